@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..api.admission import AdmissionAttributes
-from ..tracing.spans import Span, current, within
+from ..tracing.spans import Span, current, run_in_span
 from .chain import AdmissionChain
 
 
@@ -22,6 +22,6 @@ class TracedChain(AdmissionChain):
             place = current.get()
             if not isinstance(place, Span):
                 return call(attributes)
-            return within(place.child(name, span_attributes), call, attributes)
+            return run_in_span(place.child(name, span_attributes), call, attributes)
 
         return traced_call

@@ -86,7 +86,7 @@ class AuditedRequest(KubeRequest):
 
     def respond(self, code: int, body: bytes, content_type: bytes) -> None:
         """As L{KubeRequest.respond}, once the event is written."""
-        if self.held:
+        if self.response_held:
             return
         trail = self.audit
         if trail is None:
@@ -100,9 +100,9 @@ class AuditedRequest(KubeRequest):
             trail.response_started(code)
             waiting = self._complete()
             if waiting is not None and not self.disconnected:
-                self.held = True
+                self.response_held = True
                 waiting.addBoth(lambda _: KubeRequest.respond(self, code, body, content_type))
-                waiting.addErrback(self.crashed)
+                waiting.addErrback(self.handle_failure)
                 return
         super().respond(code, body, content_type)
 
@@ -116,16 +116,16 @@ class AuditedRequest(KubeRequest):
 
     def finish(self) -> None:
         """As L{KubeRequest.finish}, once the event is written."""
-        if self.held:
+        if self.response_held:
             return
         trail = self.audit
         if trail is not None and not (trail.completed or self.finished or self.disconnected):
             trail.response_started(self.code)
             waiting = self._complete()
             if waiting is not None:
-                self.held = True
+                self.response_held = True
                 waiting.addBoth(lambda _: KubeRequest.finish(self))
-                waiting.addErrback(self.crashed)
+                waiting.addErrback(self.handle_failure)
                 return
         super().finish()
 
@@ -134,7 +134,7 @@ class AuditedRequest(KubeRequest):
     ) -> bool:
         """As L{KubeRequest.switch_protocols}; the event is completed when the connection ends."""
         trail = self.audit
-        if trail is not None and not (trail.started or self.finished or self.disconnected or self.held):
+        if trail is not None and not (trail.started or self.finished or self.disconnected or self.response_held):
             self._note_user()
             trail.response_started(101)
         return super().switch_protocols(fields, protocol, end)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit, urlunsplit
 
-from ..logs.redaction import safe_uri
+from ..logs.redaction import redact_uri
 from ..tracing.spans import (
     CLIENT,
     Value,
@@ -26,11 +26,11 @@ class TracedClient(WebhookClient):
         if place is None:
             return await super()._call(method, url, fields, body, timeout, **how)
         with place.child(f"HTTP {method}", called(method, url) if place.recording else None, CLIENT) as span:
-            fields = fields | {name: [value] for name, value in span.headers()}
+            fields = fields | {name: [value] for name, value in span.propagation_headers()}
             answer = await super()._call(method, url, fields, body, timeout, **how)
-            span.put("http.response.status_code", answer.code)
+            span.set_attribute("http.response.status_code", answer.code)
             if answer.code >= 400:
-                span.fail(str(answer.code))
+                span.set_error(str(answer.code))
             return answer
 
 
@@ -40,7 +40,7 @@ def called(method: str, url: str) -> dict[str, Value]:
     shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     return {
         "http.request.method": method,
-        "url.full": safe_uri(shown.encode()),
+        "url.full": redact_uri(shown.encode()),
         "server.address": parts.hostname or "",
         "server.port": parts.port or (443 if parts.scheme == "https" else 80),
     }

@@ -18,7 +18,7 @@ from ..api.requestscope import RequestScope
 from ..api.resource import JSONObject
 from ..flowcontrol.controller import (
     FlowControl,
-    dangling,
+    dangling_condition,
 )
 from ..registry.flowcontrol.bootstrap import APF_CONFIG_CONSUMER
 from ..registry.generic.bootstrap import apply_status
@@ -87,7 +87,7 @@ class APFConfigController:
 
     async def _update_status(self) -> None:
         for schema in self._schemas.list_decoded():
-            wanted = dangling(schema, self._flow.levels)
+            wanted = dangling_condition(schema, self._flow.levels)
             if any(wanted.items() <= one.items() for one in (schema.get("status") or {}).get("conditions") or ()):
                 continue
             try:

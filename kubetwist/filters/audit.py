@@ -1,4 +1,4 @@
-"""What is told of requests to the audit; in front of everything that knows who sends them."""
+"""Audit filter: starts the audit trail of a request after authentication."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from ..api.latency import times
 from ..http.request import Handler, KubeRequest
-from .requestinfo import sanitized
+from .requestinfo import escape_html
 
 if TYPE_CHECKING:
     from ..audit.auditedrequest import AuditedRequest
@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 
 def with_audit(handler: Handler, auditor: Auditor) -> Handler:
     """
-    Have the requests that the policy means leave a trail; what is known later is added to it, see
-    L{kubetwist.audit.auditedrequest}.
+    Attach an audit trail to each request that the audit policy selects; see L{kubetwist.audit.auditedrequest}.
 
-    A request goes on once its first event is written, where somebody insists on that, and fails when it can not be.
+    With a blocking-strict backend, the request continues after its first event was written, and fails if it cannot be
+    written.
+
+    @param handler: The next handler.
+    @param auditor: Creates audit trails by the audit policy.
     """
     strict = auditor.strict
 
@@ -34,7 +37,7 @@ def with_audit(handler: Handler, auditor: Auditor) -> Handler:
         if waiting is None or not strict:
             _go_on(request, trail)
             return
-        waiting.addCallback(_written, audited, trail).addErrback(request.crashed)
+        waiting.addCallback(_written, audited, trail).addErrback(request.handle_failure)
 
     def _go_on(request: KubeRequest, trail: AuditContext) -> None:
         token = times.set(trail.times)
@@ -44,7 +47,7 @@ def with_audit(handler: Handler, auditor: Auditor) -> Handler:
             times.reset(token)
 
     def _written(fine: bool, request: AuditedRequest, trail: AuditContext) -> None:
-        if request.over:
+        if request.is_done:
             return
         if fine:
             _go_on(request, trail)
@@ -53,6 +56,6 @@ def with_audit(handler: Handler, auditor: Auditor) -> Handler:
             request.audit = None
             uri = request.uri.decode("utf-8", "replace")
             text = f'Internal Server Error: "{uri}": failed to store audit event'
-            request.respond_text(500, f"{sanitized(text)}\n")
+            request.respond_text(500, f"{escape_html(text)}\n")
 
     return audit

@@ -1,4 +1,4 @@
-"""Who sends a request; nobody unknown gets past this, and neither do the credentials."""
+"""Authentication filter: sets the user of a request and removes the credentials, or answers 401."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _log = Logger()
 LINES_PER_SECOND: Final = 100
 _NAMES_KEPT: Final = 1024
 #: Characters of a reason; parts of it may come from clients.
-LONGEST_REASON: Final = 1000
+MAX_REASON_LENGTH: Final = 1000
 
 
 def with_authentication(
@@ -44,9 +44,9 @@ def with_authentication(
     """
     authenticate = authenticator.authenticate
     exact, prefixes = private
-    #: Names that were found harmless; clients use few.
+    #: Names of fields that are not private; clients use few.
     public: set[bytes] = set()
-    refusals = _Refusals(now)
+    refusals = _UnauthorizedHandler(now)
     refuse = refusals.refuse
 
     def known(request: KubeRequest, user: UserInfo) -> None:
@@ -67,7 +67,7 @@ def with_authentication(
         handler(request)
 
     def is_private(name: bytes) -> bool:
-        # Gateways take underscores for dashes.
+        # Gateways replace underscores by dashes.
         dashed = name.replace(b"_", b"-")
         return name in exact or dashed in exact or name.startswith(prefixes) or dashed.startswith(prefixes)
 
@@ -79,14 +79,14 @@ def with_authentication(
             return
         if isinstance(user, Deferred):
             user.addCallbacks(_continue, refusals.failed, callbackArgs=(request,), errbackArgs=(request,))
-            user.addErrback(request.crashed)
+            user.addErrback(request.handle_failure)
         elif user is None:
             refuse(request, None)
         else:
             known(request, user)
 
     def _continue(user: UserInfo | None, request: KubeRequest) -> None:
-        if request.over:
+        if request.is_done:
             return
         if user is None:
             refuse(request, None)
@@ -96,7 +96,7 @@ def with_authentication(
     return authentication
 
 
-class _Refusals:
+class _UnauthorizedHandler:
     """Answers 401 without a reason, and logs the reason, within a rate limit."""
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -112,7 +112,7 @@ class _Refusals:
 
     def refuse(self, request: KubeRequest, error: BaseException | None) -> None:
         if error is not None and self._limiter.allow(self._now()):
-            why = str(error)[:LONGEST_REASON]
+            why = str(error)[:MAX_REASON_LENGTH]
             if not why.isprintable():
                 why = "".join(one if one.isprintable() else " " for one in why)
             _log.info("unable to authenticate a request ({audit_id}): {why}", why=why, audit_id=request.audit_id)

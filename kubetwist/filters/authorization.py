@@ -1,4 +1,4 @@
-"""Whether the sender may do what the request asks for."""
+"""Authorization filter: answers 403 to requests that the authorizer does not allow."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ..api.selectors import ParsedLater, Requirement, parse_field_selector, pars
 from ..api.targets import clean_path
 from ..http.request import Handler, KubeRequest
 from ..interfaces import IAuthorizer
-from .denials import DenialLog, sought
-from .requestinfo import sanitized
+from .denials import DenialLog, describe_attributes
+from .requestinfo import escape_html
 
 _log = Logger()
 _ALLOW = Decision.ALLOW
 
-#: Where the server tells why somebody may do something, to those who may have the access of others reviewed.
+#: Path that explains authorization decisions, for clients that may create SubjectAccessReviews.
 WHY: Final = "/kubetwist/v1/why"
-#: What runs what the client wants in a pod, whatever the HTTP method: a WebSocket begins with GET. The second set is
-#: what kubelets call it, behind the proxies of nodes.
+#: Subresources that run commands in a pod, whatever the HTTP method: a WebSocket begins with GET. The second set has
+#: the kubelet's names, below the proxy subresource of nodes.
 _STREAMS: Final = frozenset(("exec", "attach", "portforward"))
 _KUBELET_STREAMS: Final = frozenset(("exec", "attach", "portForward", "run", "cri"))
 
@@ -37,17 +37,17 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer, denials: Denia
     authorize = authorizer.authorize
 
     def authorization(request: KubeRequest) -> None:
-        ask(request, attributes_of(request))
+        ask(request, authorizer_attributes(request))
 
     def ask(request: KubeRequest, attributes: AuthorizerAttributes) -> None:
         verdict = authorize(attributes)
         if isinstance(verdict, Deferred):
-            verdict.addCallback(later, request, attributes).addErrback(request.crashed)
+            verdict.addCallback(later, request, attributes).addErrback(request.handle_failure)
         else:
             decided(verdict, request, attributes)
 
     def later(verdict: Verdict, request: KubeRequest, attributes: AuthorizerAttributes) -> None:
-        if not request.over:
+        if not request.is_done:
             decided(verdict, request, attributes)
 
     def decided(verdict: Verdict, request: KubeRequest, attributes: AuthorizerAttributes) -> None:
@@ -57,13 +57,13 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer, denials: Denia
             if verdict.error:
                 _fail(request, attributes, verdict)
             elif attributes.verb != request.info.verb and attributes.resource == "pods":
-                # The reference asks a second time, too, but does not say for what.
+                # The second check; its message in the reference does not name the request.
                 denials.log(request, attributes, verdict)
                 resource = GroupResource(attributes.group, attributes.resource)
                 request.fail(APIStatusError.forbidden(resource, attributes.name, verdict.reason))
             else:
                 forbid(request, attributes, verdict, denials)
-        elif attributes.subresource and attributes.verb != "create" and _runs_something(request, attributes):
+        elif attributes.subresource and attributes.verb != "create" and _needs_create_check(request, attributes):
             ask(request, evolve(attributes, verb="create"))
         else:
             if request.audit is not None:
@@ -73,18 +73,18 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer, denials: Denia
     return authorization
 
 
-def _runs_something(request: KubeRequest, attributes: AuthorizerAttributes) -> bool:
-    """Whether a request to a subresource runs what the client wants, in a pod."""
+def _needs_create_check(request: KubeRequest, attributes: AuthorizerAttributes) -> bool:
+    """Return whether a subresource runs commands in a pod, which needs the verb create too."""
     if attributes.resource == "pods":
         return attributes.subresource in _STREAMS
     if attributes.resource != "nodes" or attributes.subresource != "proxy":
         return False
-    # As the kubelet gets to see it: without detours.
+    # The path as the kubelet receives it, without dot segments.
     return clean_path("/" + "/".join(request.info.parts[3:])).split("/")[1] in _KUBELET_STREAMS
 
 
-def attributes_of(request: KubeRequest) -> AuthorizerAttributes:
-    """What an authorizer is asked about a request."""
+def authorizer_attributes(request: KubeRequest) -> AuthorizerAttributes:
+    """Return the attributes of a request that the authorizer decides on (Go: C{GetAuthorizerAttributes})."""
     info = request.info
     user = request.user
     assert user is not None, "authentication comes before authorization"
@@ -111,16 +111,16 @@ def _label_terms(text: str) -> tuple[Requirement, ...]:
 
 
 def _fail(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdict) -> None:
-    """Nobody can say whether a client may: an authorizer failed, which is no fault of the client's."""
+    """Answer 500 because an authorizer returned an error, and log it."""
     _log.error(
-        "authorization failed ({audit_id}) for user {user} who wants to {sought}: {error}",
+        "authorization failed ({audit_id}) for user {user} who wants to {target}: {error}",
         audit_id=request.audit_id,
         user=quoted(attributes.user.name),
-        sought=sought(attributes),
+        target=describe_attributes(attributes),
         error=verdict.error,
     )
     uri = quoted(request.uri.decode("utf-8", "replace"))
-    request.respond_text(500, sanitized(f"Internal Server Error: {uri}: {verdict.error}") + "\n")
+    request.respond_text(500, escape_html(f"Internal Server Error: {uri}: {verdict.error}") + "\n")
 
 
 def forbid(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdict, denials: DenialLog) -> None:
@@ -138,7 +138,11 @@ def forbid(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verd
 
 
 def forbidden(attributes: AuthorizerAttributes, reason: str = "") -> APIStatusError:
-    """The error for what nobody allows; C{reason} is the authorizer's."""
+    """
+    Return the 403 for attributes that no authorizer allows.
+
+    @param reason: The reason of the authorizer; part of the message.
+    """
     user = _quoted(attributes.user.name)
     if not attributes.is_resource_request:
         why = f"User {user} cannot {attributes.verb} path {_quoted(attributes.path)}"
@@ -151,7 +155,7 @@ def forbidden(attributes: AuthorizerAttributes, reason: str = "") -> APIStatusEr
             f"User {user} cannot {attributes.verb} resource {_quoted(resource)}"
             f" in API group {_quoted(attributes.group)} {where}"
         )
-    why = sanitized(why)
+    why = escape_html(why)
     if reason:
         why += f": {reason}"
     return APIStatusError.forbidden(GroupResource(attributes.group, attributes.resource), attributes.name, why)

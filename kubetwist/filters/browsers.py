@@ -1,5 +1,5 @@
 """
-What browsers are told: that they must come by TLS, and which other pages may ask this server.
+Headers for browsers: HTTP Strict Transport Security, and Cross-Origin Resource Sharing.
 
 @see: kubernetes/apiserver, C{pkg/server/filters/hsts.go}, C{pkg/server/filters/cors.go}.
 """
@@ -16,13 +16,13 @@ _METHODS: Final = b"POST, GET, OPTIONS, PUT, DELETE, PATCH"
 _HEADERS: Final = (
     b"Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since"
 )
-#: Longer ones are no origins, and are not looked at.
+#: Maximum length of an origin; longer values are ignored.
 _LONGEST: Final = 512
 
 
-def with_transport_security(handler: Handler, directives: Sequence[str]) -> Handler:
+def with_hsts(handler: Handler, directives: Sequence[str]) -> Handler:
     """
-    Have answers say that this server is to be reached by TLS only.
+    Set C{Strict-Transport-Security} in all responses.
 
     @param directives: C{"max-age=31536000"}, C{"includeSubDomains"}, C{"preload"}.
     """
@@ -35,11 +35,11 @@ def with_transport_security(handler: Handler, directives: Sequence[str]) -> Hand
     return transport_security
 
 
-def with_origins(handler: Handler, patterns: Sequence[str]) -> Handler:
+def with_cors(handler: Handler, patterns: Sequence[str]) -> Handler:
     """
-    Have browsers let the pages of other origins ask this server, and answer their question whether they may.
+    Set the CORS headers for allowed origins, and answer their preflight requests.
 
-    @param patterns: An origin that one of these RE2 patterns is found in may.
+    @param patterns: RE2 patterns; an origin is allowed if one of them matches a part of it.
     """
     allowed = [compiled(pattern) for pattern in patterns]
 

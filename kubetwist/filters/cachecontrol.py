@@ -1,4 +1,4 @@
-"""Answers depend on who asks: nobody may keep them for others."""
+"""Cache-Control filter: responses depend on the user, so shared caches must not store them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..http.request import Handler, KubeRequest
 
 
 def with_cache_control(handler: Handler) -> Handler:
-    """Have answers say so, but for those that set the header themselves."""
+    """Set C{Cache-Control: no-cache, private} unless the handler sets the header."""
 
     def cache_control(request: KubeRequest) -> None:
         request.cache_control = b"no-cache, private"

@@ -1,12 +1,10 @@
 """
-Where several servers work on one storage: no request is answered by what this server has not heard of yet.
+Consistent reads with several API servers on one storage.
 
-Before anything is looked up for a request, it is asked how far the storage is, and waited until this server has come as
-far: what anybody was told is done before the request came, by whatever server, counts in it, be it an object, a role or
-a quota. However many requests wait at a time, the storage is asked once. Tokens, and whom one may act as, are looked up
-as well: who shows a token, or acts as another, waits before that.
-
-@see: kubernetes/enhancements, KEP-2340 (consistent reads from the cache).
+A request waits until the watch cache has reached the storage's revision at its arrival (KEP-2340, consistent reads from
+the cache). A write that another server has acknowledged before is then visible: to reads, to authorization and to
+quotas. All requests that wait at the same time share one query of the revision. Requests with a token or with
+impersonation headers wait before authentication, which reads objects too.
 """
 
 from __future__ import annotations
@@ -29,20 +27,20 @@ from ..storage.errors import FutureRevision
 if TYPE_CHECKING:
     from ..storage.cache.watchcache import WatchCache
 
-#: Seconds that a cache is waited for; then reads go to the storage itself.
-PATIENCE: Final = 3.0
-#: Turns of the reactor in which requests are gathered, at most.
-MOST_TURNS: Final = 4
-#: Seconds that requests are worked on in a turn.
-TURN: Final = 0.004
+#: Seconds to wait for a cache; after that, reads go to the storage.
+CACHE_SYNC_TIMEOUT: Final = 3.0
+#: Maximum iterations of the reactor in which requests are gathered.
+MAX_GATHER_ITERATIONS: Final = 4
+#: Seconds of one iteration in which waiting requests are continued.
+SLICE_SECONDS: Final = 0.004
 _READS: Final = frozenset(("get", "list"))
 
-#: Finds the cache of a group and resource; L{None} for what is not kept here.
+#: Returns the watch cache of a group and resource; L{None} if the resource has none.
 FindCache = Callable[[str, str], "WatchCache | None"]
 
 
-class Consistency:
-    """Has requests wait until this server is as far as the storage was when they came."""
+class ConsistentReadFilter:
+    """Delays requests until the watch cache has reached the storage's revision at their arrival."""
 
     def __init__(
         self,
@@ -54,13 +52,16 @@ class Consistency:
         seconds: Callable[[], float] = perf_counter,
     ) -> None:
         """
-        @param find: Finds the cache of what a request is about.
-        @param fallback: Some cache, for what is kept nowhere.
-        @param soon: Calls something when all requests were read that are there already: they are asked for together.
+        @param storage: Returns the current revision.
+        @param find: Returns the watch cache of a resource.
+        @param fallback: The cache to wait for if the resource has none.
+        @param registry: Where the metric is registered.
+        @param soon: Calls a function in a later iteration of the reactor, after the requests that have arrived.
+        @param seconds: Returns the seconds of a monotonic clock.
         """
         self._soon = soon
         self._seconds = seconds
-        #: Who waits, for what, and whether it goes on, as before, where the storage does not answer.
+        #: Waiting requests, their handlers, and whether an error of the storage is deferred.
         self._waiting: list[tuple[KubeRequest, Handler, bool]] = []
         self._asking = False
         self._storage = storage
@@ -72,14 +73,14 @@ class Consistency:
             ("group", "resource", "success", "fallback"),
         )
 
-    def in_front(self, handler: Handler) -> Handler:
-        """Have requests wait before C{handler} looks at anything, if they have not waited already."""
+    def wrap(self, handler: Handler) -> Handler:
+        """Delay requests that have not waited before authentication, unless they allow stale reads."""
 
         def consistent(request: KubeRequest) -> None:
-            if request.fresh or _any_age(request):
+            if request.cache_is_current or _allows_stale_read(request):
                 handler(request)
-            elif request.staleness is not None:
-                request.processingFailed(request.staleness)
+            elif request.consistency_error is not None:
+                request.processingFailed(request.consistency_error)
             else:
                 self._add(request, handler, False)
 
@@ -87,34 +88,34 @@ class Consistency:
 
     def before_authentication(self, handler: Handler) -> Handler:
         """
-        Have those requests wait before C{handler} for which objects tell who sends them.
+        Delay requests whose authentication reads objects.
 
-        Nobody is told here that the storage does not answer: only who is known by then is, C{in_front}.
+        An error of the storage is not answered here but after authentication, by L{wrap}.
         """
 
         def consistent(request: KubeRequest) -> None:
-            if _looked_up(request) and not _any_age(request):
+            if _needs_identity_lookup(request) and not _allows_stale_read(request):
                 self._add(request, handler, True)
             else:
                 handler(request)
 
         return consistent
 
-    def _add(self, request: KubeRequest, handler: Handler, tolerant: bool) -> None:
-        self._waiting.append((request, handler, tolerant))
+    def _add(self, request: KubeRequest, handler: Handler, defer_error: bool) -> None:
+        self._waiting.append((request, handler, defer_error))
         if not self._asking:
             self._asking = True
             self._soon(self._gather)
 
     def _gather(self, known: int = 0, turns: int = 1) -> None:
-        """Ask when a turn has brought nobody new, or after L{MOST_TURNS}: each question costs the storage the same."""
-        if len(self._waiting) > known and turns < MOST_TURNS:
+        """Query the revision once an iteration brings no further request, or after L{MAX_GATHER_ITERATIONS}."""
+        if len(self._waiting) > known and turns < MAX_GATHER_ITERATIONS:
             self._soon(partial(self._gather, len(self._waiting), turns + 1))
         else:
             self._ask()
 
     def _ask(self) -> None:
-        """Ask for all who wait; who comes meanwhile is asked for next, as the answer may be older than he is."""
+        """Query the revision for all waiting requests; later ones need another query."""
         waiting, self._waiting = self._waiting, []
         asked: Deferred[int] = Deferred.fromCoroutine(self._storage.current_revision())
         asked.addBoth(self._answered, waiting)
@@ -126,18 +127,18 @@ class Consistency:
         self._let_go(result, deque(waiting))
 
     def _let_go(self, result: int | Failure, waiting: deque[tuple[KubeRequest, Handler, bool]]) -> None:
-        """Let requests go on; after a while the rest in another turn, so that what these want of others is sent."""
-        until = self._seconds() + TURN
+        """Continue requests for L{SLICE_SECONDS}, and the rest in a later iteration, so that their output is sent."""
+        until = self._seconds() + SLICE_SECONDS
         while waiting:
             if self._seconds() > until:
                 self._soon(partial(self._let_go, result, waiting))
                 return
-            request, handler, tolerant = waiting.popleft()
-            if request.over:
+            request, handler, defer_error = waiting.popleft()
+            if request.is_done:
                 continue
             if isinstance(result, Failure):
-                if tolerant:
-                    request.staleness = result
+                if defer_error:
+                    request.consistency_error = result
                     self._run(request, handler)
                 else:
                     request.processingFailed(result)
@@ -148,30 +149,30 @@ class Consistency:
                 self._go_on(request, handler, cache)
             else:
                 late: Deferred[None] = Deferred.fromCoroutine(self._wait(request, handler, cache, result))
-                late.addErrback(request.crashed)
+                late.addErrback(request.handle_failure)
 
     async def _wait(self, request: KubeRequest, handler: Handler, cache: WatchCache | None, revision: int) -> None:
         try:
-            await (cache or self._fallback).wait_until(revision, PATIENCE)
+            await (cache or self._fallback).wait_until(revision, CACHE_SYNC_TIMEOUT)
         except FutureRevision:
-            if request.over:
+            if request.is_done:
                 return
             if request.info.verb not in _READS or cache is None:
                 request.fail(APIStatusError.timeout("this server has not heard of the newest changes yet", 1))
                 return
-            # The storage answers, only the news does not come: it is read itself.
-            request.from_storage = True
-        if not request.over:
+            # The storage is available but its watch is late: read from the storage.
+            request.read_from_storage = True
+        if not request.is_done:
             self._go_on(request, handler, cache)
 
     def _go_on(self, request: KubeRequest, handler: Handler, cache: WatchCache | None) -> None:
         info = request.info
         if cache is not None and info.verb in _READS:
-            fallback = "true" if request.from_storage else "false"
+            fallback = "true" if request.read_from_storage else "false"
             self._reads.with_label_values(
-                info.group, info.resource, "false" if request.from_storage else "true", fallback
+                info.group, info.resource, "false" if request.read_from_storage else "true", fallback
             ).value += 1
-        request.fresh = True
+        request.cache_is_current = True
         self._run(request, handler)
 
     def _run(self, request: KubeRequest, handler: Handler) -> None:
@@ -181,8 +182,8 @@ class Consistency:
             request.processingFailed(Failure())
 
 
-def _looked_up(request: KubeRequest) -> bool:
-    """Whether objects tell who sends a request, or for whom it is."""
+def _needs_identity_lookup(request: KubeRequest) -> bool:
+    """Return whether authentication or impersonation of a request reads objects."""
     fields = request.fields
     return (
         b"authorization" in fields
@@ -191,8 +192,8 @@ def _looked_up(request: KubeRequest) -> bool:
     )
 
 
-def _any_age(request: KubeRequest) -> bool:
-    """Whether a request says how old what it is answered may be, or is about nothing that is stored."""
+def _allows_stale_read(request: KubeRequest) -> bool:
+    """Return whether a request names a resource version, or concerns no stored resource."""
     info = request.info
     if not info.is_resource_request:
         return True

@@ -1,4 +1,4 @@
-"""Requests that are not long-running are answered in time, if only by an error."""
+"""Request timeout: requests that are not long-running are answered with 504 after it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from ..http.request import Handler, KubeRequest
 
 def with_deadline(handler: Handler, reactor: IReactorTime, longest: float) -> Handler:
     """
-    Answer with a 504 what is not answered in time.
+    Answer 504 to requests that take longer than the timeout.
 
-    @param longest: Seconds; clients can ask for less with C{?timeout=}, but not for more.
+    @param handler: The next handler.
+    @param reactor: Schedules the timeout.
+    @param longest: Seconds of the timeout; the query parameter C{timeout} can shorten it.
     """
 
     def deadline(request: KubeRequest) -> None:
@@ -33,7 +35,7 @@ def with_deadline(handler: Handler, reactor: IReactorTime, longest: float) -> Ha
                     allowed = seconds
         request.deadline = reactor.seconds() + allowed
         handler(request)
-        if not (request.finished or request.held or request.disconnected):
+        if not (request.finished or request.response_held or request.disconnected):
             call = reactor.callLater(allowed, _expired, request)
             request.notifyFinish().addBoth(_cancel, call)
 
@@ -42,11 +44,11 @@ def with_deadline(handler: Handler, reactor: IReactorTime, longest: float) -> Ha
 
 def _expired(request: KubeRequest) -> None:
     if request.switched:
-        # What is spoken now knows no requests, and so no end of them.
+        # The connection has another protocol, without requests.
         return
-    request.terminated = 504
+    request.termination_code = 504
     if request.startedWriting:
-        # A large answer that the client reads slowly, or not at all: cut off, as in the reference.
+        # The client reads a large response too slowly: abort it, as the reference does.
         request.abort()
     else:
         request.fail(APIStatusError.timeout("request did not complete within the allotted timeout"))

@@ -44,15 +44,15 @@ class DenialLog:
         """
         Log that C{verdict} denies C{attributes} to the client of C{request}, unless the line repeats earlier ones.
         """
-        user, now, target = attributes.user, self._now(), sought(attributes)
+        user, now, target = attributes.user, self._now(), describe_attributes(attributes)
         if not self._repeated.is_new((user.name, target), now) or not self._limiter.allow(now):
             return
         self._log.info(
-            "forbidden ({audit_id}): nothing allows user {user} with groups {groups} to {sought}{reason}",
+            "forbidden ({audit_id}): nothing allows user {user} with groups {groups} to {target}{reason}",
             audit_id=request.audit_id,
             user=quoted(user.name),
             groups=quoted_list(user.groups),
-            sought=target,
+            target=target,
             reason=f" ({_on_one_line(verdict.reason)})" if verdict.reason else "",
             verbosity=DEBUG if user.name == _ANONYMOUS else 0,
         )
@@ -61,7 +61,7 @@ class DenialLog:
         self._log.warn("rate limit: {count} denied requests were not logged", count=count)
 
 
-def sought(attributes: AuthorizerAttributes) -> str:
+def describe_attributes(attributes: AuthorizerAttributes) -> str:
     """Describe a request: verb, resource with subresource, name and scope; or verb and path."""
     if not attributes.is_resource_request:
         return f"{quoted(attributes.verb)} the path {quoted(attributes.path)}"

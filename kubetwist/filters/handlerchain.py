@@ -1,8 +1,8 @@
 """
-The filters in front of every server, in their order.
+The filter chain of the server (Go: C{DefaultBuildHandlerChain}).
 
-A filter takes the handler behind it and gives one that does its part first. A request goes through from the last line
-of L{with_filters} to the first.
+A filter takes the next handler and returns one that runs before it. A request passes the filters of
+L{build_handler_chain} from its last line to its first.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from .cachecontrol import with_cache_control
 from .deadline import with_deadline
 from .denials import DenialLog
 from .impersonation import with_impersonation
-from .latencytrackers import with_measuring
+from .latencytrackers import with_latency_trackers
 from .panicrecovery import with_panic_recovery
 from .requestinfo import with_request_info
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
     from ..metrics.requests import RequestMetrics
-    from .consistency import Consistency
+    from .consistency import ConsistentReadFilter
     from .tracing import RequestTracing
 
 
-def with_filters(
+def build_handler_chain(
     handler: Handler,
     *,
     reactor: IReactorTime,
@@ -53,13 +53,17 @@ def with_filters(
     auditor: Auditor | None = None,
     metrics: RequestMetrics | None = None,
     limit: Callable[[Handler], Handler] | None = None,
-    consistency: Consistency | None = None,
+    consistency: ConsistentReadFilter | None = None,
     memory: Callable[[Handler], Handler] | None = None,
     tracing: RequestTracing | None = None,
 ) -> Handler:
     """
-    Put the filters in front of C{handler}.
+    Return C{handler} with all filters in front of it.
 
+    @param handler: Routes requests.
+    @param reactor: Schedules timeouts.
+    @param authenticator: Returns the user of a request.
+    @param authorizer: Decides whether the user may do what the request is about.
     @param request_timeout: Seconds for requests that are not long-running.
     @param proxy_headers: Names of the headers of authenticating proxies, if not the default ones.
     @param constrained_impersonation: Whether constrained impersonation is enabled.
@@ -73,23 +77,23 @@ def with_filters(
     """
 
     def behind(name: str, handler: Handler, *, again: bool = False) -> Handler:
-        return handler if tracing is None else tracing.behind(name, handler, again=again)
+        return handler if tracing is None else tracing.mark_filter_done(name, handler, again=again)
 
     denials = DenialLog(reactor.seconds)
-    handler = with_measuring(handler)
+    handler = with_latency_trackers(handler)
     if metrics is not None:
         handler = metrics.after_authorization(handler)
     allowed = handler
     handler = with_authorization(behind("authorization", handler), authorizer, denials)
     if consistency is not None:
-        handler = consistency.in_front(behind("consistency", handler))
+        handler = consistency.wrap(behind("consistency", handler))
     if limit is not None:
         handler = limit(behind("priorityandfairness", handler))
         allowed = limit(behind("priorityandfairness", allowed, again=True))
     # Refused requests need no body, and waiting for a body needs no seat.
     early = with_authorization(behind("authorization", with_body(allowed), again=True), authorizer, denials)
     if consistency is not None:
-        early = consistency.in_front(behind("consistency", early, again=True))
+        early = consistency.wrap(behind("consistency", early, again=True))
     handler = by_head(handler, early)
     if memory is not None:
         handler = memory(handler)
@@ -108,5 +112,5 @@ def with_filters(
     handler = with_panic_recovery(handler)
     handler = with_audit_id(handler)
     if tracing is not None:
-        handler = tracing.in_front(handler)
+        handler = tracing.clear_context(handler)
     return handler

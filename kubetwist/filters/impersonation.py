@@ -1,5 +1,5 @@
 """
-Acting as somebody else, by those who may.
+Impersonation: clients that are allowed to may act as another user.
 
 @see: kubernetes, C{apiserver/pkg/endpoints/filters/impersonation}.
 """
@@ -17,11 +17,11 @@ from ..api.identityheaders import OddHeader, check_names, extra_key, single, tex
 from ..api.resource import UserInfo
 from ..http.request import Handler, KubeRequest
 from ..interfaces import IAuthorizer
-from .authorization import attributes_of, forbid
+from .authorization import authorizer_attributes, forbid
 from .denials import DenialLog
-from .impersonationmodes import Modes, Refused
+from .impersonationmodes import ImpersonationDenied, ImpersonationModesTracker
 
-#: What such headers begin with; gateways may make the second of the first, and others the first of the second.
+#: Prefixes of the headers; gateways replace dashes by underscores, and the other way round.
 _PREFIXES: Final = (b"impersonate-", b"impersonate_")
 _USER: Final = b"impersonate-user"
 _UID: Final = b"impersonate-uid"
@@ -42,7 +42,7 @@ def with_impersonation(handler: Handler, authorizer: IAuthorizer, constrained: b
     @param constrained: Whether constrained impersonation is enabled.
     @param denials: Logs refused impersonations.
     """
-    modes = Modes(authorizer, constrained)
+    modes = ImpersonationModesTracker(authorizer, constrained)
 
     def impersonation(request: KubeRequest) -> None:
         for name in request.fields:
@@ -52,7 +52,7 @@ def with_impersonation(handler: Handler, authorizer: IAuthorizer, constrained: b
             handler(request)
             return
         try:
-            wanted = wanted_user(request.fields)
+            wanted = process_impersonation_headers(request.fields)
         except APIStatusError as error:
             request.setHeader(b"x-content-type-options", b"nosniff")
             request.fail(error)
@@ -60,16 +60,16 @@ def with_impersonation(handler: Handler, authorizer: IAuthorizer, constrained: b
         if wanted is None:
             handler(request)
         else:
-            Deferred.fromCoroutine(_impersonate(request, wanted)).addErrback(request.crashed)
+            Deferred.fromCoroutine(_impersonate(request, wanted)).addErrback(request.handle_failure)
 
     async def _impersonate(request: KubeRequest, wanted: UserInfo) -> None:
         try:
-            found = await modes.find(attributes_of(request), wanted)
-        except Refused as refused:
-            if not request.over:
+            found = await modes.get_impersonated_user(authorizer_attributes(request), wanted)
+        except ImpersonationDenied as refused:
+            if not request.is_done:
                 forbid(request, refused.question, refused.verdict, denials)
             return
-        if request.over:
+        if request.is_done:
             return
         request.impersonator, request.user = request.user, found.user
         request.impersonation_constraint = found.constraint
@@ -79,13 +79,13 @@ def with_impersonation(handler: Handler, authorizer: IAuthorizer, constrained: b
     return impersonation
 
 
-def wanted_user(fields: Mapping[bytes, Sequence[bytes]]) -> UserInfo | None:
+def process_impersonation_headers(fields: Mapping[bytes, Sequence[bytes]]) -> UserInfo | None:
     """
-    Whom headers name; L{None} when it is nobody.
+    Return the user that impersonation headers name; L{None} without any (Go: C{processImpersonationHeaders}).
 
-    @param fields: The header, by names in lower case.
-    @raise APIStatusError: They say something of a user whom they do not name, or can be read in several ways: of two
-        names the first would count in the reference, and the last for a proxy that had a look at them before (400).
+    @param fields: Header fields by lower-case name.
+    @raise APIStatusError: 400. The headers name no user but groups, a UID or extra values; or they are ambiguous. Of
+        two user names the reference takes the first, but a proxy before it may have checked the last.
     """
     extra: dict[str, tuple[str, ...]] = {}
     try:

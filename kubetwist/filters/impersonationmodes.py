@@ -1,9 +1,9 @@
 """
-The ways in which somebody may act as somebody else, and what each of them takes.
+The modes of impersonation and the permissions that each requires.
 
-Four modes are constrained: what may be done as the other is asked about, too, with a verb such as
-C{impersonate-on:user-info:list}. The fifth is the old one, in which everything may be done. They are tried in order,
-and the one that worked last for a user is tried first.
+The four constrained modes also require permission for the action itself, with a verb such as
+C{impersonate-on:user-info:list}. The fifth, legacy mode allows every action. Modes are tried in order; the one that
+succeeded last for a user is tried first.
 
 @see: kubernetes, C{apiserver/pkg/endpoints/filters/impersonation}: C{mode.go} and C{constrained_impersonation.go}.
 """
@@ -43,18 +43,18 @@ _ARBITRARY_NODE: Final = "arbitrary-node"
 _SERVICE_ACCOUNT: Final = "serviceaccount"
 _USER_INFO: Final = "user-info"
 _LEGACY: Final = ""
-#: From how many groups or values on it is asked whether all of them are allowed, before each is.
+#: Number of groups or values from which on one check for all of them comes before the single checks.
 _MANY: Final = 4
-#: Users of whom it is remembered which mode worked last.
+#: Number of users whose last successful mode is cached.
 _REMEMBERED: Final = 10_000
 
 
-class Refused(Exception):
+class ImpersonationDenied(Exception):
     """
-    A question that was not answered with yes.
+    The client may not impersonate the user.
 
-    @ivar question: What was asked.
-    @ivar verdict: The answer, or what is wrong with the question itself.
+    @ivar question: The attributes that were authorized.
+    @ivar verdict: The decision, or the reason for which these attributes are never allowed.
     """
 
     def __init__(self, question: AuthorizerAttributes, verdict: Verdict) -> None:
@@ -66,44 +66,47 @@ class Refused(Exception):
 @frozen
 class Impersonated:
     """
-    Whom a request is by from here on.
+    The impersonated user of a request.
 
-    @ivar constraint: The verb that allows it, C{"impersonate:user-info"}; C{""} where everything is allowed.
+    @ivar constraint: The verb that allows it, C{"impersonate:user-info"}; C{""} in legacy mode.
     """
 
     user: UserInfo
     constraint: str = ""
 
 
-class Modes:
-    """Finds out whether, and how, somebody may act as somebody else."""
+class ImpersonationModesTracker:
+    """Tries the impersonation modes, and caches the last successful one of each user."""
 
     def __init__(self, authorizer: IAuthorizer, constrained: bool) -> None:
         """
-        @param constrained: Whether there are other modes than the old one.
+        @param constrained: Whether the constrained modes are enabled.
         """
         self._authorizer = authorizer
         self._constrained = constrained
         self._last: OrderedDict[str, str] = OrderedDict()
 
-    async def find(self, attributes: AuthorizerAttributes, wanted: UserInfo) -> Impersonated:
+    async def get_impersonated_user(self, attributes: AuthorizerAttributes, wanted: UserInfo) -> Impersonated:
         """
-        @param attributes: What the request wants to do, by whom it really is.
-        @raise Refused: No mode allows it; tells what the first one that was tried asked.
+        Return the impersonated user in the first mode that allows it.
+
+        @param attributes: The attributes of the request, with the authenticated user.
+        @param wanted: The user to impersonate.
+        @raise ImpersonationDenied: No mode allows it; it has the failed check of the first mode.
         """
-        first: Refused | None = None
+        first: ImpersonationDenied | None = None
         requester = attributes.user.name
         for mode in self._in_order(requester, attributes.user, wanted):
             try:
                 if mode:
-                    await self._check(on_behalf(attributes, mode))
-                for question in questions(attributes.user, wanted, mode):
+                    await self._check(impersonate_on_attributes(attributes, mode))
+                for question in impersonation_checks(attributes.user, wanted, mode):
                     await self._check(question)
-            except Refused as refused:
+            except ImpersonationDenied as refused:
                 first = first or refused
                 continue
             self._remember(requester, mode)
-            return Impersonated(completed(wanted, mode), f"impersonate:{mode}" if mode else "")
+            return Impersonated(with_implied_groups(wanted, mode), f"impersonate:{mode}" if mode else "")
         assert first is not None, "the old mode applies to everyone"
         raise first
 
@@ -130,37 +133,37 @@ class Modes:
         if isinstance(question, _Many):
             try:
                 await self._check(question.all)
-            except Refused:
+            except ImpersonationDenied:
                 for each in question.each:
                     await self._check(each)
             return
-        if isinstance(question, Refused):
+        if isinstance(question, ImpersonationDenied):
             raise question
         answer = self._authorizer.authorize(question)
         verdict = await answer if isinstance(answer, Deferred) else answer
         if verdict.decision is not Decision.ALLOW:
-            raise Refused(question, verdict)
+            raise ImpersonationDenied(question, verdict)
 
 
 @frozen
 class _Many:
-    """A question about everything, that is as good as those about each."""
+    """A check of a wildcard, and the single checks that it replaces."""
 
     all: AuthorizerAttributes
     each: Sequence[AuthorizerAttributes]
 
 
-#: What authorizers are asked; a L{Refused} is never allowed.
-Question: TypeAlias = AuthorizerAttributes | _Many | Refused
+#: One required permission; an L{ImpersonationDenied} can never be granted.
+Question: TypeAlias = AuthorizerAttributes | _Many | ImpersonationDenied
 
 
 def constrained_modes(requester: UserInfo, wanted: UserInfo) -> Iterator[str]:
-    """The constrained modes in which C{requester} could act as C{wanted}, if it is allowed."""
+    """Return the constrained modes that apply to C{requester} and C{wanted}."""
     node, account = split_node(wanted.name), split_service_account(wanted.name)
     if node is None and account is None:
         yield _USER_INFO
     elif not (wanted.uid or wanted.groups or wanted.extra):
-        # What else these are is not for others to say.
+        # UID, groups and extra of nodes and service accounts cannot be chosen.
         if node is None:
             yield _SERVICE_ACCOUNT
             return
@@ -169,17 +172,17 @@ def constrained_modes(requester: UserInfo, wanted: UserInfo) -> Iterator[str]:
         yield _ARBITRARY_NODE
 
 
-def on_behalf(attributes: AuthorizerAttributes, mode: str) -> AuthorizerAttributes:
-    """Whether the sender of a request may send one like that in some mode."""
+def impersonate_on_attributes(attributes: AuthorizerAttributes, mode: str) -> AuthorizerAttributes:
+    """Return the attributes that authorize the action itself in a constrained mode."""
     changed = evolve(attributes, verb=f"impersonate-on:{mode}:{attributes.verb}")
     return evolve(changed, user=_on_a_node(attributes.user)) if mode == _ASSOCIATED_NODE else changed
 
 
-def questions(requester: UserInfo, wanted: UserInfo, mode: str = _LEGACY) -> Iterator[Question]:
+def impersonation_checks(requester: UserInfo, wanted: UserInfo, mode: str = _LEGACY) -> Iterator[Question]:
     """
-    What C{requester} must be allowed, to act as C{wanted} in some mode.
+    Return the permissions that C{requester} needs to impersonate C{wanted} in a mode.
 
-    @return: L{AuthorizerAttributes}, some of them together; a L{Refused} for what is never allowed.
+    @return: L{AuthorizerAttributes}, wildcard checks, and L{ImpersonationDenied} for what is never allowed.
     """
     verb = f"impersonate:{mode}" if mode else "impersonate"
     if mode == _ASSOCIATED_NODE:
@@ -195,7 +198,7 @@ def questions(requester: UserInfo, wanted: UserInfo, mode: str = _LEGACY) -> Ite
     if account is not None:
         yield ask("serviceaccounts", account[1], group, namespace=account[0])
     elif node is not None:
-        # It is the sender's own, whatever its name is.
+        # The node of the service account, whatever its name is.
         yield ask("nodes", "*" if mode == _ASSOCIATED_NODE else node, group)
     else:
         yield ask("users", wanted.name, group)
@@ -220,8 +223,8 @@ def questions(requester: UserInfo, wanted: UserInfo, mode: str = _LEGACY) -> Ite
         yield from extras
 
 
-def completed(wanted: UserInfo, mode: str = _LEGACY) -> UserInfo:
-    """The user with the groups that it is in without anybody saying so."""
+def with_implied_groups(wanted: UserInfo, mode: str = _LEGACY) -> UserInfo:
+    """Return the user with its implied groups."""
     groups = wanted.groups
     account = split_service_account(wanted.name)
     if account is not None and not groups:
@@ -237,12 +240,12 @@ def completed(wanted: UserInfo, mode: str = _LEGACY) -> UserInfo:
 
 
 def _on_a_node(requester: UserInfo) -> UserInfo:
-    """An account as it is on every node: what is true on this one alone is left out of what is asked."""
+    """Return a service account without the extra values that differ between nodes."""
     return evolve(requester, extra={_NODE_KEYS: tuple(sorted(requester.extra))})
 
 
-def _never(question: AuthorizerAttributes, why: str) -> Refused:
-    return Refused(question, Verdict(Decision.NO_OPINION, why))
+def _never(question: AuthorizerAttributes, why: str) -> ImpersonationDenied:
+    return ImpersonationDenied(question, Verdict(Decision.NO_OPINION, why))
 
 
 def _extra_problem(extra: Mapping[str, tuple[str, ...]]) -> str:

@@ -1,4 +1,4 @@
-"""Where the time of requests goes, for those who are told when they are over."""
+"""Latency trackers: seconds per component of a request, for logs, metrics and audit annotations."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..http.request import (
 )
 
 
-def with_measuring(handler: Handler) -> Handler:
+def with_latency_trackers(handler: Handler) -> Handler:
     """
-    Measure what requests spend their time on, from here on: in front of what answers them.
+    Attach the latency trackers to requests (Go: C{WithLatencyTrackers}).
 
-    A request may come here from where others left their seat: what is measured is not theirs.
+    The context is reset afterwards: a request may start when another one releases its seats.
     """
 
     def measuring(request: KubeRequest) -> None:
@@ -25,8 +25,8 @@ def with_measuring(handler: Handler) -> Handler:
             return
         trail = request.audit
         request.times = known = {} if trail is None else trail.times
-        if request.queued_for:
-            known[QUEUE] = request.queued_for
+        if request.apf_queue_seconds:
+            known[QUEUE] = request.apf_queue_seconds
         token = times.set(known)
         try:
             handler(request)

@@ -49,7 +49,7 @@ def with_memory_limit(handler: Handler, guard: MemoryGuard, sizes: Sizes, longes
         # Requests that free memory, or need almost none, succeed while others are refused.
         urgent = cost == _LEAST and info.verb not in _CHANGING
         if not guard.admit(cost, urgent=urgent):
-            request.terminated = 429
+            request.termination_code = 429
             request.setHeader(b"Retry-After", b"1")
             request.respond_text(429, _TOO_LITTLE)
             return

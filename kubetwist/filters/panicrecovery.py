@@ -1,4 +1,4 @@
-"""What goes wrong in one request stays there."""
+"""Panic recovery: an uncaught exception fails one request, not the server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..http.request import Handler, KubeRequest
 
 
 def with_panic_recovery(handler: Handler) -> Handler:
-    """Answer a bug with a Status that tells nothing of it, and log it with the request's audit id."""
+    """Answer an uncaught exception with a Status without details, and log it with the request's audit id."""
 
     def panic_recovery(request: KubeRequest) -> None:
         try:

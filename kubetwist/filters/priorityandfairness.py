@@ -1,5 +1,5 @@
 """
-Which requests go first, and how many at a time.
+Priority and fairness, and the limit of requests in flight that replaces it.
 
 @see: kubernetes/apiserver, C{pkg/server/filters/priority-and-fairness.go}, C{maxinflight.go}.
 """
@@ -10,7 +10,7 @@ from typing import Final
 
 from ..api.users import MASTERS
 from ..flowcontrol.controller import (
-    Assignment,
+    Classification,
     FlowControl,
 )
 from ..flowcontrol.workestimator import (
@@ -29,11 +29,15 @@ _TOO_MANY: Final = "Too many requests, please try again later.\n"
 
 def with_priority_and_fairness(handler: Handler, flow: FlowControl, sizes: Sizes) -> Handler:
     """
-    Have requests wait for a seat, or answer 429.
+    Run requests when seats are free, or answer 429.
 
-    What is long-running waits for none, but for watches, which have a seat until they have told what is there.
+    Long-running requests need no seats, except for watches, which have them until the initial events are written.
+
+    @param handler: The next handler.
+    @param flow: Classifies, queues and dispatches requests.
+    @param sizes: Returns number and size of the objects of a resource.
     """
-    classify, enter, light = flow.classify, flow.enter, flow.scheduler.note_cheap_request
+    classify, start_request, note_cheap_request = flow.classify, flow.start_request, flow.scheduler.note_cheap_request
 
     def watching(request: KubeRequest) -> None:
         try:
@@ -48,38 +52,38 @@ def with_priority_and_fairness(handler: Handler, flow: FlowControl, sizes: Sizes
             return
         user = request.user
         assert user is not None, "authentication comes before"
-        # Most requests come from whom the last one came that was like this.
+        # Most requests come from the same user as the last one of this kind.
         last = info.flow
-        if last is not None and last[0] is user and last[1] is flow.plan:
-            assigned: Assignment = last[2]
+        if last is not None and last[0] is user and last[1] is flow.config_version:
+            classification: Classification = last[2]
         else:
-            assigned = classify(user, info)
-            if flow.may_keep(user):
-                info.flow = user, flow.plan, assigned
-        request.assigned, request.flow_fields = assigned, assigned.fields
+            classification = classify(user, info)
+            if flow.may_cache(user):
+                info.flow = user, flow.config_version, classification
+        request.apf_classification, request.apf_headers = classification, classification.fields
         verb = info.verb
-        wide = seats(request, assigned.level, sizes) if verb in _COLLECTIONS else 1
+        wide = seats(request, classification.level, sizes) if verb in _COLLECTIONS else 1
         if wide == 1:
-            light()
-        if not enter(request, assigned, wide, watching if verb == "watch" else handler):
-            flow.reject(request, assigned.level)
+            note_cheap_request()
+        if not start_request(request, classification, wide, watching if verb == "watch" else handler):
+            flow.reject(request, classification.level)
 
     return fairness
 
 
-class InFlight:
-    """The requests that are open, where they are only counted: --enable-priority-and-fairness=false."""
+class MaxInFlightLimit:
+    """Limits the open requests, with --enable-priority-and-fairness=false (Go: C{WithMaxInFlightLimit})."""
 
     def __init__(self, reading: int, changing: int) -> None:
         """
-        @param reading: How many that read may be open; 0 for any number.
-        @param changing: Likewise, of others.
+        @param reading: Maximum number of open read-only requests; 0 for no limit.
+        @param changing: Maximum number of open mutating requests; 0 for no limit.
         """
         self._limits = {True: reading, False: changing}
         self._open: dict[bool, set[KubeRequest]] = {True: set(), False: set()}
 
-    def in_front(self, handler: Handler) -> Handler:
-        """Answer 429 while there are too many."""
+    def wrap(self, handler: Handler) -> Handler:
+        """Return a handler that answers 429 while the limit is reached."""
 
         def limited(request: KubeRequest) -> None:
             info = request.info
@@ -90,7 +94,7 @@ class InFlight:
                 return
             kind = self._open[reads]
             if len(kind) >= limit and MASTERS not in (request.user.groups if request.user is not None else ()):
-                request.terminated = 429
+                request.termination_code = 429
                 request.setHeader(b"retry-after", b"1")
                 request.respond_text(429, _TOO_MANY)
                 return
@@ -100,6 +104,6 @@ class InFlight:
         return limited
 
     def ended(self, request: KubeRequest) -> None:
-        """A request is over."""
+        """Release a request that was answered or whose client has disconnected."""
         for kind in self._open.values():
             kind.discard(request)

@@ -8,12 +8,12 @@ from typing import Final
 from ..http.request import Handler, KubeRequest
 from ..http.requestinfo import UnknownRequest, request_info_of
 
-#: Longer URLs are parsed each time; remembered, they would let a client fill the memory.
+#: Maximum length of cached URLs; longer ones are parsed each time, so that clients cannot fill the memory.
 _REMEMBERED_URL: Final = 256
 
 
 def with_request_info(handler: Handler) -> Handler:
-    """Find out what requests are about; paths that break off are answered here, before anyone asks who is there."""
+    """Set C{request.info}; answer 500 to incomplete resource paths, before authentication."""
     remembered = lru_cache(maxsize=4096)(request_info_of)
 
     def request_info(request: KubeRequest) -> None:
@@ -26,13 +26,13 @@ def with_request_info(handler: Handler) -> Handler:
         except UnknownRequest as error:
             quoted = uri.decode("utf-8", "replace")
             text = f'Internal Server Error: "{quoted}": failed to create RequestInfo: {error}'
-            request.respond_text(500, f"{sanitized(text)}\n")
+            request.respond_text(500, f"{escape_html(text)}\n")
             return
         handler(request)
 
     return request_info
 
 
-def sanitized(text: str) -> str:
-    """C{text} such that it can not be taken for HTML; quotes stay."""
+def escape_html(text: str) -> str:
+    """Return C{text} with HTML special characters escaped, except quotes."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

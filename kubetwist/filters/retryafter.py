@@ -1,5 +1,5 @@
 """
-Sending away those who come to a server that stops.
+Answer 429 with Retry-After while the server shuts down.
 
 @see: kubernetes/apiserver, C{pkg/server/filters/with_retry_after.go}.
 """
@@ -14,23 +14,24 @@ from ..http.request import (
     KubeRequest,
 )
 
-#: What is answered to the end.
+#: Path prefixes that are answered until the end.
 _EXEMPT: Final = (b"/readyz", b"/livez", b"/healthz", b"/metrics")
 
 
 def with_retry_after(handler: Handler, stopping: Callable[[], bool]) -> Handler:
     """
-    Have requests come again, to another server if there is one, once this one stops.
+    Answer 429 to new requests once the server is shutting down, so that clients retry with another one.
 
-    @param stopping: Whether it does.
+    @param handler: The next handler.
+    @param stopping: Returns whether the server is shutting down.
     """
 
     def retry_after(request: KubeRequest) -> None:
         if not stopping() or request.path.startswith(_EXEMPT):
             handler(request)
             return
-        # Whoever comes again is to connect anew.
-        request.connection.finish_with_this()
+        # The client should retry on a new connection.
+        request.connection.disable_keep_alive()
         request.setHeader(b"Retry-After", b"5")
         request.respond_text(429, "The apiserver is shutting down, please try again later.\n")
 

@@ -1,9 +1,8 @@
 """
-The spans of requests and of what stands in front of those who answer them.
+The spans of requests and of their filters.
 
-They come after authentication, since whoever may choose what is traced may have others trace everything: the caller's
-trace is gone on with only for those whom the reference trusts in that, and linked to for all others. What comes before
-is told of afterwards.
+Spans start after authentication. The trace of the caller continues only for users that the reference trusts to choose
+what is sampled; for all others a new trace links to it. The span of authentication is added afterwards.
 
 @see: kubernetes/apiserver, C{pkg/endpoints/filters/traces.go}.
 """
@@ -16,11 +15,11 @@ from typing import Final
 from ..api.users import MASTERS, MONITORING
 from ..http.request import Handler, KubeRequest
 from ..logs.httplog import peer_of
-from ..logs.redaction import LONGEST_AGENT, LONGEST_ID, cut, safe_uri
-from ..tracing.propagation import BAGGAGE, TRACEPARENT, baggage_of, remote_of
-from ..tracing.spans import Span, Tracer, Unrecorded, Value, current
+from ..logs.redaction import MAX_AUDIT_ID_LENGTH, MAX_USER_AGENT_LENGTH, redact_uri, truncate
+from ..tracing.propagation import BAGGAGE, TRACEPARENT, extract_baggage, extract_span_context
+from ..tracing.spans import NonRecordingSpan, Span, Tracer, Value, current
 
-#: Who decides whether the traces are recorded that they take part in.
+#: Groups whose sampling decision is used.
 TRUSTED: Final = frozenset((MASTERS, MONITORING))
 
 _METHODS: Final = frozenset(("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE"))
@@ -30,67 +29,68 @@ _LONGEST_ADDRESS: Final = 64
 _LONGEST_HOST: Final = 256
 
 
-class _Followed:
+class _RequestTrace:
     """
-    A request and its place in a trace.
+    The root span of a request, and its progress through the filters.
 
-    @ivar since: When it came to the filter that it is in, in seconds of L{perf_counter<time.perf_counter>}.
-    @ivar behind: How many filters are behind it.
+    @ivar place: The root span.
+    @ivar since: When the last filter was passed, in seconds of L{perf_counter<time.perf_counter>}.
+    @ivar behind: Number of passed filters.
     """
 
-    __slots__ = ("behind", "place", "since")
+    __slots__ = ("filters_done", "place", "since")
 
     def __init__(self, place: Span, since: float) -> None:
         self.place = place
         self.since = since
-        self.behind = 0
+        self.filters_done = 0
 
 
 class RequestTracing:
-    """Has the requests of one server leave spans."""
+    """Creates the spans of requests of one server."""
 
     def __init__(self, tracer: Tracer, now: Callable[[], float]) -> None:
         """
-        @param now: In the time of L{KubeRequest.begun<kubetwist.http.request.KubeRequest>}.
+        @param now: In the time of L{KubeRequest.started_at<kubetwist.http.request.KubeRequest>}.
         """
-        self._begin = tracer.begin
+        self._begin = tracer.start_trace
         self._now = now
-        #: The filters that are told apart, in the order in which requests come to them.
+        #: Names of the filters with spans, in the order of the handler chain.
         self._filters: list[str] = []
 
-    def in_front(self, handler: Handler) -> Handler:
-        """Have nothing that is done for a request, before it is known whose it is, belong to the one before it."""
+    def clear_context(self, handler: Handler) -> Handler:
+        """Clear the current span before a request, which may be pipelined behind another one."""
 
-        def in_front(request: KubeRequest) -> None:
+        def clear_context(request: KubeRequest) -> None:
             before = current.get()
             if before is None:
                 handler(request)
                 return
-            # It came along with the other one, which is just being answered.
+            # The request was read while another one is answered.
             current.set(None)
             try:
                 handler(request)
             finally:
                 current.set(before)
 
-        return in_front
+        return clear_context
 
     def after_authentication(self, handler: Handler) -> Handler:
-        """Begin with a request, or not; whatever is done for it belongs to it from here on."""
+        """Start the root span of a request, sampled or not, and make it the current span."""
         begin, now = self._begin, self._now
 
         def begun(request: KubeRequest) -> None:
             fields = request.fields
-            remote = remote_of(fields) if TRACEPARENT in fields else None
+            remote = extract_span_context(fields) if TRACEPARENT in fields else None
             trusted = remote is not None and request.user is not None and not TRUSTED.isdisjoint(request.user.groups)
-            baggage = baggage_of(fields) if BAGGAGE in fields else b""
-            place = begin(remote, trusted, baggage, request.begun)
+            baggage = extract_baggage(fields) if BAGGAGE in fields else b""
+            place = begin(remote, trusted, baggage, request.started_at)
             if isinstance(place, Span):
-                place.trace.audit_id = cut(request.audit_id, LONGEST_ID)
+                place.trace.audit_id = truncate(request.audit_id, MAX_AUDIT_ID_LENGTH)
                 place.name = span_name(request)
                 place.attributes = attributes_of(request)
-                request.trace = followed = _Followed(place, now())
-                place.past("authentication", place.began, followed.since)
+                request.trace = followed = _RequestTrace(place, now())
+                place.add_completed_child("authentication", place.began, followed.since)
             else:
                 request.trace = place
             before = current.get()
@@ -102,7 +102,7 @@ class RequestTracing:
 
         return begun
 
-    def behind(self, name: str, handler: Handler, *, again: bool = False) -> Handler:
+    def mark_filter_done(self, name: str, handler: Handler, *, again: bool = False) -> Handler:
         """
         Record that a request has passed a filter.
 
@@ -112,100 +112,100 @@ class RequestTracing:
             self._filters.insert(0, name)
         now = self._now
 
-        def behind(request: KubeRequest) -> None:
-            followed: _Followed | Span | Unrecorded | None = request.trace
+        def mark_filter_done(request: KubeRequest) -> None:
+            followed: _RequestTrace | Span | NonRecordingSpan | None = request.trace
             before = place = current.get()
             if followed is place:
-                # One of those that are not recorded, which are most of them.
+                # Not sampled, as most requests.
                 handler(request)
                 return
-            if isinstance(followed, _Followed):
+            if isinstance(followed, _RequestTrace):
                 place = followed.place
                 since, followed.since = followed.since, now()
-                followed.behind += 1
-                place.past(name, since, followed.since)
+                followed.filters_done += 1
+                place.add_completed_child(name, since, followed.since)
             else:
                 place = followed
-            # A request may come here from where others left their seat.
+            # A request may start when another one releases its seats.
             current.set(place)
             try:
                 handler(request)
             finally:
                 current.set(before)
 
-        return behind
+        return mark_filter_done
 
-    def and_then(self, ended: Callable[[KubeRequest], object]) -> Callable[[KubeRequest], None]:
-        """What is told of requests that are over, and tells others of them, too."""
+    def chain_on_end(self, ended: Callable[[KubeRequest], object]) -> Callable[[KubeRequest], None]:
+        """Return a callback for the end of a request that ends its span and calls C{ended}."""
 
-        def told(request: KubeRequest) -> None:
+        def end_span(request: KubeRequest) -> None:
             self.ended(request)
             ended(request)
 
-        return told
+        return end_span
 
     def ended(self, request: KubeRequest) -> None:
-        """A request is answered, or its client has gone."""
-        followed: _Followed | Span | Unrecorded | None = request.trace
-        if not isinstance(followed, _Followed):
+        """End the root span of a request that was answered or whose client has disconnected."""
+        followed: _RequestTrace | Span | NonRecordingSpan | None = request.trace
+        if not isinstance(followed, _RequestTrace):
             return
         request.trace = None
         place, now = followed.place, self._now()
-        if followed.behind < len(self._filters):
-            # It did not come any further.
-            place.past(self._filters[followed.behind], followed.since, now)
+        if followed.filters_done < len(self._filters):
+            # The filter that has answered the request.
+            place.add_completed_child(self._filters[followed.filters_done], followed.since, now)
         if request.body_length:
-            place.put("http.request.body.size", request.body_length)
+            place.set_attribute("http.request.body.size", request.body_length)
         if request.sentLength:
-            place.put("http.response.body.size", request.sentLength)
+            place.set_attribute("http.response.body.size", request.sentLength)
         if request.switched or request.startedWriting:
-            place.put("http.response.status_code", request.code)
+            place.set_attribute("http.response.status_code", request.code)
             if request.code >= 500:
-                place.fail(str(request.code))
+                place.set_error(str(request.code))
         else:
-            place.fail("aborted")
+            place.set_error("aborted")
         place.end(now)
 
 
 def span_name(request: KubeRequest) -> str:
-    """What the span of a request is called: its method and its path, without the names in it."""
+    """Return the name of the root span: method and path, with placeholders for namespace and name."""
     info = request.info
-    method = cut(request.method.decode("latin-1"), _LONGEST_PART)
+    method = truncate(request.method.decode("latin-1"), _LONGEST_PART)
     if not info.is_resource_request:
         return method
     parts = [info.api_prefix, info.group, info.version] if info.group else [info.api_prefix, info.version]
     if info.namespace:
         parts += ("namespaces", "{:namespace}")
-    parts.append(cut(info.resource, _LONGEST_PART))
+    parts.append(truncate(info.resource, _LONGEST_PART))
     if info.name:
         parts.append("{:name}")
     if info.subresource:
-        parts.append(cut(info.subresource, _LONGEST_PART))
-    return f"{method} /{'/'.join(cut(part, _LONGEST_PART) for part in parts)}"
+        parts.append(truncate(info.subresource, _LONGEST_PART))
+    return f"{method} /{'/'.join(truncate(part, _LONGEST_PART) for part in parts)}"
 
 
 def attributes_of(request: KubeRequest) -> dict[str, Value]:
-    """What the span of a request says of it, when it comes."""
+    """Return the attributes of the root span, by the semantic conventions of OpenTelemetry."""
     method = request.method.decode("latin-1")
     known = method.upper() if method.upper() in _METHODS else "GET"
     info = request.info
     attributes: dict[str, Value] = {
         "http.request.method": known,
         "url.scheme": "https",
-        "url.path": safe_uri(request.path),
-        "http.target": safe_uri(request.uri, opaque=info.subresource == "proxy"),
+        "url.path": redact_uri(request.path),
+        "http.target": redact_uri(request.uri, opaque=info.subresource == "proxy"),
         "network.protocol.version": request.clientproto.decode("latin-1").removeprefix("HTTP/"),
-        "audit-id": cut(request.audit_id, LONGEST_ID),
+        "audit-id": truncate(request.audit_id, MAX_AUDIT_ID_LENGTH),
     }
     if known != method:
-        attributes["http.request.method_original"] = cut(method, _LONGEST_PART)
+        attributes["http.request.method_original"] = truncate(method, _LONGEST_PART)
     host, port = _host(request)
     if host:
-        attributes["server.address"] = cut(host, _LONGEST_HOST)
+        attributes["server.address"] = truncate(host, _LONGEST_HOST)
     if port.isascii() and port.isdigit() and len(port) < 6:
         attributes["server.port"] = int(port)
     if request.user_agent:
-        attributes["user_agent.original"] = cut(request.user_agent, LONGEST_AGENT)
+        attributes["user_agent.original"] = truncate(request.user_agent, MAX_USER_AGENT_LENGTH)
     peer = peer_of(request)
     if peer is not None:
         attributes["network.peer.address"], attributes["network.peer.port"] = peer
@@ -216,16 +216,16 @@ def attributes_of(request: KubeRequest) -> dict[str, Value]:
 
 
 def client_of(request: KubeRequest) -> str:
-    """Who has sent a request, if proxies are to be believed."""
+    """Return the address of the client: from C{X-Forwarded-For}, or the peer's."""
     forwarded = request.header(b"x-forwarded-for")
     if forwarded:
-        return cut(forwarded.partition(b",")[0].strip().decode("latin-1"), _LONGEST_ADDRESS)
+        return truncate(forwarded.partition(b",")[0].strip().decode("latin-1"), _LONGEST_ADDRESS)
     peer = peer_of(request)
     return "" if peer is None else peer[0]
 
 
 def _host(request: KubeRequest) -> tuple[str, str]:
-    """Under which name, and port, the client knows this server."""
+    """Return name and port in the C{Host} header."""
     text = (request.header(b"host") or b"").decode("latin-1")
     host, bracket, rest = text.partition("]")
     if bracket:

@@ -1,5 +1,5 @@
 """
-What C{/metrics} tells of priority and fairness.
+Metric collectors of priority and fairness.
 
 @see: kubernetes/apiserver, C{pkg/util/flowcontrol/metrics/metrics.go}.
 """
@@ -21,7 +21,7 @@ _LEVEL: Final = ("priority_level",)
 
 
 def tell_of(flow: FlowControl, registry: Registry) -> None:
-    """Have a registry tell of it whenever somebody asks."""
+    """Register the collectors of priority and fairness."""
     registry.register_collector(lambda: _collect(flow))
 
 
@@ -45,7 +45,7 @@ def _collect(flow: FlowControl) -> Iterator[MetricSnapshot]:
         ("current_r", "The virtual time of a level.", lambda one: one.queues.virtual),
     ):
         yield gauge(name, text, _LEVEL, [((level.name,), float(value(level))) for level in levels])
-    yield gauge("seat_fair_frac", "What part of their demand levels got.", (), [((), flow.fraction)])
+    yield gauge("seat_fair_frac", "What part of their demand levels got.", (), [((), flow.seat_fair_frac)])
     flow_metrics = [((level, schema), metrics) for (schema, level), metrics in flow.flow_metrics.items()]
     for _, metrics in flow_metrics:
         metrics.settle()
@@ -65,7 +65,7 @@ def _collect(flow: FlowControl) -> Iterator[MetricSnapshot]:
     rejected = [
         ((*pair, reason), float(count))
         for pair, metrics in flow_metrics
-        for reason, count in (("queue-full", metrics.full), ("time-out", metrics.late))
+        for reason, count in (("queue-full", metrics.rejected_queue_full), ("time-out", metrics.rejected_timeout))
         if count
     ]
     yield MetricSnapshot(
@@ -74,7 +74,7 @@ def _collect(flow: FlowControl) -> Iterator[MetricSnapshot]:
     waited = [
         ((level, schema, execute), seconds)
         for (level, schema), metrics in flow_metrics
-        for execute, seconds in (("true", metrics.waited), ("false", metrics.gave_up))
+        for execute, seconds in (("true", metrics.wait_executed), ("false", metrics.wait_not_executed))
         if seconds.count
     ]
     yield MetricSnapshot(
@@ -87,7 +87,7 @@ def _collect(flow: FlowControl) -> Iterator[MetricSnapshot]:
     executed = [
         ((level, schema, kind), seconds)
         for (level, schema), metrics in flow_metrics
-        for kind, seconds in (("regular", metrics.executed), ("watch", metrics.watched))
+        for kind, seconds in (("regular", metrics.execution_regular), ("watch", metrics.execution_watch))
         if seconds.count
     ]
     text = "How long requests had their seats."

@@ -1,5 +1,5 @@
 """
-How seats are shared among priority levels: nominally by their shares, and from time to time by who needs them.
+Allocation of seats to priority levels: nominal limits by shares, and periodic adjustment by demand.
 
 @see: kubernetes/enhancements, KEP-1040; kubernetes/apiserver, C{pkg/util/flowcontrol/conc_alloc.go}.
 """
@@ -14,19 +14,19 @@ from attrs import define, frozen
 
 from ..api.resource import JSONObject
 
-#: How much of the smoothed demand stays from one adjustment to the next: half of it after five minutes.
+#: Exponential smoothing of demand per adjustment: half of it remains after five minutes.
 _SMOOTHING: Final = 0.977
 _STEPS: Final = 60
 
 
 @frozen
-class LevelLimits:
+class ConcurrencyLimits:
     """
-    The seats of a level.
+    Concurrency limits of a priority level, in seats (Go: C{nominalCL}, C{minCL}, C{maxCL}).
 
-    @ivar nominal: By its shares.
-    @ivar lower: What is left when others have borrowed all that it lends.
-    @ivar upper: What it has when it has borrowed all that it may.
+    @ivar nominal: Seats by its shares.
+    @ivar lower: Seats when all lendable ones are lent.
+    @ivar upper: Seats when it borrows as many as it may.
     """
 
     nominal: int
@@ -34,11 +34,12 @@ class LevelLimits:
     upper: int
 
 
-def nominal_limits(levels: Mapping[str, JSONObject], seats: int) -> dict[str, LevelLimits]:
+def nominal_limits(levels: Mapping[str, JSONObject], seats: int) -> dict[str, ConcurrencyLimits]:
     """
-    Share seats among levels.
+    Return the concurrency limits of priority levels by their shares.
 
-    @param levels: Their C{spec}s, by name.
+    @param levels: C{spec} by name of the level.
+    @param seats: Concurrency limit of the server.
     """
     shares = {name: _shares(spec) for name, spec in levels.items()}
     together = sum(shares.values())
@@ -50,7 +51,7 @@ def nominal_limits(levels: Mapping[str, JSONObject], seats: int) -> dict[str, Le
         lendable = round(nominal * (options.get("lendablePercent") or 0) / 100)
         borrowing = None if exempt else options.get("borrowingLimitPercent")
         upper = seats if borrowing is None else nominal + round(nominal * borrowing / 100)
-        found[name] = LevelLimits(nominal, nominal - lendable, max(upper, nominal))
+        found[name] = ConcurrencyLimits(nominal, nominal - lendable, max(upper, nominal))
     return found
 
 
@@ -62,12 +63,13 @@ def _shares(spec: JSONObject) -> int:
 
 
 @define
-class Demand:
+class SeatDemandIntegrator:
     """
-    How many seats a level wants: those that are taken, and those that are waited for.
+    Integrates the seat demand of a level: seats of executing and of waiting requests.
 
-    @ivar high: The most since the last L{reset}.
-    @ivar smoothed: What there was to reckon with, seldom and often, over the last minutes.
+    @ivar high: High watermark since the last L{reset}.
+    @ivar deviation: Standard deviation in the last period.
+    @ivar smoothed: Exponentially smoothed average plus standard deviation.
     """
 
     now: int = 0
@@ -81,7 +83,7 @@ class Demand:
     _squares: float = 0.0
 
     def set(self, seats: int, time: float) -> None:
-        """So many are wanted from now on."""
+        """Set the current demand at a time, both in the units of the constructor's caller."""
         passed = time - self._since
         self._sum += self.now * passed
         self._squares += self.now * self.now * passed
@@ -91,7 +93,7 @@ class Demand:
             self.high = seats
 
     def reset(self, time: float) -> int:
-        """Begin anew; the most that was wanted meanwhile."""
+        """Start a new period, and return the high watermark of the last one."""
         self.set(self.now, time)
         high, passed = self.high, time - self._begun
         if passed > 0:
@@ -105,13 +107,13 @@ class Demand:
 
 
 @frozen
-class Wish:
+class AllocationItem:
     """
-    What a level is to have.
+    Input of the allocation for one level (Go: C{allocProblemItem}).
 
-    @ivar lower: At least.
-    @ivar upper: At most.
-    @ivar target: What would be enough.
+    @ivar lower: Minimum number of seats.
+    @ivar upper: Maximum number of seats.
+    @ivar target: Demanded number of seats.
     """
 
     lower: float
@@ -119,32 +121,32 @@ class Wish:
     target: float
 
 
-def fair_shares(total: float, wishes: Sequence[Wish]) -> tuple[list[float], float]:
+def compute_concurrency_allocation(total: float, items: Sequence[AllocationItem]) -> tuple[list[float], float]:
     """
-    Share C{total}: everybody gets the same multiple of his target, but for those whom limits keep from it.
+    Distribute C{total} seats: each level gets the same multiple of its target, within its bounds.
 
-    @return: What each gets, and the multiple.
+    @return: Seats of each level, and the multiple.
     """
-    if not wishes:
+    if not items:
         return [], 0.0
-    lowest = sum(wish.lower for wish in wishes)
-    highest = sum(wish.upper for wish in wishes)
+    lowest = sum(item.lower for item in items)
+    highest = sum(item.upper for item in items)
     if total <= lowest:
-        return [wish.lower for wish in wishes], 0.0
+        return [item.lower for item in items], 0.0
     if total >= highest:
-        return [wish.upper for wish in wishes], 1.0
+        return [item.upper for item in items], 1.0
     low, high = 0.0, 1.0
-    targets = [max(wish.target, 1e-3) for wish in wishes]
-    while _sum(high, wishes, targets) < total:
+    targets = [max(item.target, 1e-3) for item in items]
+    while _sum(high, items, targets) < total:
         high *= 2
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if _sum(middle, wishes, targets) < total:
+        if _sum(middle, items, targets) < total:
             low = middle
         else:
             high = middle
-    return [min(max(high * target, wish.lower), wish.upper) for wish, target in zip(wishes, targets, strict=True)], high
+    return [min(max(high * target, item.lower), item.upper) for item, target in zip(items, targets, strict=True)], high
 
 
-def _sum(multiple: float, wishes: Sequence[Wish], targets: Sequence[float]) -> float:
-    return sum(min(max(multiple * t, wish.lower), wish.upper) for wish, t in zip(wishes, targets, strict=True))
+def _sum(multiple: float, items: Sequence[AllocationItem], targets: Sequence[float]) -> float:
+    return sum(min(max(multiple * t, item.lower), item.upper) for item, t in zip(items, targets, strict=True))

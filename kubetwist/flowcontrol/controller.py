@@ -1,5 +1,5 @@
 """
-Priority and fairness as a whole: who a request is to the server, whether there is a seat for it, and who is next.
+API priority and fairness: classifies requests, queues them per priority level, and dispatches them to free seats.
 
 @see: kubernetes/apiserver, C{pkg/util/flowcontrol/apf_controller.go}.
 """
@@ -28,23 +28,23 @@ from ..metrics.registry import (
     Histogram,
 )
 from .concurrencyallocation import (
-    Demand,
-    LevelLimits,
-    Wish,
-    fair_shares,
+    AllocationItem,
+    ConcurrencyLimits,
+    SeatDemandIntegrator,
+    compute_concurrency_allocation,
     nominal_limits,
 )
 from .queueset import (
-    Limits,
     QueueSet,
-    Ticket,
-    deal,
+    QueueSetConfig,
+    QueueSetRequest,
+    deal_hand,
 )
 from .scheduler import CooperativeScheduler
 from .schemas import (
     FlowSchema,
-    Sought,
-    in_order,
+    RequestInfoLike,
+    sort_by_precedence,
 )
 
 if TYPE_CHECKING:
@@ -55,29 +55,29 @@ if TYPE_CHECKING:
 
 EXEMPT: Final = "exempt"
 CATCH_ALL: Final = "catch-all"
-#: Seconds between adjustments of what levels borrow from each other.
-ADJUSTMENT: Final = 10.0
-#: Of the seats of a level, how many one request may take at most.
+#: Seconds between adjustments of the seats that priority levels borrow from each other.
+BORROWING_ADJUSTMENT_PERIOD: Final = 10.0
+#: Maximum share of the seats of a level for one request.
 _WIDEST: Final = 0.15
-#: How many are kept for requests that take one: lists that have all others are no reason for a GET to wait.
+#: Share of the seats that is reserved for requests of one seat, so that a GET does not wait for lists.
 _KEPT: Final = 0.125
-#: Bounds of the seconds that requests wait.
+#: Bucket bounds of waiting times, in seconds.
 WAITS: Final = (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0)
-#: Bounds of the seats that requests take.
+#: Bucket bounds of seats per request.
 _WIDTHS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)
-#: Seconds of one turn of the reactor for those who waited and are light.
+#: Seconds per iteration of the reactor in which queued requests of one seat are dispatched.
 _LIGHT: Final = 0.002
-#: Assignments that are remembered.
+#: Number of cached classifications.
 _REMEMBERED: Final = 4096
-#: How many characters a client may have chosen of what is remembered.
+#: Maximum length of the client's part of a cached key.
 _LONGEST: Final = 1024
-#: And groups of one of whom it is remembered in which flow he was last.
+#: Maximum number of groups of a user whose classification is cached.
 _MOST_GROUPS: Final = 64
 _READING: Final = frozenset(("get", "list", "watch"))
-#: Seconds that a client is told to stay away: at least, and at most.
+#: Minimum and maximum of Retry-After, in seconds.
 _RETRY: Final = (1, 32)
 
-#: What there is when somebody has deleted it.
+#: The mandatory objects; they apply even if they were deleted.
 _MANDATORY: Final[dict[str, JSONObject]] = {
     EXEMPT: {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}},
     CATCH_ALL: {
@@ -86,7 +86,7 @@ _MANDATORY: Final[dict[str, JSONObject]] = {
     },
 }
 _MANDATORY_SCHEMAS: Final = (
-    FlowSchema.of(
+    FlowSchema.from_object(
         {
             "metadata": {"name": EXEMPT},
             "spec": {
@@ -115,46 +115,46 @@ _MANDATORY_SCHEMAS: Final = (
 
 
 @define(eq=False)
-class Level:
+class PriorityLevelState:
     """
-    One priority level.
+    The state of one priority level (Go: C{priorityLevelState}).
 
     @ivar exempt: Its requests never wait.
-    @ivar widest: Seats that one request may take at most.
-    @ivar seats: That may be taken at a time, as of the last adjustment.
-    @ivar leaving: The object is gone; it is there as long as somebody waits.
+    @ivar max_seats_per_request: Maximum number of seats per request.
+    @ivar seats: Current concurrency limit, set by the last adjustment.
+    @ivar quiescing: The object was deleted; the level is removed after its last request.
     """
 
     name: str
     uid: str
     exempt: bool
     spec: JSONObject = field(repr=False)
-    queues: QueueSet = field(factory=lambda: QueueSet(Limits(0)), repr=False)
-    limits: LevelLimits = field(factory=lambda: LevelLimits(0, 0, 0))
-    demand: Demand = field(factory=Demand, repr=False)
+    queues: QueueSet = field(factory=lambda: QueueSet(QueueSetConfig(0)), repr=False)
+    limits: ConcurrencyLimits = field(factory=lambda: ConcurrencyLimits(0, 0, 0))
+    demand: SeatDemandIntegrator = field(factory=SeatDemandIntegrator, repr=False)
     seats: int = 0
-    widest: int = 1
-    leaving: bool = False
+    max_seats_per_request: int = 1
+    quiescing: bool = False
     retry_after: int = _RETRY[0]
     dropped: int = 0
     dropped_since: float = 0.0
 
-    def queueing(self, seats: int) -> Limits:
-        """How it queues, with so many seats."""
+    def queuing_config(self, seats: int) -> QueueSetConfig:
+        """Return the configuration of the queues for a concurrency limit."""
         response = (self.spec.get("limited") or {}).get("limitResponse") or {}
         if response.get("type") != "Queue":
-            return Limits(seats)
+            return QueueSetConfig(seats)
         queuing = response.get("queuing") or {}
-        return Limits(
+        return QueueSetConfig(
             *(seats, queuing.get("queues") or 64, queuing.get("handSize") or 8, queuing.get("queueLengthLimit") or 50),
             int(seats * _KEPT),
         )
 
     def drop(self, now: float) -> int:
         """
-        A request is rejected.
+        Count a rejected request.
 
-        @return: Seconds after which its client may come again: more of them, the more are rejected.
+        @return: Seconds for C{Retry-After}; they grow with the number of rejections.
         """
         if now - self.dropped_since >= self.retry_after:
             if self.dropped > 3 * self.retry_after:
@@ -168,49 +168,63 @@ class Level:
 
 class FlowMetrics:
     """
-    What is counted of the requests of one flow schema in one level.
+    Metrics of one flow schema and priority level.
 
-    @ivar easy: Those that had one seat, and at once; they count elsewhere after L{settle}.
+    @ivar immediate_one_seat: Requests of one seat that did not wait; L{settle} adds them to the others.
     """
 
     __slots__ = (
-        *("dispatched", "easy", "executed", "executing", "full", "gave_up", "late", "seats", "waited", "waiting"),
-        *("watched", "widths"),
+        *(
+            "dispatched",
+            "immediate_one_seat",
+            "execution_regular",
+            "executing",
+            "rejected_queue_full",
+            "wait_not_executed",
+            "rejected_timeout",
+            "seats",
+            "wait_executed",
+            "waiting",
+        ),
+        *("execution_watch", "widths"),
     )
 
     def __init__(self) -> None:
-        self.easy = self.dispatched = self.executing = self.seats = self.waiting = self.full = self.late = 0
-        self.waited = Histogram(WAITS)
-        #: Seconds that those waited who got no seat.
-        self.gave_up = Histogram(WAITS)
-        #: Seconds for which requests had their seats, and of watches apart from them; how many seats they took.
-        self.executed, self.watched = Histogram(WAITS), Histogram(WAITS)
+        self.immediate_one_seat = self.dispatched = self.executing = self.seats = self.waiting = (
+            self.rejected_queue_full
+        ) = self.rejected_timeout = 0
+        self.wait_executed = Histogram(WAITS)
+        #: Waiting times of requests that were not executed.
+        self.wait_not_executed = Histogram(WAITS)
+        #: Execution times of watches and of other requests; seats per request.
+        self.execution_regular, self.execution_watch = Histogram(WAITS), Histogram(WAITS)
         self.widths = Histogram(_WIDTHS)
 
     def settle(self) -> None:
-        """Count everything where it belongs."""
-        easy, self.easy = self.easy, 0
+        """Add the requests that did not wait to the counter and the histograms."""
+        easy, self.immediate_one_seat = self.immediate_one_seat, 0
         self.dispatched += easy
-        self.waited.observe_often(0.0, easy)
+        self.wait_executed.observe_often(0.0, easy)
         self.widths.observe_often(1.0, easy)
 
 
 @frozen(eq=False)
-class Assignment:
+class Classification:
     """
-    What a request is to the server.
+    Flow schema, priority level and flow of a request.
 
-    @ivar metrics: Where it is counted, and C{queued} where it is while it waits.
-    @ivar lasted: Where it is told for how long it had its seats.
-    @ivar entropy: Tells its flow from others.
-    @ivar flow: What tells it, for who wants to look.
+    @ivar metrics: Metrics of the schema and level.
+    @ivar queued: Watermark of queued requests.
+    @ivar lasted: Histogram of execution times.
+    @ivar flow_hash: Hash of schema and flow, from which the hand of queues is dealt.
+    @ivar flow: The flow distinguisher, for dumps.
     @ivar fields: Header fields of the response that name schema and level.
     """
 
     schema: FlowSchema
-    level: Level
+    level: PriorityLevelState
     flow: str
-    entropy: int
+    flow_hash: int
     fields: FieldLines
     metrics: FlowMetrics
     queued: HighWatermark
@@ -221,35 +235,37 @@ class FlowControl:
     """
     The priority levels of one server.
 
-    @ivar levels: By name.
-    @ivar schemas: In the order in which they are asked.
-    @ivar scheduler: Where heavy work is done.
-    @ivar flow_metrics: What is counted, by flow schema and level.
-    @ivar queued: How many wait, by whether they change something.
-    @ivar fraction: Of their demand, what levels got in the last adjustment.
-    @ivar plan: Another object whenever something else is configured.
+    @ivar levels: States of the priority levels, by name.
+    @ivar schemas: Flow schemas by precedence.
+    @ivar scheduler: Runs expensive handlers in slices.
+    @ivar flow_metrics: Metrics by flow schema and priority level.
+    @ivar queued: Watermarks of queued requests: C{"readOnly"} and C{"mutating"}.
+    @ivar seat_fair_frac: Seats per demanded seat in the last adjustment, the metric C{seat_fair_frac}.
+    @ivar config_version: Token that changes with the configuration, for caches of classifications.
     """
 
     _log = Logger()
 
     def __init__(self, reactor: IReactorTime, seats: int, wait: float, scheduler: CooperativeScheduler) -> None:
         """
-        @param seats: That all levels share.
-        @param wait: Seconds that a request may wait.
+        @param reactor: The clock, and the scheduler of dispatches.
+        @param seats: Concurrency limit of the server.
+        @param wait: Maximum waiting time, in seconds.
+        @param scheduler: Runs expensive handlers.
         """
         self._reactor = reactor
         self._now: Callable[[], float] = reactor.seconds
         self._seats = seats
         self._wait = wait
         self.scheduler = scheduler
-        self._remembered: dict[tuple[Any, ...], Assignment] = {}
-        self.plan = object()
-        self._planned = False
+        self._remembered: dict[tuple[Any, ...], Classification] = {}
+        self.config_version = object()
+        self._dispatch_scheduled = False
         self._expiry: Any = None
         self._adjustment: Any = None
-        self.levels: dict[str, Level] = {}
+        self.levels: dict[str, PriorityLevelState] = {}
         self.schemas: list[FlowSchema] = []
-        self.fraction = 0.0
+        self.seat_fair_frac = 0.0
         self.flow_metrics: dict[tuple[str, str], FlowMetrics] = {}
         self.queued = {kind: HighWatermark(self._now) for kind in ("readOnly", "mutating")}
         self.configure((), ())
@@ -257,19 +273,19 @@ class FlowControl:
     # What is configured.
 
     def configure(self, levels: Iterable[JSONObject], schemas: Iterable[JSONObject]) -> None:
-        """Go by these objects of the API from now on; what must be there is, also when it was deleted."""
+        """Apply PriorityLevelConfigurations and FlowSchemas; add the mandatory objects."""
         wanted: dict[str, JSONObject] = {obj["metadata"]["name"]: obj for obj in levels if _whole(obj)}
         for name, spec in _MANDATORY.items():
             wanted.setdefault(name, {"metadata": {"name": name}, "spec": spec})
-        found: dict[str, Level] = {}
+        found: dict[str, PriorityLevelState] = {}
         for name, obj in wanted.items():
             spec = obj["spec"]
-            level = self.levels.get(name) or Level(name, "", spec.get("type") == "Exempt", spec)
-            level.uid, level.spec, level.leaving = obj["metadata"].get("uid", ""), spec, False
+            level = self.levels.get(name) or PriorityLevelState(name, "", spec.get("type") == "Exempt", spec)
+            level.uid, level.spec, level.quiescing = obj["metadata"].get("uid", ""), spec, False
             found[name] = level
         for name, level in self.levels.items():
             if name not in found and (level.queues.running or level.queues.waiting):
-                level.leaving = True
+                level.quiescing = True
                 found[name] = level
         nominal = nominal_limits({name: level.spec for name, level in found.items()}, self._seats)
         for name, level in found.items():
@@ -277,25 +293,27 @@ class FlowControl:
             if name not in self.levels:
                 level.seats = limits.nominal - (limits.nominal - limits.lower) // 2
             level.seats = min(max(level.seats, limits.lower), limits.upper)
-            queueing = level.queueing(level.seats)
+            queueing = level.queuing_config(level.seats)
             level.queues.adjust(queueing)
-            if queueing.hand:
-                level.widest = max(1, min(ceil(limits.nominal * _WIDEST), limits.nominal // queueing.hand))
+            if queueing.hand_size:
+                level.max_seats_per_request = max(
+                    1, min(ceil(limits.nominal * _WIDEST), limits.nominal // queueing.hand_size)
+                )
         self.levels = found
-        # Those of a level that is leaving lead nowhere: it would not be missed when it is gone.
-        known = [schema for schema in in_order(schemas) if schema.level in wanted]
+        # Schemas of a quiescing level are dropped, so that the level can be removed.
+        known = [schema for schema in sort_by_precedence(schemas) if schema.level in wanted]
         names = {schema.name for schema in known}
         known += [schema for schema in _MANDATORY_SCHEMAS if schema.name not in names]
         self.schemas = sorted(known, key=lambda one: (one.precedence, one.name))
         self._remembered.clear()
-        self.plan = object()
+        self.config_version = object()
         pairs = {(schema.name, schema.level) for schema in self.schemas}
         for pair in [one for one in self.flow_metrics if one not in pairs]:
             del self.flow_metrics[pair]
-        self._plan()
+        self._schedule_dispatch()
 
-    def classify(self, user: UserInfo, info: Sought) -> Assignment:
-        """What a request is."""
+    def classify(self, user: UserInfo, info: RequestInfoLike) -> Classification:
+        """Return the classification of a request, from the cache if possible."""
         key = (
             user.name,
             user.groups,
@@ -316,13 +334,13 @@ class FlowControl:
         return found
 
     @staticmethod
-    def may_keep(user: UserInfo) -> bool:
-        """Whether little is kept with a user: what tells of some is as long as a client likes."""
+    def may_cache(user: UserInfo) -> bool:
+        """Return whether classifications of a user may be cached; clients can make the key arbitrarily long."""
         if user.extra or len(user.groups) > _MOST_GROUPS:
             return False
         return len(user.name) + len(user.uid) + sum(map(len, user.groups)) <= _LONGEST
 
-    def _classify(self, user: UserInfo, info: Sought) -> Assignment:
+    def _classify(self, user: UserInfo, info: RequestInfoLike) -> Classification:
         schema = next((one for one in self.schemas if one.matches(user, info)), None)
         if schema is None:
             schema = next(one for one in self.schemas if one.name == CATCH_ALL)
@@ -337,41 +355,44 @@ class FlowControl:
         )
         metrics = self.flow_metrics.setdefault((schema.name, level.name), FlowMetrics())
         queued = self.queued["readOnly" if info.verb in _READING else "mutating"]
-        lasted = metrics.watched if info.verb == "watch" else metrics.executed
-        return Assignment(schema, level, flow, int.from_bytes(digest, "big"), fields, metrics, queued, lasted)
+        lasted = metrics.execution_watch if info.verb == "watch" else metrics.execution_regular
+        return Classification(schema, level, flow, int.from_bytes(digest, "big"), fields, metrics, queued, lasted)
 
     # Requests.
 
-    def enter(self, request: KubeRequest, assigned: Assignment, seats: int, handler: Handler) -> bool:
+    def start_request(self, request: KubeRequest, classification: Classification, seats: int, handler: Handler) -> bool:
         """
-        Have C{handler} answer a request: now, or when there is a seat.
+        Run C{handler} for the request at once, or queue the request until seats are free (Go: C{StartRequest}).
 
-        @param seats: How many it takes.
-        @return: Whether there is hope; it is to be told to come again otherwise.
+        @param request: The request.
+        @param classification: Its classification.
+        @param seats: Number of seats that it needs.
+        @param handler: Answers it.
+        @return: False when the request was not admitted; the caller must answer 429.
         """
-        level = assigned.level
+        level = classification.level
         if level.exempt:
             if seats == 1:
-                assigned.metrics.easy += 1
+                classification.metrics.immediate_one_seat += 1
                 handler(request)
             else:
-                metrics = assigned.metrics
+                metrics = classification.metrics
                 metrics.dispatched += 1
                 metrics.widths.observe(seats)
-                metrics.waited.observe(0.0)
+                metrics.wait_executed.observe(0.0)
                 self.scheduler.run_or_defer(partial(self._answer, request, handler))
             return True
         queues = level.queues
         now = self._now()
-        ticket = Ticket(request, seats, now)
-        request.ticket, request.assigned = ticket, assigned
-        # Who waits only because there was too much heavy work in this turn has nothing against something light.
+        ticket = QueueSetRequest(request, seats, now)
+        request.apf_request, request.apf_classification = ticket, classification
+        # Requests that wait for the scheduler, not for seats, do not delay requests of one seat.
         if (seats == 1 and not queues.blocked) or (not queues.waiting and self.scheduler.free):
             at_once = queues.fits(seats)
         else:
             at_once = False
         kept = seats == 1 and not at_once and queues.passes()
-        metrics = assigned.metrics
+        metrics = classification.metrics
         if at_once or kept:
             queues.begin(ticket, now, kept)
             self._begun(metrics, ticket, 0.0)
@@ -382,90 +403,90 @@ class FlowControl:
                 self.scheduler.run_or_defer(partial(self._answer, request, handler))
             return True
         limits = queues.limits
-        if not limits.queues:
+        if not limits.num_queues:
             if queues.fits(seats):
-                # It only came at a bad moment: there are seats, and no queue to wait in.
+                # Seats are free but this iteration has no time, and there is no queue to wait in.
                 queues.begin(ticket, now)
                 self._begun(metrics, ticket, 0.0)
                 level.demand.set(queues.executing, now)
                 self.scheduler.run_or_defer(partial(self._answer, request, handler))
                 return True
-            request.ticket = None
+            request.apf_request = None
             queues.rejected += 1
-            metrics.full += 1
+            metrics.rejected_queue_full += 1
             return False
-        if not queues.enqueue(ticket, deal(assigned.entropy, limits.queues, limits.hand)):
-            request.ticket = None
-            metrics.full += 1
+        if not queues.enqueue(ticket, deal_hand(classification.flow_hash, limits.num_queues, limits.hand_size)):
+            request.apf_request = None
+            metrics.rejected_queue_full += 1
             return False
         metrics.waiting += 1
-        assigned.queued.up(now)
-        request.waiting_handler = handler
+        classification.queued.up(now)
+        request.apf_handler = handler
         level.demand.set(queues.executing + queues.waiting, now)
-        self._plan()
+        self._schedule_dispatch()
         if self._expiry is None:
             self._expiry = self._reactor.callLater(self._wait, self._expire)
         return True
 
     def ended(self, request: KubeRequest) -> None:
-        """A request is over, or its client has gone."""
-        ticket = request.ticket
+        """Release the seats of a request that was answered or whose client has disconnected."""
+        ticket = request.apf_request
         if ticket is None:
             return
-        request.ticket = None
-        level = request.assigned.level
+        request.apf_request = None
+        level = request.apf_classification.level
         queues, now = level.queues, self._now()
-        metrics = request.assigned.metrics
-        if ticket.started is None:
+        metrics = request.apf_classification.metrics
+        if ticket.start_time is None:
             queues.gone += queues.leave(ticket)
             metrics.waiting -= 1
-            self._left(request.assigned, ticket, now)
+            self._record_not_executed(request.apf_classification, ticket, now)
         else:
             queues.end(ticket, now)
-            request.assigned.lasted.observe(now - ticket.started)
+            request.apf_classification.lasted.observe(now - ticket.start_time)
             metrics.executing -= 1
             metrics.seats -= ticket.seats
         level.demand.set(queues.executing + queues.waiting, now)
         if queues.waiting:
-            self._plan()
+            self._schedule_dispatch()
 
     @staticmethod
-    def _begun(metrics: FlowMetrics, ticket: Ticket, waited: float) -> None:
+    def _begun(metrics: FlowMetrics, ticket: QueueSetRequest, waited: float) -> None:
         metrics.executing += 1
         metrics.seats += ticket.seats
         if ticket.seats == 1 and not waited:
-            metrics.easy += 1
+            metrics.immediate_one_seat += 1
         else:
             metrics.dispatched += 1
             metrics.widths.observe(ticket.seats)
-            metrics.waited.observe(waited)
+            metrics.wait_executed.observe(waited)
 
     @staticmethod
-    def _left(assigned: Assignment, ticket: Ticket, now: float) -> None:
-        """A request waits no more, and got no seat."""
-        assigned.queued.down(now)
-        assigned.metrics.gave_up.observe(now - ticket.arrived)
+    def _record_not_executed(classification: Classification, ticket: QueueSetRequest, now: float) -> None:
+        """Record a request that leaves its queue without having been executed."""
+        classification.queued.down(now)
+        classification.metrics.wait_not_executed.observe(now - ticket.arrival_time)
 
     @staticmethod
     def _answer(request: KubeRequest, handler: Handler) -> None:
-        if not request.over:
+        if not request.is_done:
             try:
                 handler(request)
             except Exception:
                 request.processingFailed(Failure())
 
-    def _plan(self) -> None:
-        if not self._planned and any(level.queues.waiting for level in self.levels.values()):
-            self._planned = True
+    def _schedule_dispatch(self) -> None:
+        if not self._dispatch_scheduled and any(level.queues.waiting for level in self.levels.values()):
+            self._dispatch_scheduled = True
             self._reactor.callLater(0, self._dispatch)
 
     def _dispatch(self) -> None:
         """
-        Give seats to those whose turn it is, as long as there is time in this turn of the reactor.
+        Dispatch queued requests for the time slice of this iteration of the reactor.
 
-        What is light does not wait until everything heavy is done that has seats already.
+        Requests of one seat run at once; wider ones are handed to the scheduler.
         """
-        self._planned = False
+        self._dispatch_scheduled = False
         again = False
         until = self._now() + _LIGHT
         for level in self.levels.values():
@@ -479,22 +500,22 @@ class FlowControl:
                 if ticket is None:
                     again = again or not (free or queues.blocked)
                     break
-                metrics = ticket.what.assigned.metrics
+                metrics = ticket.request.apf_classification.metrics
                 metrics.waiting -= 1
-                ticket.what.assigned.queued.down(now)
-                self._begun(metrics, ticket, now - ticket.arrived)
-                ticket.what.queued_for = now - ticket.arrived
-                ticket.what.waited += ticket.what.queued_for
+                ticket.request.apf_classification.queued.down(now)
+                self._begun(metrics, ticket, now - ticket.arrival_time)
+                ticket.request.apf_queue_seconds = now - ticket.arrival_time
+                ticket.request.non_sli_seconds += ticket.request.apf_queue_seconds
                 if ticket.seats == 1:
                     self.scheduler.note_cheap_request()
-                    self._answer(ticket.what, ticket.what.waiting_handler)
+                    self._answer(ticket.request, ticket.request.apf_handler)
                 else:
-                    self.scheduler.run_or_defer(partial(self._answer, ticket.what, ticket.what.waiting_handler))
+                    self.scheduler.run_or_defer(partial(self._answer, ticket.request, ticket.request.apf_handler))
         if again:
-            self._plan()
+            self._schedule_dispatch()
 
     def _expire(self) -> None:
-        """Reject those who have waited too long."""
+        """Reject requests that have waited longer than the maximum."""
         self._expiry = None
         before = self._now() - self._wait
         oldest: float | None = None
@@ -502,46 +523,46 @@ class FlowControl:
             for ticket in level.queues.overdue(before):
                 level.queues.leave(ticket)
                 level.queues.late += 1
-                ticket.what.assigned.metrics.late += 1
-                ticket.what.assigned.metrics.waiting -= 1
-                self._left(ticket.what.assigned, ticket, self._now())
-                ticket.what.ticket = None
-                self.reject(ticket.what, level)
+                ticket.request.apf_classification.metrics.rejected_timeout += 1
+                ticket.request.apf_classification.metrics.waiting -= 1
+                self._record_not_executed(ticket.request.apf_classification, ticket, self._now())
+                ticket.request.apf_request = None
+                self.reject(ticket.request, level)
             since = level.queues.oldest()
             if since is not None and (oldest is None or since < oldest):
                 oldest = since
-        # Requests that came while others were rejected may have set it already.
+        # Requests that arrived during the rejections may have set it.
         if oldest is not None and self._expiry is None:
             self._expiry = self._reactor.callLater(max(oldest + self._wait - self._now(), 0.01), self._expire)
 
-    def reject(self, request: KubeRequest, level: Level) -> None:
-        """Tell a client to come again."""
-        request.terminated = 429
+    def reject(self, request: KubeRequest, level: PriorityLevelState) -> None:
+        """Answer 429 with C{Retry-After}."""
+        request.termination_code = 429
         request.setHeader(b"retry-after", b"%d" % level.drop(self._now()))
         request.respond_text(429, "Too many requests, please try again later.\n")
 
     # Borrowing.
 
     def start(self) -> None:
-        """Adjust from time to time what levels borrow from each other."""
-        self._adjustment = self._reactor.callLater(ADJUSTMENT, self._adjust)
+        """Start the periodic adjustment of borrowed seats."""
+        self._adjustment = self._reactor.callLater(BORROWING_ADJUSTMENT_PERIOD, self._adjust)
 
     def stop(self) -> None:
-        """Adjust no more."""
+        """Cancel all timers."""
         for call in (self._adjustment, self._expiry):
             if call is not None and call.active():
                 call.cancel()
         self._adjustment = self._expiry = None
 
     def _adjust(self) -> None:
-        self._adjustment = self._reactor.callLater(ADJUSTMENT, self._adjust)
-        self.adjust()
+        self._adjustment = self._reactor.callLater(BORROWING_ADJUSTMENT_PERIOD, self._adjust)
+        self.update_borrowing()
 
-    def adjust(self) -> None:
-        """Share the seats anew, by what was wanted since the last time."""
+    def update_borrowing(self) -> None:
+        """Redistribute the seats by the demand since the last adjustment (Go: C{updateBorrowing})."""
         now = self._now()
         left = sum(level.limits.nominal for level in self.levels.values())
-        limited: list[tuple[Level, Wish]] = []
+        limited: list[tuple[PriorityLevelState, AllocationItem]] = []
         for level in self.levels.values():
             high = level.demand.reset(now)
             limits = level.limits
@@ -550,38 +571,38 @@ class FlowControl:
                 left -= level.seats
             else:
                 lower = max(limits.lower, min(limits.nominal, high))
-                limited.append((level, Wish(lower, limits.upper, max(lower, level.demand.smoothed))))
+                limited.append((level, AllocationItem(lower, limits.upper, max(lower, level.demand.smoothed))))
         lowest = sum(level.limits.lower for level, _ in limited)
-        wanted = sum(wish.lower for _, wish in limited)
+        wanted = sum(item.lower for _, item in limited)
         if left <= lowest:
-            self.fraction = 0.0
+            self.seat_fair_frac = 0.0
             shares = [float(level.limits.lower) for level, _ in limited]
         elif left <= wanted:
-            self.fraction = 0.0
+            self.seat_fair_frac = 0.0
             part = (left - lowest) / (wanted - lowest)
-            shares = [level.limits.lower + (wish.lower - level.limits.lower) * part for level, wish in limited]
+            shares = [level.limits.lower + (item.lower - level.limits.lower) * part for level, item in limited]
         else:
-            shares, self.fraction = fair_shares(left, [wish for _, wish in limited])
+            shares, self.seat_fair_frac = compute_concurrency_allocation(left, [item for _, item in limited])
         for (level, _), share in zip(limited, shares, strict=True):
             level.seats = round(share)
-            level.queues.adjust(level.queueing(level.seats))
-        self._plan()
-        for level in [one for one in self.levels.values() if one.leaving]:
+            level.queues.adjust(level.queuing_config(level.seats))
+        self._schedule_dispatch()
+        for level in [one for one in self.levels.values() if one.quiescing]:
             if not (level.queues.running or level.queues.waiting):
                 del self.levels[level.name]
 
 
 def _whole(obj: JSONObject) -> bool:
-    """Whether a level makes sense; the API refuses others, but an older release may have stored one."""
+    """Return whether a level is valid; an older release may have stored an invalid one."""
     spec = obj.get("spec") or {}
     exempt = spec.get("type") == "Exempt"
     return exempt == (obj["metadata"]["name"] == EXEMPT) and (exempt or bool(spec.get("limited")))
 
 
-def dangling(schema: JSONObject, levels: Mapping[str, Level]) -> JSONObject:
-    """The condition of a flow schema that says whether its priority level is there; without a time."""
+def dangling_condition(schema: JSONObject, levels: Mapping[str, PriorityLevelState]) -> JSONObject:
+    """Return the condition Dangling of a flow schema, without its transition time."""
     name = ((schema.get("spec") or {}).get("priorityLevelConfiguration") or {}).get("name", "")
-    there = name in levels and not levels[name].leaving
+    there = name in levels and not levels[name].quiescing
     text = f'This FlowSchema references the PriorityLevelConfiguration object named "{name}" '
     return {
         "type": "Dangling",

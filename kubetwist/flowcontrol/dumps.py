@@ -12,11 +12,11 @@ from typing import Final
 from ..api import times
 from .controller import (
     FlowControl,
-    Level,
+    PriorityLevelState,
 )
 from .queueset import (
+    QueueSetRequest,
     QueueState,
-    Ticket,
 )
 
 _LEVELS: Final = (
@@ -45,7 +45,7 @@ def dump_levels(flow: FlowControl) -> str:
         busy = sum(bool(one.waiting) for one in queues.snapshot())
         idle = not queues.waiting and not queues.running
         counts = (queues.dispatched, queues.rejected, queues.late, queues.gone)
-        rows.append(_row(level.name, busy, idle, level.leaving, queues.waiting, len(queues.running), *counts))
+        rows.append(_row(level.name, busy, idle, level.quiescing, queues.waiting, len(queues.running), *counts))
     return _table(rows)
 
 
@@ -71,11 +71,18 @@ def dump_requests(flow: FlowControl, details: bool, now: float) -> str:
     rows: list[Sequence[str]] = [(*_REQUESTS, *_DETAILS) if details else _REQUESTS]
     for level in _sorted(flow):
         for place, number, ticket in _tickets(level):
-            request = ticket.what
-            assigned, info = request.assigned, request.info
+            request = ticket.request
+            classification, info = request.apf_classification, request.info
             row = _row(
-                *(level.name, assigned.schema.name, place, number, assigned.flow, _time(ticket.arrived, now)),
-                *(ticket.seats, 0, "0s", _NEVER if ticket.started is None else _time(ticket.started, now)),
+                *(
+                    level.name,
+                    classification.schema.name,
+                    place,
+                    number,
+                    classification.flow,
+                    _time(ticket.arrival_time, now),
+                ),
+                *(ticket.seats, 0, "0s", _NEVER if ticket.start_time is None else _time(ticket.start_time, now)),
             )
             if details:
                 version = f"{info.group}/{info.version}" if info.group else info.version
@@ -85,11 +92,11 @@ def dump_requests(flow: FlowControl, details: bool, now: float) -> str:
     return _table(rows)
 
 
-def _sorted(flow: FlowControl) -> list[Level]:
+def _sorted(flow: FlowControl) -> list[PriorityLevelState]:
     return [flow.levels[name] for name in sorted(flow.levels)]
 
 
-def _tickets(level: Level) -> Iterator[tuple[int, int, Ticket]]:
+def _tickets(level: PriorityLevelState) -> Iterator[tuple[int, int, QueueSetRequest]]:
     states: list[QueueState] = level.queues.snapshot()
     for queue in states:
         for number, ticket in enumerate(queue.waiting):

@@ -1,15 +1,14 @@
 """
-The queues of one priority level: shuffle sharding, and fair queuing between them.
+The queues of one priority level: shuffle sharding, and fair queuing between the queues.
 
-A flow is dealt a hand of a few queues, the same whenever it comes, and goes to the shortest: a flow that fills its
-queues leaves others, who share hardly all of theirs with it, most of their own. Among queues, the next request is that
-of the queue which has been given least (start-time fair queuing): seats times seconds, guessed before and corrected
-after.
+Each flow is dealt a fixed hand of a few queues, and its requests join the shortest of them. A flow that fills its
+queues leaves most queues of other flows free. The next request comes from the queue with the least virtual time
+(start-time fair queuing). Virtual time is work in seats times seconds, estimated at dispatch and corrected at the end.
 
-What takes many seats has to be waited for until they are free, all at a time. Some seats are therefore kept for those
-who take one, and would otherwise wait for nothing but what is before them: a GET behind lists of others.
+A request of many seats waits until all of them are free, and blocks the requests behind it. Some seats are therefore
+reserved for requests of one seat, so that a GET does not wait behind lists.
 
-No I/O and no clock: who uses it says what time it is.
+No I/O and no clock: the caller passes the time.
 """
 
 from __future__ import annotations
@@ -21,51 +20,52 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
-#: Seconds that a request is taken to last as long as it is not known how long requests do.
+#: Initial estimate of the execution time, in seconds.
 _GUESS: Final = 0.003
-#: Queues that are kept, and shown, though nobody waits in them; a level may have millions.
+#: Maximum number of empty queues in memory and in dumps; a level may have millions.
 _KEPT: Final = 1024
 
 
 @frozen
-class Limits:
+class QueueSetConfig:
     """
-    How a level queues.
+    Limits of a queue set (Go: C{fq.QueuingConfig} and C{fq.DispatchingConfig}).
 
-    @ivar seats: That may be taken at a time.
-    @ivar queues: How many there are; 0 rejects what would have to wait.
-    @ivar hand: Among how many a flow chooses.
-    @ivar length: How many requests may wait in each.
-    @ivar kept: Of the seats, those that only requests of one seat may take, when there is no other.
+    @ivar concurrency_limit: Number of seats.
+    @ivar num_queues: Number of queues; 0 rejects requests that would have to wait.
+    @ivar hand_size: Number of queues per flow.
+    @ivar queue_length_limit: Maximum number of waiting requests per queue.
+    @ivar reserved_seats: Seats that only requests of one seat may take.
     """
 
-    seats: int
-    queues: int = 0
-    hand: int = 0
-    length: int = 0
-    kept: int = 0
+    concurrency_limit: int
+    num_queues: int = 0
+    hand_size: int = 0
+    queue_length_limit: int = 0
+    reserved_seats: int = 0
 
 
 @define(eq=False)
-class Ticket:
+class QueueSetRequest:
     """
-    A request that has a seat, or waits for one.
+    A request that executes or waits.
 
-    @ivar what: Whatever its owner wants to find here again.
-    @ivar seats: How many it takes.
-    @ivar arrived: When.
-    @ivar started: When it got its seats; L{None} while it waits.
-    @ivar queue: Where it waits, or waited.
-    @ivar kept: It has a seat that is kept.
+    @ivar request: The HTTP request.
+    @ivar seats: Number of seats that it needs.
+    @ivar arrival_time: Time of its arrival, in seconds.
+    @ivar start_time: Time of its dispatch; L{None} while it waits.
+    @ivar queue: Its queue; L{None} if it did not wait.
+    @ivar left_queue: It was removed from its queue without execution.
+    @ivar has_reserved_seat: It executes on a reserved seat.
     """
 
-    what: Any
+    request: Any
     seats: int
-    arrived: float
-    started: float | None = None
+    arrival_time: float
+    start_time: float | None = None
     queue: _Queue | None = None
-    gone: bool = False
-    kept: bool = False
+    left_queue: bool = False
+    has_reserved_seat: bool = False
 
 
 @define(eq=False)
@@ -73,11 +73,11 @@ class _Queue:
     """
     One queue.
 
-    @ivar start: The virtual time at which its next request begins.
+    @ivar start: Virtual start time of its next request.
     """
 
     number: int
-    waiting: deque[Ticket] = field(factory=deque)
+    waiting: deque[QueueSetRequest] = field(factory=deque)
     seats: int = 0
     start: float = 0.0
 
@@ -85,18 +85,18 @@ class _Queue:
 @frozen
 class QueueState:
     """
-    A queue, as it is now.
+    Snapshot of a queue.
 
-    @ivar number: Its place among those of its level.
-    @ivar running: Who has waited in it, and has seats.
-    @ivar start: The virtual time at which its next request begins.
-    @ivar seats: That those want who wait.
-    @ivar work: Likewise, in seats times seconds.
+    @ivar number: Index of the queue.
+    @ivar running: Executing requests that have waited in it.
+    @ivar start: Virtual start time of its next request.
+    @ivar seats: Seats of the waiting requests.
+    @ivar work: Estimated work of the waiting requests, in seats times seconds.
     """
 
     number: int
-    waiting: list[Ticket]
-    running: list[Ticket]
+    waiting: list[QueueSetRequest]
+    running: list[QueueSetRequest]
     start: float
     seats: int
     work: float
@@ -106,21 +106,23 @@ class QueueSet:
     """
     The queues of one level.
 
-    @ivar executing: Seats that are taken.
-    @ivar running: Those that have them.
-    @ivar kept: Those of them that are kept for requests of one seat.
-    @ivar waiting: Requests that wait.
-    @ivar narrow: Those of them that want one seat.
-    @ivar blocked: Whether the next one waits for seats, and not only for its turn.
-    @ivar virtual: The virtual time: how much work each busy queue has been given.
-    @ivar rejected: How many requests found their queues full, or none; likewise C{late}, who waited too long, C{gone},
-        who did not wait any more, and C{dispatched}, who had their turn.
+    @ivar executing: Number of occupied seats.
+    @ivar running: Executing requests.
+    @ivar kept: Number of occupied reserved seats.
+    @ivar waiting: Number of waiting requests.
+    @ivar narrow: Number of waiting requests of one seat.
+    @ivar blocked: Whether the next request waits for free seats.
+    @ivar virtual: Virtual time: work that each busy queue has received.
+    @ivar rejected: Requests that were rejected because of full or no queues.
+    @ivar dispatched: Requests that were dispatched.
+    @ivar late: Requests that exceeded the maximum waiting time.
+    @ivar gone: Requests that were cancelled while they waited.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: QueueSetConfig) -> None:
         self.limits = limits
         self.executing = 0
-        self.running: set[Ticket] = set()
+        self.running: set[QueueSetRequest] = set()
         self.kept = 0
         self.waiting = 0
         self.narrow = 0
@@ -130,64 +132,69 @@ class QueueSet:
         self.dispatched = 0
         self.late = 0
         self.gone = 0
-        #: Those that somebody has waited in lately.
+        #: Recently used queues, by number.
         self._queues: dict[int, _Queue] = {}
         self._guess = _GUESS
 
-    def adjust(self, limits: Limits) -> None:
-        """Go by other limits; who waits in a queue that there will not be any more waits for its turn there."""
+    def adjust(self, limits: QueueSetConfig) -> None:
+        """Change the limits; requests in removed queues stay there until they are dispatched."""
         self.limits = limits
 
     def fits(self, seats: int) -> bool:
-        """Whether so many seats can be taken now; whoever is alone may take more than there are."""
+        """Return whether C{seats} are free; a request without others may exceed the limit."""
         limits = self.limits
-        return self.executing - self.kept + seats <= limits.seats - limits.kept or not self.running
+        return (
+            self.executing - self.kept + seats <= limits.concurrency_limit - limits.reserved_seats or not self.running
+        )
 
     def passes(self) -> bool:
-        """Whether a request of one seat may pass those who wait, to take a seat that is kept."""
-        return not self.narrow and self.kept < self.limits.kept
+        """Return whether a request of one seat may overtake waiting ones and take a reserved seat."""
+        return not self.narrow and self.kept < self.limits.reserved_seats
 
-    def begin(self, ticket: Ticket, now: float, kept: bool = False) -> None:
+    def begin(self, ticket: QueueSetRequest, now: float, kept: bool = False) -> None:
         """
-        Give a request its seats.
+        Assign seats to a request.
 
-        @param kept: Its seat is one of those that are kept.
+        @param ticket: The request.
+        @param now: Current time in seconds.
+        @param kept: Whether it takes a reserved seat.
         """
-        ticket.started = now
+        ticket.start_time = now
         self.executing += ticket.seats
         if kept:
-            ticket.kept = True
+            ticket.has_reserved_seat = True
             self.kept += ticket.seats
         self.running.add(ticket)
         self.dispatched += 1
 
-    def end(self, ticket: Ticket, now: float) -> None:
-        """A request is over: its seats are free."""
-        assert ticket.started is not None, "it never began"
+    def end(self, ticket: QueueSetRequest, now: float) -> None:
+        """Release the seats of a request, and correct the virtual time of its queue."""
+        assert ticket.start_time is not None, "it never began"
         self.executing -= ticket.seats
-        if ticket.kept:
+        if ticket.has_reserved_seat:
             self.kept -= ticket.seats
         self.running.discard(ticket)
-        took = now - ticket.started
+        took = now - ticket.start_time
         queue = ticket.queue
         if queue is not None:
-            # It was taken to last so long; from here on it counts as long as it did.
+            # Replace the estimate by the measured time.
             queue.start += ticket.seats * (took - self._guess)
         self._guess += (min(took, 60.0) - self._guess) / 64
 
-    def enqueue(self, ticket: Ticket, hand: Iterator[int]) -> bool:
+    def enqueue(self, ticket: QueueSetRequest, hand: Iterator[int]) -> bool:
         """
-        Have a request wait.
+        Add a request to the shortest queue of its flow.
 
-        @param hand: The queues that its flow may use.
-        @return: Whether there was room.
+        @param ticket: The request.
+        @param hand: Numbers of the queues of its flow.
+        @return: False if the queue is full.
         """
         best: _Queue | None = None
         for number in hand:
             queue = self._queues.get(number) or _Queue(number)
             if best is None or queue.seats < best.seats:
                 best = queue
-        if best is None or len(best.waiting) >= self.limits.length:
+        if best is None or len(best.waiting) >= self.limits.queue_length_limit:
             self.rejected += 1
             return False
         if best.number not in self._queues:
@@ -195,7 +202,7 @@ class QueueSet:
                 self._queues = {queue.number: queue for queue in self._queues.values() if queue.waiting}
             self._queues[best.number] = best
         if not best.waiting:
-            # Who was away has not saved up anything.
+            # An idle queue accumulates no credit.
             best.start = max(best.start, self.virtual)
         ticket.queue = best
         best.waiting.append(ticket)
@@ -205,30 +212,32 @@ class QueueSet:
         self.blocked = self.blocked or not self.fits(ticket.seats)
         return True
 
-    def leave(self, ticket: Ticket) -> bool:
-        """A request waits no longer; whether it did until now."""
+    def leave(self, ticket: QueueSetRequest) -> bool:
+        """Remove a waiting request from its queue; return whether it was waiting."""
         queue = ticket.queue
-        if ticket.started is not None or ticket.gone or queue is None:
+        if ticket.start_time is not None or ticket.left_queue or queue is None:
             return False
-        ticket.gone = True
+        ticket.left_queue = True
         queue.waiting.remove(ticket)
         queue.seats -= ticket.seats
         self.waiting -= 1
         self.narrow -= ticket.seats == 1
         return True
 
-    def next(self, now: float, widest: float = inf) -> Ticket | None:
+    def next(self, now: float, widest: float = inf) -> QueueSetRequest | None:
         """
-        The request whose turn it is, with its seats; L{None} when nobody waits, or the next one does not fit.
+        Dispatch the next request.
 
-        A wide one is waited for: those behind it do not overtake, or it would never have its turn; but for as many of
-        those who want one seat as there are seats kept for them.
+        A request of many seats blocks those behind it, otherwise it would never be dispatched. Requests of one seat may
+        overtake it as long as reserved seats are free.
 
-        @param widest: If it takes more seats than that, it has to wait for another time.
+        @param now: Current time in seconds.
+        @param widest: Maximum number of seats; a wider request stays in its queue.
+        @return: The request; L{None} if none waits or the next one does not fit.
         """
         best = self._first(inf)
         self.blocked = best is not None and not self.fits(best.waiting[0].seats)
-        kept = self.blocked and self.narrow > 0 and self.kept < self.limits.kept
+        kept = self.blocked and self.narrow > 0 and self.kept < self.limits.reserved_seats
         if kept:
             best = self._first(1)
         elif self.blocked:
@@ -246,35 +255,35 @@ class QueueSet:
         return ticket
 
     def _first(self, widest: float) -> _Queue | None:
-        """Of the queues whose next request takes no more seats than that, the one whose turn it is."""
+        """Return the queue with the least virtual start time whose next request needs at most C{widest} seats."""
         best: _Queue | None = None
         for queue in self._queues.values():
             if queue.waiting and queue.waiting[0].seats <= widest and (best is None or queue.start < best.start):
                 best = queue
         return best
 
-    def overdue(self, before: float) -> list[Ticket]:
-        """Those who have waited since before a time; each queue has the oldest in front."""
+    def overdue(self, before: float) -> list[QueueSetRequest]:
+        """Return the requests that arrived before a time; each queue has the oldest first."""
         found = []
         for queue in self._queues.values():
             for ticket in queue.waiting:
-                if ticket.arrived > before:
+                if ticket.arrival_time > before:
                     break
                 found.append(ticket)
         return found
 
     def oldest(self) -> float | None:
-        """Since when somebody waits; L{None} when nobody does."""
-        return min((queue.waiting[0].arrived for queue in self._queues.values() if queue.waiting), default=None)
+        """Return the arrival time of the oldest waiting request; L{None} without any."""
+        return min((queue.waiting[0].arrival_time for queue in self._queues.values() if queue.waiting), default=None)
 
     def snapshot(self) -> list[QueueState]:
-        """Each queue, for who wants to look."""
-        running: dict[_Queue, list[Ticket]] = {}
+        """Return the state of each queue, for dumps."""
+        running: dict[_Queue, list[QueueSetRequest]] = {}
         for ticket in self.running:
             if ticket.queue is not None:
                 running.setdefault(ticket.queue, []).append(ticket)
         known = self._queues
-        shown = {number: _Queue(number) for number in range(min(self.limits.queues, _KEPT))} | known
+        shown = {number: _Queue(number) for number in range(min(self.limits.num_queues, _KEPT))} | known
         return [
             QueueState(
                 *(queue.number, list(queue.waiting), running.get(queue, []), queue.start, queue.seats),
@@ -284,16 +293,18 @@ class QueueSet:
         ]
 
 
-def deal(entropy: int, queues: int, hand: int) -> Iterator[int]:
+def deal_hand(flow_hash: int, queues: int, hand: int) -> Iterator[int]:
     """
-    A hand of queues, all different, and the same for the same number.
+    Return the hand of distinct queues of a flow (Go: C{shufflesharding.Dealer.Deal}).
 
-    @param entropy: What tells flows apart; its bits must be well mixed.
+    @param flow_hash: Hash of the flow, with well mixed bits.
+    @param queues: Number of queues.
+    @param hand: Number of queues in the hand.
     """
     drawn: list[int] = []
     for size in range(queues, max(queues - hand, 0), -1):
-        entropy, card = divmod(entropy, size)
-        # The cards that are left, counted without those that were drawn.
+        flow_hash, card = divmod(flow_hash, size)
+        # Index among the remaining queues.
         for one in sorted(drawn):
             if card >= one:
                 card += 1

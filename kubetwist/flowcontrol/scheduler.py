@@ -1,10 +1,10 @@
 """
-How much heavy work is done before the reactor looks who else wants something.
+Cooperative scheduling of expensive work in the reactor's thread.
 
-One thread answers all requests, so a list that takes five milliseconds makes everybody wait that long, and sixty of
-them that have arrived together make everybody wait for all. What is heavy is therefore done a little at a time: once
-the budget of a turn of the reactor is spent, the rest waits for the next one, and light requests go in between. As long
-as there are such, each turn has one piece of heavy work, and that a small one.
+One thread answers all requests, so sixty lists of five milliseconds would delay every other request by 300 ms.
+Expensive work is therefore done in small pieces: once the time slice of an iteration of the reactor is used up, the
+rest waits for the next iteration, and cheap requests run in between. While there are cheap requests, each iteration
+runs only one small piece of expensive work.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-#: Seconds of heavy work in one turn; what was begun is finished.
+#: Seconds of expensive work per iteration; a started piece is completed.
 SLICE_SECONDS: Final = 0.0001
-#: Turns without heavy work that a light request is given, to be read, answered and sent.
+#: Iterations without expensive work in which a cheap request is read, answered and sent.
 RESERVED_ITERATIONS: Final = 3
-#: Turns without heavy work one after the other, at most.
+#: Maximum number of consecutive iterations without expensive work.
 MAX_RESERVED_ITERATIONS: Final = 8
-#: Turns with heavy work after which those who were light are taken to be gone.
+#: Iterations with expensive work after which no more cheap requests are expected.
 CHEAP_EXPIRY_ITERATIONS: Final = 64
 
 
 class CooperativeScheduler:
     """
-    Counts the heavy work of each turn, and keeps what is left for the next.
+    Limits the expensive work of each iteration of the reactor, and queues the rest.
 
-    @ivar waiting: Pieces of work that wait.
+    @ivar waiting: Number of queued pieces.
     """
 
     _log = Logger()
@@ -51,27 +51,27 @@ class CooperativeScheduler:
 
     @property
     def waiting(self) -> int:
-        """How much work waits."""
+        """Return the number of queued pieces of work."""
         return len(self._work)
 
     @property
     def has_cheap_requests(self) -> bool:
-        """Whether there are light requests, too: what can be done in small pieces is to be."""
+        """Return whether there were cheap requests recently, so that pieces must be small."""
         return not self._allowed
 
     @property
     def free(self) -> bool:
-        """Whether more can be done in this turn; what asks in the midst of its own work has its share."""
+        """Return whether this iteration has time left; it has none during a piece of work."""
         return self._spent <= self._allowed and not self._work and not self._working
 
     def note_cheap_request(self) -> None:
-        """Somebody wants something light: let its answer go out before anything heavy is done."""
+        """Reserve the next iterations for a cheap request."""
         self._quiet = RESERVED_ITERATIONS
         self._allowed = 0.0
         self._alone = 0
 
     def run_or_defer(self, work: Callable[[], object]) -> None:
-        """Do something heavy: now, or in one of the next turns, after all that waits already."""
+        """Run expensive work now if there is time, or else after the queued work."""
         if self.free and not self._quiet:
             self._timed(work)
             self._plan()
@@ -79,7 +79,7 @@ class CooperativeScheduler:
             self._later(work)
 
     def wait_for_slot(self) -> Deferred[None]:
-        """Fires in another turn, when there is time; what is done at once by who waits for it is heavy work."""
+        """Return a Deferred that fires in a later iteration; the callbacks' time counts as expensive work."""
         waiting: Deferred[None] = Deferred()
         self._later(partial(waiting.callback, None))
         return waiting
@@ -94,7 +94,7 @@ class CooperativeScheduler:
             self._reactor.callLater(0, self._next)
 
     def _next(self) -> None:
-        """A new turn."""
+        """Run queued work for the time slice of a new iteration."""
         self._planned = False
         self._spent = 0.0
         if self._quiet and self._work and self._skipped < MAX_RESERVED_ITERATIONS:
@@ -108,7 +108,7 @@ class CooperativeScheduler:
             self._allowed = self._budget
         while self._work and self._spent <= self._allowed:
             self._timed(self._work.popleft())
-        # Also when all is done: what was spent of this turn is not spent of those that follow.
+        # Also without queued work, so that the used time is reset in the next iteration.
         if self._spent or self._work:
             self._plan()
 
@@ -118,7 +118,7 @@ class CooperativeScheduler:
         try:
             work()
         except Exception:
-            # Others wait behind it.
+            # The work behind it must run.
             self._log.failure("a piece of work failed")
         finally:
             self._working = False

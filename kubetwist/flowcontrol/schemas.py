@@ -1,5 +1,5 @@
 """
-Flow schemas, compiled: which of them a request belongs to, and whose flow it is.
+Compiled flow schemas: match requests and return their flow distinguisher.
 
 @see: kubernetes/apiserver, C{pkg/util/flowcontrol/rule.go}.
 """
@@ -17,8 +17,8 @@ _ACCOUNT: Final = "system:serviceaccount:"
 _SERVICE_ACCOUNT: Final = "ServiceAccount"
 
 
-class Sought(Protocol):
-    """What a request is about: L{kubetwist.http.requestinfo.RequestInfo}."""
+class RequestInfoLike(Protocol):
+    """The attributes of L{kubetwist.http.requestinfo.RequestInfo} that rules match."""
 
     verb: str
     path: str
@@ -35,13 +35,13 @@ _Test = Callable[[Any], bool]
 
 @frozen
 class _Rule:
-    """One rule: whom it means, and which of their requests."""
+    """One rule: subjects, and the resource and non-resource requests that it matches."""
 
     users: tuple[_UserTest, ...]
     resources: tuple[_Test, ...]
     paths: tuple[_Test, ...]
 
-    def matches(self, user: UserInfo, info: Sought) -> bool:
+    def matches(self, user: UserInfo, info: RequestInfoLike) -> bool:
         if not any(test(user) for test in self.users):
             return False
         return any(test(info) for test in (self.resources if info.is_resource_request else self.paths))
@@ -52,9 +52,9 @@ class FlowSchema:
     """
     One flow schema.
 
-    @ivar precedence: Those with a smaller one are asked first.
-    @ivar level: The name of the priority level that its requests have.
-    @ivar distinguisher: What makes flows of its requests: C{"ByUser"}, C{"ByNamespace"}; C{""}: they are one.
+    @ivar precedence: C{matchingPrecedence}; the lowest is tried first.
+    @ivar level: Name of the priority level.
+    @ivar distinguisher: C{"ByUser"}, C{"ByNamespace"}, or C{""} for a single flow.
     """
 
     name: str
@@ -65,8 +65,8 @@ class FlowSchema:
     rules: tuple[_Rule, ...]
 
     @classmethod
-    def of(cls, obj: JSONObject) -> FlowSchema:
-        """As an object of the API says it."""
+    def from_object(cls, obj: JSONObject) -> FlowSchema:
+        """Compile a FlowSchema object."""
         meta, spec = obj["metadata"], obj.get("spec") or {}
         return cls(
             meta["name"],
@@ -77,20 +77,20 @@ class FlowSchema:
             tuple(_rule(rule) for rule in spec.get("rules") or ()),
         )
 
-    def matches(self, user: UserInfo, info: Sought) -> bool:
-        """Whether a request is one of those that are meant."""
+    def matches(self, user: UserInfo, info: RequestInfoLike) -> bool:
+        """Return whether one of the rules matches a request."""
         return any(rule.matches(user, info) for rule in self.rules)
 
-    def flow(self, user: UserInfo, info: Sought) -> str:
-        """Whose flow a request belongs to."""
+    def flow(self, user: UserInfo, info: RequestInfoLike) -> str:
+        """Return the flow distinguisher of a request."""
         if self.distinguisher == "ByUser":
             return user.name
         return info.namespace if self.distinguisher == "ByNamespace" else ""
 
 
-def in_order(objects: Iterable[JSONObject]) -> list[FlowSchema]:
-    """Flow schemas in the order in which they are asked."""
-    return sorted((FlowSchema.of(obj) for obj in objects), key=lambda one: (one.precedence, one.name))
+def sort_by_precedence(objects: Iterable[JSONObject]) -> list[FlowSchema]:
+    """Compile flow schemas, and sort them by precedence and name."""
+    return sorted((FlowSchema.from_object(obj) for obj in objects), key=lambda one: (one.precedence, one.name))
 
 
 def _rule(rule: JSONObject) -> _Rule:
@@ -105,12 +105,12 @@ def _subject(subject: JSONObject) -> _UserTest:
     kind = subject.get("kind")
     name = str((subject.get("user") or subject.get("group") or {}).get("name", ""))
     if kind == "User":
-        return _everybody if name == "*" else lambda user: user.name == name
+        return _any_user if name == "*" else lambda user: user.name == name
     if kind == "Group":
-        return _everybody if name == "*" else lambda user: name in user.groups
+        return _any_user if name == "*" else lambda user: name in user.groups
     account = subject.get("serviceAccount") or {}
     if kind != _SERVICE_ACCOUNT or not account:
-        return _nobody
+        return _no_user
     prefix = f"{_ACCOUNT}{account.get('namespace', '')}:"
     if account.get("name") == "*":
         return lambda user: user.name.startswith(prefix)
@@ -118,11 +118,11 @@ def _subject(subject: JSONObject) -> _UserTest:
     return lambda user: user.name == whole
 
 
-def _everybody(user: UserInfo) -> bool:
+def _any_user(user: UserInfo) -> bool:
     return True
 
 
-def _nobody(user: UserInfo) -> bool:
+def _no_user(user: UserInfo) -> bool:
     return False
 
 
@@ -131,7 +131,7 @@ def _resources(rule: JSONObject) -> _Test:
     namespaces = _among(rule.get("namespaces"))
     cluster = bool(rule.get("clusterScope"))
 
-    def matches(info: Sought) -> bool:
+    def matches(info: RequestInfoLike) -> bool:
         whole = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
         if not (verbs(info.verb) and resources(whole) and groups(info.group)):
             return False
@@ -144,10 +144,10 @@ def _paths(rule: JSONObject) -> _Test:
     verbs = _among(rule.get("verbs"))
     wanted = tuple(rule.get("nonResourceURLs") or ())
     everything = "*" in wanted
-    # With and without a star behind it, a path stands for all below it, as in the reference.
+    # A path matches everything below it, with and without a trailing star, as in the reference.
     below = tuple(path.removesuffix("*").removesuffix("/") + "/" for path in wanted)
 
-    def matches(info: Sought) -> bool:
+    def matches(info: RequestInfoLike) -> bool:
         return verbs(info.verb) and (everything or info.path in wanted or info.path.startswith(below))
 
     return matches

@@ -58,11 +58,11 @@ def _out_of_memory(request: KubeRequest, reason: Failure, guard: MemoryGuard | N
     if guard is not None:
         guard.exhausted()
     _log.error("out of memory: {path} failed", path=request.path[:200].decode("latin-1"))
-    request.terminated = 503
+    request.termination_code = 503
     if request.switched:
         request.abort()
     elif request.startedWriting and not request.finished:
-        request.cut()
+        request.truncate_response()
     else:
         request.setHeader(b"Retry-After", b"1")
         request.respond_text(503, "The server is out of memory, please try again later.\n")

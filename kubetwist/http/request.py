@@ -59,25 +59,25 @@ class KubeRequest(Request):
     @ivar impersonation_constraint: The verb that allows that, C{"impersonate:user-info"}; C{""} for the old one,
         which allows to do everything.
     @ivar audit: What the audit knows of it, L{kubetwist.audit.trail.AuditContext}; L{None} when it is not told of.
-    @ivar held: The answer is given, and waits for the audit.
+    @ivar response_held: The answer is given, and waits for the audit.
     @ivar audit_id: Names it in logs and in the answer's C{Audit-Id}.
     @ivar deadline: When it must be answered, in the reactor's time; L{None} for long-running ones.
     @ivar cache_control: For the answer, unless the handler sets the header; C{b""} for none.
-    @ivar begun: When it was served, in seconds of L{perf_counter<time.perf_counter>}; so are the other two.
+    @ivar started_at: When it was served, in seconds of L{perf_counter<time.perf_counter>}; so are the other two.
     @ivar authenticated_at: When it was known whose it is; 0 as long as it is not.
     @ivar authorized_at: When it was allowed; 0 as long as it is not.
-    @ivar waited: Seconds that were not the server's own: those of webhooks, and those it waited for its turn.
-    @ivar queued_for: Those of them that it waited for its turn.
+    @ivar non_sli_seconds: Seconds that were not the server's own: those of webhooks, and those it waited for its turn.
+    @ivar apf_queue_seconds: Those of them that it waited for its turn.
     @ivar trace: Its place in a trace, see L{kubetwist.filters.tracing}; L{None} where requests are not traced.
     @ivar times: Seconds by what they went into, see L{kubetwist.api.latency}; L{None} when that is not measured.
-    @ivar ticket: Its seat, or its place in a queue: L{kubetwist.flowcontrol.queueset.Ticket}.
-    @ivar assigned: Whose flow it belongs to: L{kubetwist.flowcontrol.controller.Assignment}.
-    @ivar waiting_handler: What answers it when it has a seat.
-    @ivar fresh: The caches are known to have come to where the storage was when it came.
-    @ivar staleness: A failure: why that could not be found out.
+    @ivar apf_request: Its seat, or its place in a queue: L{kubetwist.flowcontrol.queueset.QueueSetRequest}.
+    @ivar apf_classification: Whose flow it belongs to: L{kubetwist.flowcontrol.controller.Classification}.
+    @ivar apf_handler: What answers it when it has a seat.
+    @ivar cache_is_current: The caches are known to have come to where the storage was when it came.
+    @ivar consistency_error: A failure: why that could not be found out.
     @ivar signed_in: It has the cookie of a session of the page, whether or not that counts.
-    @ivar from_storage: The caches are behind: what it reads is to be read from the storage itself.
-    @ivar flow_fields: Header fields of the response that name its flow schema and priority level.
+    @ivar read_from_storage: The caches are behind: what it reads is to be read from the storage itself.
+    @ivar apf_headers: Header fields of the response that name its flow schema and priority level.
     @ivar response_fields: Header fields of the response that were set; L{None} as long as none was.
     @ivar warnings: Warnings for the client; L{None} without any.
     @ivar body_pending: Whether the body has not arrived; L{collect_body} requests it.
@@ -85,7 +85,7 @@ class KubeRequest(Request):
     @ivar streamed: The body, when it arrives while the request is answered.
     @ivar switched: The connection is another protocol's.
     @ivar disconnected: The client has disconnected before the response was complete.
-    @ivar terminated: The code with which the server put an end to it, in its own defence; 0 when it did not.
+    @ivar termination_code: The code with which the server put an end to it, in its own defence; 0 when it did not.
     """
 
     defaultContentType = None
@@ -94,31 +94,31 @@ class KubeRequest(Request):
     impersonator: UserInfo | None = None
     impersonation_constraint = ""
     audit: AuditTrail | None = None
-    held = False
+    response_held = False
     audit_id = ""
     deadline: float | None = None
     cache_control = b""
     body_pending = False
     body_too_large = False
-    begun = 0.0
+    started_at = 0.0
     authenticated_at = 0.0
     authorized_at = 0.0
-    waited = 0.0
-    queued_for = 0.0
+    non_sli_seconds = 0.0
+    apf_queue_seconds = 0.0
     times: dict[str, float] | None = None
     trace: Any = None
-    ticket: Any = None
-    assigned: Any = None
-    waiting_handler: Handler | None = None
-    flow_fields: FieldLines = NO_LINES
-    fresh = False
-    staleness: Failure | None = None
-    from_storage = False
+    apf_request: Any = None
+    apf_classification: Any = None
+    apf_handler: Handler | None = None
+    apf_headers: FieldLines = NO_LINES
+    cache_is_current = False
+    consistency_error: Failure | None = None
+    read_from_storage = False
     signed_in = False
     streamed: StreamedBody | None = None
     switched = False
     disconnected = False
-    terminated = 0
+    termination_code = 0
     method: bytes
     uri: bytes
     fields: dict[bytes, list[bytes]]
@@ -164,7 +164,7 @@ class KubeRequest(Request):
         """The body has arrived: answer, now or later."""
         self._body = body
         site = self.site
-        self.begun = perf_counter()
+        self.started_at = perf_counter()
         site.open_requests.add(self)
         try:
             site.handler(self)
@@ -183,7 +183,7 @@ class KubeRequest(Request):
         self._with_body = handler
         self._asked_at = perf_counter()
         if not self.connection.collect(self):
-            self.terminated = 429
+            self.termination_code = 429
             self.setHeader(b"Retry-After", b"1")
             self.respond_text(429, "Too many requests, please try again later.\n")
 
@@ -192,11 +192,11 @@ class KubeRequest(Request):
         self._body = body
         self.body_pending = False
         handler = self._with_body
-        if handler is None or self.over:
+        if handler is None or self.is_done:
             return
         self._with_body = None
         took = perf_counter() - self._asked_at
-        self.begun += took
+        self.started_at += took
         if self.authenticated_at:
             self.authenticated_at += took
         try:
@@ -205,9 +205,9 @@ class KubeRequest(Request):
             self.processingFailed(Failure())
 
     @property
-    def over(self) -> bool:
+    def is_done(self) -> bool:
         """Whether nothing is to be done for it any more: it is answered, or its client has gone."""
-        return bool(self.finished or self.held or self.disconnected)
+        return bool(self.finished or self.response_held or self.disconnected)
 
     # The request, read.
 
@@ -359,7 +359,7 @@ class KubeRequest(Request):
         Headers set with C{setHeader} are sent too.
         """
         if self.finished or self.disconnected or self.startedWriting:
-            if self.terminated and self.site.late is not None:
+            if self.termination_code and self.site.late is not None:
                 self.site.late(code)
             return
         self.code = code
@@ -434,19 +434,19 @@ class KubeRequest(Request):
         self.site.respond_failure(self, reason)
         return reason
 
-    def crashed(self, reason: Failure) -> None:
+    def handle_failure(self, reason: Failure) -> None:
         """As C{processingFailed}, for the end of a chain of callbacks: the failure is dealt with."""
         self.processingFailed(reason)
 
     # Its end.
 
-    def long_running(self, end: Callable[[], object]) -> None:
+    def register_long_running(self, end: Callable[[], object]) -> None:
         """
         Have C{end} called when the server stops, to finish this request in good order.
 
         Requests that do not say so are waited for.
         """
-        self.site.long_running[self] = end
+        self.site.long_running_requests[self] = end
 
     def send_first(self, write: Callable[[], object]) -> None:
         """
@@ -472,7 +472,7 @@ class KubeRequest(Request):
         @param end: Called when the server stops; the connection is closed without it.
         @return: Whether it was done: not when the client has gone, or something was answered.
         """
-        if self.finished or self.disconnected or self.startedWriting or self.held:
+        if self.finished or self.disconnected or self.startedWriting or self.response_held:
             return False
         self.code = 101
         # Whatever else might be answered comes too late.
@@ -480,10 +480,10 @@ class KubeRequest(Request):
         self.switched = True
         transport = self.connection.switch(self, fields, protocol)
         if not self.disconnected:
-            self.long_running(end or transport.hang_up)
+            self.register_long_running(end or transport.hang_up)
         return True
 
-    def cut(self) -> None:
+    def truncate_response(self) -> None:
         """
         Break off an answer that has begun, such that its client sees that it is not whole.
 
@@ -494,7 +494,7 @@ class KubeRequest(Request):
             return
         if self.producer:
             self.unregisterProducer()
-        channel.cut_response(self)
+        channel.truncate_response(self)
 
     def _cleanup(self) -> None:
         if self.producer:

@@ -40,7 +40,7 @@ class KubeSite(Site):
 
     @ivar handler: What answers requests: the filters, and behind them the servers of the chain.
     @ivar open_requests: Those that are not answered yet.
-    @ivar long_running: What ends each of those that would not end by themselves.
+    @ivar long_running_requests: What ends each of those that would not end by themselves.
     @ivar connections: All connections.
     @ivar scheduler: Where heavy work is done a little at a time; L{None} does it at once.
     @ivar ended: Called with each request once it is over; L{None} when nobody wants to know.
@@ -81,7 +81,7 @@ class KubeSite(Site):
         super().__init__(None, reactor=reactor, timeout=None)  # type: ignore[no-untyped-call]
         self.handler = handler
         self.open_requests: set[KubeRequest] = set()
-        self.long_running: dict[KubeRequest, Callable[[], object]] = {}
+        self.long_running_requests: dict[KubeRequest, Callable[[], object]] = {}
         self.date: bytes = datetimeToString()
         self.connections = connections or Connections(reactor)
         self.ended = ended
@@ -161,8 +161,8 @@ class KubeSite(Site):
                 except Exception:
                     # Its connection goes on, whoever wants to know.
                     self._log.failure("the end of a request was not noted")
-        if self.long_running:
-            self.long_running.pop(request, None)
+        if self.long_running_requests:
+            self.long_running_requests.pop(request, None)
         if self._drained:
             self._check_drained()
 
@@ -174,7 +174,7 @@ class KubeSite(Site):
 
         @param most: So many of them; all without it.
         """
-        for end in list(self.long_running.values())[:most]:
+        for end in list(self.long_running_requests.values())[:most]:
             try:
                 end()
             except Exception:
@@ -188,7 +188,7 @@ class KubeSite(Site):
         return finished
 
     def _check_drained(self) -> None:
-        if self._drained and all(request in self.long_running for request in self.open_requests):
+        if self._drained and all(request in self.long_running_requests for request in self.open_requests):
             drained, self._drained = self._drained, []
             for finished in drained:
                 finished.callback(None)

@@ -67,7 +67,7 @@ class RequestTransport(Protocol[R]):
     def end_response(self, request: R) -> None:
         """Complete a response that L{send_piece} has begun."""
 
-    def cut_response(self, request: R) -> None:
+    def truncate_response(self, request: R) -> None:
         """End an incomplete response such that its client notices; what was sent arrives if that is possible."""
 
     def switch(self, request: R, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol) -> RawTransport:
@@ -85,7 +85,7 @@ class RequestTransport(Protocol[R]):
     def requestDone(self, request: R) -> None:
         """Release the connection for the next request: the response is complete."""
 
-    def finish_with_this(self) -> None:
+    def disable_keep_alive(self) -> None:
         """Accept no request after this one."""
 
     def loseConnection(self) -> None:
@@ -101,7 +101,7 @@ class RequestSite(Protocol[R]):
 
     @ivar handler: Answers requests.
     @ivar open_requests: Requests without a complete response.
-    @ivar long_running: The functions that end requests which do not end by themselves.
+    @ivar long_running_requests: The functions that end requests which do not end by themselves.
     @ivar date: The value of C{Date} fields.
     @ivar late: Called with the status of a response that came after the server had ended its request.
     @ivar scheduler: Schedules expensive work; L{None} runs it at once.
@@ -109,7 +109,7 @@ class RequestSite(Protocol[R]):
 
     handler: Callable[[R], None]
     open_requests: set[R]
-    long_running: dict[R, Callable[[], object]]
+    long_running_requests: dict[R, Callable[[], object]]
     date: bytes
     late: Callable[[int], object] | None
     scheduler: WorkScheduler | None

@@ -1,1 +1,1 @@
-"""What a server tells of itself in its log: how much of it, how it is written, and the lines about requests."""
+"""Logging: verbosity, formats, rate limits, redaction, and the access log."""

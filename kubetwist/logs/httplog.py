@@ -1,5 +1,5 @@
 """
-The lines about requests: one for each where that is wanted, and one for each that took long.
+The access log, and traces of slow requests.
 
 @see: kubernetes/apiserver, C{pkg/server/httplog/httplog.go}; kubernetes/utils, C{trace/trace.go}.
 """
@@ -15,17 +15,17 @@ from twisted.logger import Logger
 from ..api.latency import ADMISSION, ETCD, MUTATING_WEBHOOK, QUEUE, SERIALIZATION, VALIDATING_WEBHOOK
 from ..metrics.requests import verb_of
 from .ratelimit import RateLimiter
-from .redaction import LONGEST_AGENT, LONGEST_ID, cut, safe_uri
-from .structured import tell
+from .redaction import MAX_AUDIT_ID_LENGTH, MAX_USER_AGENT_LENGTH, redact_uri, truncate
+from .structured import log_structured
 from .verbosity import ACCESS, Verbosity
 
 if TYPE_CHECKING:
     from ..metrics.requesttypes import MeasuredInfo, MeasuredRequest
 
-#: Seconds from which on a request took long.
-SLOW: Final = 0.5
+#: Duration from which on a request is slow, in seconds.
+SLOW_REQUEST_SECONDS: Final = 0.5
 
-#: Where time goes, by the names in a line.
+#: Latency trackers by their names in the log.
 _PLACES: Final = {
     "queue": QUEUE,
     "admission": ADMISSION,
@@ -50,36 +50,37 @@ class RequestLog:
 
     def ended(self, request: MeasuredRequest, now: float) -> None:
         """
-        A request is answered, or its client has gone.
+        Log a request that was answered or whose client has disconnected.
 
-        @param now: In the time of L{KubeRequest.begun<kubetwist.http.request.KubeRequest>}.
+        @param request: The request.
+        @param now: Current time, of the clock of L{KubeRequest.started_at<kubetwist.http.request.KubeRequest>}.
         """
-        took = now - request.begun
+        took = now - request.started_at
         if self._verbosity.requests:
-            tell(_log, ACCESS, "HTTP", access_values(request, took))
-        if took > SLOW:
+            log_structured(_log, ACCESS, "HTTP", access_values(request, took))
+        if took > SLOW_REQUEST_SECONDS:
             info = getattr(request, "info", None)
             if info is not None and not info.long_running and self._limiter.allow(now):
-                _log.info("{trace}", trace=trace_of(request, took))
+                _log.info("{trace}", trace=format_slow_request(request, took))
 
 
 def access_values(request: MeasuredRequest, took: float) -> dict[str, object]:
-    """What the line about a request says."""
+    """Return keys and values of the access log line of a request."""
     info = getattr(request, "info", None)
     values: dict[str, object] = {
         "verb": verb_of(request),
         "URI": _uri(request, info),
         "latency": duration(took),
-        "userAgent": cut(request.user_agent, LONGEST_AGENT),
-        "audit-ID": cut(request.audit_id, LONGEST_ID),
+        "userAgent": truncate(request.user_agent, MAX_USER_AGENT_LENGTH),
+        "audit-ID": truncate(request.audit_id, MAX_AUDIT_ID_LENGTH),
         "srcIP": _peer(request),
     }
-    for name, seconds in spent(request):
+    for name, seconds in latency_breakdown(request):
         values[name] = duration(seconds)
-    assigned = request.assigned
-    if assigned is not None:
-        values["apf_pl"] = assigned.level.name
-        values["apf_fs"] = assigned.schema.name
+    classification = request.apf_classification
+    if classification is not None:
+        values["apf_pl"] = classification.level.name
+        values["apf_fs"] = classification.schema.name
     if request.switched:
         values["hijacked"] = True
     else:
@@ -87,11 +88,11 @@ def access_values(request: MeasuredRequest, took: float) -> dict[str, object]:
     return values
 
 
-def spent(request: MeasuredRequest) -> list[tuple[str, float]]:
-    """Where the time of a request went, as far as it is known."""
+def latency_breakdown(request: MeasuredRequest) -> list[tuple[str, float]]:
+    """Return the known durations of the phases of a request."""
     found = []
     if request.authenticated_at:
-        found.append(("authentication", request.authenticated_at - request.begun))
+        found.append(("authentication", request.authenticated_at - request.started_at))
     times = request.times or {}
     if request.authorized_at:
         queued = times.get(QUEUE, 0.0)
@@ -101,12 +102,12 @@ def spent(request: MeasuredRequest) -> list[tuple[str, float]]:
     return found
 
 
-def about_request(request: MeasuredRequest, client: str) -> dict[str, str]:
-    """What the reference tells of a request where it tells what took long."""
+def trace_fields(request: MeasuredRequest, client: str) -> dict[str, str]:
+    """Return the fields of a slow-request trace, as in the reference."""
     info = request.info
     return {
-        "accept": cut((request.header(b"accept") or b"").decode("utf-8", "replace"), LONGEST_AGENT),
-        "audit-id": cut(request.audit_id, LONGEST_ID),
+        "accept": truncate((request.header(b"accept") or b"").decode("utf-8", "replace"), MAX_USER_AGENT_LENGTH),
+        "audit-id": truncate(request.audit_id, MAX_AUDIT_ID_LENGTH),
         "client": client,
         "api-group": info.group,
         "api-version": info.version,
@@ -115,29 +116,29 @@ def about_request(request: MeasuredRequest, client: str) -> dict[str, str]:
         "namespace": info.namespace,
         "protocol": request.clientproto.decode("latin-1"),
         "resource": info.resource,
-        "url": safe_uri(request.path),
-        "user-agent": cut(request.user_agent, LONGEST_AGENT),
+        "url": redact_uri(request.path),
+        "user-agent": truncate(request.user_agent, MAX_USER_AGENT_LENGTH),
         "verb": verb_of(request),
     }
 
 
-def trace_of(request: MeasuredRequest, took: float) -> str:
-    """What the log says of a request that took long."""
+def format_slow_request(request: MeasuredRequest, took: float) -> str:
+    """Return the trace of a slow request, in the format of the reference."""
     info = request.info
     number = randrange(2**31)
-    about = about_request(request, _peer(request).rpartition(":")[0])
+    about = trace_fields(request, _peer(request).rpartition(":")[0])
     about["resp"] = str(request.code if request.startedWriting else 0)
     begun = time() - took
     fields = ",".join(f"{key}:{_one_line(value)}" for key, value in about.items())
     title = _one_line(info.verb.capitalize())
     lines = [f'Trace[{number}]: "{title}" {fields} ({_clock(begun, date=True)}) (total time: {_milliseconds(took)}):']
-    lines += [f'Trace[{number}]: ---"{name}" {_milliseconds(seconds)}' for name, seconds in spent(request)]
+    lines += [f'Trace[{number}]: ---"{name}" {_milliseconds(seconds)}' for name, seconds in latency_breakdown(request)]
     lines.append(f"Trace[{number}]: [{_milliseconds(took)}] [{_milliseconds(took)}] END")
     return "\n".join(lines)
 
 
 def duration(seconds: float) -> str:
-    """As Go prints one, to the microsecond."""
+    """Format a duration as Go does, rounded to microseconds."""
     if seconds < 0.001:
         return f"{max(seconds, 0) * 1e6:.0f}µs"
     if seconds < 1:
@@ -161,11 +162,11 @@ def _one_line(text: str) -> str:
 
 
 def _uri(request: MeasuredRequest, info: MeasuredInfo | None) -> str:
-    return safe_uri(request.uri, opaque=info is not None and info.subresource == "proxy")
+    return redact_uri(request.uri, opaque=info is not None and info.subresource == "proxy")
 
 
 def peer_of(request: MeasuredRequest) -> tuple[str, int] | None:
-    """The address and port at the other end of the connection."""
+    """Return address and port of the peer; L{None} for a connection without them."""
     peer: Any = request.client
     host = getattr(peer, "host", None)
     return None if host is None else (host, peer.port)

@@ -1,7 +1,7 @@
 """
-What a running process is busy with: stacks of threads, sampled; objects by type.
+Profiling of a running process: sampled stacks of threads, and numbers of objects by type.
 
-Everything here looks at code and types, never at values: there is nothing secret in it.
+The profiles contain names of code and types, no values, and so no secrets.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import orjson
 
 from twisted.internet.interfaces import IDelayedCall
 
-#: Seconds between two looks.
-INTERVAL: Final = 0.01
-#: The innermost frames of a stack; there are no more of those that are deeper.
-DEEPEST: Final = 200
-#: Different stacks that are told apart.
-MOST_STACKS: Final = 20_000
+#: Seconds between two samples.
+SAMPLE_INTERVAL: Final = 0.01
+#: Maximum number of frames of a stack; the outer ones are dropped.
+MAX_STACK_DEPTH: Final = 200
+#: Maximum number of distinct stacks.
+MAX_STACKS: Final = 20_000
 _MOST_TYPES: Final = 200
 _MOST_CALLS: Final = 500
 
@@ -32,15 +32,15 @@ _Place = tuple[str, str, int]
 
 
 def place(frame: FrameType) -> _Place:
-    """The function, file and line that a frame is at."""
+    """Return function, file and line of a frame."""
     code = frame.f_code
     return code.co_qualname if sys.version_info >= (3, 11) else code.co_name, code.co_filename, frame.f_lineno
 
 
 def stack_of(frame: FrameType | None) -> tuple[_Place, ...]:
-    """The frames of a stack, innermost last."""
+    """Return the frames of a stack, innermost last."""
     found: list[_Place] = []
-    while frame is not None and len(found) < DEEPEST:
+    while frame is not None and len(found) < MAX_STACK_DEPTH:
         found.append(place(frame))
         frame = frame.f_back
     return tuple(reversed(found))
@@ -48,14 +48,16 @@ def stack_of(frame: FrameType | None) -> tuple[_Place, ...]:
 
 class Sampler:
     """
-    Looks at what a thread does, again and again, from another thread.
+    Samples the stack of a thread from another thread.
 
-    @ivar stacks: How many seconds each stack was seen for.
+    @ivar stacks: Seconds per stack.
     """
 
-    def __init__(self, thread: int, seconds: float, interval: float = INTERVAL) -> None:
+    def __init__(self, thread: int, seconds: float, interval: float = SAMPLE_INTERVAL) -> None:
         """
-        @param thread: The one to look at.
+        @param thread: Identifier of the sampled thread.
+        @param seconds: Duration of the profile.
+        @param interval: Seconds between two samples.
         """
         self._thread = thread
         self._seconds = seconds
@@ -64,24 +66,24 @@ class Sampler:
         self.stacks: dict[tuple[_Place, ...], float] = {}
 
     def stop(self) -> None:
-        """Nobody wants to know any more."""
+        """Stop sampling."""
         self._stopped.set()
 
     def run(self) -> bytes:
-        """Look until the time is over, and tell."""
+        """Sample until the duration is over, and return the profile."""
         begun = before = perf_counter()
         while not self._stopped.wait(self._interval):
             now = perf_counter()
-            self.look(now - before)
+            self.sample(now - before)
             before = now
             if now - begun >= self._seconds:
                 break
         return speedscope(self.stacks)
 
-    def look(self, weight: float) -> None:
-        """Look once."""
+    def sample(self, weight: float) -> None:
+        """Take one sample."""
         stack = stack_of(sys._current_frames().get(self._thread))
-        if stack and (stack in self.stacks or len(self.stacks) < MOST_STACKS):
+        if stack and (stack in self.stacks or len(self.stacks) < MAX_STACKS):
             self.stacks[stack] = self.stacks.get(stack, 0.0) + weight
 
 
@@ -113,7 +115,7 @@ def speedscope(stacks: dict[tuple[_Place, ...], float]) -> bytes:
 
 
 def heap_text() -> str:
-    """The objects that the garbage collector knows, by type; to be called in a thread."""
+    """Return a table of the objects of the garbage collector by type; call it in a thread."""
     counts: Counter[type] = Counter()
     sizes: Counter[type] = Counter()
     objects = gc.get_objects()
@@ -126,8 +128,8 @@ def heap_text() -> str:
             continue
     del objects
     lines = [
-        f"# objects: {counts.total()} ({sizes.total()} bytes, without what they refer to)",
-        f"# objects that were there when the server was ready, which are not looked at: {gc.get_freeze_count()}",
+        f"# objects: {counts.total()} ({sizes.total()} bytes, without referenced objects)",
+        f"# frozen objects, not listed: {gc.get_freeze_count()}",
         f"# maximum resident set: {_resident()} bytes",
         f"# collections by generation: {' '.join(str(one['collections']) for one in gc.get_stats())}",
         f"{'count':>10} {'bytes':>12} type",
@@ -147,9 +149,10 @@ def _resident() -> int:
 
 def stacks_text(calls: Iterable[IDelayedCall], now: float) -> str:
     """
-    What every thread is at, and what the reactor is going to call.
+    Return the stacks of all threads, and the delayed calls of the reactor.
 
-    @param now: In their time.
+    @param calls: Delayed calls.
+    @param now: Current time, of the clock of the calls.
     """
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     lines = []

@@ -1,5 +1,5 @@
 """
-How lines are written: text, with C{key="value"} as the reference has it, or one JSON object a line.
+Log formats: text with C{key="value"} as in klog, or one JSON object per line.
 
 @see: kubernetes/klog, C{internal/serialize/keyvalues.go}; kubernetes/component-base, C{logs/json/json.go}.
 """
@@ -27,15 +27,15 @@ from twisted.logger import formatEventAsClassicLogText as classic_text
 from ..api.go.quote import quoted
 from .verbosity import Verbosity
 
-#: The fields of an event that L{tell} makes: what it is about, and what is told of it.
-HEAD: Final = "told"
+#: The fields of an event that L{log_structured} makes: the message and its values.
+MESSAGE: Final = "structured_message"
 VALUES: Final = "values"
 _SEVERITIES: Final = {LogLevel.warn: "warning", LogLevel.error: "error", LogLevel.critical: "error"}
 
 
-def with_values(head: str, values: Mapping[str, object]) -> str:
-    """As the reference writes a structured line: C{"HTTP" verb="GET" resp=200}."""
-    pieces = [quoted(head)]
+def format_key_values(message: str, values: Mapping[str, object]) -> str:
+    """Format a structured message as klog does: C{"HTTP" verb="GET" resp=200}."""
+    pieces = [quoted(message)]
     for key, value in values.items():
         pieces.append(f"{key}={quoted(value) if isinstance(value, str) else _plain(value)}")
     return " ".join(pieces)
@@ -45,35 +45,41 @@ def _plain(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-class Told:
-    """A structured line, which is written only if somebody wants it as text."""
+class StructuredMessage:
+    """A structured message that is formatted only if it is logged as text."""
 
-    __slots__ = ("_head", "_values")
+    __slots__ = ("_message", "_values")
 
-    def __init__(self, head: str, values: Mapping[str, object]) -> None:
-        self._head = head
+    def __init__(self, message: str, values: Mapping[str, object]) -> None:
+        self._message = message
         self._values = values
 
     def __str__(self) -> str:
-        return with_values(self._head, self._values)
+        return format_key_values(self._message, self._values)
 
 
-def tell(log: Logger, verbosity: int, head: str, values: Mapping[str, object]) -> None:
-    """Log a structured line."""
-    log.info("{line}", line=Told(head, values), told=head, values=values, verbosity=verbosity)
+def log_structured(log: Logger, verbosity: int, message: str, values: Mapping[str, object]) -> None:
+    """Log a structured message at a verbosity (Go: C{klog.V(verbosity).InfoS})."""
+    log.info(
+        "{line}",
+        line=StructuredMessage(message, values),
+        structured_message=message,
+        values=values,
+        verbosity=verbosity,
+    )
 
 
 def as_json(event: LogEvent) -> str:
     """
-    An event on one line, under the reference's names.
+    Format an event as one JSON object, with the keys of the reference.
 
-    Only what the line says is in it, not all that was at hand when it was logged.
+    It contains message and values only, not all fields of the event.
     """
     level = event.get("log_level", LogLevel.info)
     document: dict[str, object] = {
         "ts": round(event.get("log_time", 0.0) * 1000, 3),
         "caller": event.get("log_namespace", ""),
-        "msg": event[HEAD] if HEAD in event else formatEvent(event),
+        "msg": event[MESSAGE] if MESSAGE in event else formatEvent(event),
     }
     if level in _SEVERITIES:
         document["severity"] = _SEVERITIES[level]
@@ -89,21 +95,24 @@ def as_json(event: LogEvent) -> str:
     try:
         return orjson.dumps(document, default=str).decode() + "\n"
     except (orjson.JSONEncodeError, UnicodeError):
-        # Half characters and the like.
+        # Unpaired surrogates and the like.
         fields = {key: str(value).encode("utf-8", "replace").decode() for key, value in document.items()}
         return orjson.dumps(fields).decode() + "\n"
 
 
 def file_observer(file: TextIO, verbosity: Verbosity, *, json: bool, lowest: Any = LogLevel.info) -> ILogObserver:
     """
-    What writes events to a file.
+    Return an observer that writes events to a file.
 
-    @param lowest: Of which level events must at least be; those for debugging are C{verbosity}'s.
+    @param file: The file.
+    @param verbosity: Decides about debug events.
+    @param json: Whether to write JSON.
+    @param lowest: Minimum level of other events.
     """
     write = FileLogObserver(file, as_json if json else classic_text)
 
     def shown(event: LogEvent) -> object:
-        return PredicateResult.maybe if verbosity.shows(event, lowest) else PredicateResult.no
+        return PredicateResult.maybe if verbosity.enabled(event, lowest) else PredicateResult.no
 
     wanted: Any = shown
     return FilteringLogObserver(write, [wanted])

@@ -1,5 +1,5 @@
 """
-How much is logged: C{-v}, and C{--vmodule} for single modules.
+Log verbosity: C{-v}, and C{--vmodule} for single modules.
 
 @see: kubernetes/klog, C{klog.go}.
 """
@@ -13,13 +13,13 @@ from typing import Any, Final
 
 from twisted.logger import LogEvent, LogLevel
 
-#: From these on there are lines about every request, and those for debugging.
+#: Levels of the access log and of debug messages.
 ACCESS: Final = 3
 DEBUG: Final = 4
-#: The module that the lines about requests belong to, as in the reference.
+#: Module name of the access log, as in the reference.
 HTTPLOG: Final = "httplog"
 
-#: The level of a verbosity is a 32 bit number in the reference.
+#: Levels are 32 bit numbers in the reference.
 _HIGHEST: Final = 2**31 - 1
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}")
 _LONGEST: Final = 4096
@@ -27,9 +27,9 @@ _LONGEST: Final = 4096
 
 def parse_level(text: str) -> int:
     """
-    A level, as C{-v} takes it.
+    Parse the value of C{-v}.
 
-    @raise ValueError: As C{strconv.ParseInt} has it.
+    @raise ValueError: With the message of C{strconv.ParseInt}.
     """
     if _NUMBER.fullmatch(text) is None:
         raise ValueError("invalid syntax")
@@ -41,9 +41,9 @@ def parse_level(text: str) -> int:
 
 def parse_modules(text: str) -> tuple[tuple[str, int], ...]:
     """
-    The argument of C{--vmodule}: C{pattern=N,...}.
+    Parse the value of C{--vmodule}: C{pattern=N,...}.
 
-    @raise ValueError: It makes no sense.
+    @raise ValueError: The value is invalid.
     """
     if len(text) > _LONGEST:
         raise ValueError("it is too long")
@@ -68,13 +68,13 @@ def _natural(text: str) -> int:
 
 class Verbosity:
     """
-    How much one server logs.
+    The log verbosity of one server.
 
-    A pattern means modules by the last part of their name, C{watchcache}, or by all of it when there is a C{/} in it:
-    C{kubetwist/storage/*}. The first one that means a module decides about it.
+    A pattern matches the last part of a module's name, C{watchcache}, or the whole name if it contains C{/}:
+    C{kubetwist/storage/*}. The first matching pattern decides.
 
-    @ivar level: For all other modules.
-    @ivar requests: Whether there is a line about every request.
+    @ivar level: Level of modules without a matching pattern.
+    @ivar requests: Whether the access log is enabled.
     """
 
     def __init__(self, level: int = 0, modules: Sequence[tuple[str, int]] = ()) -> None:
@@ -85,32 +85,32 @@ class Verbosity:
         self._changed()
 
     def set(self, level: int) -> None:
-        """Change it while the server runs."""
+        """Set the level at run time."""
         self.level = level
         self._changed()
 
-    def of(self, module: str) -> int:
-        """How much a module logs; C{module} is the name by which it, or a class in it, is imported."""
+    def level_for(self, module: str) -> int:
+        """Return the level of a module; C{module} is its import name, or that of a class in it."""
         known = self._known.get(module)
         if known is None:
             known = self._known[module] = self._find(module)
         return known
 
-    def shows(self, event: LogEvent, lowest: Any = LogLevel.info) -> bool:
-        """Whether an event is to be logged: what is for debugging only where that is wanted."""
+    def enabled(self, event: LogEvent, lowest: Any = LogLevel.info) -> bool:
+        """Return whether an event is logged; debug events depend on the level of their module."""
         level = event.get("log_level")
         if level is None or level >= lowest:
             return True
-        # What is made up of namespaces is not remembered without end: there are as many as modules.
-        return level is LogLevel.debug and self.of(str(event.get("log_namespace", ""))) >= DEBUG
+        # The cache is bounded: there are as many namespaces as modules.
+        return level is LogLevel.debug and self.level_for(str(event.get("log_namespace", ""))) >= DEBUG
 
     def _changed(self) -> None:
         self._known.clear()
-        self.requests = self.of(HTTPLOG) >= ACCESS
+        self.requests = self.level_for(HTTPLOG) >= ACCESS
 
     def _find(self, module: str) -> int:
         parts = module.split(".")
-        # Loggers of classes are named after the class, too.
+        # The namespaces of loggers of classes end with the class name.
         while len(parts) > 1 and parts[-1].lstrip("_")[:1].isupper():
             parts.pop()
         whole, last = "/".join(parts), parts[-1]

@@ -1,1 +1,1 @@
-"""What is counted and timed, for Prometheus."""
+"""Metrics: counters, gauges and histograms, and their exposition for Prometheus."""

@@ -1,8 +1,8 @@
 """
-Counting anew, for who looks: what was counted before a C{DELETE /metrics} is taken off.
+Reset of metrics by C{DELETE /metrics}: values at the reset are subtracted from later snapshots.
 
-Those who count know nothing of it. Plain histograms, and what is looked at rather than counted, stay as they are, as in
-the reference.
+The code that writes metrics is not involved. Histograms without labels and metrics that are computed when they are
+collected are not reset, as in the reference.
 
 @see: kubernetes/component-base, C{metrics/http.go}, C{metrics/registry.go}.
 """
@@ -18,33 +18,33 @@ from .registry import Counter, Family, Histogram, MetricSnapshot, Registry
 from .summaries import Summary
 
 _COUNTED: Final = frozenset(("counter", "histogram", "summary"))
-#: What nobody counts: it is told as it is.
+#: Prefixes of metrics that are not reset.
 _KEPT: Final = ("process_", "python_", "go_", "registered_metrics_", "disabled_metrics_", "hidden_metrics_")
 
 
 #: The name of a metric, and the values of its labels.
 SeriesKey: TypeAlias = tuple[str, tuple[str, ...]]
-#: What a series was at a reset: a number, or the sum and the counts of a histogram.
+#: Value of a series at a reset: a number, or sum and counts of a histogram.
 Taken: TypeAlias = float | tuple[float, tuple[int, ...]]
 
 
 def snapshot_of(family: Family[Counter] | Family[Histogram]) -> MetricSnapshot:
-    """A family as it is now."""
+    """Return the current snapshot of a family."""
     values = [(labels, one.value if isinstance(one, Counter) else one) for labels, one in family.children()]
     return MetricSnapshot(family.name, family.metric_type, family.help, family.labels, values)
 
 
 class Baseline:
-    """What there was at the last reset; nothing before the first."""
+    """The values at the last reset; empty before the first one."""
 
     def __init__(self) -> None:
         self._before: dict[SeriesKey, Taken] = {}
 
     def take(self, registry: Registry) -> Callable[[], None]:
         """
-        Begin anew, in the reactor's thread.
+        Take the values of a reset, in the reactor's thread.
 
-        @return: What does the rest of it, in any thread: there may be thousands of series.
+        @return: A function that completes the reset; it may run in any thread, as there may be thousands of series.
         """
         families = registry.families()
         snapshots = [*map(snapshot_of, families), *registry.collect()]
@@ -63,7 +63,7 @@ class Baseline:
         return write_down
 
     def since(self, snapshots: Iterable[MetricSnapshot]) -> Iterator[MetricSnapshot]:
-        """What has been counted since then, in any thread; series that nothing was counted in are left out."""
+        """Return the snapshots since the reset, without unchanged series; may run in any thread."""
         before = self._before
         for snapshot in snapshots:
             yield evolve(snapshot, values=list(_since(snapshot, before))) if before and _resets(snapshot) else snapshot
@@ -88,7 +88,7 @@ def _since(
                 yield labels, left
         elif not (isinstance(value, Histogram) or isinstance(taken, tuple)):
             if value < taken:
-                # What counts has begun anew by itself.
+                # The counter itself was reset.
                 yield labels, value
             elif value > taken or not labels:
                 yield labels, value - taken

@@ -1,8 +1,8 @@
 """
 Prometheus' text format, version 0.0.4.
 
-prometheus_client writes names of counters with C{_total} behind them, which some of Kubernetes' do not have; so the few
-lines of the format are written here. What the process itself is like comes from prometheus_client.
+prometheus_client adds C{_total} to the names of counters, which some counters of Kubernetes lack. Therefore this module
+writes the format. The metrics of the process come from prometheus_client.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ def render(
     *steps: Callable[[Iterable[MetricSnapshot]], Iterable[MetricSnapshot]],
 ) -> bytes:
     """
-    Everything as text; names sorted. Can be called in any thread.
+    Return all metrics in the text format, sorted by name; may run in any thread.
 
-    @param steps: What makes of the snapshots those that are shown, one after the other; they have each name once.
+    @param families: Families that are written to.
+    @param snapshots: Snapshots of the collectors.
+    @param steps: Filters that are applied to the snapshots in this order.
     """
     together: dict[str, MetricSnapshot] = {}
     for snapshot in (*map(snapshot_of, families), *snapshots):
         known = together.get(snapshot.name)
-        # Several parts of a server may tell of the same.
+        # Several collectors may return the same metric.
         together[snapshot.name] = snapshot if known is None else evolve(known, values=[*known.values, *snapshot.values])
     shown: Iterable[MetricSnapshot] = together.values()
     for step in steps:
@@ -42,7 +44,7 @@ def render(
 
 
 def collect_process_metrics() -> Iterator[MetricSnapshot]:
-    """What prometheus_client tells of the process: memory, CPU, files, garbage."""
+    """Return the metrics of prometheus_client about the process: memory, CPU, files, garbage collection."""
     from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR
 
     for collector in (PROCESS_COLLECTOR, GC_COLLECTOR, PLATFORM_COLLECTOR):
@@ -84,7 +86,7 @@ def _summary(name: str, labels: Sequence[str], values: Sequence[str], child: Sum
 def _distribution(name: str, labels: Sequence[str], values: Sequence[str], child: Histogram) -> Iterator[str]:
     shown = _pairs(labels, values)
     begun = f"{name}_bucket{{{shown}," if shown else f"{name}_bucket{{"
-    # The sum first: what is observed meanwhile counts in the buckets, and no bucket is greater than the count.
+    # Read the sum first: observations in between change the buckets only, and no bucket exceeds the count.
     whole = child.sum
     counted = 0
     for bound, count in zip((*child.bounds, float("inf")), tuple(child.counts), strict=True):
@@ -110,7 +112,7 @@ def _escaped(value: str) -> str:
 
 
 def number(value: float) -> str:
-    """A number as Prometheus reads it: whole ones without a point."""
+    """Format a number for Prometheus; integers have no decimal point."""
     if value == float("inf"):
         return "+Inf"
     if value == float("-inf"):

@@ -1,4 +1,4 @@
-"""What C{/metrics/slis} tells: how often the checks of the health paths have passed."""
+"""Metrics of C{/metrics/slis}: results of the health checks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .registry import Registry
 
 
 class HealthMetrics:
-    """Counts what comes of checks."""
+    """Counts the results of health checks."""
 
     def __init__(self, registry: Registry) -> None:
         self._state = registry.gauge(
@@ -18,9 +18,11 @@ class HealthMetrics:
 
     def checked(self, name: str, path: str, passed: bool) -> None:
         """
-        Count one.
+        Count one result.
 
-        @param path: C{"readyz"}.
+        @param name: Name of the check.
+        @param path: Health path without slash, such as C{"readyz"}.
+        @param passed: Whether the check has passed.
         """
         self._state.with_label_values(name, path).value = 1.0 if passed else 0.0
         self._total.with_label_values(name, "success" if passed else "error", path).value += 1

@@ -1,4 +1,4 @@
-"""Values that are looked at when they are written down, which is in a thread."""
+"""Values that are computed when the metrics are rendered, in a thread."""
 
 from __future__ import annotations
 

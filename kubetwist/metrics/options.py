@@ -1,7 +1,7 @@
 """
-What operators have said that is to be shown: without some series, with hidden ones, with few values of some labels.
+Options of metrics: disabled metrics, hidden metrics, and allow lists of label values.
 
-All of it is done when somebody asks for the series; what counts knows nothing of it.
+They are applied to snapshots when metrics are rendered; the code that writes metrics is not involved.
 
 @see: kubernetes/component-base, C{metrics/options.go}, C{metrics/api/v1/config.go}.
 """
@@ -24,7 +24,7 @@ from .stability import (
     level_of,
 )
 
-#: What a value of a label becomes that is not among those allowed.
+#: Replaces label values that are not in the allow list.
 UNEXPECTED: Final = "unexpected"
 
 Values = list[tuple[tuple[str, ...], "float | Histogram"]]
@@ -33,12 +33,12 @@ Values = list[tuple[tuple[str, ...], "float | Histogram"]]
 @frozen
 class Shown:
     """
-    What is shown.
+    Options that select and change the exposed metrics.
 
-    @ivar release: Which one this server is as.
-    @ivar disabled: Names of series that are not.
-    @ivar allowed: By a series and one of its labels, the values that the label may have.
-    @ivar hidden: Whether series are shown, too, that the release hides.
+    @ivar release: The emulated Kubernetes release: major and minor number.
+    @ivar disabled: Names of disabled metrics.
+    @ivar label_allow_list: Allowed values by metric and label.
+    @ivar show_hidden: Whether metrics that the release hides are exposed.
     """
 
     release: tuple[int, int]
@@ -48,9 +48,9 @@ class Shown:
 
     def select(self, snapshots: Iterable[MetricSnapshot]) -> Iterator[MetricSnapshot]:
         """
-        Those of some series that are shown, as they are, and what there is to say of series themselves.
+        Return the exposed snapshots, and the metrics about metrics.
 
-        @param snapshots: Each name once.
+        @param snapshots: One snapshot per name.
         """
         registered: dict[tuple[str, ...], float] = {}
         withheld = unexpected = 0
@@ -99,9 +99,9 @@ class Shown:
 
 def _restrict(kind: str, values: Values, restricted: Sequence[frozenset[str] | None]) -> tuple[Values, int]:
     """
-    Values with nothing but allowed ones in their labels; what is the same then is put together.
+    Replace label values that are not allowed, and merge series with equal labels.
 
-    @return: And how many observations, or how much of counters, had others.
+    @return: The values, and the number of observations, or the amount of counters, with other label values.
     """
     found: dict[tuple[str, ...], float | Histogram] = {}
     unexpected = 0
@@ -123,7 +123,7 @@ def _sum(one: float | Histogram | None, other: float | Histogram) -> float | His
 
 
 def together(parts: Sequence[Histogram]) -> Histogram:
-    """One histogram of all that was observed in several with the same bounds, one at least."""
+    """Return the sum of one or more histograms with the same bounds."""
     whole = Histogram(parts[0].bounds)
     for part in parts:
         whole.sum += part.sum

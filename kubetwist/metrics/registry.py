@@ -14,15 +14,15 @@ from typing import Final, Generic, TypeVar
 
 from attrs import frozen
 
-#: Children of one family at most. Labels are from closed sets; this is for the case that one is not after all.
+#: Maximum number of children per family, in case a label has unbounded values.
 MOST_CHILDREN: Final = 20_000
 
 
 class Counter:
     """
-    A counter, or a gauge.
+    The value of a counter or a gauge.
 
-    @ivar value: To be added to, or set.
+    @ivar value: The current value; counters are only added to.
     """
 
     __slots__ = ("value",)
@@ -35,7 +35,7 @@ class Histogram:
     """
     A histogram.
 
-    @ivar counts: How many observations fell into each bucket and into no earlier one; the last has no bound.
+    @ivar counts: Observations per bucket, not cumulative; the last bucket has no upper bound.
     """
 
     __slots__ = ("bounds", "counts", "sum")
@@ -51,7 +51,7 @@ class Histogram:
         self.sum += value
 
     def observe_often(self, value: float, times: int) -> None:
-        """Count so many equal observations."""
+        """Count C{times} equal observations."""
         self.counts[bisect_left(self.bounds, value)] += times
         self.sum += value * times
 
@@ -59,8 +59,8 @@ class Histogram:
         """
         Count many observations.
 
-        @param values: In ascending order.
-        @param total: Their sum.
+        @param values: The observed values in ascending order.
+        @param total: Sum of the values.
         """
         counts, before, many = self.counts, 0, len(values)
         for place, bound in enumerate(self.bounds):
@@ -75,7 +75,7 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many there were."""
+        """Return the number of observations."""
         return sum(self.counts)
 
 
@@ -84,11 +84,11 @@ Child = TypeVar("Child", Counter, Histogram)
 
 class Family(Generic[Child]):
     """
-    All children of one name.
+    A metric with all its children (client_golang: a metric vector).
 
     @ivar metric_type: C{"counter"}, C{"gauge"} or C{"histogram"}.
-    @ivar labels: Their names, in the order in which values are given.
-    @ivar hidden: How many children are not told of, as there are too many.
+    @ivar labels: Names of the labels, in the order of the values.
+    @ivar hidden: Number of children that are not exposed, as there are too many.
     """
 
     def __init__(self, name: str, kind: str, text: str, labels: Sequence[str], make: Callable[[], Child]) -> None:
@@ -101,7 +101,7 @@ class Family(Generic[Child]):
         self._children: dict[tuple[str, ...], Child] = {}
 
     def with_label_values(self, *values: str) -> Child:
-        """The child with these values of the labels; made when it is first asked for."""
+        """Return the child with these label values, and create it if needed."""
         child = self._children.get(values)
         if child is None:
             assert len(values) == len(self.labels), f"{self.name} has the labels {self.labels}, not {values}"
@@ -113,37 +113,37 @@ class Family(Generic[Child]):
         return child
 
     def delete_label_values(self, *values: str) -> None:
-        """Tell no more of what is not there any more."""
+        """Delete the child with these label values."""
         self._children.pop(values, None)
 
     def reset(self) -> None:
-        """Tell of none of them; who has looked one up writes to it in vain from now on."""
+        """Delete all children; writes to children that were looked up before are lost."""
         self._children.clear()
 
     def children(self) -> list[tuple[tuple[str, ...], Child]]:
-        """All of them, as of now; from any thread."""
+        """Return all children with their label values; may be called in any thread."""
         return list(self._children.items())
 
 
 class HighWatermark:
     """
-    How many there are of something that comes and goes, and the most there were within the last second or so.
+    A gauge with its maximum in the last one to two seconds.
 
-    @ivar count: How many there are now.
+    @ivar count: The current value.
     """
 
     __slots__ = ("_high", "_last", "_now", "_until", "count")
 
     def __init__(self, now: Callable[[], float]) -> None:
         """
-        @param now: Tells the time, in seconds; what others tell is by the same clock.
+        @param now: Returns the time in seconds, of the clock that L{up} and L{down} use.
         """
         self._now = now
         self._until = 0.0
         self._high = self._last = self.count = 0
 
     def up(self, now: float) -> None:
-        """There is one more."""
+        """Increment the gauge."""
         if now >= self._until:
             self._turn(now)
         self.count += 1
@@ -151,13 +151,13 @@ class HighWatermark:
             self._high = self.count
 
     def down(self, now: float) -> None:
-        """There is one less."""
+        """Decrement the gauge."""
         if now >= self._until:
             self._turn(now)
         self.count -= 1
 
     def most(self) -> int:
-        """The most there were in this second and the one before."""
+        """Return the maximum in this second and the one before."""
         now = self._now()
         if now >= self._until:
             self._turn(now)
@@ -172,9 +172,12 @@ class HighWatermark:
 @frozen
 class MetricSnapshot:
     """
-    What is looked at only when somebody asks.
+    One metric family at a point in time.
 
-    @ivar values: Values of the labels, with a number each, or the L{Histogram} of a histogram.
+    @ivar metric_type: C{"counter"}, C{"gauge"}, C{"histogram"} or C{"summary"}.
+    @ivar help: Help text.
+    @ivar labels: Names of the labels.
+    @ivar values: Label values with a number, or with a L{Histogram}.
     """
 
     name: str
@@ -185,61 +188,64 @@ class MetricSnapshot:
 
 
 class Registry:
-    """The families of one server."""
+    """The metric families and collectors of one server."""
 
     def __init__(self) -> None:
         self._families: dict[str, Family[Counter] | Family[Histogram]] = {}
         self._collectors: list[Callable[[], Iterable[MetricSnapshot]]] = []
-        self._settling: list[Callable[[], object]] = []
+        self._flush_hooks: list[Callable[[], object]] = []
 
     def counter(self, name: str, text: str, labels: Sequence[str] = ()) -> Family[Counter]:
-        """A family of what only grows."""
+        """Register a counter family."""
         return self._add(Family(name, "counter", text, labels, Counter))
 
     def gauge(self, name: str, text: str, labels: Sequence[str] = ()) -> Family[Counter]:
-        """A family of what goes up and down."""
+        """Register a gauge family."""
         return self._add(Family(name, "gauge", text, labels, Counter))
 
     def histogram(self, name: str, text: str, bounds: Sequence[float], labels: Sequence[str] = ()) -> Family[Histogram]:
         """
-        A family of what is distributed.
+        Register a histogram family.
 
-        @param bounds: The upper bounds of buckets, ascending.
+        @param name: Name of the metric.
+        @param text: Help text.
+        @param bounds: Upper bounds of the buckets, ascending.
+        @param labels: Names of the labels.
         """
         bounds = tuple(bounds)
         return self._add(Family(name, "histogram", text, labels, lambda: Histogram(bounds)))
 
     def _add(self, family: Family[Child]) -> Family[Child]:
         if family.name in self._families:
-            raise ValueError(f"there is a metric {family.name} already")
+            raise ValueError(f"metric {family.name} is already registered")
         self._families[family.name] = family
         return family
 
     def register_collector(self, collector: Callable[[], Iterable[MetricSnapshot]]) -> None:
-        """Have C{collector} called, in the reactor's thread, whenever somebody wants to know."""
+        """Register a function that returns snapshots; it is called in the reactor's thread at each scrape."""
         self._collectors.append(collector)
 
-    def add_flush_hook(self, settle: Callable[[], object]) -> None:
-        """Have C{settle} called before anybody looks: it writes what was only noted until then."""
-        self._settling.append(settle)
+    def add_flush_hook(self, flush: Callable[[], object]) -> None:
+        """Register a function that writes buffered observations; it is called before each scrape."""
+        self._flush_hooks.append(flush)
 
     def families(self) -> list[Family[Counter] | Family[Histogram]]:
-        """Those that are written to, by name; to be called in the reactor's thread."""
-        for settle in self._settling:
-            settle()
+        """Flush buffered observations, and return the families sorted by name; call it in the reactor's thread."""
+        for flush in self._flush_hooks:
+            flush()
         return [self._families[name] for name in sorted(self._families)]
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """What is looked at now."""
+        """Return the snapshots of all collectors."""
         for collector in self._collectors:
             yield from collector()
 
 
 def exponential(first: float, factor: float, count: int) -> tuple[float, ...]:
-    """Bounds each of which is a multiple of the one before."""
+    """Return exponentially growing bucket bounds."""
     return tuple(first * factor**step for step in range(count))
 
 
 def linear(first: float, width: float, count: int) -> tuple[float, ...]:
-    """Bounds at equal distances."""
+    """Return equidistant bucket bounds."""
     return tuple(first + width * step for step in range(count))

@@ -1,10 +1,9 @@
 """
-What is counted of requests: once for each, when it is over.
+Metrics of requests, written once per request at its end.
 
-Of most requests only a few numbers are noted then; they are sorted into histograms many at a time, or when somebody
-looks.
+Observations of most requests are buffered, and added to the histograms many at a time, or before a scrape.
 
-Labels come from what is served, never from what a client sends: requests for anything else are not counted by resource.
+Labels have values of served resources only, never arbitrary values of clients.
 
 @see: kubernetes/apiserver, C{pkg/endpoints/metrics/metrics.go}, C{pkg/endpoints/filters/metrics.go}.
 """
@@ -38,7 +37,7 @@ _VERBS: Final = {
     "delete": "DELETE",
     "deletecollection": "DELETE",
 }
-#: What the sizes of bodies are told by.
+#: Values of the label verb of body sizes.
 _WRITTEN: Final = {
     "create": "create",
     "update": "update",
@@ -47,43 +46,43 @@ _WRITTEN: Final = {
     "deletecollection": "delete_collection",
 }
 _READING: Final = frozenset(("get", "list", "watch"))
-#: The clients of a cluster of its own, as the reference tells them apart by how their user agents begin.
+#: System components, by the first part of their user agent, as in the reference.
 _CLIENTS: Final = {
     name.encode(): name
     for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "cluster-policy-controller")
 }
 _VALIDATIONS: Final = frozenset(("", "Ignore", "Warn", "Strict"))
 _CONNECTED: Final = frozenset(("log", "exec", "portforward", "attach", "proxy"))
-#: Paths of no resource that are counted one by one.
+#: Non-resource paths with their own label value.
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
 _APPLY: Final = b"application/apply-patch"
 _NAMES: Final = frozenset(("admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"))
 _LABELS: Final = ("verb", "group", "version", "resource", "subresource", "scope", "component")
 _COMPONENT: Final = "apiserver"
 
-#: The names of the clients of a cluster, as their user agents may begin.
+#: Prefixes of the user agents of system components.
 _SYSTEM: Final = tuple(_CLIENTS)
-#: Requests that are noted before they are sorted into histograms.
+#: Number of buffered observations per series.
 _NOTED: Final = 64
-#: Names of users of which it is remembered what kind they are.
+#: Number of cached user names.
 _NAMES_KEPT: Final = 1024
 
-#: Says whether a resource, or subresource, is deprecated in a group and version.
+#: Returns whether a resource or subresource is deprecated in a group and version.
 Deprecated = Callable[[tuple[str, str, str]], bool]
-#: Says whether there is such a resource, or subresource (C{"pods"}, C{"pods/status"}), in a group and version.
+#: Returns whether a resource or subresource (C{"pods"}, C{"pods/status"}) is served in a group and version.
 Known = Callable[[tuple[str, str, str]], bool]
 
 
-#: What is noted of a request: seconds that it took and that were not the server's own, bytes of its answer, seconds
-#: until it was known whose it is and until it was allowed.
+#: Buffered observation: total seconds, seconds outside the SLI, response bytes, seconds of authentication and of
+#: authorization.
 _Note = tuple[float, float, float, float, float]
 
 
 class _Series:
     """
-    What is counted of requests with the same labels.
+    Counters, histograms and buffered observations of requests with the same labels.
 
-    @ivar codes: How many were answered with a code; with a code and the name of a client of the cluster.
+    @ivar codes: Counters by status code, or by status code and system component.
     """
 
     __slots__ = ("bodies", "codes", "durations", "notes", "own", "sizes", "validated")
@@ -116,7 +115,10 @@ class RequestMetrics:
         deprecated: Deprecated = lambda resource: False,
     ) -> None:
         """
-        @param requests: Those that are open: L{kubetwist.http.site.KubeRequest}s.
+        @param registry: Where the metrics are registered.
+        @param known: Returns whether a resource is served.
+        @param requests: Returns the open requests, L{kubetwist.http.request.KubeRequest}s.
+        @param deprecated: Returns whether a resource is deprecated.
         """
         self._known = known
         self._deprecated = deprecated
@@ -208,10 +210,10 @@ class RequestMetrics:
         registry.register_collector(self._collect)
         registry.add_flush_hook(self._settle)
 
-    # As a request goes by.
+    # Called during a request.
 
     def after_authorization(self, handler: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Note that a request is allowed, before C{handler} goes on with it."""
+        """Record the authorization of a request, then call C{handler}."""
         reading, changing = self._reading.up, self._changing.up
 
         def authorized(request: MeasuredRequest) -> None:
@@ -229,12 +231,13 @@ class RequestMetrics:
 
     def ended(self, request: MeasuredRequest, now: float) -> None:
         """
-        A request is answered, or its client has gone.
+        Record a request that was answered or whose client has disconnected.
 
-        @param now: In seconds of L{perf_counter}.
+        @param request: The request.
+        @param now: Seconds of L{perf_counter}.
         """
         info = getattr(request, "info", None)
-        # A path that breaks off is answered before it is known what it is about.
+        # Requests with incomplete paths have no request info.
         if info is None:
             return
         authorized = request.authorized_at
@@ -260,16 +263,24 @@ class RequestMetrics:
         if number is None:
             number = self._number(series, request, key)
         number.value += 1
-        if not code or request.terminated:
+        if not code or request.termination_code:
             self._broken(request, info, code)
-        took = now - request.begun
+        took = now - request.started_at
         if not authorized or info.long_running:
             self._observe(series, request, took)
             return
-        waited = request.waited
+        waited = request.non_sli_seconds
         known = request.authenticated_at
         notes = series.notes
-        notes.append((took, waited, request.sentLength, known - request.begun, authorized - known - request.queued_for))
+        notes.append(
+            (
+                took,
+                waited,
+                request.sentLength,
+                known - request.started_at,
+                authorized - known - request.apf_queue_seconds,
+            )
+        )
         if len(notes) >= _NOTED:
             self._sort(series)
         user = request.impersonator or request.user
@@ -282,16 +293,16 @@ class RequestMetrics:
             self._body(series, request, took)
 
     def _admitted(self, request: MeasuredRequest) -> None:
-        """It is known whose a request is, and that it is allowed: of one of which nothing is noted when it is over."""
+        """Record authentication and authorization of a request whose end is not buffered."""
         self._recognized(request)
         self._allowed.value += 1
-        took = request.authorized_at - request.authenticated_at - request.queued_for
+        took = request.authorized_at - request.authenticated_at - request.apf_queue_seconds
         self._allowed_took.observe(took)
         self._authorizing.observe(took)
 
     def _recognized(self, request: MeasuredRequest) -> None:
         self._known_user.value += 1
-        took = request.authenticated_at - request.begun
+        took = request.authenticated_at - request.started_at
         self._known_took.observe(took)
         self._authenticating.observe(took)
         user = request.impersonator or request.user
@@ -301,7 +312,7 @@ class RequestMetrics:
     def _observe(self, series: _Series, request: MeasuredRequest, took: float) -> None:
         series.durations.observe(took)
         if series.own is not None:
-            series.own.observe(took - request.waited)
+            series.own.observe(took - request.non_sli_seconds)
         if series.sizes is not None:
             series.sizes.observe(request.sentLength)
         if series.bodies is not None:
@@ -317,12 +328,12 @@ class RequestMetrics:
             self._validated[asked].observe(took)
 
     def _broken(self, request: MeasuredRequest, info: MeasuredInfo, code: int) -> None:
-        """Nobody got an answer, or not the one that was to come."""
+        """Count a request that was aborted by its client or terminated by the server."""
         labels = self._labels(info, info.verb == "patch" and _applies(request))
         if not code:
             self._aborted.with_label_values(*labels[:-1]).value += 1
-        if request.terminated:
-            self._terminated.with_label_values(*labels, str(request.terminated)).value += 1
+        if request.termination_code:
+            self._terminated.with_label_values(*labels, str(request.termination_code)).value += 1
 
     def _settle(self) -> None:
         for series in self._series.values():
@@ -330,7 +341,7 @@ class RequestMetrics:
                 self._sort(series)
 
     def _sort(self, series: _Series) -> None:
-        """Sort into histograms what was noted."""
+        """Add buffered observations to the histograms."""
         took, waited, sizes, recognized, allowed = zip(*series.notes, strict=True)
         series.notes.clear()
         ordered, total = sorted(took), sum(took)
@@ -362,20 +373,20 @@ class RequestMetrics:
         return child
 
     def in_flight(self) -> tuple[int, int]:
-        """How many requests are open that only read, and how many others; none that last."""
+        """Return the numbers of open read-only and mutating requests, without long-running ones."""
         return self._reading.count, self._changing.count
 
     def begin_anew(self) -> None:
-        """Look up what is written to when it is written to next: gauges were forgotten."""
+        """Drop cached children after a reset of the metrics."""
         for series in self._series.values():
             series.codes.clear()
 
     def late(self, code: int) -> None:
-        """An answer, with C{code}, is there that nobody waits for: its request was answered as it took too long."""
+        """Count a response with C{code} that came after the response of the timeout."""
         self._late.with_label_values("timeout-handler", "ok" if code < 500 else "error").value += 1
 
     def _series_of(self, request: MeasuredRequest, info: MeasuredInfo) -> _Series | None:
-        """Where a request is counted; L{None} for one about nothing that is served."""
+        """Return the series of a request; L{None} if its resource is not served."""
         apply, dry_run = self._kind(request)
         key: tuple[object, ...]
         if info.is_resource_request:
@@ -385,12 +396,12 @@ class RequestMetrics:
             key = (info.path,)
         series = self._series.get(key) or self._make(key, info, apply, dry_run)
         if series is not None and info.verb != "patch":
-            # All the rest of the key comes from the method and the URL, which is what others share this with.
+            # The rest of the key depends on method and URL only, and so is shared by all requests with this info.
             info.counted = series
         return series
 
     def _kind(self, request: MeasuredRequest) -> tuple[bool, str]:
-        """Whether it is applied, and what it says of a dry run."""
+        """Return whether a request is an apply patch, and its dry-run label."""
         apply = request.info.verb == "patch" and _applies(request)
         return apply, self._dry_run(request) if b"dryRun" in request.uri else ""
 
@@ -402,7 +413,7 @@ class RequestMetrics:
         number = series.codes[key] = self._total.with_label_values(*labels, client, dry_run, str(code))
         resource = (info.group, info.version, _resource(info))
         if info.is_resource_request and code not in (401, 403, 429) and self._deprecated(resource):
-            # Of what is deprecated by now, nothing is known to be removed in a certain release.
+            # No removal release is known for the deprecated resources.
             self._requested_deprecated.with_label_values(*labels[1:5], "").value = 1.0
         return number
 
@@ -415,7 +426,7 @@ class RequestMetrics:
         if request.user is None:
             if request.code == 401:
                 self._unknown_user.value += 1
-                self._unknown_took.observe(now - request.begun)
+                self._unknown_took.observe(now - request.started_at)
             return
         self._recognized(request)
         if request.code == 403:
@@ -460,7 +471,7 @@ class RequestMetrics:
         wanted = request.query.get("dryRun") or ()
         return "" if not wanted else "All" if set(wanted) == {"All"} else "invalid"
 
-    # What is looked at.
+    # Collected at scrape time.
 
     def _collect(self) -> Iterator[MetricSnapshot]:
         long_running: dict[tuple[str, ...], float] = {}
@@ -493,7 +504,7 @@ class RequestMetrics:
 
 
 def verb_of(request: MeasuredRequest) -> str:
-    """What a request does, as metrics name it; the method where it is about no resource."""
+    """Return the label verb of a request; the HTTP method for non-resource requests."""
     info = getattr(request, "info", None)
     if info is None or not info.is_resource_request:
         method: str = request.method.decode("latin-1")

@@ -1,4 +1,4 @@
-"""The parts of a request that metrics and logs read, which is defined above them."""
+"""Protocols of the parts of a request that metrics and logs read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Named(Protocol):
         """Its name."""
 
 
-class AssignedRequest(Protocol):
-    """The flow that a request belongs to: L{kubetwist.flowcontrol.controller.Assignment}."""
+class ClassifiedRequest(Protocol):
+    """The flow that a request belongs to: L{kubetwist.flowcontrol.controller.Classification}."""
 
     @property
     def level(self) -> Named:
@@ -27,9 +27,9 @@ class AssignedRequest(Protocol):
 
 
 class MeasuredInfo(Protocol):
-    """What a request is about: L{kubetwist.http.requestinfo.RequestInfo}."""
+    """The parsed request: L{kubetwist.http.requestinfo.RequestInfo}."""
 
-    #: A place for what is looked up for requests like this.
+    #: Cached series of requests with this info.
     counted: Any
     path: str
     verb: str
@@ -47,44 +47,44 @@ class MeasuredInfo(Protocol):
 class MeasuredRequest(Protocol):
     """A request: L{kubetwist.http.request.KubeRequest}. All times are in seconds of L{time.perf_counter}."""
 
-    #: When it was allowed; 0 as long as it is not.
+    #: Time of authorization; 0 before.
     authorized_at: float
 
     @property
     def info(self) -> MeasuredInfo:
-        """What it is about; not set if its path breaks off."""
+        """Return the request info; not set if the path is incomplete."""
 
     @property
-    def begun(self) -> float:
-        """When it was received."""
+    def started_at(self) -> float:
+        """Return the time of its arrival."""
 
     @property
     def authenticated_at(self) -> float:
-        """When its user was known; 0 as long as it is not."""
+        """Return the time of authentication; 0 before."""
 
     @property
-    def waited(self) -> float:
-        """Seconds that were not the server's own."""
+    def non_sli_seconds(self) -> float:
+        """Return the seconds that the SLI excludes: webhooks and queue."""
 
     @property
-    def queued_for(self) -> float:
-        """Seconds in a queue."""
+    def apf_queue_seconds(self) -> float:
+        """Return the seconds in a queue of priority and fairness."""
 
     @property
     def times(self) -> Mapping[str, float] | None:
-        """Seconds by what they went into; L{None} when that is not measured."""
+        """Return the seconds per component; L{None} if they are not measured."""
 
     @property
     def user(self) -> Named | None:
-        """Its user; L{None} until that is known."""
+        """Return the user; L{None} before authentication."""
 
     @property
     def impersonator(self) -> Named | None:
-        """The user that acts as C{user}."""
+        """Return the user that impersonates C{user}."""
 
     @property
-    def assigned(self) -> AssignedRequest | None:
-        """The flow that it belongs to."""
+    def apf_classification(self) -> ClassifiedRequest | None:
+        """Return its classification by priority and fairness."""
 
     @property
     def method(self) -> bytes:
@@ -140,11 +140,11 @@ class MeasuredRequest(Protocol):
 
     @property
     def switched(self) -> bool:
-        """Whether the connection is another protocol's."""
+        """Return whether the connection was switched to another protocol."""
 
     @property
-    def terminated(self) -> int:
-        """The code with which the server put an end to it; 0 if it did not."""
+    def termination_code(self) -> int:
+        """Return the status code with which the server terminated it; 0 if it did not."""
 
     def header(self, name: bytes) -> bytes | None:
         """Return the last value of a header field."""

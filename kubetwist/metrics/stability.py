@@ -1,8 +1,7 @@
 """
-How far series can be relied on, and which are on their way out, as kube-apiserver has it.
+Stability levels and deprecation of metrics, as in kube-apiserver.
 
-A series that is deprecated is shown for some releases more, as many as its level promises, and hidden then; later it is
-gone.
+A deprecated metric is exposed for a number of releases that depends on its stability level, then hidden, later removed.
 
 @see: kubernetes/component-base, C{metrics/registry.go}.
 """
@@ -65,20 +64,20 @@ _BETA: Final = frozenset(
         "workqueue_work_duration_seconds",
     )
 )
-#: By name, the release since which it is.
+#: Release of the deprecation, by name of the metric.
 _DEPRECATED: Final = {
     "apiserver_storage_db_total_size_in_bytes": (1, 28),
     "apiserver_storage_objects": (1, 34),
     "etcd_bookmark_counts": (1, 36),
 }
-#: How many releases more a deprecated series is shown.
+#: Number of releases for which a deprecated metric is exposed, by stability level.
 _KEPT: Final = {STABLE: 3, BETA: 1, ALPHA: 0}
-#: What comes from libraries, and has no level.
+#: Prefixes of metrics of libraries, which have no stability level.
 _OTHERS: Final = ("process_", "python_", "go_", "grpc_client_")
 
 
 def level_of(name: str) -> str:
-    """The level of a series; C{""} for one that has none."""
+    """Return the stability level of a metric; C{""} if it has none."""
     if name in _STABLE:
         return STABLE
     if name in _BETA:
@@ -87,19 +86,19 @@ def level_of(name: str) -> str:
 
 
 def deprecated_in(name: str) -> str:
-    """Since which release a series is deprecated, as C{"1.34.0"}; C{""} for the others."""
+    """Return the release of the deprecation, as C{"1.34.0"}; C{""} if the metric is not deprecated."""
     release = _DEPRECATED.get(name)
     return f"{release[0]}.{release[1]}.0" if release else ""
 
 
 def is_deprecated(name: str, release: tuple[int, int]) -> bool:
-    """Whether it is in a release."""
+    """Return whether a metric is deprecated in a release."""
     since = _DEPRECATED.get(name)
     return since is not None and since <= release
 
 
 def is_hidden(name: str, release: tuple[int, int]) -> bool:
-    """Whether a release hides it."""
+    """Return whether a release hides a metric."""
     since = _DEPRECATED.get(name)
     if since is None:
         return False
@@ -108,7 +107,7 @@ def is_hidden(name: str, release: tuple[int, int]) -> bool:
 
 
 def described(name: str, text: str, release: tuple[int, int]) -> str:
-    """What C{# HELP} says of a series: its level, whether it is deprecated, and what it is."""
+    """Return the help text with stability level and deprecation."""
     level = level_of(name)
     if not level:
         return text

@@ -1,5 +1,5 @@
 """
-What is counted of exec, attach and port-forward, and of logs.
+Metrics of exec, attach, port-forward and pod logs.
 
 @see: kubernetes/apiserver, C{pkg/util/proxy/metrics/metrics.go}; kubernetes/kubernetes,
     C{pkg/registry/core/pod/rest/metrics.go}.
@@ -11,7 +11,7 @@ from .registry import Registry
 
 
 class StreamMetrics:
-    """Counts the requests for streams that one server has passed on."""
+    """Counts the proxied streaming requests of one server."""
 
     def __init__(self, registry: Registry) -> None:
         self._translated = registry.counter(
@@ -40,28 +40,28 @@ class StreamMetrics:
         )
 
     def routed(self, subresource: str, kubelet: bool) -> None:
-        """A request has come whose kubelet takes WebSockets, or does not."""
+        """Count a streaming request, by whether the kubelet supports WebSockets."""
         self._routed.with_label_values(
             subresource, "proxied_to_kubelet" if kubelet else "translated_at_apiserver"
         ).value += 1
 
     def log_wanted(self, insecure: bool) -> None:
-        """A kubelet is asked for a log."""
+        """Count a request for a pod log."""
         self._logs.with_label_values("skip_tls_allowed" if insecure else "enforce_tls").value += 1
 
     def log_of_stranger(self) -> None:
-        """What answers is not the kubelet."""
+        """Count a kubelet without a valid certificate."""
         self._strangers.with_label_values().value += 1
 
     def translated(self, code: object) -> None:
-        """A command has ended, or has not begun."""
+        """Count a translated command by its final status code."""
         self._translated.with_label_values(_label(code)).value += 1
 
     def tunnelled(self, code: object) -> None:
-        """A tunnel is there, or is not."""
+        """Count a tunnel by its status code."""
         self._tunnelled.with_label_values(_label(code)).value += 1
 
 
 def _label(code: object) -> str:
-    """The code of an answer, which kubelets can say anything to be."""
+    """Return the label of a status code, which kubelets can choose freely."""
     return str(code) if isinstance(code, int) and 100 <= code < 600 else "500"

@@ -1,4 +1,4 @@
-"""Summaries: quantiles of what was observed last, for who has no query language for histograms."""
+"""Summaries: quantiles of the latest observations, for clients without histogram functions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 
 from .registry import Histogram
 
-#: How many observations quantiles are of, at most.
+#: Number of observations from which quantiles are computed.
 _MOST: Final = 500
 _QUANTILES: Final = (0.5, 0.9, 0.99)
 
 
 class Summary(Histogram):
-    """A histogram that keeps the newest observations, too; told of as a summary, or as a histogram, or both."""
+    """A histogram that also keeps the latest observations; exposed as a summary, a histogram, or both."""
 
     __slots__ = ("_recent",)
 
@@ -30,13 +30,13 @@ class Summary(Histogram):
         self._recent.append(value)
 
     def quantiles(self) -> Iterator[tuple[float, float]]:
-        """Some of them, each with its value."""
+        """Return the exposed quantiles with their values."""
         ordered = sorted(self._recent.copy())
         for quantile in _QUANTILES if ordered else ():
             yield quantile, ordered[min(int(quantile * len(ordered)), len(ordered) - 1)]
 
     def copy(self) -> Summary:
-        """One of its own, with the same observations."""
+        """Return a copy."""
         other = Summary(self.bounds)
         other.sum, other.counts, other._recent = self.sum, list(self.counts), self._recent.copy()
         return other

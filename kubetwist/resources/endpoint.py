@@ -109,7 +109,7 @@ class Endpoint:
             self.version.version,
             request.annotate,
             request.deadline,
-            from_storage=request.from_storage,
+            from_storage=request.read_from_storage,
             size=len(body),
             weight=COMPILED.get(self.info.group, 1),
             in_thread=self.defer_to_thread,

@@ -9,9 +9,9 @@ from ..api.options import GetOptions, ListOptions
 from ..api.requestscope import RequestScope
 from ..filters.tracing import client_of
 from ..http.request import KubeRequest
-from ..logs.httplog import about_request
-from ..logs.redaction import LONGEST_ID
-from ..tracing.spans import Span, Value, current, within
+from ..logs.httplog import trace_fields
+from ..logs.redaction import MAX_AUDIT_ID_LENGTH
+from ..tracing.spans import Span, Value, current, run_in_span
 
 if TYPE_CHECKING:
     from ..api.record import Listing
@@ -51,7 +51,7 @@ def traced_handler(handler: Callable[..., object], verb: str) -> Callable[..., o
         place = current.get()
         if not isinstance(place, Span) or request.info.verb == "watch":
             return handler(request, *arguments, **named)
-        return within(place.child(name, attributes_of(request)), handler, request, *arguments, **named)
+        return run_in_span(place.child(name, attributes_of(request)), handler, request, *arguments, **named)
 
     return handle
 
@@ -60,7 +60,7 @@ def attributes_of(request: KubeRequest) -> dict[str, Value]:
     """What the reference tells of a request at its handler."""
     info = request.info
     scope = "resource" if info.name or info.verb == "create" else "namespace" if info.namespace else "cluster"
-    return {**about_request(request, client_of(request) or "unknown"), "scope": scope}
+    return {**trace_fields(request, client_of(request) or "unknown"), "scope": scope}
 
 
 class TracedReading:
@@ -80,9 +80,9 @@ class TracedReading:
         attributes: dict[str, Value] = {
             "audit-id": place.trace.audit_id,
             "key": key,
-            "resource-version": options.resource_version[:LONGEST_ID],
+            "resource-version": options.resource_version[:MAX_AUDIT_ID_LENGTH],
         }
-        return within(place.child("cacher.Get", attributes), self._storage.get, scope, name, options)
+        return run_in_span(place.child("cacher.Get", attributes), self._storage.get, scope, name, options)
 
     def list(self, scope: RequestScope, options: ListOptions) -> Any:
         """See L{kubetwist.interfaces.ILister.list}."""
@@ -97,7 +97,7 @@ class TracedReading:
         if not isinstance(place, Span):
             return call(*arguments)
         attributes: dict[str, Value] = {"audit-id": place.trace.audit_id, "type": self._type}
-        return within(place.child(name, attributes), call, *arguments)
+        return run_in_span(place.child(name, attributes), call, *arguments)
 
 
 class TracedEncoder:

@@ -99,7 +99,7 @@ class FlowControlSampler:
         for level in levels.values():
             name, queues = level.name, level.queues
             seats, limits = max(level.seats, 1), queues.limits
-            room = max(limits.queues * limits.length, 1)
+            room = max(limits.num_queues * limits.queue_length_limit, 1)
             self._note("priority_level_seat_utilization", (name, "executing"), queues.executing / seats, weight)
             requests = "priority_level_request_utilization"
             self._note(requests, (name, "executing"), len(queues.running) / seats, weight)

@@ -22,8 +22,8 @@ from ..audit.auditedrequest import audited_request
 from ..authentication.signinlinks import LIFETIME
 from ..authentication.union import add_authenticated_group
 from ..filters.authorization import WHY
-from ..filters.consistency import Consistency
-from ..filters.handlerchain import with_filters
+from ..filters.consistency import ConsistentReadFilter
+from ..filters.handlerchain import build_handler_chain
 from ..filters.memory import with_memory_limit
 from ..http.connection.bodyshares import MAX_BODIES, MAX_BODY, BodyShares
 from ..http.connection.ciphers import openssl_ciphers
@@ -158,7 +158,7 @@ class APIServer:
             self._sample(server, apis.flow, metrics)
         limit, left = self.make_request_limiter()
         guard = make_guard(options["memory-limit"])
-        handler = with_filters(
+        handler = build_handler_chain(
             traverse(server.mux),
             reactor=reactor,
             authenticator=config.authenticator,
@@ -231,7 +231,7 @@ class APIServer:
             guard=guard,
             heads_first=True,
             streams=() if self.apis is None else self.apis.streams,
-            ended=ended if tracing is None else tracing.requests.and_then(ended),
+            ended=ended if tracing is None else tracing.requests.chain_on_end(ended),
             late=metrics.late,
         )
         tell_of_connections(config.metrics, site)
@@ -254,15 +254,15 @@ class APIServer:
         @return: What puts it in front of a handler, and what is told of requests that are over.
         """
         from ..filters.priorityandfairness import (
-            InFlight,
+            MaxInFlightLimit,
             with_priority_and_fairness,
         )
 
         options, apis = self._options, self.apis
         reading, changing = options["max-requests-inflight"], options["max-mutating-requests-inflight"]
         if apis is None or apis.flow is None:
-            in_flight = InFlight(reading, changing)
-            return in_flight.in_front, in_flight.ended
+            in_flight = MaxInFlightLimit(reading, changing)
+            return in_flight.wrap, in_flight.ended
         flow, stores = apis.flow, apis.registry.stores
         return lambda handler: with_priority_and_fairness(handler, flow, stores.sizes), flow.ended
 
@@ -275,7 +275,7 @@ class APIServer:
         server.add_ready_hook("samples of priority levels", samples.start)
         server.register_destroy_func("samples of priority levels", samples.stop)
 
-    def make_consistency(self) -> Consistency | None:
+    def make_consistency(self) -> ConsistentReadFilter | None:
         """What has requests wait until this server is as far as those are that share its storage."""
         config, apis = self.config, self.apis
         shared = shared_storage(config.backend)
@@ -286,7 +286,7 @@ class APIServer:
         if some is None:
             return None
         reactor = self._reactor
-        return Consistency(shared, cache, some, config.metrics, lambda call: reactor.callLater(0, call))
+        return ConsistentReadFilter(shared, cache, some, config.metrics, lambda call: reactor.callLater(0, call))
 
     def announce(self) -> None:
         """Write the admin's kubeconfig, and log how the server can be reached."""
@@ -438,8 +438,8 @@ class APIServer:
         grace = self._options["shutdown-watch-termination-grace-period"]
         if grace:
             until = self._reactor.seconds() + grace
-            share = int(max(_WATCHES_ENDED, len(site.long_running) / grace) * _STEP)
-            while site.long_running and self._reactor.seconds() < until:
+            share = int(max(_WATCHES_ENDED, len(site.long_running_requests) / grace) * _STEP)
+            while site.long_running_requests and self._reactor.seconds() < until:
                 site.end_long_running(share)
                 await self._sleep(_STEP)
         site.end_long_running()
@@ -484,12 +484,12 @@ def _for_browsers(handler: Handler, options: ServerOptions) -> Handler:
     """Put in front of C{handler} what browsers are told, where they are."""
     directives, patterns = options["strict-transport-security-directives"], options["cors-allowed-origins"]
     if directives or patterns:
-        from ..filters.browsers import with_origins, with_transport_security
+        from ..filters.browsers import with_cors, with_hsts
 
         if patterns:
-            handler = with_origins(handler, patterns)
+            handler = with_cors(handler, patterns)
         if directives:
-            handler = with_transport_security(handler, directives)
+            handler = with_hsts(handler, directives)
     return handler
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..api.flagvalues import FlagValues
     from ..interfaces import IServerReactor
     from ..resources.hosting import APIHost
-    from ..tracing.exporting import Exporting
+    from ..tracing.exporting import SpanExport
 
 #: Seconds that a collector is given, when the server stops, to take what is left.
 PATIENCE: Final = 2.0
@@ -37,12 +37,12 @@ class Tracing:
 
     def __init__(self, configuration: TracingConfiguration) -> None:
         self._configuration = configuration
-        self._exporting: Exporting | None = None
+        self._exporting: SpanExport | None = None
         self.requests = RequestTracing(Tracer(configuration.rate, self._deliver), perf_counter)
 
     def _deliver(self, span: Span) -> None:
         if self._exporting is not None:
-            self._exporting.deliver(span)
+            self._exporting.on_end(span)
 
     def start(self, reactor: IServerReactor, server: APIHost) -> None:
         """

@@ -1,4 +1,4 @@
-"""The channels of a WebSocket: several streams in one connection, told apart by the first byte of each message."""
+"""Channels of a WebSocket: several streams in one connection, distinguished by the first byte of each message."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ STDOUT: Final = 1
 STDERR: Final = 2
 ERROR: Final = 3
 RESIZE: Final = 4
-#: Not a channel: the next byte names one that its sender writes to no more.
+#: Not a channel: the next byte is the number of a channel that its sender closes.
 CLOSE: Final = 255
 
-#: The largest message in base64, which is decoded when it is whole.
+#: Maximum length of a base64 message, which is decoded when it is complete.
 MAX_BASE64: Final = 1 << 20
 
 V1: Final = "channel.k8s.io"
@@ -31,12 +31,12 @@ BASE64_V4: Final = "v4.base64.channel.k8s.io"
 
 
 class BadMessage(Exception):
-    """A message after which there can be none."""
+    """A protocol error, which ends the connection."""
 
 
 @frozen
 class ChannelData:
-    """Bytes for a channel."""
+    """Data of a channel."""
 
     channel: int
     data: bytes
@@ -44,7 +44,7 @@ class ChannelData:
 
 @frozen
 class ChannelClosed:
-    """No more bytes for a channel."""
+    """The end of a channel."""
 
     channel: int
 
@@ -52,12 +52,12 @@ class ChannelClosed:
 @frozen
 class ChannelProtocol:
     """
-    One of the subprotocols.
+    A WebSocket subprotocol.
 
-    @ivar base64: Messages are text: the channel's digit, and its bytes in base64.
+    @ivar base64: Messages are text: the channel's digit, and its data in base64.
     @ivar closes: Single channels can be closed.
-    @ivar versioned: Errors are told as a Status; before, as a text.
-    @ivar channels: How many channels there are.
+    @ivar versioned: Errors are Status objects; otherwise plain text.
+    @ivar channels: Number of channels.
     """
 
     base64: bool
@@ -66,7 +66,7 @@ class ChannelProtocol:
     channels: int
 
     def message(self, channel: int, data: bytes) -> bytes:
-        """Bytes of a channel as a message."""
+        """Encode data of a channel as a message."""
         if self.base64:
             return b"%d%b" % (channel, b64encode(data))
         return bytes((channel,)) + data
@@ -86,16 +86,17 @@ PROTOCOLS: Final = {
 
 def choose(asked: Sequence[str], offered: Sequence[str]) -> str | None:
     """
-    The subprotocol that both speak: the client's favourite among what is offered.
+    Return the first requested subprotocol that is offered.
 
-    @param asked: Nothing asked for is C{""}, which may be offered.
-    @return: L{None} if there is none.
+    @param asked: Requested subprotocols; an empty list stands for C{""}.
+    @param offered: Supported subprotocols.
+    @return: L{None} without a common one.
     """
     return next((one for one in asked or [""] if one in offered), None)
 
 
 class ChannelReader:
-    """Tells what messages mean, a piece at a time; keeps nothing of them but base64."""
+    """Decodes messages piece by piece; buffers base64 messages only."""
 
     def __init__(self, protocol: ChannelProtocol) -> None:
         self._protocol = protocol
@@ -104,10 +105,12 @@ class ChannelReader:
 
     def feed(self, data: bytes, finished: bool) -> ChannelData | ChannelClosed | None:
         """
-        Take a piece of a message.
+        Decode a piece of a message.
 
-        @return: What it brings; L{None} for nothing. Channels that do not exist bring nothing.
-        @raise BadMessage: The connection is of no more use.
+        @param data: The piece.
+        @param finished: Whether it is the last piece of the message.
+        @return: Data or end of a channel; L{None} if it is incomplete or the channel does not exist.
+        @raise BadMessage: Protocol error.
         """
         if self._protocol.base64:
             return self._feed_base64(data, finished)
@@ -152,5 +155,5 @@ class ChannelReader:
 
 
 def first_written(stdout: bool, stderr: bool) -> int:
-    """The channel whose empty message tells a client that its command is about to run."""
+    """Return the channel whose empty message announces that the command starts."""
     return STDOUT if stdout else STDERR if stderr else ERROR

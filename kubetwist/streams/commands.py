@@ -1,4 +1,4 @@
-"""What goes with a command in a container, whatever carries it: streams, the sizes of its terminal, how it ended."""
+"""Streams, terminal sizes and final status of a command in a container, for any transport."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..api.jsondecoding import decode_json
 from ..api.jsontypes import JSONObject, JSONValue
 from .channels import V1, V2, V3, V4, V5
 
-#: The header of a stream that says what it carries.
+#: Header with the type of a stream.
 STREAM_TYPE: Final = "streamtype"
-#: What is spoken with a kubelet, the best first.
+#: Stream protocol versions of kubelets, the preferred one first.
 VERSIONS: Final = (V5, V4, V3, V2, V1)
-#: What the kubelet's error stream may have.
+#: Maximum bytes of the kubelet's error stream.
 MAX_STATUS: Final = 1 << 20
 
 _NON_ZERO: Final = "NonZeroExitCode"
@@ -32,9 +32,9 @@ SUCCESS: Final = b'{"metadata":{},"status":"Success"}'
 @frozen
 class Command:
     """
-    Which streams a command is to have.
+    The streams of a command.
 
-    @ivar tty: It has a terminal, whose size can change; then C{stderr} goes to C{stdout}.
+    @ivar tty: Whether it has a terminal, which can be resized; C{stderr} goes to C{stdout} then.
     """
 
     stdin: bool = False
@@ -43,7 +43,7 @@ class Command:
     tty: bool = False
 
     def stream_types(self, version: str) -> list[str]:
-        """The streams to open at a kubelet, in this order; what it expects them to be."""
+        """Return the types of the streams to open at the kubelet, in the expected order."""
         types = ["error"]
         if self.stdin:
             types.append("stdin")
@@ -57,7 +57,7 @@ class Command:
 
 
 def encode_status(status: Mapping[str, JSONValue]) -> bytes:
-    """A Status as the channel for errors has it: without its kind, in the order that Go has its fields."""
+    """Encode a Status for the error channel: without kind, with fields in Go's order."""
     fields: JSONObject = {"metadata": status.get("metadata") or {}}
     for name in ("status", "message", "reason", "details", "code"):
         if status.get(name):
@@ -66,16 +66,16 @@ def encode_status(status: Mapping[str, JSONValue]) -> bytes:
 
 
 def internal(message: str) -> bytes:
-    """The Status of a command that could not be run, or not to its end."""
+    """Return the Status of a command that failed to run or was interrupted."""
     return encode_status(APIStatusError.internal(message).status())
 
 
 def final_status(message: bytes, version: str) -> bytes:
     """
-    The Status that tells a client how its command ended.
+    Return the final Status of a command for the client.
 
-    @param message: What the kubelet's error stream had.
-    @param version: What is spoken with the kubelet.
+    @param message: Content of the kubelet's error stream.
+    @param version: Stream protocol version of the kubelet.
     """
     if not message:
         return SUCCESS
@@ -115,7 +115,7 @@ def _exited(details: JSONValue) -> bytes:
 
 
 def exit_status(code: int) -> bytes:
-    """The Status of a command that ended with an exit code that is not 0."""
+    """Return the Status of a command with a non-zero exit code."""
     return encode_status(
         {
             "status": "Failure",
@@ -127,16 +127,16 @@ def exit_status(code: int) -> bytes:
 
 
 def status_code(status: bytes) -> int:
-    """What came of a command, as an HTTP status: that it has ended is well, whatever its exit code is."""
-    told = json.loads(status)
-    if told.get("status") == "Success" or told.get("reason") == _NON_ZERO:
+    """Return the HTTP status code of a command for metrics: 200 whatever its exit code."""
+    document = json.loads(status)
+    if document.get("status") == "Success" or document.get("reason") == _NON_ZERO:
         return 200
-    code = told.get("code")
+    code = document.get("code")
     return code if isinstance(code, int) else 500
 
 
 class Sizes:
-    """Reads the sizes of a terminal: JSON objects, one after the other, however they are cut."""
+    """Decodes terminal sizes: a stream of JSON objects, in pieces of any size."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -145,21 +145,21 @@ class Sizes:
 
     def feed(self, data: bytes) -> list[tuple[int, int]]:
         """
-        Take what arrived.
+        Decode received data.
 
-        @return: Widths and heights. After something that is none there are none any more.
+        @return: Widths and heights. After invalid data all further data is ignored.
         """
         sizes: list[tuple[int, int]] = []
         if self._broken:
             return sizes
-        # Nothing but ASCII is in a size.
+        # Sizes are ASCII.
         text = self._text + data.decode("latin-1")
         at = _skip(text, 0)
         while at < len(text):
             try:
                 value, end = self._decoder.raw_decode(text, at)
             except (ValueError, RecursionError):
-                # It may be whole when more has arrived, but not for ever.
+                # The object may be incomplete, up to a maximum length.
                 self._broken = len(text) - at > _MAX_SIZE or text[at] != "{"
                 break
             size = _size(value)
@@ -191,5 +191,5 @@ def _size(value: JSONValue) -> tuple[int, int] | None:
 
 
 def encode_size(width: int, height: int) -> bytes:
-    """A size of a terminal, as it is sent to a kubelet."""
+    """Encode a terminal size for a kubelet."""
     return b'{"Width":%d,"Height":%d}\n' % (width, height)

@@ -1,4 +1,4 @@
-"""How a connection is read: in portions, and only as long as somebody takes what it brings."""
+"""Base class of framed protocols: pauses reading for several reasons, and reports backpressure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-#: How many frames are looked at before others have their turn.
+#: Maximum number of frames that are handled in one iteration of the reactor.
 PORTION: Final = 100
-#: How much may wait of a connection that is held, but read.
+#: Maximum bytes that wait while handling is paused but the connection is read.
 MAX_WAITING: Final = 64 * 1024
 
-#: What a protocol calls a frame.
+#: The class of frames of the protocol.
 F = TypeVar("F")
 
 
@@ -30,13 +30,12 @@ def ignore() -> None:
 
 class Inlet(Protocol, Generic[F]):
     """
-    A connection whose protocol has frames.
+    A connection with a framed protocol.
 
-    What has arrived before it is held, or before the connection is lost, is neither forgotten nor overtaken: the end is
-    told when all that came before it was.
+    Frames are handled in their order. The loss of the connection is handled after all frames that arrived before it.
 
-    @ivar on_pressure: Told when what was written is not taken (L{True}), and when it is again (L{False}).
-    @ivar on_gone: Told when the connection is gone, and all that came was handled.
+    @ivar on_pressure: Called with L{True} when the transport pauses writing, with L{False} when it resumes.
+    @ivar on_gone: Called when the connection is lost and all frames were handled.
     """
 
     transport: Any
@@ -61,25 +60,25 @@ class Inlet(Protocol, Generic[F]):
         self.on_pressure = on_pressure
         self.on_gone = on_gone
 
-    # What a protocol says of itself.
+    # Implemented by protocols.
 
     def _feed(self, data: bytes) -> None:
-        """Take bytes."""
+        """Add received bytes to the buffer."""
         raise NotImplementedError
 
     def _next(self) -> F | None:
-        """A frame, or L{None} if there is none."""
+        """Return the next complete frame; L{None} without one."""
         raise NotImplementedError
 
     def _handle(self, frame: F) -> None:
-        """Do what a frame says."""
+        """Handle a frame."""
         raise NotImplementedError
 
     def _lost(self, reason: Failure) -> None:
-        """The connection is gone, and every frame was handled."""
+        """Handle the loss of the connection, after all frames."""
         raise NotImplementedError
 
-    # MetricSnapshot.
+    # Reading.
 
     def connectionMade(self) -> None:
         """As L{IProtocol}."""
@@ -104,10 +103,11 @@ class Inlet(Protocol, Generic[F]):
 
     def hold(self, why: object, *, watch: bool = False) -> None:
         """
-        Handle nothing that comes until L{release} is called for the same reason; the last of several counts.
+        Pause the handling of frames until L{release} was called for each reason.
 
-        @param watch: Whether it matters if the connection is lost in the meantime. Then it is read until too much
-            waits, and its end is told before anything that does.
+        @param why: The reason.
+        @param watch: Whether the loss of the connection must be noticed meanwhile. Then up to L{MAX_WAITING} bytes are
+            read, and the loss is handled before the waiting frames.
         """
         self._holds.add(why)
         if watch:
@@ -115,7 +115,7 @@ class Inlet(Protocol, Generic[F]):
         self._adjust()
 
     def release(self, why: object) -> None:
-        """Read on, unless there is another reason not to."""
+        """Remove a reason for pausing; resume if no other remains."""
         if why in self._holds:
             self._holds.discard(why)
             self._work()
@@ -155,7 +155,7 @@ class Inlet(Protocol, Generic[F]):
             self.on_gone()
 
     def _adjust(self) -> None:
-        """Have the transport read, or not."""
+        """Pause or resume reading of the transport."""
         paused = bool(self._holds - self._watched) or self._turn is not None
         if self._holds and self._waiting > MAX_WAITING:
             paused = True
@@ -171,34 +171,34 @@ class Inlet(Protocol, Generic[F]):
 
     @property
     def usable(self) -> bool:
-        """Whether there is a connection that can be written to."""
+        """Return whether the connection can be written to."""
         return self._gone is None and not self._leaving and self.transport is not None
 
     @property
     def full(self) -> bool:
-        """Whether the other side does not take what was written."""
+        """Return whether the transport has paused writing."""
         return self._full
 
     def pauseProducing(self) -> None:
-        """As L{IPushProducer}: what was written is not taken."""
+        """As L{IPushProducer}: report backpressure."""
         if not self._full:
             self._full = True
             self.on_pressure(True)
 
     def resumeProducing(self) -> None:
-        """As L{IPushProducer}: it is taken again."""
+        """As L{IPushProducer}: report the end of backpressure."""
         if self._full:
             self._full = False
             self.on_pressure(False)
 
     def stopProducing(self) -> None:
-        """As L{IPushProducer}: the connection is gone, which L{connectionLost} is told as well."""
+        """As L{IPushProducer}; L{connectionLost} handles the end of the connection."""
 
     # Its end.
 
     def _leave(self) -> None:
-        """Go when what was written is taken. How long that may take is the transport's business."""
-        # Nobody waits for this connection any more, nor it for anybody.
+        """Close the connection after the written data; the transport limits the time."""
+        # No reason for pausing remains.
         self._holds.clear()
         if self.usable:
             self._leaving = True

@@ -75,9 +75,11 @@ class Streams:
         """
         Answer a request that goes the way of L{Way.TRANSLATE}: with what is wrong with it, or its command's streams.
 
-        @param client: Of the kubelet.
-        @param target: Path and query of the command there.
-        @param fields: What else the kubelet is told.
+        @param request: The request of the client.
+        @param client: Client of the kubelet.
+        @param target: Path and query at the kubelet.
+        @param command: Streams of the command.
+        @param fields: Further header fields for the kubelet.
         """
         from .translator import Translator
 

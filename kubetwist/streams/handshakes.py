@@ -17,7 +17,7 @@ Fields = Mapping[bytes, Sequence[bytes]]
 
 class NoWebSocket(Exception):
     """
-    A request that can not become a WebSocket.
+    The WebSocket handshake failed.
 
     @ivar code: The HTTP status of the answer.
     @ivar fields: Header fields for the answer.
@@ -72,18 +72,18 @@ def is_websocket(fields: Fields) -> bool:
 
 
 def subprotocols(fields: Fields) -> list[str]:
-    """The subprotocols that are asked for."""
+    """Return the requested subprotocols."""
     asked = fields.get(b"sec-websocket-protocol", (b"",))[0].decode("latin-1").strip()
     return [one.strip() for one in asked.split(",")] if asked else []
 
 
 def check_handshake(method: bytes, fields: Fields) -> Handshake:
     """
-    Look at what a client asks for, with the reference's answers to what is wrong with it.
+    Check a WebSocket handshake, with the error messages of the reference.
 
-    Where it comes from is not looked at: clients show credentials, which no browser adds for a stranger.
+    The origin is not checked: clients send credentials that browsers do not add to requests of other origins.
 
-    @raise NoWebSocket: It can not be had.
+    @raise NoWebSocket: The handshake is invalid.
     """
     if method != b"GET":
         raise NoWebSocket(405, "bad method")

@@ -67,26 +67,26 @@ class StreamTimeout(StreamEnded):
 
 
 class StreamListener(Protocol):
-    """What is told of a stream."""
+    """Receives the events of a stream."""
 
     def data_received(self, data: bytes) -> None:
-        """Bytes, in their order."""
+        """Handle received data."""
 
     def remote_finished(self) -> None:
-        """There will be no more bytes; they may still be sent."""
+        """Handle the end of the other side's data; this side may still send."""
 
     def lost(self, reason: StreamEnded) -> None:
-        """The stream has ended before both sides were finished; told once, and nothing after it."""
+        """Handle the early end of the stream; called at most once, as the last call."""
 
 
 class SPDYStream:
     """
     One stream.
 
-    @ivar headers: What it began with.
-    @ivar listener: Is told of it; to be set before it is accepted.
-    @ivar local_finished: This side sends no more.
-    @ivar remote_finished: The other side sends no more.
+    @ivar headers: Headers of the stream.
+    @ivar listener: Receives events; must be set before the stream is accepted.
+    @ivar local_finished: This side has finished sending.
+    @ivar remote_finished: The other side has finished sending.
     """
 
     listener: StreamListener
@@ -99,23 +99,23 @@ class SPDYStream:
         self.remote_finished = False
 
     def header(self, name: str) -> str:
-        """The first value of a header; C{""} for none."""
+        """Return the first value of a header; C{""} without one."""
         return self.headers.get(name, "").partition("\0")[0]
 
     def write(self, data: bytes) -> None:
-        """Send bytes; what is written after the end of this side, or of the stream, goes nowhere."""
+        """Send data; data after the end of this side or of the stream is dropped."""
         if not self.local_finished and data:
             self._connection._send_data(self.number, data)
 
     def finish(self) -> None:
-        """Send no more; what comes is still taken."""
+        """Finish sending; received data is still handled."""
         if not self.local_finished:
             self.local_finished = True
             self._connection._write(Data(self.number, b"", True))
             self._connection._check_finished(self)
 
     def reset(self, status: int = CANCEL) -> None:
-        """End it at once in both directions. Its listener is not told."""
+        """Reset the stream in both directions, without calling its listener."""
         self._connection._reset(self, status)
 
 
@@ -203,12 +203,12 @@ class SPDYConnection(Inlet[Frame]):
         self._pinging = self._reactor.callLater(seconds, ping)
 
     def close(self, status: int = GOAWAY_OK) -> None:
-        """Reset what is open, say goodbye, and go when that is sent. Listeners are not told."""
+        """Reset open streams, send GOAWAY, and close the connection, without calling listeners."""
         if self._leaving:
             return
         for stream in list(self._streams.values()):
             if stream.local_finished:
-                # What was sent is whole, and to be taken as such.
+                # The sent data is complete.
                 self._forget(stream, StreamReset(CANCEL))
             else:
                 stream.reset()
@@ -301,14 +301,14 @@ class SPDYConnection(Inlet[Frame]):
                 if stream is not None and fin:
                     self._remote_finished(stream)
             case Ping(number):
-                # Whoever does not read the answers gets none.
+                # Peers that do not read the replies get none.
                 if (number - self._ours) % 2 and not self.full:
                     self._write(frame)
             case GoAway():
                 self._leaves = True
                 self._check_left()
             case _:
-                # Settings and windows are things that nobody here keeps to.
+                # Settings and windows are ignored.
                 pass
 
     def _begins(self, frame: SynStream) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 from attrs import frozen
 
 VERSION: Final = 3
-#: The largest payload that the 24 bits of a frame's length can tell.
+#: Maximum payload by the 24 bit length of a frame.
 MAX_PAYLOAD: Final = (1 << 24) - 1
 #: The largest payload of any frame but DATA, which alone is not kept until it is whole.
 MAX_CONTROL: Final = 32 * 1024
@@ -258,7 +258,7 @@ class FrameReader:
         try:
             block = inflate.decompress(packed, MAX_BLOCK + 1)
         except zlib.error as error:
-            raise SPDYError("the headers can not be unpacked") from error
+            raise SPDYError("cannot decompress headers") from error
         if len(block) > MAX_BLOCK or inflate.unconsumed_tail:
             raise SPDYError(f"the headers have more than {MAX_BLOCK} bytes")
         if inflate.unused_data:
@@ -267,21 +267,21 @@ class FrameReader:
 
 
 def _check_length(kind: int, length: int) -> None:
-    """See early that a control frame can not be one."""
+    """Reject an invalid control frame early."""
     if kind in _FIXED:
         possible = length == _FIXED[kind]
     elif kind in _LEAST:
         possible = _LEAST[kind] <= length <= MAX_CONTROL
     else:
-        raise SPDYError("invalid control frame: nobody knows its type")
+        raise SPDYError("invalid control frame: unknown type")
     if not possible:
-        raise SPDYError("invalid control frame: a length that its type can not have")
+        raise SPDYError("invalid control frame: invalid length for its type")
 
 
 def _settings(flags: int, payload: bytes) -> Settings:
     count = _WORD.unpack_from(payload)[0]
     if count > MAX_SETTINGS or len(payload) != 4 + 8 * count:
-        raise SPDYError("invalid control frame: a length that its type can not have")
+        raise SPDYError("invalid control frame: invalid length for its type")
     values = {}
     for at in range(4, len(payload), 8):
         number, value = _HEAD.unpack_from(payload, at)

@@ -1,8 +1,7 @@
 """
-A command whose client speaks WebSocket, and whose kubelet speaks SPDY.
+Translation of a command's streams between WebSocket (client) and SPDY (kubelet).
 
-What the client sends goes to the kubelet as it comes and the other way round; nothing is kept, and whoever does not
-take what is sent to him stops the other.
+Data is forwarded in both directions without buffering; backpressure of one side pauses reading from the other.
 """
 
 from __future__ import annotations
@@ -240,41 +239,41 @@ class _Ending:
         self._version = version
         self._open = {kind for kind in command.stream_types(version) if kind in ("stdout", "stderr")}
         self._outputs = bool(self._open)
-        self._told: bytes | None = None
+        self._message: bytes | None = None
         self._broken = False
         self.status: Deferred[bytes] = Deferred()
 
     def output_ended(self, channel: int) -> None:
-        """No more comes of one of the outputs."""
+        """Handle the end of an output."""
         self._open.discard("stdout" if channel == channels.STDOUT else "stderr")
         self._check()
 
-    def errors_ended(self, told: bytes, whole: bool) -> None:
+    def errors_ended(self, message: bytes, whole: bool) -> None:
         """
-        No more comes of the error stream.
+        Handle the end of the error stream.
 
-        @param told: What came.
-        @param whole: The kubelet has ended it.
+        @param message: Content of the stream.
+        @param whole: Whether the kubelet has ended it.
         """
-        self._told = told
-        self._broken = not (whole or told)
+        self._message = message
+        self._broken = not (whole or message)
         self._check()
 
     def _check(self) -> None:
         if self.status.called:
             return
         if self._version not in VERSIONS or self._version == channels.V1:
-            # It neither waits for the error stream, nor for the output when there was an error.
-            if self._told:
-                self.status.callback(final_status(self._told, self._version))
-            elif not self._open and (self._outputs or self._told is not None):
+            # These versions do not wait for the error stream, nor for output after an error.
+            if self._message:
+                self.status.callback(final_status(self._message, self._version))
+            elif not self._open and (self._outputs or self._message is not None):
                 self.status.callback(SUCCESS)
-        elif not self._open and self._told is not None:
+        elif not self._open and self._message is not None:
             if self._broken:
-                # Where the reference takes this for success, nobody knows how the command has ended.
+                # The reference reports success here, but the outcome of the command is unknown.
                 self.status.callback(internal("error reading from error stream: unexpected EOF"))
             else:
-                self.status.callback(final_status(self._told, self._version))
+                self.status.callback(final_status(self._message, self._version))
 
 
 class _Output:
@@ -300,12 +299,12 @@ class _Errors:
 
     def __init__(self, ending: _Ending) -> None:
         self._ending = ending
-        self._told = bytearray()
+        self._message = bytearray()
         self._ended = False
 
     def data_received(self, data: bytes) -> None:
-        if len(self._told) <= MAX_STATUS:
-            self._told += data[: MAX_STATUS + 1 - len(self._told)]
+        if len(self._message) <= MAX_STATUS:
+            self._message += data[: MAX_STATUS + 1 - len(self._message)]
 
     def remote_finished(self) -> None:
         self._end(True)
@@ -316,7 +315,7 @@ class _Errors:
     def _end(self, whole: bool) -> None:
         if not self._ended:
             self._ended = True
-            self._ending.errors_ended(bytes(self._told), whole)
+            self._ending.errors_ended(bytes(self._message), whole)
 
 
 class _Input:

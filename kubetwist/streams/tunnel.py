@@ -47,7 +47,9 @@ class Tunnel:
 
     def __init__(self, request: KubeRequest, handshake: Handshake, count: Callable[[int], object]) -> None:
         """
-        @param count: Told the code of the answer.
+        @param request: The request of the client.
+        @param handshake: The checked handshake.
+        @param count: Called with the status code of the response.
         """
         self._request = request
         self._handshake = handshake
@@ -55,13 +57,13 @@ class Tunnel:
         self._counted = False
 
     def answered(self) -> None:
-        """The request is answered, by this or by somebody else."""
+        """Count the response, once."""
         if not self._counted:
             self._counted = True
             self._count(self._request.code)
 
     def fields(self, fields: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        """What the backend is told, made of what the client says: it is asked for SPDY, and for nothing else."""
+        """Return the header fields for the backend: those of the client, with a request for SPDY."""
         kept = [
             (name, value)
             for name, value in fields
@@ -151,7 +153,7 @@ class _Ends:
 
 @implementer(IPushProducer)
 class _Backend(Protocol):
-    """The backend's end: bytes, which nobody looks into."""
+    """The connection to the backend, forwarded byte by byte."""
 
     transport: Any
 

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 Fields = Sequence[tuple[bytes, bytes]]
 
 SPDY: Final = b"SPDY/3.1"
-#: The header that names what is spoken on the streams: all that one can, or what was chosen.
+#: Header with the supported stream protocol versions, or with the selected one.
 PROTOCOL_VERSION: Final = b"X-Stream-Protocol-Version"
-#: How much of an answer is read that tells why there is no upgrade.
+#: Maximum bytes of a response with the reason of a failed upgrade.
 _MAX_REFUSAL: Final = 64 * 1024
 
 
 def spdy_fields(protocols: Sequence[str]) -> list[tuple[bytes, bytes]]:
-    """The header that asks for SPDY, and for one of these protocols on its streams; the favourite stands first."""
+    """Return the header fields that request SPDY with one of these protocols; the preferred one is first."""
     return [
         (b"Connection", b"Upgrade"),
         (b"Upgrade", SPDY),
@@ -34,7 +34,7 @@ def spdy_fields(protocols: Sequence[str]) -> list[tuple[bytes, bytes]]:
 
 
 def is_spdy(answer: StreamedAnswer) -> bool:
-    """Whether an answer has made the connection one of SPDY."""
+    """Return whether a response has switched the connection to SPDY."""
     connection = (answer.field(b"connection") or b"").lower()
     upgrade = (answer.field(b"upgrade") or b"").lower()
     return answer.switched and b"upgrade" in connection and SPDY.lower() in upgrade
@@ -42,9 +42,9 @@ def is_spdy(answer: StreamedAnswer) -> bool:
 
 class NoUpgrade(Exception):
     """
-    There is no connection of SPDY.
+    The upgrade to SPDY failed.
 
-    @ivar status: Why, as a Status for the channel for errors.
+    @ivar status: The reason, as a Status for the error channel.
     """
 
     def __init__(self, status: bytes) -> None:
@@ -54,12 +54,14 @@ class NoUpgrade(Exception):
 
 async def connect(client: StreamingClient, target: bytes, fields: Fields, protocols: Sequence[str]) -> StreamedAnswer:
     """
-    Ask for SPDY.
+    Request an upgrade to SPDY.
 
-    @param fields: What else the request says.
+    @param client: Client of the server.
+    @param target: Path and query.
+    @param fields: Further header fields.
     @param protocols: As for L{spdy_fields}.
-    @return: An answer to be taken over.
-    @raise NoUpgrade: It can not be had.
+    @return: The response, whose connection is to be taken over.
+    @raise NoUpgrade: The server does not upgrade the connection.
     """
     url = client.settings.url.rstrip("/") + target.decode("latin-1")
     try:
@@ -83,7 +85,7 @@ async def connect(client: StreamingClient, target: bytes, fields: Fields, protoc
 
 
 def _refusal(why: bytes) -> bytes:
-    """What the other side says of it: a Status is passed on, a text told."""
+    """Return the reason of the other side as a Status: its own, or one with its text."""
     status: JSONValue = None
     with suppress(BodyError):
         status = decode_json(why).value

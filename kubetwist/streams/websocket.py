@@ -14,27 +14,28 @@ from twisted.python.failure import Failure
 
 from .framedprotocol import Inlet, ignore, ignore_pressure
 
-#: The end, and nothing went wrong.
+#: Status code of a normal closure.
 NORMAL: Final = 1000
-#: Seconds that the other side is given to say goodbye as well, when it has taken what was written.
+#: Seconds to wait for the peer's close frame after the written data was sent.
 GOODBYE: Final = 120.0
 
 
 class WebSocketListener(Protocol):
-    """What is told of a connection."""
+    """Receives the events of a connection."""
 
     def message_received(self, data: bytes, finished: bool) -> None:
         """
-        A message or, as it arrives, a piece of one.
+        Handle a message, or a piece of one.
 
-        @param finished: It is the last of this message.
+        @param data: The piece.
+        @param finished: Whether it is the last piece of the message.
         """
 
     def closed(self, clean: bool) -> None:
         """
-        The other side has ended the connection, or it was lost; told once, and nothing after it.
+        Handle the end of the connection; called at most once, as the last call.
 
-        @param clean: The other side has said goodbye, and that nothing went wrong.
+        @param clean: Whether the other side has sent a close frame with a normal status.
         """
 
 
@@ -52,7 +53,7 @@ class WebSocketConnection(Inlet[Event]):
     ) -> None:
         """
         @param listener: Receives messages.
-        @param client: Whether this is the side that has asked.
+        @param client: Whether this is the client's side.
         @param on_pressure: See L{Inlet}.
         @param on_gone: See L{Inlet}.
         """
@@ -100,12 +101,13 @@ class WebSocketConnection(Inlet[Event]):
 
     def close(self, code: int = NORMAL, reason: str = "", *, wait: bool = True) -> None:
         """
-        Say goodbye and, when the other side has too, go. The listener is not told.
+        Send a close frame, and close the connection after the peer's one, without calling the listener.
 
-        Whatever the other side sends until then is taken and thrown away: if it were not, it might never get to read
-        what was sent last.
+        Data that arrives until then is discarded, so that the peer can read the last data.
 
-        @param wait: Otherwise the other side is not waited for.
+        @param code: Status code.
+        @param reason: Text of the close frame.
+        @param wait: Whether to wait for the peer's close frame.
         """
         self._told = True
         if not self._closing:

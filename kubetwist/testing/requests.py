@@ -450,7 +450,7 @@ class Interceptor:
     def open_watches(self, selection: Selection) -> list[tuple[KubeRequest, Callable[..., object]]]:
         """The watches that are open, and what ends them."""
         found = []
-        for request, end in list(self._site.long_running.items()):
+        for request, end in list(self._site.long_running_requests.items()):
             sent = SentRequest.of(request, request.info)
             if sent.verb == "watch" and selection.matches(sent):
                 found.append((request, end))

@@ -32,10 +32,10 @@ _SCHEME: Final = "k8s.io/apiserver/pkg/server/options/tracing.go:49"
 @frozen
 class TracingConfiguration:
     """
-    What the file says.
+    Content of the tracing configuration file.
 
     @ivar endpoint: The collector, as gRPC names targets; C{""} for the one of the environment, or C{localhost:4317}.
-    @ivar rate: How many of a million requests are traced of which nobody who may has decided that they are.
+    @ivar rate: Sampled requests per million, of those without a trusted sampling decision.
     """
 
     endpoint: str = ""
@@ -44,9 +44,9 @@ class TracingConfiguration:
 
 def load_tracing(content: bytes) -> TracingConfiguration:
     """
-    Make sense of the file.
+    Parse the content of the file.
 
-    @raise BadConfiguration: It can not be used, in the reference's words.
+    @raise BadConfiguration: The content is invalid; with the message of the reference.
     """
     try:
         if not content:

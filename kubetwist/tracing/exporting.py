@@ -1,7 +1,7 @@
 """
-Where spans go: to a collector, as OpenTelemetry's SDK sends them. Nothing else imports that.
+Export of spans to a collector by the OpenTelemetry SDK. No other module imports the SDK.
 
-The SDK's thread encodes and sends them, a batch at a time. What it can not get rid of it drops; nobody waits for it.
+A thread of the SDK encodes and sends batches of spans, and drops spans that it cannot send. No request waits for it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from twisted.logger import Logger
 from .spans import Span
 
 SERVICE: Final = "apiserver"
-#: Seconds between two lines of the log about a collector that does not take what is sent.
-TOLD_EVERY: Final = 60.0
+#: Seconds between log lines about a failing collector.
+LOG_INTERVAL: Final = 60.0
 
 _KINDS: Final = (SpanKind.INTERNAL, SpanKind.SERVER, SpanKind.CLIENT)
 _FLAGS: Final = TraceFlags(TraceFlags.SAMPLED)
@@ -34,35 +34,35 @@ _SCOPE: Final = InstrumentationScope("kubetwist")
 _NO_STATE: Final = TraceState()
 
 
-class Exporting:
-    """Hands spans over to the SDK."""
+class SpanExport:
+    """Hands ended spans over to the SDK."""
 
     _log = Logger()
 
     def __init__(self, exporter: SpanExporter, instance: str) -> None:
         """
-        @param exporter: Sends them; used in a thread of the SDK.
-        @param instance: Tells this server from others like it.
+        @param exporter: Sends spans; used in a thread of the SDK.
+        @param instance: Unique id of this server.
         """
         self._exporter = exporter
         self._resource = Resource.create({SERVICE_NAME: SERVICE, SERVICE_INSTANCE_ID: instance})
         self._processor = BatchSpanProcessor(exporter)
-        self._complaints = _Complaints(self._log.warn)
+        self._complaints = _RateLimitedLogHandler(self._log.warn)
         logging.getLogger("opentelemetry").addHandler(self._complaints)
-        # What takes spans, on the event loop, is not to write a line for each one that it has no room for.
+        # The SDK would log each span that it drops, in the reactor's thread.
         logging.getLogger("opentelemetry.sdk._shared_internal").setLevel(logging.ERROR)
 
-    def deliver(self, span: Span) -> None:
-        """Take a span that is over."""
+    def on_end(self, span: Span) -> None:
+        """Accept a span that has ended."""
         self._processor.on_end(readable(span, self._resource))
 
     def close(self, patience: float) -> None:
         """
-        Send what is left, and stop. This blocks: it belongs in a thread.
+        Flush the queue, and stop. This method blocks; call it in a thread.
 
-        @param patience: Seconds that the collector is given.
+        @param patience: Timeout of the flush, in seconds.
         """
-        # The SDK waits for half a minute, and can be told otherwise only by ending its exporter.
+        # The SDK waits for 30 seconds unless its exporter is shut down.
         flushing = Thread(target=self._processor.shutdown, name="end-of-traces", daemon=True)
         flushing.start()
         flushing.join(patience)
@@ -72,23 +72,22 @@ class Exporting:
         logging.getLogger("opentelemetry").removeHandler(self._complaints)
 
 
-def exporting_to(endpoint: str, instance: str) -> Exporting:
+def exporting_to(endpoint: str, instance: str) -> SpanExport:
     """
-    Export over gRPC, in the clear, as the reference does; what else there is to be set is the environment's.
+    Export over gRPC without TLS, as the reference does; other settings come from the environment.
 
     @param endpoint: As L{TracingConfiguration.endpoint<kubetwist.tracing.configuration.TracingConfiguration.endpoint>}.
     """
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 
-    return Exporting(OTLPSpanExporter(endpoint=_target(endpoint), insecure=True), instance)
+    return SpanExport(OTLPSpanExporter(endpoint=_target(endpoint), insecure=True), instance)
 
 
 def _target(endpoint: str) -> str | None:
     """
-    A target of gRPC that the exporter takes as it is.
+    Return a gRPC target that the exporter accepts.
 
-    It takes what is between two slashes and the next for the host, which in C{dns://8.8.8.8/collector:4317} is the
-    server to ask for the address.
+    The exporter takes the authority as the host, which in C{dns://8.8.8.8/collector:4317} is the DNS server.
     """
     if not endpoint:
         return None
@@ -99,7 +98,7 @@ def _target(endpoint: str) -> str | None:
 
 
 def readable(span: Span, resource: Resource) -> ReadableSpan:
-    """A span as the SDK knows it."""
+    """Return a span as the SDK's class."""
     trace, anchor = span.trace, span.trace.anchor
     state = _state(trace.state)
     parent = None
@@ -128,22 +127,22 @@ def _state(state: bytes) -> TraceState:
     return TraceState.from_header([state.decode("ascii")]) if state else _NO_STATE
 
 
-class _Complaints(logging.Handler):
-    """What the SDK has to say, in our log, and not more often than that is of use."""
+class _RateLimitedLogHandler(logging.Handler):
+    """Forwards log records of the SDK to our log, within a rate limit."""
 
-    def __init__(self, tell: Callable[..., object], now: Callable[[], float] = monotonic) -> None:
+    def __init__(self, warn: Callable[..., object], now: Callable[[], float] = monotonic) -> None:
         super().__init__(logging.WARNING)
-        self._tell = tell
+        self._warn = warn
         self._now = now
-        self._told: float | None = None
+        self._logged_at: float | None = None
         self._more = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Tell, or count."""
+        """Log a record, or count it within the interval."""
         now = self._now()
-        if self._told is not None and now - self._told < TOLD_EVERY:
+        if self._logged_at is not None and now - self._logged_at < LOG_INTERVAL:
             self._more += 1
             return
-        more, self._more, self._told = self._more, 0, now
+        more, self._more, self._logged_at = self._more, 0, now
         text = record.getMessage()
-        self._tell("traces: {text} ({more} more like this before)", text=text, more=more)
+        self._warn("traces: {text} ({more} similar messages suppressed)", text=text, more=more)

@@ -1,7 +1,7 @@
 """
-What servers tell each other of a trace in header fields: read strictly, written plainly.
+Propagation of trace context in header fields: C{traceparent}, C{tracestate} and C{baggage}.
 
-Who is malformed, or longer than anybody means, is as if it were not there.
+Malformed and excessively long fields are ignored.
 
 @see: W3C, C{Trace Context} and C{Baggage}.
 """
@@ -20,12 +20,12 @@ BAGGAGE: Final = b"baggage"
 
 SAMPLED: Final = 1
 
-#: Bytes and entries of what is read at all.
+#: Maximum bytes and entries of fields that are read.
 _LONGEST_STATE: Final = 32 * 513
 _LONGEST_BAGGAGE: Final = 8192
 _MOST_STATES: Final = 32
 _MOST_BAGGAGE: Final = 64
-#: Bytes of a state that is passed on; entries longer than the second number are left out first.
+#: Maximum bytes of a propagated state; entries longer than the second number are dropped first.
 _STATE_PASSED_ON: Final = 512
 _LONG_ENTRY: Final = 128
 
@@ -39,11 +39,11 @@ _MEMBER: Final = re.compile(_PAIR + rb"(?:[ \t]*;[ \t]*(?:" + _PAIR + rb"|" + _T
 
 
 @frozen
-class Remote:
+class RemoteSpanContext:
     """
-    The span of a caller.
+    The span of the caller.
 
-    @ivar state: What others have noted about the trace, to be passed on as it is.
+    @ivar state: The value of C{tracestate}, which is propagated unchanged.
     """
 
     trace_id: int
@@ -52,12 +52,12 @@ class Remote:
     state: bytes = b""
 
 
-def remote_of(fields: Mapping[bytes, Sequence[bytes]]) -> Remote | None:
+def extract_span_context(fields: Mapping[bytes, Sequence[bytes]]) -> RemoteSpanContext | None:
     """
-    Whose call a request is.
+    Extract the span of the caller from header fields.
 
-    @param fields: The header, by names in lower case.
-    @return: L{None} where it does not say so, or in no way that can be trusted to be meant.
+    @param fields: Header fields by lower-case name.
+    @return: L{None} without a valid C{traceparent}.
     """
     values = fields.get(TRACEPARENT)
     if values is None or len(values) != 1:
@@ -67,14 +67,14 @@ def remote_of(fields: Mapping[bytes, Sequence[bytes]]) -> Remote | None:
         return None
     version, trace, span, flags, more = match.groups()
     trace_id, span_id = int(trace, 16), int(span, 16)
-    # Later versions may say more; this one may not.
+    # Later versions may have more parts; version 00 may not.
     if version == b"ff" or (more is not None and version == b"00") or not trace_id or not span_id:
         return None
-    return Remote(trace_id, span_id, bool(int(flags, 16) & SAMPLED), _state(fields.get(TRACESTATE, ())))
+    return RemoteSpanContext(trace_id, span_id, bool(int(flags, 16) & SAMPLED), _state(fields.get(TRACESTATE, ())))
 
 
 def _state(values: Sequence[bytes]) -> bytes:
-    """What is passed on of a C{tracestate}."""
+    """Return the part of C{tracestate} that is propagated."""
     if not values or sum(map(len, values)) > _LONGEST_STATE:
         return b""
     entries = [entry for one in values for part in one.split(b",") if (entry := part.strip(b" \t"))]
@@ -93,8 +93,8 @@ def _state(values: Sequence[bytes]) -> bytes:
     return b",".join(entries)
 
 
-def baggage_of(fields: Mapping[bytes, Sequence[bytes]]) -> bytes:
-    """What the caller wants everybody to know who works on the request; C{b""} for nothing."""
+def extract_baggage(fields: Mapping[bytes, Sequence[bytes]]) -> bytes:
+    """Extract the baggage of the caller; C{b""} without a valid one."""
     values = fields.get(BAGGAGE)
     if values is None or sum(map(len, values)) + len(values) > _LONGEST_BAGGAGE:
         return b""
@@ -105,5 +105,5 @@ def baggage_of(fields: Mapping[bytes, Sequence[bytes]]) -> bytes:
 
 
 def traceparent(trace_id: int, span_id: int, sampled: bool) -> bytes:
-    """The field that names a span to somebody who is called."""
+    """Return the value of C{traceparent} for an outgoing call."""
     return b"00-%032x-%016x-%02x" % (trace_id, span_id, SAMPLED if sampled else 0)

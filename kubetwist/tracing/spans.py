@@ -1,9 +1,9 @@
 """
-Spans, as this server makes them: what began when, within what, and how it ended.
+Spans and their context, without OpenTelemetry.
 
-Nothing here knows where they go (L{kubetwist.tracing.exporting}), so that nobody imports OpenTelemetry who does not
-want traces. A place in a trace is a L{Span}, or an L{Unrecorded} one of a request that is not traced: it has a name all
-the same, which those are told who are called, and they decide alike.
+The export is in L{kubetwist.tracing.exporting}, so that servers without tracing do not import OpenTelemetry. Requests
+that are not sampled have a L{NonRecordingSpan}. It has a trace id too, which is propagated to called servers with the
+sampling decision.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from time import perf_counter, time_ns
 from types import TracebackType
 from typing import Any, Final
 
-from .propagation import Remote, traceparent
+from .propagation import RemoteSpanContext, traceparent
 
 Value = str | int
 Attributes = Mapping[str, Value]
@@ -25,35 +25,35 @@ INTERNAL: Final = 0
 SERVER: Final = 1
 CLIENT: Final = 2
 
-#: Spans of one trace, and events of one span, that are recorded; a request may delete, or call, without an end.
-MOST_SPANS: Final = 1000
-MOST_EVENTS: Final = 32
+#: Maximum numbers of spans per trace and of events per span; one request may delete many objects.
+MAX_SPANS: Final = 1000
+MAX_EVENTS: Final = 32
 
 _LOW_BITS: Final = (1 << 64) - 1
 _HALF: Final = 1 << 63
 
-#: Where the work that is going on belongs to; L{None} where nothing is traced, or nobody has asked for it.
-current: ContextVar[Span | Unrecorded | None] = ContextVar("current", default=None)
+#: Span of the current context; L{None} without tracing.
+current: ContextVar[Span | NonRecordingSpan | None] = ContextVar("current", default=None)
 
 
-def here() -> Span | Unrecorded:
-    """Where the work that is going on belongs to, if only to nothing."""
+def current_span() -> Span | NonRecordingSpan:
+    """Return the span of the current context, or one that records nothing."""
     return current.get() or _NOWHERE
 
 
 class Trace:
     """
-    What all spans of one request have in common.
+    State that all spans of one request share.
 
-    @ivar state: C{tracestate}, to be passed on.
-    @ivar baggage: Likewise.
-    @ivar audit_id: Names the request in logs.
+    @ivar state: C{tracestate} to propagate.
+    @ivar baggage: Baggage to propagate.
+    @ivar audit_id: Audit id of the request.
     @ivar anchor: Nanoseconds between the epoch and the zero of L{perf_counter<time.perf_counter>}.
-    @ivar deliver: Takes each span that is over.
-    @ivar left: How many spans more are recorded.
+    @ivar on_end: Called with each span that has ended.
+    @ivar left: Number of spans that may still be recorded.
     """
 
-    __slots__ = ("anchor", "audit_id", "baggage", "deliver", "id", "left", "state")
+    __slots__ = ("anchor", "audit_id", "baggage", "id", "left", "on_end", "state")
 
     def __init__(self, number: int, state: bytes, baggage: bytes, deliver: Callable[[Span], object]) -> None:
         self.id = number
@@ -61,21 +61,21 @@ class Trace:
         self.baggage = baggage
         self.audit_id = ""
         self.anchor = time_ns() - int(perf_counter() * 1e9)
-        self.deliver = deliver
-        self.left = MOST_SPANS
+        self.on_end = deliver
+        self.left = MAX_SPANS
 
 
 class Span:
     """
-    Something that takes a while. In a C{with} it is what the work within belongs to, and ends with it.
+    A recording span. As a context manager it is the current span, and ends with the block.
 
-    @ivar parent_id: 0 for the first of a trace.
-    @ivar remote_parent: The parent is a caller's.
-    @ivar link: The caller's span, where that is not the parent.
-    @ivar began: In seconds of L{perf_counter<time.perf_counter>}.
-    @ivar ended: Likewise; 0 as long as it is not over.
-    @ivar failed: It did not come to what it was for.
-    @ivar events: What happened meanwhile: when, what, attributes.
+    @ivar parent_id: Id of the parent; 0 for a root span.
+    @ivar remote_parent: The parent is a span of the caller.
+    @ivar link: The span of the caller if it is not the parent.
+    @ivar began: Start time, in seconds of L{perf_counter<time.perf_counter>}.
+    @ivar ended: End time likewise; 0 before.
+    @ivar failed: The status is an error.
+    @ivar events: Time, name and attributes of each event.
     """
 
     __slots__ = (
@@ -99,56 +99,56 @@ class Span:
         self.span_id = getrandbits(64) or 1
         self.parent_id = parent_id
         self.remote_parent = False
-        self.link: Remote | None = None
+        self.link: RemoteSpanContext | None = None
         self.kind = kind
         self.attributes: dict[str, Value] = {} if attributes is None else dict(attributes)
         self.events: list[tuple[float, str, Attributes]] = []
         self.failed = False
         self.began = perf_counter() if began is None else began
         self.ended = 0.0
-        self._before: Span | Unrecorded | None = None
+        self._before: Span | NonRecordingSpan | None = None
 
-    def child(self, name: str, attributes: Attributes | None = None, kind: int = INTERNAL) -> Span | Unrecorded:
-        """Begin something within this."""
+    def child(self, name: str, attributes: Attributes | None = None, kind: int = INTERNAL) -> Span | NonRecordingSpan:
+        """Start a child span."""
         trace = self.trace
         if trace.left <= 0:
-            return Unrecorded(trace.id, trace.state, trace.baggage, sampled=True, span_id=self.span_id)
+            return NonRecordingSpan(trace.id, trace.state, trace.baggage, sampled=True, span_id=self.span_id)
         trace.left -= 1
         return Span(trace, name, self.span_id, attributes, kind)
 
-    def past(self, name: str, began: float, ended: float) -> None:
-        """Note something within this that is over already."""
+    def add_completed_child(self, name: str, began: float, ended: float) -> None:
+        """Add a child span that has already ended."""
         trace = self.trace
         if trace.left > 0:
             trace.left -= 1
             Span(trace, name, self.span_id, began=began).end(ended)
 
-    def put(self, name: str, value: Value) -> None:
-        """Give an attribute a value."""
+    def set_attribute(self, name: str, value: Value) -> None:
+        """Set an attribute."""
         self.attributes[name] = value
 
-    def event(self, name: str, attributes: Attributes | None = None) -> None:
-        """Note that something happens now."""
-        if len(self.events) < MOST_EVENTS:
+    def add_event(self, name: str, attributes: Attributes | None = None) -> None:
+        """Add an event at the current time."""
+        if len(self.events) < MAX_EVENTS:
             self.events.append((perf_counter(), name, attributes or {}))
 
-    def fail(self, kind: str) -> None:
+    def set_error(self, kind: str) -> None:
         """
-        Note that it did not come to what it was for.
+        Set the status to an error.
 
-        @param kind: What went wrong, from a list that has an end; texts of errors may quote what is nobody's business.
+        @param kind: Type of the error from a closed set; error messages may contain confidential data.
         """
         self.failed = True
         self.attributes["error.type"] = kind
 
     def end(self, at: float | None = None) -> None:
-        """It is over; only the first time counts."""
+        """End the span; later calls have no effect."""
         if not self.ended:
             self.ended = perf_counter() if at is None else at
-            self.trace.deliver(self)
+            self.trace.on_end(self)
 
-    def headers(self) -> list[tuple[bytes, bytes]]:
-        """The fields by which those who are called learn of it."""
+    def propagation_headers(self) -> list[tuple[bytes, bytes]]:
+        """Return the header fields that propagate the span to called servers."""
         trace = self.trace
         return _fields(trace.id, self.span_id, True, trace.state, trace.baggage)
 
@@ -157,8 +157,8 @@ class Span:
         current.set(self)
         return self
 
-    def leave(self) -> None:
-        """What comes does not belong to it, for now."""
+    def detach(self) -> None:
+        """Make the previous span the current one."""
         current.set(self._before)
 
     def __exit__(
@@ -169,18 +169,18 @@ class Span:
         if error is not None:
             code = getattr(error, "code", 500)
             if isinstance(code, int) and code < 500:
-                # Somebody was refused something, as it should be.
+                # A client error is not an error of the server.
                 self.attributes["error.type"] = str(getattr(error, "reason", code) or code)
             else:
-                self.fail(type(error).__name__)
+                self.set_error(type(error).__name__)
         self.end()
 
 
-class Unrecorded:
+class NonRecordingSpan:
     """
-    The place of what is not recorded; everything within it is at the same place.
+    A span that is not recorded; it is its own child.
 
-    @ivar sampled: Whether those who are called are to record.
+    @ivar sampled: The sampling decision that is propagated.
     """
 
     __slots__ = ("baggage", "id", "sampled", "span_id", "state")
@@ -194,30 +194,30 @@ class Unrecorded:
         self.sampled = sampled
         self.span_id = span_id
 
-    def child(self, name: str, attributes: Attributes | None = None, kind: int = INTERNAL) -> Unrecorded:
-        """The same."""
+    def child(self, name: str, attributes: Attributes | None = None, kind: int = INTERNAL) -> NonRecordingSpan:
+        """Return this span."""
         return self
 
-    def put(self, name: str, value: Value) -> None:
-        """Nothing."""
+    def set_attribute(self, name: str, value: Value) -> None:
+        """Do nothing."""
 
-    def event(self, name: str, attributes: Attributes | None = None) -> None:
-        """Nothing."""
+    def add_event(self, name: str, attributes: Attributes | None = None) -> None:
+        """Do nothing."""
 
-    def fail(self, kind: str) -> None:
-        """Nothing."""
+    def set_error(self, kind: str) -> None:
+        """Do nothing."""
 
-    def headers(self) -> list[tuple[bytes, bytes]]:
-        """The fields by which those who are called learn that they are not to record anything, either."""
+    def propagation_headers(self) -> list[tuple[bytes, bytes]]:
+        """Return the header fields that propagate the sampling decision to called servers."""
         if not self.span_id:
             self.span_id = getrandbits(64) or 1
         return _fields(self.id, self.span_id, self.sampled, self.state, self.baggage)
 
-    def __enter__(self) -> Unrecorded:
+    def __enter__(self) -> NonRecordingSpan:
         return self
 
-    def leave(self) -> None:
-        """Nothing."""
+    def detach(self) -> None:
+        """Do nothing."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -225,7 +225,7 @@ class Unrecorded:
         pass
 
 
-_NOWHERE: Final = Unrecorded(0, b"", b"")
+_NOWHERE: Final = NonRecordingSpan(0, b"", b"")
 
 
 def _fields(trace_id: int, span_id: int, sampled: bool, state: bytes, baggage: bytes) -> list[tuple[bytes, bytes]]:
@@ -238,35 +238,38 @@ def _fields(trace_id: int, span_id: int, sampled: bool, state: bytes, baggage: b
 
 
 class Tracer:
-    """Begins traces, or goes on with those of callers."""
+    """Starts traces, or continues those of callers."""
 
     def __init__(self, rate: int, deliver: Callable[[Span], object]) -> None:
         """
-        @param rate: How many of a million traces that begin here are recorded.
-        @param deliver: Takes each span that is over.
+        @param rate: Sampled traces per million, of those that start here.
+        @param deliver: Called with each span that has ended.
         """
         self._bound = rate * _HALF // 1_000_000
         self._deliver = deliver
 
-    def samples(self, trace_id: int) -> bool:
-        """Whether a trace that begins here is recorded: servers with the same rate agree on that."""
+    def should_sample(self, trace_id: int) -> bool:
+        """Return whether a new trace is sampled; servers with the same rate decide alike."""
         return (trace_id & _LOW_BITS) >> 1 < self._bound
 
-    def begin(self, remote: Remote | None, trusted: bool, baggage: bytes, began: float) -> Span | Unrecorded:
+    def start_trace(
+        self, remote: RemoteSpanContext | None, trusted: bool, baggage: bytes, began: float
+    ) -> Span | NonRecordingSpan:
         """
-        Begin with a request; its span is to be named, and its trace to be told the audit id.
+        Start the root span of a request. The caller sets its name, and the audit id of its trace.
 
-        @param remote: The span of its caller.
-        @param trusted: Whether that one decides; otherwise a new trace begins, with a link to it.
-        @param began: When it came, in seconds of L{perf_counter<time.perf_counter>}.
+        @param remote: The span of the caller.
+        @param trusted: Whether to continue its trace; otherwise a new trace with a link to it starts.
+        @param baggage: Baggage to propagate.
+        @param began: Arrival of the request, in seconds of L{perf_counter<time.perf_counter>}.
         """
         if remote is not None and trusted:
             number, state, sampled = remote.trace_id, remote.state, remote.sampled
         else:
             number, state = getrandbits(128) or 1, b""
-            sampled = self.samples(number)
+            sampled = self.should_sample(number)
         if not sampled:
-            return Unrecorded(number, state, baggage)
+            return NonRecordingSpan(number, state, baggage)
         span = Span(Trace(number, state, baggage, self._deliver), "", kind=SERVER, began=began)
         if remote is not None and trusted:
             span.parent_id, span.remote_parent = remote.span_id, True
@@ -275,11 +278,15 @@ class Tracer:
         return span
 
 
-def within(span: Span | Unrecorded, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+def run_in_span(span: Span | NonRecordingSpan, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """
-    Call a function within a span, which ends when what it returns is there.
+    Call a function with C{span} as the current span, which ends with the result.
 
-    @return: What it returns; an awaitable of that where it returns one.
+    @param span: The span.
+    @param function: The function; it may return an awaitable.
+    @param arguments: Its positional arguments.
+    @param named: Its keyword arguments.
+    @return: The result, or an awaitable of it.
     """
     span.__enter__()
     try:
@@ -288,27 +295,27 @@ def within(span: Span | Unrecorded, function: Callable[..., Any], *arguments: An
         span.__exit__(type(error), error, None)
         raise
     if hasattr(result, "__await__"):
-        span.leave()
+        span.detach()
         return _awaited(span, result)
     span.__exit__(None, None, None)
     return result
 
 
-async def _awaited(span: Span | Unrecorded, result: Any) -> Any:
+async def _awaited(span: Span | NonRecordingSpan, result: Any) -> Any:
     return await _Within(span, result)
 
 
 class _Within:
     """
-    What is awaited within a span.
+    Awaits a result within a span.
 
-    Its parts may run in different contexts: each finds the place that the one before has left, and leaves that of the
-    context as it was.
+    The steps may run in different contexts. Each step restores the current span of the step before, and resets the
+    current span of its context afterwards.
     """
 
     __slots__ = ("_result", "_span")
 
-    def __init__(self, span: Span | Unrecorded, result: Any) -> None:
+    def __init__(self, span: Span | NonRecordingSpan, result: Any) -> None:
         self._span = span
         self._result = result
 

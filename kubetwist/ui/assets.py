@@ -89,7 +89,7 @@ def read_assets(
     Read and pack them: some milliseconds, or a few hundred for Swagger UI, in a thread.
 
     @param replaced: What stands in the page for what.
-    @raise OSError: One can not be read.
+    @raise OSError: A file cannot be read.
     """
     found = sorted({path for pattern in files.others for path in static.glob(pattern) if path.suffix in _TYPES})
     contents = {path.relative_to(static).as_posix(): path.read_bytes() for path in found}

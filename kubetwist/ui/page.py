@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PATH: Final = b"/ui"
 SWAGGER_PATH: Final = b"/swagger-ui"
 _PATHS: Final = (PATH, SWAGGER_PATH)
-_FOR_EVER: Final = b"public, max-age=31536000, immutable"
+_CACHE_IMMUTABLE: Final = b"public, max-age=31536000, immutable"
 _POLICY: Final = (
     b"default-src 'self'; script-src 'self'; style-src 'self'; img-src %b; font-src 'self'; connect-src 'self';"
     b" object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; frame-src 'none';"
@@ -58,15 +58,15 @@ def with_pages(
     auditor: Auditor | None = None,
 ) -> Handler:
     """
-    Have the pages answer below their paths, and C{handler} all else.
+    Route the paths of the pages, and pass other requests to C{handler}.
 
-    @param swagger_ui: Whether there is the one at C{/swagger-ui}.
-    @param auditor: Told of who signs in and out.
+    @param swagger_ui: Whether C{/swagger-ui} is enabled.
+    @param auditor: Audits sign-in and sign-out.
     """
-    told = {b"{{swagger-ui}}": b"yes" if swagger_ui else b"no"}
-    ui = Page(PATH, POLICY, partial(read_assets, UI, told), reactor)
+    replacements = {b"{{swagger-ui}}": b"yes" if swagger_ui else b"no"}
+    ui = Page(PATH, POLICY, partial(read_assets, UI, replacements), reactor)
     signing_in = SigningIn(authenticator, auditor)
-    answers = {SESSION: with_policy(signing_in.answer, POLICY), PATH: ui.answer}
+    answers = {SESSION: with_security_headers(signing_in.answer, POLICY), PATH: ui.answer}
     if swagger_ui:
         answers[SWAGGER_PATH] = Page(SWAGGER_PATH, SWAGGER_POLICY, partial(read_assets, SWAGGER_UI), reactor).answer
 
@@ -106,8 +106,8 @@ def _takes_html(accept: bytes | None) -> bool:
     return not taken.isdisjoint((b"text/html", b"text/*", b"*/*"))
 
 
-def with_policy(handler: Handler, policy: bytes) -> Handler:
-    """Have answers say what browsers may do with them."""
+def with_security_headers(handler: Handler, policy: bytes) -> Handler:
+    """Set the Content-Security-Policy and the other security headers."""
 
     def answer(request: KubeRequest) -> None:
         request.setHeader(b"Content-Security-Policy", policy)
@@ -120,16 +120,19 @@ def with_policy(handler: Handler, policy: bytes) -> Handler:
 
 class Page:
     """
-    Answers what comes for one page: its files.
+    Serves the files of one page.
 
-    @ivar answer: Answers a request, now or when the files are read.
+    @ivar answer: The request handler.
     """
 
     def __init__(self, path: bytes, policy: bytes, read: Callable[[], Assets], reactor: IServerReactor) -> None:
         """
-        @param read: Called in a thread, when the page is first asked for.
+        @param path: Path of the page.
+        @param policy: Content-Security-Policy.
+        @param read: Reads the files; called in a thread at the first request.
+        @param reactor: Provides the thread pool.
         """
-        self.answer = with_policy(self._answer, policy)
+        self.answer = with_security_headers(self._answer, policy)
         self._path = path
         self._read = read
         self._reactor = reactor
@@ -146,7 +149,7 @@ class Page:
             self._answer_file(request, self._assets)
         else:
             reading = Deferred.fromCoroutine(self._read_files())
-            reading.addCallback(lambda assets: self._answer_file(request, assets)).addErrback(request.crashed)
+            reading.addCallback(lambda assets: self._answer_file(request, assets)).addErrback(request.handle_failure)
 
     async def _read_files(self) -> Assets:
         read = await deferToThreadPool(self._reactor, self._reactor.getThreadPool(), self._read)
@@ -164,7 +167,7 @@ class Page:
             request.setHeader(b"Cache-Control", b"no-store")
             request.respond_text(404, "404 page not found\n")
             return
-        request.setHeader(b"Cache-Control", _FOR_EVER)
+        request.setHeader(b"Cache-Control", _CACHE_IMMUTABLE)
         self._send(request, found)
 
     def _send(self, request: KubeRequest, asset: Asset) -> None:

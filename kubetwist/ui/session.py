@@ -1,8 +1,7 @@
 """
-Signing in and out, at C{/ui/session}: in front of the filters, as nobody is known yet who asks for it.
+Sign-in and sign-out of the page, at C{/ui/session}, before the filters, as the user is not authenticated yet.
 
-The audit is told of it as of any request that is about no object: of who signs in or out, of tokens that nobody knows,
-and of what is none of the page's. Neither the token nor the key of a session is ever told.
+Sign-in and sign-out are audited as non-resource requests. Tokens and session keys are never part of audit events.
 """
 
 from __future__ import annotations
@@ -39,22 +38,23 @@ if TYPE_CHECKING:
     from ..audit.auditor import Auditor
 
 SESSION: Final = b"/ui/session"
-#: Bytes of the body of who signs in; tokens may be 64 kB long.
+#: Maximum bytes of the body; tokens may be 64 kB long.
 _LONGEST_BODY: Final = 80 * 1024
 
 
 class SigningIn:
     """
-    Answers who signs in and out.
+    Handles sign-in (POST) and sign-out (DELETE).
 
-    @ivar answer: Answers a request, now or later.
+    @ivar answer: The request handler.
     """
 
     _log = Logger()
 
     def __init__(self, authenticator: SessionAuthenticator, auditor: Auditor | None) -> None:
         """
-        @param auditor: Told of it, if there is one.
+        @param authenticator: Has the sessions and the sign-in links.
+        @param auditor: Audits the requests; L{None} without audit.
         """
         self._sessions = authenticator.sessions
         self._links = authenticator.links
@@ -66,9 +66,9 @@ class SigningIn:
     def _answer(self, request: KubeRequest) -> None:
         request.setHeader(b"Cache-Control", b"no-store")
         try:
-            # No page of another site gets anybody signed in, or out.
+            # Pages of other origins must not sign users in or out.
             if request.header(KEY) is None or not from_same_origin(request):
-                raise APIStatusError.bad_request("this is for the page at /ui")
+                raise APIStatusError.bad_request("this endpoint accepts requests of the page at /ui only")
             if request.method == b"POST":
                 self._sign_in(request)
             elif request.method == b"DELETE":
@@ -80,13 +80,18 @@ class SigningIn:
             request.fail(error)
 
     def _sign_in(self, request: KubeRequest) -> None:
-        kind, secret = _credential_in(request)
+        kind, secret = _read_credential(request)
         token = secret if kind == "token" else ""
 
         def begin(user: UserInfo, request: KubeRequest) -> None:
             cookie, key = self._sessions.begin(token, user)
             self._set_cookie(request, cookie.encode(), int(LONGEST))
-            self._log.info("{user} signed in to the page with a {kind}", user=user.name, kind=kind)
+            self._log.info(
+                "signed in to /ui: user={user} credential={kind} audit-id={audit_id}",
+                user=user.name,
+                kind=kind,
+                audit_id=request.audit_id,
+            )
             answer = {"user": {"username": user.name, "groups": list(user.groups)}, "key": key}
             request.respond(201, orjson.dumps(answer), b"application/json")
 
@@ -98,16 +103,16 @@ class SigningIn:
             if user is None:
                 refuse(request)
             else:
-                self._audited(begin, user, request)
+                self._run_audited(begin, user, request)
         else:
-            self._when_known(token, request, begin, refuse)
+            self._authenticate_then(token, request, begin, refuse)
 
     def _sign_out(self, request: KubeRequest) -> None:
         key = request.header(KEY) or b""
         secret = pop_cookie(dict(request.fields), self._cookie())
         session = None if secret is None else self._sessions.find(secret, key)
         if secret is None or session is None:
-            # There is none, or no more: what is left of it goes, and nobody is there to tell of.
+            # There is no session: remove the cookie, without an audit event.
             self._forget_cookie(request)
             return
 
@@ -116,33 +121,33 @@ class SigningIn:
             self._forget_cookie(request)
 
         # Users whose token is no longer valid may sign out, too.
-        as_at_sign_in = partial(self._audited, end, session.user)
+        as_at_sign_in = partial(self._run_audited, end, session.user)
         if session.token:
-            self._when_known(session.token, request, end, as_at_sign_in)
+            self._authenticate_then(session.token, request, end, as_at_sign_in)
         else:
             as_at_sign_in(request)
 
-    def _when_known(
+    def _authenticate_then(
         self, token: str, request: KubeRequest, known: Callable[[UserInfo, KubeRequest], None], unknown: Handler
     ) -> None:
-        """Find out whose the token is, and go on."""
+        """Authenticate a token, then call C{known} with the user, or C{unknown}."""
 
         def go_on(found: TokenAuthentication) -> None:
-            if request.over:
+            if request.is_done:
                 return
             if found.user is None:
                 unknown(request)
             else:
-                self._audited(known, found.user, request)
+                self._run_audited(known, found.user, request)
 
         found = self._user_of_token(token)
         if isinstance(found, Deferred):
-            found.addCallback(go_on).addErrback(request.crashed)
+            found.addCallback(go_on).addErrback(request.handle_failure)
         else:
             go_on(found)
 
-    def _audited(self, act: Callable[[UserInfo, KubeRequest], None], user: UserInfo, request: KubeRequest) -> None:
-        """Tell the audit that a user does it, and do it."""
+    def _run_audited(self, act: Callable[[UserInfo, KubeRequest], None], user: UserInfo, request: KubeRequest) -> None:
+        """Run an action of a user with audit."""
         request.user = user
         handler = partial(act, user)
         (handler if self._auditor is None else with_audit(handler, self._auditor))(request)
@@ -156,7 +161,7 @@ class SigningIn:
         request.setHeader(b"Set-Cookie", cookie)
 
 
-def _credential_in(request: KubeRequest) -> tuple[str, str]:
+def _read_credential(request: KubeRequest) -> tuple[str, str]:
     """
     Return the credential in the body: C{("token", token)} or C{("link", secret)}.
 

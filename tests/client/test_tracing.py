@@ -13,16 +13,16 @@ from kubetwist.client.factory import Outgoing
 from kubetwist.client.restconfig import CallSettings
 from kubetwist.client.tracing import called
 from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
-from kubetwist.tracing.propagation import Remote
-from kubetwist.tracing.spans import CLIENT, Span, Tracer, Unrecorded, current
+from kubetwist.tracing.propagation import RemoteSpanContext
+from kubetwist.tracing.spans import CLIENT, NonRecordingSpan, Span, Tracer, current
 
-CALLER = Remote(0xABC, 0xDEF, True, b"a=1")
+CALLER = RemoteSpanContext(0xABC, 0xDEF, True, b"a=1")
 
 
 class CallTests(TestCase):
     """Calls that are made for requests."""
 
-    async def called_with(self, place: Span | Unrecorded | None, answer: Any) -> dict[str, str]:
+    async def called_with(self, place: Span | NonRecordingSpan | None, answer: Any) -> dict[str, str]:
         """Call somebody who answers so; return the header of the call."""
         server = WebhookServer(reactor, lambda call: answer)
         await server.start()
@@ -47,7 +47,7 @@ class CallTests(TestCase):
     def begun(self) -> Span:
         """A request of somebody who has it traced."""
         self.spans: list[Span] = []
-        request = Tracer(0, self.spans.append).begin(CALLER, True, b"who=me", 1.0)
+        request = Tracer(0, self.spans.append).start_trace(CALLER, True, b"who=me", 1.0)
         assert isinstance(request, Span)
         request.name = "request"
         return request
@@ -67,7 +67,7 @@ class CallTests(TestCase):
 
     async def test_unrecorded(self) -> None:
         """Nothing is left of a call for a request that is not traced, and the other side is told that."""
-        place = Tracer(0, lambda span: self.fail("recorded")).begin(None, False, b"", 1.0)
+        place = Tracer(0, lambda span: self.fail("recorded")).start_trace(None, False, b"", 1.0)
         self.assertTrue((await self.called_with(place, {}))["traceparent"].endswith("-00"))
 
     async def test_for_nobody(self) -> None:

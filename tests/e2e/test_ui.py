@@ -37,7 +37,7 @@ def test_sign_in_and_out(browser: Any, server: SubprocessServer) -> None:
     page = Page(browser, server.url)
     browser.get(f"{server.url}/ui/")
     page.find("input[name=token]").send_keys("nobody's\n")
-    page.reads("The server does not know this token.")
+    page.reads("Invalid token.")
     page.sign_in(server.token)
     assert page.run("return document.cookie") == ""
     (cookie,) = browser.get_cookies()

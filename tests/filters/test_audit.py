@@ -21,7 +21,7 @@ from kubetwist.audit.auditedrequest import DISCONNECTED_WRITE_TIMEOUT, audited_r
 from kubetwist.audit.auditor import Auditor
 from kubetwist.audit.errors import Counts
 from kubetwist.audit.policy import read_policy
-from kubetwist.filters.handlerchain import with_filters
+from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import KubeSite, traverse
 from kubetwist.resources.cacheddocuments import answer_error
@@ -68,7 +68,7 @@ class AuditCase(SynchronousTestCase):
         self.kept = Kept(waits)
         self.counts = Counts()
         auditor = Auditor(read_policy(json.dumps(content).encode()), [self.kept], strict, self.counts)
-        handler = with_filters(
+        handler = build_handler_chain(
             traverse(Leaf(handle)),
             reactor=self.clock,
             authenticator=authenticator or Everyone(),
@@ -373,7 +373,7 @@ class ContentTests(AuditCase):
             echo(request)
 
         def handle(request: Any) -> None:
-            Deferred.fromCoroutine(work(request)).addErrback(request.crashed)
+            Deferred.fromCoroutine(work(request)).addErrback(request.handle_failure)
 
         client = Client(self.site(handle))
         client.send(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % POD.encode())

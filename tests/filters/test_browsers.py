@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.filters.browsers import with_origins, with_transport_security
+from kubetwist.filters.browsers import with_cors, with_hsts
 from tests.http.harness import Client, echo, make_site
 
 ORIGIN = "https://page.example.com"
@@ -15,7 +15,7 @@ class TransportSecurityTests(SynchronousTestCase):
 
     def test_directives(self) -> None:
         """Every answer says what was configured."""
-        client = Client(make_site(with_transport_security(echo, ("max-age=31536000", "includeSubDomains"))))
+        client = Client(make_site(with_hsts(echo, ("max-age=31536000", "includeSubDomains"))))
         answer = client.request("GET", "/")
         self.assertEqual(answer.header("strict-transport-security"), "max-age=31536000; includeSubDomains")
 
@@ -25,7 +25,7 @@ class OriginTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """A server that the pages of one host may ask."""
-        self.client = Client(make_site(with_origins(echo, ("//nowhere$", r"^https://page\.example\.com(:|$)"))))
+        self.client = Client(make_site(with_cors(echo, ("//nowhere$", r"^https://page\.example\.com(:|$)"))))
 
     def test_allowed(self) -> None:
         """A request from an allowed page is answered as ever, and its browser is told that it may be."""

@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.filters.consistency import MOST_TURNS, PATIENCE, TURN, Consistency
+from kubetwist.filters.consistency import CACHE_SYNC_TIMEOUT, MAX_GATHER_ITERATIONS, SLICE_SECONDS, ConsistentReadFilter
 from kubetwist.http.requestinfo import request_info_of
 from kubetwist.metrics.registry import Registry
 from kubetwist.storage.errors import FutureRevision, StorageUnavailable
@@ -62,13 +62,13 @@ class Request:
         self.info = request_info_of(method, uri)
         self.uri = uri
         self.finished = self._disconnected = False
-        self.from_storage = self.fresh = False
-        self.staleness: Any = None
+        self.read_from_storage = self.cache_is_current = False
+        self.consistency_error: Any = None
         self.fields: dict[bytes, list[bytes]] = {}
         self.failure: Any = None
 
     @property
-    def over(self) -> bool:
+    def is_done(self) -> bool:
         """As that of real ones."""
         return self.finished or self._disconnected
 
@@ -86,7 +86,7 @@ class Request:
         """Likewise."""
         self.failure, self.finished = reason.value, True
 
-    def crashed(self, reason: Any) -> None:
+    def handle_failure(self, reason: Any) -> None:
         """A bug."""
         raise AssertionError(reason)
 
@@ -103,9 +103,9 @@ class ConsistencyTests(SynchronousTestCase):
         def find(group: str, resource: str) -> Any:
             return self.pods if resource == "pods" else None
 
-        consistency = Consistency(self.storage, find, self.others, Registry())  # type: ignore[arg-type]
+        consistency = ConsistentReadFilter(self.storage, find, self.others, Registry())  # type: ignore[arg-type]
         self.consistency = consistency
-        self.handler: Any = consistency.in_front(self.answered.append)  # type: ignore[arg-type]
+        self.handler: Any = consistency.wrap(self.answered.append)  # type: ignore[arg-type]
 
     def ask(self, *arguments: bytes) -> Request:
         """A request on its way."""
@@ -137,14 +137,14 @@ class ConsistencyTests(SynchronousTestCase):
     def in_turns(self, seconds: Any = lambda: 0.0) -> Any:
         """The filter, where what is to be done soon is done in the next L{turn}."""
         self.soon: list[Any] = []
-        return Consistency(
+        return ConsistentReadFilter(
             self.storage,
             lambda *_: None,
             self.others,  # type: ignore[arg-type]
             Registry(),
             self.soon.append,
             seconds,
-        ).in_front(self.answered.append)  # type: ignore[arg-type]
+        ).wrap(self.answered.append)  # type: ignore[arg-type]
 
     def turn(self) -> int:
         """A turn of the reactor; how often the storage was asked by then."""
@@ -158,17 +158,17 @@ class ConsistencyTests(SynchronousTestCase):
         handler = self.in_turns()
         handler(Request())
         self.assertEqual([self.turn(), self.turn()], [0, 1])
-        for number in range(MOST_TURNS):
+        for number in range(MAX_GATHER_ITERATIONS):
             handler(Request())
             if not number:
                 self.storage.asked[0].callback(5)
-            self.assertEqual(self.turn(), 1 if number < MOST_TURNS - 1 else 2)
+            self.assertEqual(self.turn(), 1 if number < MAX_GATHER_ITERATIONS - 1 else 2)
         self.storage.asked[1].callback(5)
-        self.assertEqual(len(self.answered), 1 + MOST_TURNS)
+        self.assertEqual(len(self.answered), 1 + MAX_GATHER_ITERATIONS)
 
     def test_long_turns(self) -> None:
         """What takes long is gone on with in another turn."""
-        times = iter((0.0, 0.0, TURN / 2, TURN * 2, 1.0, 1.0))
+        times = iter((0.0, 0.0, SLICE_SECONDS / 2, SLICE_SECONDS * 2, 1.0, 1.0))
         handler = self.in_turns(lambda: next(times))
         for _ in range(3):
             handler(Request())
@@ -192,8 +192,8 @@ class ConsistencyTests(SynchronousTestCase):
         read, write, other = self.ask(), self.ask(b"PUT", PODS + b"/a"), self.ask(b"GET", b"/api/v1/nodes")
         self.storage.asked[0].callback(7)
         self.storage.asked[1].callback(7)
-        self.clock.advance(PATIENCE)
-        self.assertEqual((self.answered, read.from_storage), ([read], True))
+        self.clock.advance(CACHE_SYNC_TIMEOUT)
+        self.assertEqual((self.answered, read.read_from_storage), ([read], True))
         self.assertEqual([one.failure.code for one in (write, other)], [504, 504])
 
     def test_no_storage(self) -> None:

@@ -8,7 +8,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.authorization import AuthorizerAttributes, Verdict
-from kubetwist.filters.handlerchain import with_filters
+from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.request import Handler, KubeRequest
 from tests.filters.answers import PODS, Says
 from tests.http.harness import Allow, Client, Everyone, echo, filtered_site, make_site
@@ -47,7 +47,7 @@ class OrderTests(SynchronousTestCase):
             steps.append("answer")
             echo(request)
 
-        handler = with_filters(
+        handler = build_handler_chain(
             answer,
             reactor=Clock(),
             authenticator=Everyone(),

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import UserInfo
-from kubetwist.filters.impersonation import wanted_user
+from kubetwist.filters.impersonation import process_impersonation_headers
 from kubetwist.http.request import KubeRequest
 from tests.filters.requesters import BOSS
 from tests.http.harness import Answer, Client, Everyone, filtered_site
@@ -19,12 +19,12 @@ PODS = "/api/v1/namespaces/ns/pods"
 
 
 class WantedTests(SynchronousTestCase):
-    """Tests for L{wanted_user}."""
+    """Tests for L{process_impersonation_headers}."""
 
     def test_nobody(self) -> None:
         """Headers about something else, and an empty name alone, name nobody."""
-        self.assertIsNone(wanted_user({b"accept": [b"*/*"]}))
-        self.assertIsNone(wanted_user({b"impersonate-user": [b""]}))
+        self.assertIsNone(process_impersonation_headers({b"accept": [b"*/*"]}))
+        self.assertIsNone(process_impersonation_headers({b"impersonate-user": [b""]}))
 
     def test_all(self) -> None:
         """Groups may be many; the keys of extras are percent-encoded, and in lower case."""
@@ -35,7 +35,7 @@ class WantedTests(SynchronousTestCase):
             b"impersonate-extra-acme.com%2fproject": [b"x", b"y"],
         }
         wanted = UserInfo("zoë", "u", ("a", "b"), {"acme.com/project": ("x", "y")})
-        self.assertEqual(wanted_user(fields), wanted)
+        self.assertEqual(process_impersonation_headers(fields), wanted)
 
     def test_no_name(self) -> None:
         """What is said of nobody is refused, in the words of the reference."""
@@ -48,7 +48,7 @@ class WantedTests(SynchronousTestCase):
                 'UID:"", Groups:[]string(nil), Extra:map[string][]string{"k":[]string{"v"}}',
             ),
         ):
-            error = self.assertRaises(APIStatusError, wanted_user, {field: [value]})
+            error = self.assertRaises(APIStatusError, process_impersonation_headers, {field: [value]})
             self.assertEqual(error.code, 400)
             text = f'requested &user.DefaultInfo{{Name:"", {text}}} without impersonating a user name'
             self.assertEqual(error.message, text)
@@ -57,7 +57,7 @@ class WantedTests(SynchronousTestCase):
         """Two names, or two uids, are refused: it would depend on the reader which of them counts."""
         for field in (b"impersonate-user", b"impersonate-uid"):
             fields = {b"impersonate-user": [b"a"], field: [b"a", b"b"]}
-            self.assertEqual(self.assertRaises(APIStatusError, wanted_user, fields).code, 400)
+            self.assertEqual(self.assertRaises(APIStatusError, process_impersonation_headers, fields).code, 400)
 
     def test_odd(self) -> None:
         """So is what others may take for such a header, and what is no text."""
@@ -68,7 +68,9 @@ class WantedTests(SynchronousTestCase):
             (b"impersonate-extra-k", b"\xff", "is not UTF-8"),
             (b"impersonate-extra-%ff", b"x", "is not UTF-8"),
         ):
-            error = self.assertRaises(APIStatusError, wanted_user, {b"impersonate-user": [b"a"], field: [value]})
+            error = self.assertRaises(
+                APIStatusError, process_impersonation_headers, {b"impersonate-user": [b"a"], field: [value]}
+            )
             self.assertEqual(error.code, 400)
             self.assertIn(why, error.message)
 

@@ -11,17 +11,24 @@ from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import UserInfo
 from kubetwist.api.users import split_service_account
 from kubetwist.filters.authorization import forbidden
-from kubetwist.filters.impersonationmodes import Impersonated, Modes, Refused, completed, constrained_modes, questions
+from kubetwist.filters.impersonationmodes import (
+    Impersonated,
+    ImpersonationDenied,
+    ImpersonationModesTracker,
+    constrained_modes,
+    impersonation_checks,
+    with_implied_groups,
+)
 from tests.filters.requesters import BOSS
 from tests.registry.rbac.rbacserver import API, RBACServer, binding, role, rule
 
 
 class CompletedTests(SynchronousTestCase):
-    """Tests for L{completed}: the groups that go without saying."""
+    """Tests for L{with_implied_groups}: the groups that go without saying."""
 
     def groups(self, name: str, *groups: str) -> tuple[str, ...]:
         """The groups of a user with those that were asked for."""
-        return completed(UserInfo(name, groups=groups)).groups
+        return with_implied_groups(UserInfo(name, groups=groups)).groups
 
     def test_users(self) -> None:
         """Everyone is authenticated, who is not said to be unauthenticated."""
@@ -48,12 +55,12 @@ class CompletedTests(SynchronousTestCase):
 
 
 class QuestionTests(SynchronousTestCase):
-    """Tests for L{questions}."""
+    """Tests for L{impersonation_checks}."""
 
     def test_each_part(self) -> None:
         """Every part of an identity is asked about."""
         wanted = UserInfo("dave", "u", ("a", "b"), {"k": ("v", "w")})
-        found = [(ask.group, ask.resource, ask.subresource, ask.name) for ask in questions(BOSS, wanted)]
+        found = [(ask.group, ask.resource, ask.subresource, ask.name) for ask in impersonation_checks(BOSS, wanted)]
         authentication = "authentication.k8s.io"
         self.assertEqual(
             found,
@@ -66,17 +73,17 @@ class QuestionTests(SynchronousTestCase):
                 (authentication, "userextras", "k", "w"),
             ],
         )
-        for ask in questions(BOSS, wanted):
+        for ask in impersonation_checks(BOSS, wanted):
             self.assertEqual((ask.user, ask.verb), (BOSS, "impersonate"))
 
     def test_service_account(self) -> None:
         """An account is asked about where it is."""
-        (ask,) = questions(BOSS, UserInfo("system:serviceaccount:ns:robot"))
+        (ask,) = impersonation_checks(BOSS, UserInfo("system:serviceaccount:ns:robot"))
         self.assertEqual((ask.resource, ask.namespace, ask.name), ("serviceaccounts", "ns", "robot"))
 
 
 class ModeTests(SynchronousTestCase):
-    """Tests for L{Modes}; the test case is the authorizer."""
+    """Tests for L{ImpersonationModesTracker}; the test case is the authorizer."""
 
     name = "Rules"
     robot = UserInfo(
@@ -89,7 +96,7 @@ class ModeTests(SynchronousTestCase):
         """Nothing is allowed."""
         self.asked: list[AuthorizerAttributes] = []
         self.allowed: set[tuple[str, str, str]] = set()
-        self.modes = Modes(self, True)
+        self.modes = ImpersonationModesTracker(self, True)
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
         """What is allowed, by verb, resource and name; no name stands for all."""
@@ -101,14 +108,16 @@ class ModeTests(SynchronousTestCase):
     def find(self, wanted: UserInfo, by: UserInfo = BOSS) -> Impersonated:
         """Who lists pods as somebody else."""
         attributes = AuthorizerAttributes(by, "list", version="v1", resource="pods", namespace="ns")
-        return self.successResultOf(Deferred.fromCoroutine(self.modes.find(attributes, wanted)))  # type: ignore[no-any-return]
+        return self.successResultOf(Deferred.fromCoroutine(self.modes.get_impersonated_user(attributes, wanted)))  # type: ignore[no-any-return]
 
     def refused(self, wanted: UserInfo, by: UserInfo = BOSS) -> str:
         """Why nobody does."""
         attributes = AuthorizerAttributes(by, "list", version="v1", resource="pods", namespace="ns")
-        failure = self.failureResultOf(Deferred.fromCoroutine(self.modes.find(attributes, wanted)), Refused)
+        failure = self.failureResultOf(
+            Deferred.fromCoroutine(self.modes.get_impersonated_user(attributes, wanted)), ImpersonationDenied
+        )
         refused = failure.value
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, ImpersonationDenied)
         return forbidden(refused.question, refused.verdict.reason).message
 
     def test_constrained(self) -> None:
@@ -145,7 +154,7 @@ class ModeTests(SynchronousTestCase):
 
     def test_off(self) -> None:
         """Without the feature there is the old mode only."""
-        self.modes = Modes(self, False)
+        self.modes = ImpersonationModesTracker(self, False)
         self.refused(UserInfo("dave"))
         self.assertEqual([ask.verb for ask in self.asked], ["impersonate"])
 

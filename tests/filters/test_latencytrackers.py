@@ -8,17 +8,17 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.latency import ETCD, QUEUE, times
-from kubetwist.filters.latencytrackers import with_measuring
+from kubetwist.filters.latencytrackers import with_latency_trackers
 
 
 def request(**values: Any) -> Any:
     """A request, as far as it matters here."""
-    given = {"audit": None, "queued_for": 0.0, "times": None, "info": SimpleNamespace(long_running=False)}
+    given = {"audit": None, "apf_queue_seconds": 0.0, "times": None, "info": SimpleNamespace(long_running=False)}
     return SimpleNamespace(**{**given, **values})
 
 
 class MeasuringTests(SynchronousTestCase):
-    """Tests for L{with_measuring}."""
+    """Tests for L{with_latency_trackers}."""
 
     def test_measured(self) -> None:
         """What a handler spends is in the request; the context is as before afterwards."""
@@ -28,8 +28,8 @@ class MeasuringTests(SynchronousTestCase):
             assert found is not None
             found[ETCD] = 1.0
 
-        one = request(queued_for=0.5)
-        with_measuring(spend)(one)
+        one = request(apf_queue_seconds=0.5)
+        with_latency_trackers(spend)(one)
         self.assertEqual(one.times, {QUEUE: 0.5, ETCD: 1.0})
         self.assertIsNone(times.get())
 
@@ -37,7 +37,7 @@ class MeasuringTests(SynchronousTestCase):
         """Where there is an audit its trail is told."""
         trail = SimpleNamespace(times={})
         one = request(audit=trail)
-        with_measuring(lambda request: None)(one)
+        with_latency_trackers(lambda request: None)(one)
         self.assertIs(one.times, trail.times)
 
     def test_failure(self) -> None:
@@ -47,12 +47,12 @@ class MeasuringTests(SynchronousTestCase):
             raise ValueError
 
         with self.assertRaises(ValueError):
-            with_measuring(fail)(request())
+            with_latency_trackers(fail)(request())
         self.assertIsNone(times.get())
 
     def test_long_running(self) -> None:
         """Watches and the like are not measured."""
         seen: list[Any] = []
         one = request(info=SimpleNamespace(long_running=True))
-        with_measuring(lambda request: seen.append(times.get()))(one)
+        with_latency_trackers(lambda request: seen.append(times.get()))(one)
         self.assertEqual((seen, one.times), ([None], None))

@@ -13,11 +13,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.authorization import Decision, Verdict
 from kubetwist.api.resource import UserInfo
-from kubetwist.filters.handlerchain import with_filters
+from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.filters.tracing import RequestTracing
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import KubeSite, traverse
-from kubetwist.tracing.spans import SERVER, Span, Tracer, current, here
+from kubetwist.tracing.spans import SERVER, Span, Tracer, current, current_span
 
 from ..http.harness import Allow, Answer, Client, Everyone, Leaf, echo, make_site
 
@@ -71,7 +71,7 @@ class TracingCase(SynchronousTestCase):
         """A server that traces; each look at the time takes a second."""
         clock = Clock()
         tracing = RequestTracing(Tracer(rate, self.spans.append), self.now)
-        handler = with_filters(
+        handler = build_handler_chain(
             traverse(Leaf(handle)),
             reactor=clock,
             authenticator=authenticator or Everyone(UserInfo("ann", groups=groups)),
@@ -80,7 +80,7 @@ class TracingCase(SynchronousTestCase):
             tracing=tracing,
         )
         site = make_site(handler, clock)
-        site.ended = tracing.and_then(lambda request: None)
+        site.ended = tracing.chain_on_end(lambda request: None)
         return site
 
     def now(self) -> float:
@@ -248,7 +248,7 @@ class DecisionTests(TracingCase):
         told: list[tuple[bytes, bytes]] = []
 
         def handle(request: KubeRequest) -> None:
-            told.extend(here().headers())
+            told.extend(current_span().propagation_headers())
             echo(request)
 
         answer: Answer = self.client(handle, rate=rate, groups=groups).request("GET", PODS, **headers)
@@ -316,10 +316,10 @@ class DecisionTests(TracingCase):
         seen: dict[bytes, Any] = {}
 
         def handle(request: KubeRequest) -> None:
-            seen[request.path] = here()
+            seen[request.path] = current_span()
             if request.path == b"/one":
                 waiting[1]()
-            seen[request.path + b"/after"] = here()
+            seen[request.path + b"/after"] = current_span()
             echo(request)
 
         site = self.site(handle, 1_000_000, ("a",), None, None, limit)

@@ -43,8 +43,8 @@ class ReadingTests(SynchronousTestCase):
     def test_requests(self) -> None:
         """Requests are counted for their schema and level; those that had a seat at once are counted, too."""
         metrics = self.flow.classify(UserInfo("u"), request_info_of(b"GET", b"/api/v1/pods")).metrics
-        metrics.easy = 3
-        metrics.full = 2
+        metrics.immediate_one_seat = 3
+        metrics.rejected_queue_full = 2
         self.assertEqual(self.found("dispatched_requests_total"), {BOTH: 3})
         self.assertEqual(self.found("rejected_requests_total"), {(*BOTH, ("reason", "queue-full")): 2})
         waited = self.found("request_wait_duration_seconds_count")

@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.flowcontrol.concurrencyallocation import (
-    Demand,
-    LevelLimits,
-    Wish,
-    fair_shares,
+    AllocationItem,
+    ConcurrencyLimits,
+    SeatDemandIntegrator,
+    compute_concurrency_allocation,
     nominal_limits,
 )
 
 WISHES = st.lists(
     st.tuples(st.floats(0, 50), st.floats(0, 50), st.floats(0, 200)).map(
-        lambda parts: Wish(parts[0], parts[0] + parts[1], max(parts[2], parts[0]))
+        lambda parts: AllocationItem(parts[0], parts[0] + parts[1], max(parts[2], parts[0]))
     ),
     min_size=1,
     max_size=8,
@@ -35,9 +35,9 @@ class NominalTests(SynchronousTestCase):
             "b": {"type": "Limited", "limited": {"nominalConcurrencyShares": 20, "borrowingLimitPercent": 10}},
         }
         found = nominal_limits(levels, 100)
-        self.assertEqual(found["exempt"], LevelLimits(0, 0, 100))
-        self.assertEqual(found["a"], LevelLimits(67, 50, 100))
-        self.assertEqual(found["b"], LevelLimits(34, 34, 37))
+        self.assertEqual(found["exempt"], ConcurrencyLimits(0, 0, 100))
+        self.assertEqual(found["a"], ConcurrencyLimits(67, 50, 100))
+        self.assertEqual(found["b"], ConcurrencyLimits(34, 34, 37))
 
     def test_default(self) -> None:
         """A level that does not say has thirty shares."""
@@ -49,8 +49,8 @@ class DemandTests(SynchronousTestCase):
     """What levels want."""
 
     def test_average(self) -> None:
-        """Demand is averaged over time, and its peak is remembered once."""
-        demand = Demand()
+        """SeatDemandIntegrator is averaged over time, and its peak is remembered once."""
+        demand = SeatDemandIntegrator()
         demand.set(10, 0.0)
         demand.set(0, 5.0)
         self.assertEqual(demand.reset(10.0), 10)
@@ -66,23 +66,25 @@ class FairTests(SynchronousTestCase):
 
     def test_targets(self) -> None:
         """Everybody gets the same part of what he wants, but for those at a limit."""
-        shares, fraction = fair_shares(30, [Wish(0, 100, 20), Wish(0, 100, 40), Wish(0, 3, 40)])
+        shares, fraction = compute_concurrency_allocation(
+            30, [AllocationItem(0, 100, 20), AllocationItem(0, 100, 40), AllocationItem(0, 3, 40)]
+        )
         self.assertAlmostEqual(fraction, 27 / 60, places=6)
         self.assertAlmostEqual(shares[0], 9, places=4)
         self.assertAlmostEqual(shares[1], 18, places=4)
         self.assertEqual(shares[2], 3)
 
     @given(WISHES, st.floats(0, 1))
-    def test_properties(self, wishes: list[Wish], part: float) -> None:
+    def test_properties(self, items: list[AllocationItem], part: float) -> None:
         """What can be shared is shared out, and nobody's limits are passed."""
-        lowest, highest = sum(one.lower for one in wishes), sum(one.upper for one in wishes)
+        lowest, highest = sum(one.lower for one in items), sum(one.upper for one in items)
         total = lowest + (highest - lowest) * part
-        shares, _ = fair_shares(total, wishes)
+        shares, _ = compute_concurrency_allocation(total, items)
         self.assertAlmostEqual(sum(shares), total, places=3)
-        for share, wish in zip(shares, wishes, strict=True):
-            self.assertGreaterEqual(share, wish.lower - 1e-9)
-            self.assertLessEqual(share, wish.upper + 1e-9)
+        for share, item in zip(shares, items, strict=True):
+            self.assertGreaterEqual(share, item.lower - 1e-9)
+            self.assertLessEqual(share, item.upper + 1e-9)
 
     def test_nothing(self) -> None:
         """Nobody to share among is no error."""
-        self.assertEqual(fair_shares(10, []), ([], 0.0))
+        self.assertEqual(compute_concurrency_allocation(10, []), ([], 0.0))

@@ -47,22 +47,22 @@ class Request:
 
     flow: FlowControl
     next: Callable[[], object] | None = None
-    ticket: Any = None
-    assigned: Any = None
-    waiting_handler: Any = None
-    waited: float = 0.0
-    queued_for: float = 0.0
+    apf_request: Any = None
+    apf_classification: Any = None
+    apf_handler: Any = None
+    non_sli_seconds: float = 0.0
+    apf_queue_seconds: float = 0.0
     finished: bool = False
-    held: bool = False
-    terminated: int = 0
+    response_held: bool = False
+    termination_code: int = 0
     _disconnected: bool = False
     code: int = 0
     ran: list[Any] = field(factory=list)
 
     @property
-    def over(self) -> bool:
+    def is_done(self) -> bool:
         """As that of real ones."""
-        return self.finished or self.held or self._disconnected
+        return self.finished or self.response_held or self._disconnected
 
     def setHeader(self, name: bytes, value: bytes) -> None:
         """Headers do not matter."""
@@ -92,12 +92,12 @@ class LevelTests(SynchronousTestCase):
         """A request of Jane's."""
         request = request or Request(self.flow)
         assigned = self.flow.classify(JANE, INFO)
-        self.assertTrue(self.flow.enter(request, assigned, seats, request.ran.append))
+        self.assertTrue(self.flow.start_request(request, assigned, seats, request.ran.append))
         return request
 
     def fill(self) -> list[Request]:
         """Take all seats of the level."""
-        seats = self.flow.levels["one"].queues.limits.seats
+        seats = self.flow.levels["one"].queues.limits.concurrency_limit
         self.assertGreater(seats, 1)
         return [self.enter() for _ in range(seats)]
 
@@ -105,10 +105,10 @@ class LevelTests(SynchronousTestCase):
         """A priority level that is deleted while it is in use gets no more requests, and is missed by none."""
         request = self.enter()
         self.flow.configure([], [schema("all", "one")])
-        self.assertTrue(self.flow.levels["one"].leaving)
+        self.assertTrue(self.flow.levels["one"].quiescing)
         self.assertEqual(self.flow.classify(JANE, INFO).level.name, "catch-all")
         self.flow.ended(request)
-        self.flow.adjust()
+        self.flow.update_borrowing()
         self.assertNotIn("one", self.flow.levels)
         self.assertEqual(self.flow.classify(UserInfo("joe"), INFO).level.name, "catch-all")
 
@@ -120,10 +120,10 @@ class LevelTests(SynchronousTestCase):
         self.flow.classify(JANE, request_info_of(b"GET", b"/" + long))
         for user in (UserInfo("x" * 50_000), UserInfo("joe", groups=("x" * 50_000,))):
             self.flow.classify(user, INFO)
-            self.assertFalse(self.flow.may_keep(user))
-        self.assertFalse(self.flow.may_keep(UserInfo("joe", extra={"a": ("x" * 50_000,)})))
-        self.assertFalse(self.flow.may_keep(UserInfo("joe", uid="x" * 50_000)))
-        self.assertTrue(self.flow.may_keep(JANE))
+            self.assertFalse(self.flow.may_cache(user))
+        self.assertFalse(self.flow.may_cache(UserInfo("joe", extra={"a": ("x" * 50_000,)})))
+        self.assertFalse(self.flow.may_cache(UserInfo("joe", uid="x" * 50_000)))
+        self.assertTrue(self.flow.may_cache(JANE))
         self.assertEqual(len(self.flow._remembered), 0)
         self.assertIs(self.flow.classify(JANE, INFO), self.flow.classify(JANE, INFO))
 
@@ -146,8 +146,8 @@ class LevelTests(SynchronousTestCase):
         self.flow = FlowControl(self.clock, 200, 15.0, CooperativeScheduler(self.clock))
         self.flow.configure([level("one")], [schema("all", "one")])
         limits = self.flow.levels["one"].queues.limits
-        self.assertGreater(limits.kept, 0)
-        running = [self.enter(limits.seats - limits.kept)]
+        self.assertGreater(limits.reserved_seats, 0)
+        running = [self.enter(limits.concurrency_limit - limits.reserved_seats)]
         wide = self.enter(2)
         self.clock.advance(0)
         narrow = self.enter()
@@ -164,7 +164,7 @@ class LevelTests(SynchronousTestCase):
         done: list[object] = []
         light, wide = Request(self.flow), Request(self.flow)
         for request, seats in ((light, 1), (wide, 2)):
-            self.assertTrue(self.flow.enter(request, self.flow.classify(JANE, INFO), seats, done.append))
+            self.assertTrue(self.flow.start_request(request, self.flow.classify(JANE, INFO), seats, done.append))
         for number in range(9):
             self.flow.scheduler.run_or_defer(partial(done.append, number))
         for one in running:
@@ -177,7 +177,7 @@ class LevelTests(SynchronousTestCase):
         """A request whose answer is given already, and only waits to be told to the audit, is not run."""
         running = self.fill()
         late = self.enter()
-        late.held = True
+        late.response_held = True
         for one in running:
             self.flow.ended(one)
         self.clock.advance(0)

@@ -12,8 +12,8 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.flowcontrol.controller import FlowControl
 from kubetwist.flowcontrol.dumps import dump_levels, dump_queues, dump_requests
 from kubetwist.flowcontrol.queueset import (
-    Limits,
-    Ticket,
+    QueueSetConfig,
+    QueueSetRequest,
 )
 from kubetwist.flowcontrol.scheduler import CooperativeScheduler
 from kubetwist.http.requestinfo import request_info_of
@@ -34,19 +34,19 @@ class DumpTests(SynchronousTestCase):
         self.clock = Clock()
         self.flow = FlowControl(self.clock, 20, 15.0, CooperativeScheduler(self.clock))
         self.queues = self.flow.levels["catch-all"].queues
-        self.queues.adjust(Limits(1, 2, 1, 5))
+        self.queues.adjust(QueueSetConfig(1, 2, 1, 5))
 
-    def ticket(self, user: str) -> Ticket:
+    def make_request(self, user: str) -> QueueSetRequest:
         """A request of a user."""
         info = request_info_of(b"GET", PATH)
         assigned = SimpleNamespace(schema=SimpleNamespace(name="catch-all"), flow=user)
-        request: Any = SimpleNamespace(assigned=assigned, info=info, user=UserInfo(user))
-        return Ticket(request, 1, 0.0)
+        request: Any = SimpleNamespace(apf_classification=assigned, info=info, user=UserInfo(user))
+        return QueueSetRequest(request, 1, 0.0)
 
     def busy(self, waiting: str = "bob") -> None:
         """Have alice's request run and another one wait."""
-        self.queues.begin(self.ticket("alice"), 0.0)
-        self.assertTrue(self.queues.enqueue(self.ticket(waiting), iter([1])))
+        self.queues.begin(self.make_request("alice"), 0.0)
+        self.assertTrue(self.queues.enqueue(self.make_request(waiting), iter([1])))
 
     def test_levels(self) -> None:
         """Each level has a row, in the order of their names."""

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.flowcontrol.queueset import (
-    Limits,
     QueueSet,
-    Ticket,
-    deal,
+    QueueSetConfig,
+    QueueSetRequest,
+    deal_hand,
 )
 
 
@@ -22,17 +22,17 @@ class DealTests(SynchronousTestCase):
     """Hands of queues."""
 
     @given(st.integers(0, (1 << 128) - 1), st.integers(1, 200), st.integers(1, 12))
-    def test_hands(self, entropy: int, queues: int, size: int) -> None:
+    def test_hands(self, flow_hash: int, queues: int, size: int) -> None:
         """A hand has so many different queues of those there are, and is always the same for a flow."""
-        hand = list(deal(entropy, queues, size))
+        hand = list(deal_hand(flow_hash, queues, size))
         self.assertEqual(len(set(hand)), min(size, queues))
         self.assertTrue(all(0 <= one < queues for one in hand))
-        self.assertEqual(hand, list(deal(entropy, queues, size)))
+        self.assertEqual(hand, list(deal_hand(flow_hash, queues, size)))
 
     def test_even(self) -> None:
         """Every queue is dealt about as often as any other."""
         entropies = (int.from_bytes(blake2b(b"%d" % number).digest()[:16]) for number in range(20_000))
-        dealt = Counter(one for entropy in entropies for one in deal(entropy, 16, 4))
+        dealt = Counter(one for flow_hash in entropies for one in deal_hand(flow_hash, 16, 4))
         self.assertEqual(len(dealt), 16)
         self.assertLess(max(dealt.values()) / min(dealt.values()), 1.2)
 
@@ -42,12 +42,12 @@ class QueueTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Two seats, four queues."""
-        self.queues = QueueSet(Limits(2, 4, 1, 10))
+        self.queues = QueueSet(QueueSetConfig(2, 4, 1, 10))
         self.now = 0.0
 
-    def waiting(self, what: object, queue: int, seats: int = 1) -> Ticket:
+    def waiting(self, what: object, queue: int, seats: int = 1) -> QueueSetRequest:
         """A request that waits in a queue."""
-        ticket = Ticket(what, seats, self.now)
+        ticket = QueueSetRequest(what, seats, self.now)
         self.assertTrue(self.queues.enqueue(ticket, iter([queue])))
         return ticket
 
@@ -55,7 +55,7 @@ class QueueTests(SynchronousTestCase):
         """Whose turn it is, one after the other; each takes as long as any other."""
         found = []
         while (ticket := self.queues.next(self.now)) is not None:
-            found.append(ticket.what)
+            found.append(ticket.request)
             self.now += 0.01
             self.queues.end(ticket, self.now)
         return found
@@ -79,7 +79,7 @@ class QueueTests(SynchronousTestCase):
 
     def test_nobody_saves_up(self) -> None:
         """A flow that was away takes scheduler with the others when it comes back, and does not go first for long."""
-        self.queues.adjust(Limits(2, 4, 1, 20))
+        self.queues.adjust(QueueSetConfig(2, 4, 1, 20))
         for number in range(20):
             self.waiting(f"a{number}", 0)
         for _ in range(10):
@@ -108,7 +108,7 @@ class QueueTests(SynchronousTestCase):
 
     def test_kept_seats(self) -> None:
         """Of those who want one seat some pass the wide ones, as many as there are seats kept for them."""
-        queues = self.queues = QueueSet(Limits(4, 4, 1, 10, kept=1))
+        queues = self.queues = QueueSet(QueueSetConfig(4, 4, 1, 10, reserved_seats=1))
         first = self.waiting("first", 0, seats=3)
         self.waiting("second", 0, seats=3)
         self.assertIs(queues.next(0.0), first)
@@ -124,7 +124,7 @@ class QueueTests(SynchronousTestCase):
         queues.end(first, 0.2)
         second = queues.next(0.2)
         assert second is not None
-        self.assertEqual(second.what, "second")
+        self.assertEqual(second.request, "second")
         for one in narrow[1], second:
             queues.end(one, 0.3)
         self.assertEqual((queues.executing, queues.kept, queues.waiting, queues.narrow), (0, 0, 0, 0))
@@ -133,9 +133,9 @@ class QueueTests(SynchronousTestCase):
         """A queue that is full takes no more; a level without queues takes none."""
         for number in range(10):
             self.waiting(number, 0)
-        self.assertFalse(self.queues.enqueue(Ticket("x", 1, 0.0), iter([0])))
-        self.assertTrue(self.queues.enqueue(Ticket("y", 1, 0.0), iter([0, 1])))
-        self.assertFalse(QueueSet(Limits(1)).enqueue(Ticket("z", 1, 0.0), iter([])))
+        self.assertFalse(self.queues.enqueue(QueueSetRequest("x", 1, 0.0), iter([0])))
+        self.assertTrue(self.queues.enqueue(QueueSetRequest("y", 1, 0.0), iter([0, 1])))
+        self.assertFalse(QueueSet(QueueSetConfig(1)).enqueue(QueueSetRequest("z", 1, 0.0), iter([])))
         self.assertEqual(self.queues.rejected, 1)
 
     def test_leaving(self) -> None:
@@ -153,27 +153,27 @@ class QueueTests(SynchronousTestCase):
         self.assertEqual((self.queues.waiting, self.queues.executing), (0, 1))
 
     def test_adjusting(self) -> None:
-        """Limits change while requests wait; none is lost."""
+        """QueueSetConfig change while requests wait; none is lost."""
         for queue in range(4):
             self.waiting(queue, queue)
-        self.queues.adjust(Limits(1, 2, 1, 1))
+        self.queues.adjust(QueueSetConfig(1, 2, 1, 1))
         self.assertEqual(sorted(map(int, map(str, self.order()))), [0, 1, 2, 3])
 
     @settings(max_examples=60)
     @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3), st.integers(0, 2)), max_size=60))
     def test_accounts(self, steps: list[tuple[int, int, int]]) -> None:
         """Whatever comes and goes: seats and waiting requests are counted right, and all get their turn."""
-        queues, running, now, entered = QueueSet(Limits(4, 4, 1, 100, kept=1)), [], 0.0, 0
+        queues, running, now, entered = QueueSet(QueueSetConfig(4, 4, 1, 100, reserved_seats=1)), [], 0.0, 0
         for queue, seats, action in steps:
             now += 0.01
             if action < 2:
-                entered += queues.enqueue(Ticket(entered, seats, now), iter([queue]))
+                entered += queues.enqueue(QueueSetRequest(entered, seats, now), iter([queue]))
             elif running:
                 queues.end(running.pop(0), now)
             while (ticket := queues.next(now)) is not None:
                 running.append(ticket)
             self.assertEqual(queues.executing, sum(ticket.seats for ticket in running))
-            self.assertEqual(queues.kept, sum(ticket.kept for ticket in running))
+            self.assertEqual(queues.kept, sum(ticket.has_reserved_seat for ticket in running))
             self.assertTrue(queues.executing - queues.kept <= 3 or len(running) - queues.kept == 1)
             self.assertLessEqual(queues.kept, 1)
         while running:

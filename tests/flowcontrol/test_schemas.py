@@ -7,7 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.flowcontrol.schemas import FlowSchema, in_order
+from kubetwist.flowcontrol.schemas import FlowSchema, sort_by_precedence
 from kubetwist.http.requestinfo import request_info_of
 
 ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": True}
@@ -31,7 +31,7 @@ class MatchTests(SynchronousTestCase):
 
     def matches(self, rule: dict[str, Any], user: UserInfo, method: bytes, uri: bytes) -> bool:
         """Whether a rule means a request."""
-        return FlowSchema.of(schema([rule])).matches(user, request_info_of(method, uri))
+        return FlowSchema.from_object(schema([rule])).matches(user, request_info_of(method, uri))
 
     def test_subjects(self) -> None:
         """Users, groups and service accounts are meant by name, or all of them."""
@@ -88,11 +88,11 @@ class MatchTests(SynchronousTestCase):
     def test_order(self) -> None:
         """Those with smaller numbers are asked first, and among equals by name."""
         objects = [schema([], name=name, matchingPrecedence=number) for name, number in (("b", 5), ("a", 5), ("z", 1))]
-        self.assertEqual([one.name for one in in_order(objects)], ["z", "a", "b"])
+        self.assertEqual([one.name for one in sort_by_precedence(objects)], ["z", "a", "b"])
 
     def test_flows(self) -> None:
         """Flows are told apart by user, by namespace, or not at all."""
         info = request_info_of(b"GET", b"/api/v1/namespaces/one/pods")
         for method, expected in ({"type": "ByUser"}, "jane"), ({"type": "ByNamespace"}, "one"), (None, ""):
-            made = FlowSchema.of(schema([], distinguisherMethod=method))
+            made = FlowSchema.from_object(schema([], distinguisherMethod=method))
             self.assertEqual(made.flow(UserInfo("jane"), info), expected)

@@ -8,15 +8,15 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.query import parse_query
-from kubetwist.flowcontrol.controller import Level
+from kubetwist.flowcontrol.controller import PriorityLevelState
 from kubetwist.flowcontrol.workestimator import seats
 from kubetwist.http.requestinfo import request_info_of
 
-WIDE = Level("wide", "", False, {}, widest=8)
-EXEMPT = Level("exempt", "", True, {})
+WIDE = PriorityLevelState("wide", "", False, {}, max_seats_per_request=8)
+EXEMPT = PriorityLevelState("exempt", "", True, {})
 
 
-def wanted(path: str, count: int = 100, size: int = 10_000, level: Level = WIDE) -> int:
+def wanted(path: str, count: int = 100, size: int = 10_000, level: PriorityLevelState = WIDE) -> int:
     """The seats of a GET where there are so many objects of such a size."""
     uri = path.encode()
     _, _, query = uri.partition(b"?")

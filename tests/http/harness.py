@@ -15,7 +15,7 @@ from twisted.web.server import NOT_DONE_YET
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import UserInfo
-from kubetwist.filters.handlerchain import with_filters
+from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.request import Handler, KubeRequest
 from kubetwist.http.site import KubeSite, traverse
 
@@ -183,7 +183,7 @@ def filtered_site(
 ) -> KubeSite:
     """A site with all filters in front of one leaf."""
     clock = clock or Clock()
-    handler = with_filters(
+    handler = build_handler_chain(
         traverse(Leaf(handle)),
         reactor=clock,
         authenticator=authenticator or Everyone(),

@@ -71,7 +71,7 @@ class Stream:
         """Note the end of the pieces."""
         self.calls.append("end")
 
-    def cut_response(self, request: KubeRequest) -> None:
+    def truncate_response(self, request: KubeRequest) -> None:
         """Note that the response is incomplete."""
         self.calls.append("cut")
 
@@ -95,7 +95,7 @@ class Stream:
         """Note the end."""
         self.calls.append("done")
 
-    def finish_with_this(self) -> None:
+    def disable_keep_alive(self) -> None:
         """Note that nothing more is accepted."""
         self.calls.append("last")
 
@@ -156,7 +156,7 @@ class TransportTests(SynchronousTestCase):
         def handler(request: KubeRequest) -> None:
             request.write(b"one")
             request.registerProducer(object(), True)  # type: ignore[arg-type]
-            request.cut()
+            request.truncate_response()
 
         self.assertEqual(self.serve(handler).calls, ["producer", "no producer", "cut"])
 

@@ -248,7 +248,7 @@ class StoppingTests(SynchronousTestCase):
     def test_requests_finished(self) -> None:
         """Requests are waited for, but not those that are long-running."""
         watch = self.open(Client(self.site))
-        watch.long_running(lambda: None)
+        watch.register_long_running(lambda: None)
         request = self.open(self.client)
         finished = self.site.requests_finished()
         self.assertNoResult(finished)
@@ -260,13 +260,13 @@ class StoppingTests(SynchronousTestCase):
         """Watches are ended by what they gave for it, unless they have ended before."""
         ended: list[str] = []
         one, other, over = (self.open(Client(self.site)) for _ in range(3))
-        one.long_running(lambda: ended.append("one"))
-        other.long_running(lambda: (ended.append("other"), other.finish()))
-        over.long_running(lambda: ended.append("over"))
+        one.register_long_running(lambda: ended.append("one"))
+        other.register_long_running(lambda: (ended.append("other"), other.finish()))
+        over.register_long_running(lambda: ended.append("over"))
         over.finish()
         self.site.end_long_running()
         self.assertEqual(ended, ["one", "other"])
-        self.assertEqual(set(self.site.long_running), {one})
+        self.assertEqual(set(self.site.long_running_requests), {one})
 
     def test_close_idle(self) -> None:
         """Connections without a request are closed, others after the answer."""

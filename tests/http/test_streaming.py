@@ -420,7 +420,7 @@ class SwitchTests(StreamedCase):
 
         for number in range(2):
             self.client.send(UPGRADE)
-            self.requests[-1].long_running(lambda number=number: end(number))  # type: ignore[misc]
+            self.requests[-1].register_long_running(lambda number=number: end(number))  # type: ignore[misc]
             self.client = Client(self.site)
         self.site.end_long_running()
         self.assertEqual(ended, [0, 1])
@@ -434,7 +434,8 @@ class SwitchTests(StreamedCase):
         self.failureResultOf(gone, ConnectionDone)
         self.assertTrue(other.lost)
         self.assertEqual(
-            (self.site.open_requests, self.site.long_running, self.site.connections.channels), (set(), {}, set())
+            (self.site.open_requests, self.site.long_running_requests, self.site.connections.channels),
+            (set(), {}, set()),
         )
 
     def test_ended_twice(self) -> None:
@@ -507,6 +508,6 @@ class SwitchTests(StreamedCase):
     def test_crash(self) -> None:
         """A bug in what answers ends the connection."""
         request, _ = self.switch()
-        request.crashed(Failure(ValueError("bug")))
+        request.handle_failure(Failure(ValueError("bug")))
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
         self.assertTrue(self.transport.disconnected)

@@ -8,7 +8,7 @@ import threading
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.logs.profiling import DEEPEST, Sampler, heap_text, stack_of, stacks_text
+from kubetwist.logs.profiling import MAX_STACK_DEPTH, Sampler, heap_text, stack_of, stacks_text
 
 
 class ProfilingTests(SynchronousTestCase):
@@ -19,11 +19,11 @@ class ProfilingTests(SynchronousTestCase):
         sampler = Sampler(threading.get_ident(), 1)
 
         def busy() -> None:
-            sampler.look(0.25)
+            sampler.sample(0.25)
 
         for _ in range(2):
             busy()
-        sampler.look(0.5)
+        sampler.sample(0.5)
         sampler.stop()
         document = json.loads(sampler.run())
         (profile,) = document["profiles"]
@@ -36,7 +36,7 @@ class ProfilingTests(SynchronousTestCase):
     def test_gone(self) -> None:
         """A thread that is no more has an empty profile."""
         sampler = Sampler(-1, 1)
-        sampler.look(1)
+        sampler.sample(1)
         sampler.stop()
         self.assertEqual(json.loads(sampler.run())["profiles"][0]["samples"], [])
 
@@ -52,8 +52,8 @@ class ProfilingTests(SynchronousTestCase):
 
                 found.append(stack_of(sys._getframe()))
 
-        deeper(2 * DEEPEST)
-        self.assertEqual(len(found[0]), DEEPEST)
+        deeper(2 * MAX_STACK_DEPTH)
+        self.assertEqual(len(found[0]), MAX_STACK_DEPTH)
         self.assertIn("deeper", found[0][-1][0])
 
     def test_heap(self) -> None:

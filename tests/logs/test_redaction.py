@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.logs.redaction import LONGEST_URI, safe_uri
+from kubetwist.logs.redaction import MAX_URI_LENGTH, redact_uri
 
 
 class RedactionTests(SynchronousTestCase):
@@ -14,23 +14,23 @@ class RedactionTests(SynchronousTestCase):
         """Values of parameters that carry secrets are not in a line, however their names are written."""
         for name in ("access_token", "Token", "acc%65ss_token", "client_secret", "password", "api-key", "code", "sig"):
             for separator in ("&", ";"):
-                text = safe_uri(f"/a?limit=5{separator}{name}=hunter2&x=y".encode())
+                text = redact_uri(f"/a?limit=5{separator}{name}=hunter2&x=y".encode())
                 self.assertEqual(text, f"/a?limit=5{separator}{name}=REDACTED&x=y")
 
     def test_commands(self) -> None:
         """What is run in a pod is not told."""
-        self.assertEqual(safe_uri(b"/exec?command=mysql&command=-phunter2&tty=true").count("hunter2"), 0)
+        self.assertEqual(redact_uri(b"/exec?command=mysql&command=-phunter2&tty=true").count("hunter2"), 0)
 
     def test_others(self) -> None:
         """Parameters of the API stay as they are."""
         uri = b"/api/v1/pods?limit=500&resourceVersion=0&labelSelector=a%3Db&continue=abc&watch"
-        self.assertEqual(safe_uri(uri), uri.decode())
+        self.assertEqual(redact_uri(uri), uri.decode())
 
     def test_opaque(self) -> None:
         """Of what is meant for a server behind a proxy no value is told."""
-        text = safe_uri(b"/api/v1/namespaces/a/services/b/proxy/c?x=hunter2&hunter3", opaque=True)
+        text = redact_uri(b"/api/v1/namespaces/a/services/b/proxy/c?x=hunter2&hunter3", opaque=True)
         self.assertTrue(text.endswith("/c?x=REDACTED&REDACTED"), text)
 
     def test_bounded(self) -> None:
         """A line does not get longer than that."""
-        self.assertEqual(len(safe_uri(b"/" + b"a" * 100_000 + b"?" + b"b=c&" * 100_000)), LONGEST_URI + 3)
+        self.assertEqual(len(redact_uri(b"/" + b"a" * 100_000 + b"?" + b"b=c&" * 100_000)), MAX_URI_LENGTH + 3)

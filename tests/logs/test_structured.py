@@ -15,8 +15,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.logs.structured import (
     file_observer,
-    tell,
-    with_values,
+    format_key_values,
+    log_structured,
 )
 from kubetwist.logs.verbosity import Verbosity
 
@@ -33,14 +33,16 @@ class LineTests(SynchronousTestCase):
 
     def test_text(self) -> None:
         """A structured line quotes text as Go does, so that nothing in it begins another line."""
-        line = with_values("HTTP", {"URI": '/a"b\n', "resp": 200, "hijacked": True})
+        line = format_key_values("HTTP", {"URI": '/a"b\n', "resp": 200, "hijacked": True})
         self.assertEqual(line, r'"HTTP" URI="/a\"b\n" resp=200 hijacked=true')
-        text = self.logged(lambda log: tell(log, 3, "HTTP", {"a": "{b}\r\n"}), as_json=False)
+        text = self.logged(lambda log: log_structured(log, 3, "HTTP", {"a": "{b}\r\n"}), as_json=False)
         self.assertTrue(text.endswith(' [some.module#info] "HTTP" a="{b}\\r\\n"\n'), text)
 
     def test_json(self) -> None:
         """A line of JSON has the time, the module, the message, its level and what the line tells, each by its name."""
-        (line,) = self.logged(lambda log: tell(log, 3, "HTTP", {"resp": 200, "verb": "GET"}), as_json=True).splitlines()
+        (line,) = self.logged(
+            lambda log: log_structured(log, 3, "HTTP", {"resp": 200, "verb": "GET"}), as_json=True
+        ).splitlines()
         document = json.loads(line)
         self.assertGreater(document.pop("ts"), 1e12)
         self.assertEqual(document, {"caller": "some.module", "msg": "HTTP", "v": 3, "resp": 200, "verb": "GET"})
@@ -71,7 +73,7 @@ class LineTests(SynchronousTestCase):
         """Whatever is told, it is one line, as text and as JSON."""
         for as_json in (False, True):
             text = self.logged(
-                lambda log: tell(log, 0, head, {f"k{key}": values[key] for key in values}), as_json=as_json
+                lambda log: log_structured(log, 0, head, {f"k{key}": values[key] for key in values}), as_json=as_json
             )
             lines = text.encode("utf-8", "surrogatepass").split(b"\n")
             if as_json:

@@ -16,21 +16,21 @@ class VerbosityTests(SynchronousTestCase):
     def test_modules(self) -> None:
         """A pattern means the last part of a module's name, with a slash all of it; the first that fits decides."""
         verbosity = Verbosity(2, parse_modules("watch*=5,kubetwist/storage/*=4,window=9"))
-        self.assertEqual(verbosity.of("kubetwist.storage.cache.watchcache"), 5)
-        self.assertEqual(verbosity.of("kubetwist.storage.cache.window"), 4)
-        self.assertEqual(verbosity.of("kubetwist.storage.cache.watchcache.WatchCache"), 5)
-        self.assertEqual(verbosity.of("kubetwist.storage.cache.window._Window"), 4)
-        self.assertEqual(verbosity.of("kubetwist.server.running"), 2)
+        self.assertEqual(verbosity.level_for("kubetwist.storage.cache.watchcache"), 5)
+        self.assertEqual(verbosity.level_for("kubetwist.storage.cache.window"), 4)
+        self.assertEqual(verbosity.level_for("kubetwist.storage.cache.watchcache.WatchCache"), 5)
+        self.assertEqual(verbosity.level_for("kubetwist.storage.cache.window._Window"), 4)
+        self.assertEqual(verbosity.level_for("kubetwist.server.running"), 2)
 
     def test_changed(self) -> None:
         """A level set while the server runs counts at once, but not for modules that have one of their own."""
         verbosity = Verbosity(0, parse_modules("site=1"))
         self.assertFalse(verbosity.requests)
-        self.assertEqual(verbosity.of("kubetwist.server.running"), 0)
+        self.assertEqual(verbosity.level_for("kubetwist.server.running"), 0)
         verbosity.set(4)
         self.assertTrue(verbosity.requests)
-        self.assertEqual(verbosity.of("kubetwist.server.running"), 4)
-        self.assertEqual(verbosity.of("kubetwist.http.site"), 1)
+        self.assertEqual(verbosity.level_for("kubetwist.server.running"), 4)
+        self.assertEqual(verbosity.level_for("kubetwist.http.site"), 1)
 
     def test_requests(self) -> None:
         """Lines about requests can be had without anything else, and be left out of everything else."""
@@ -40,12 +40,12 @@ class VerbosityTests(SynchronousTestCase):
     def test_debugging(self) -> None:
         """What is for debugging is shown from level 4 on, and what is not always."""
         event = {"log_level": LogLevel.debug, "log_namespace": "kubetwist.storage.cache.window"}
-        self.assertFalse(Verbosity(3).shows(event))
-        self.assertTrue(Verbosity(4).shows(event))
-        self.assertTrue(Verbosity(0, parse_modules("window=4")).shows(event))
-        self.assertTrue(Verbosity(0).shows({**event, "log_level": LogLevel.info}))
-        self.assertFalse(Verbosity(9).shows({**event, "log_level": LogLevel.info}, LogLevel.warn))
-        self.assertTrue(Verbosity(0).shows({**event, "log_level": LogLevel.error}, LogLevel.warn))
+        self.assertFalse(Verbosity(3).enabled(event))
+        self.assertTrue(Verbosity(4).enabled(event))
+        self.assertTrue(Verbosity(0, parse_modules("window=4")).enabled(event))
+        self.assertTrue(Verbosity(0).enabled({**event, "log_level": LogLevel.info}))
+        self.assertFalse(Verbosity(9).enabled({**event, "log_level": LogLevel.info}, LogLevel.warn))
+        self.assertTrue(Verbosity(0).enabled({**event, "log_level": LogLevel.error}, LogLevel.warn))
 
     def test_wrong(self) -> None:
         """What is no level, or no list of patterns, is refused."""

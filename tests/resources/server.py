@@ -13,7 +13,7 @@ from twisted.internet.task import Clock
 
 from kubetwist.admission.chain import AdmissionChain
 from kubetwist.api.resource import UserInfo
-from kubetwist.filters.handlerchain import with_filters
+from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.site import traverse
 from kubetwist.registry.assembly import AdmissionFactory, RegistryOptions, ResourceRegistry
 from kubetwist.registry.core.servercontext import ServerContext
@@ -127,7 +127,7 @@ class Server:
             traced=traced,
         )
         self.installer.install(self.infos)
-        handler = with_filters(
+        handler = build_handler_chain(
             traverse(mux),
             reactor=self.clock,
             authenticator=authenticator or Everyone(user),

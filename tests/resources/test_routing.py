@@ -11,7 +11,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.filters.handlerchain import with_filters
+from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import traverse
 from kubetwist.resources import routing
@@ -41,7 +41,7 @@ class HandlerTests(SynchronousTestCase):
         self.resource = RoutedResource(app)
         mux.handle_prefix("/api/v1", self.resource)
         site = make_site()
-        handle = with_filters(traverse(mux), reactor=site.reactor, authenticator=Everyone(), authorizer=Allow())
+        handle = build_handler_chain(traverse(mux), reactor=site.reactor, authenticator=Everyone(), authorizer=Allow())
         return JSONClient(make_site(handle))
 
     def test_at_once(self) -> None:

@@ -70,7 +70,7 @@ class TracedCase(SynchronousTestCase):
 
     def traced(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """Send a request as if the filters had begun a trace."""
-        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", 1.0)
+        request = Tracer(1_000_000, self.spans.append).start_trace(None, False, b"", 1.0)
         assert isinstance(request, Span)
         request.trace.audit_id = "an-id"
         self.request = request
@@ -145,7 +145,7 @@ class ReadingTests(TracedCase):
         """Another media type and another view are encoded within a span, too."""
         code = self.client.answer("GET", CONFIG_MAPS, Accept="application/yaml").code
         self.assertEqual(code, 200)
-        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", 1.0)
+        request = Tracer(1_000_000, self.spans.append).start_trace(None, False, b"", 1.0)
         assert isinstance(request, Span)
         request.trace.audit_id = "an-id"
         self.request = request
@@ -165,7 +165,7 @@ class ReadingTests(TracedCase):
 
     def test_watch(self) -> None:
         """The start of a watch has a span; its events have none."""
-        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", 1.0)
+        request = Tracer(1_000_000, self.spans.append).start_trace(None, False, b"", 1.0)
         assert isinstance(request, Span)
         request.trace.audit_id = "an-id"
         self.request = request
@@ -179,7 +179,7 @@ class ReadingTests(TracedCase):
 
     def test_untraced(self) -> None:
         """A request that is not recorded leaves nothing."""
-        current.set(Tracer(0, self.spans.append).begin(None, False, b"", 1.0))
+        current.set(Tracer(0, self.spans.append).start_trace(None, False, b"", 1.0))
         self.addCleanup(current.set, None)
         self.assertEqual(self.client.ask("POST", CONFIG_MAPS, {"metadata": {"name": "a"}})[0], 201)
         self.assertEqual(self.client.ask("GET", f"{CONFIG_MAPS}/a")[0], 200)
@@ -229,7 +229,7 @@ class WritingTests(TracedCase):
     def test_later(self) -> None:
         """A plugin that waits has a span for as long, and nothing that is done meanwhile belongs to it."""
         self.plugin.waits = Deferred()
-        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", 1.0)
+        request = Tracer(1_000_000, self.spans.append).start_trace(None, False, b"", 1.0)
         assert isinstance(request, Span)
         request.trace.audit_id = "an-id"
         self.request = request

@@ -90,7 +90,7 @@ class ServerCase(TestCase):
             self.waiting.append(request)
         elif request.path.endswith(b"/watch"):
             request.write(b"event\n")
-            request.long_running(lambda: (request.write(b"end\n"), request.finish()))
+            request.register_long_running(lambda: (request.write(b"end\n"), request.finish()))
         else:
             assert request.user is not None
             groups = ",".join(request.user.groups)

@@ -7,11 +7,11 @@ from typing import Any
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.flowcontrol.concurrencyallocation import LevelLimits
-from kubetwist.flowcontrol.controller import Level
+from kubetwist.flowcontrol.concurrencyallocation import ConcurrencyLimits
+from kubetwist.flowcontrol.controller import PriorityLevelState
 from kubetwist.flowcontrol.queueset import (
-    Limits,
     QueueSet,
+    QueueSetConfig,
 )
 from kubetwist.metrics.registry import HighWatermark, Histogram
 from kubetwist.server.flowsamples import INTERVAL, FlowControlSampler
@@ -23,12 +23,14 @@ class Flow:
     """Priority levels that are as a test says."""
 
     def __init__(self, clock: Clock) -> None:
-        self.levels: dict[str, Level] = {}
+        self.levels: dict[str, PriorityLevelState] = {}
         self.queued = {kind: HighWatermark(clock.seconds) for kind in ("readOnly", "mutating")}
 
-    def add(self, name: str, seats: int) -> Level:
+    def add(self, name: str, seats: int) -> PriorityLevelState:
         """A level."""
-        level = Level(name, "", False, {}, QueueSet(Limits(seats, 2, 1, 5)), LevelLimits(seats, 0, 0), seats=seats)
+        level = PriorityLevelState(
+            name, "", False, {}, QueueSet(QueueSetConfig(seats, 2, 1, 5)), ConcurrencyLimits(seats, 0, 0), seats=seats
+        )
         self.levels[name] = level
         return level
 

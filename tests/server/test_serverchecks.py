@@ -8,7 +8,7 @@ from typing import Any
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.filters.handlerchain import with_filters
+from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.site import traverse
 from kubetwist.metrics.registry import Registry
 from kubetwist.server.chain import NotFound
@@ -48,7 +48,7 @@ class ServerChecksTests(SynchronousTestCase):
         checks.claim(self.server)
         for hook in self.server.post_start_hooks():
             hook.problem = None
-        handler = with_filters(
+        handler = build_handler_chain(
             traverse(self.server.mux), reactor=self.clock, authenticator=Everyone(), authorizer=Allow()
         )
         self.site = make_site(handler, self.clock)

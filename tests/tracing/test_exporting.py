@@ -14,8 +14,8 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.tracing.exporting import TOLD_EVERY, Exporting, _Complaints, _target
-from kubetwist.tracing.propagation import Remote
+from kubetwist.tracing.exporting import LOG_INTERVAL, SpanExport, _RateLimitedLogHandler, _target
+from kubetwist.tracing.propagation import RemoteSpanContext
 from kubetwist.tracing.spans import CLIENT, Span, Tracer
 
 
@@ -61,21 +61,21 @@ class Stuck(Keeper):
 
 
 class ExportingTests(SynchronousTestCase):
-    """Tests for L{Exporting}."""
+    """Tests for L{SpanExport}."""
 
-    def exported(self, remote: Remote | None, *, trusted: bool) -> list[ReadableSpan]:
+    def exported(self, remote: RemoteSpanContext | None, *, trusted: bool) -> list[ReadableSpan]:
         """What is sent of a request within which somebody is called."""
         keeper = Keeper()
-        exporting = Exporting(keeper, "apiserver-x")
-        request = Tracer(1_000_000, exporting.deliver).begin(remote, trusted, b"", 1.0)
+        exporting = SpanExport(keeper, "apiserver-x")
+        request = Tracer(1_000_000, exporting.on_end).start_trace(remote, trusted, b"", 1.0)
         assert isinstance(request, Span)
         request.name = "request"
         with request:
-            request.put("count", 3)
+            request.set_attribute("count", 3)
             child = request.child("call", {"key": "value"}, CLIENT)
             with child:
-                child.event("happened", {"size": 1})
-            request.fail("500")
+                child.add_event("happened", {"size": 1})
+            request.set_error("500")
         exporting.close(30.0)
         self.assertNotIn(current_thread(), keeper.threads)
         self.assertEqual(keeper.ended, 1)
@@ -112,7 +112,7 @@ class ExportingTests(SynchronousTestCase):
 
     def test_parent(self) -> None:
         """A caller's span is the parent, and what is noted about the trace is kept."""
-        _, request = self.exported(Remote(0xABC, 0xDEF, True, b"a=1,b=2"), trusted=True)
+        _, request = self.exported(RemoteSpanContext(0xABC, 0xDEF, True, b"a=1,b=2"), trusted=True)
         assert request.parent is not None and request.context is not None
         self.assertEqual((request.parent.span_id, request.parent.is_remote), (0xDEF, True))
         self.assertEqual(request.context.trace_state.to_header(), "a=1,b=2")
@@ -120,7 +120,7 @@ class ExportingTests(SynchronousTestCase):
 
     def test_link(self) -> None:
         """The span of one who is not trusted is linked to."""
-        _, request = self.exported(Remote(0xABC, 0xDEF, False, b"a=1"), trusted=False)
+        _, request = self.exported(RemoteSpanContext(0xABC, 0xDEF, False, b"a=1"), trusted=False)
         (link,) = request.links
         self.assertEqual((link.context.trace_id, link.context.span_id), (0xABC, 0xDEF))
         self.assertIsNone(request.parent)
@@ -128,8 +128,8 @@ class ExportingTests(SynchronousTestCase):
     def test_stuck(self) -> None:
         """A collector that does not answer is not waited for any longer than that."""
         stuck = Stuck()
-        exporting = Exporting(stuck, "apiserver-x")
-        request = Tracer(1_000_000, exporting.deliver).begin(None, False, b"", 1.0)
+        exporting = SpanExport(stuck, "apiserver-x")
+        request = Tracer(1_000_000, exporting.on_end).start_trace(None, False, b"", 1.0)
         assert isinstance(request, Span)
         request.end()
         exporting.close(0.01)
@@ -138,12 +138,12 @@ class ExportingTests(SynchronousTestCase):
     def test_full(self) -> None:
         """Where nothing is taken, what is too much is dropped without a word."""
         stuck = Stuck()
-        exporting = Exporting(stuck, "apiserver-x")
+        exporting = SpanExport(stuck, "apiserver-x")
         told: list[Any] = []
-        self.patch(exporting._complaints, "_tell", lambda *arguments, **named: told.append(named))
-        tracer = Tracer(1_000_000, exporting.deliver)
+        self.patch(exporting._complaints, "_warn", lambda *arguments, **named: told.append(named))
+        tracer = Tracer(1_000_000, exporting.on_end)
         for _ in range(5000):
-            request = tracer.begin(None, False, b"", 1.0)
+            request = tracer.start_trace(None, False, b"", 1.0)
             assert isinstance(request, Span)
             request.end()
         exporting.close(0.01)
@@ -157,11 +157,11 @@ class ComplaintsTests(SynchronousTestCase):
         """There is a line now and then, which says how many there might have been."""
         told: list[dict[str, Any]] = []
         now = [0.0]
-        complaints = _Complaints(lambda form, **fields: told.append(fields), lambda: now[0])
+        complaints = _RateLimitedLogHandler(lambda form, **fields: told.append(fields), lambda: now[0])
         for second in range(3):
             now[0] = second
             complaints.emit(logging.makeLogRecord({"msg": "no %s", "args": ("collector",)}))
-        now[0] = TOLD_EVERY
+        now[0] = LOG_INTERVAL
         complaints.emit(logging.makeLogRecord({"msg": "again"}))
         self.assertEqual(told, [{"text": "no collector", "more": 0}, {"text": "again", "more": 2}])
 

@@ -7,16 +7,24 @@ from hypothesis.strategies import binary, dictionaries, lists, sampled_from
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.tracing.propagation import BAGGAGE, TRACEPARENT, TRACESTATE, Remote, baggage_of, remote_of, traceparent
+from kubetwist.tracing.propagation import (
+    BAGGAGE,
+    TRACEPARENT,
+    TRACESTATE,
+    RemoteSpanContext,
+    extract_baggage,
+    extract_span_context,
+    traceparent,
+)
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SPAN = "00f067aa0ba902b7"
 PARENT = f"00-{TRACE}-{SPAN}-01"
 
 
-def parsed(parent: str, *states: str) -> Remote | None:
+def parsed(parent: str, *states: str) -> RemoteSpanContext | None:
     """What is understood of these."""
-    return remote_of({TRACEPARENT: [parent.encode()], TRACESTATE: [one.encode() for one in states]})
+    return extract_span_context({TRACEPARENT: [parent.encode()], TRACESTATE: [one.encode() for one in states]})
 
 
 def state_of(*states: str) -> str:
@@ -31,8 +39,8 @@ class ParentTests(SynchronousTestCase):
 
     def test_sampled(self) -> None:
         """It has the numbers of trace and span, and whether they are recorded."""
-        self.assertEqual(parsed(PARENT), Remote(int(TRACE, 16), int(SPAN, 16), True))
-        self.assertEqual(parsed(f"00-{TRACE}-{SPAN}-00"), Remote(int(TRACE, 16), int(SPAN, 16), False))
+        self.assertEqual(parsed(PARENT), RemoteSpanContext(int(TRACE, 16), int(SPAN, 16), True))
+        self.assertEqual(parsed(f"00-{TRACE}-{SPAN}-00"), RemoteSpanContext(int(TRACE, 16), int(SPAN, 16), False))
 
     def test_other_flags(self) -> None:
         """What other flags mean is nobody's business."""
@@ -66,24 +74,24 @@ class ParentTests(SynchronousTestCase):
 
     def test_twice(self) -> None:
         """Nobody knows which of two is meant."""
-        self.assertIsNone(remote_of({TRACEPARENT: [PARENT.encode(), PARENT.encode()]}))
+        self.assertIsNone(extract_span_context({TRACEPARENT: [PARENT.encode(), PARENT.encode()]}))
 
     def test_none(self) -> None:
         """Most requests have none."""
-        self.assertIsNone(remote_of({}))
+        self.assertIsNone(extract_span_context({}))
 
     def test_written(self) -> None:
         """What is written is understood."""
         for sampled in (True, False):
-            remote = remote_of({TRACEPARENT: [traceparent(1, 2, sampled)]})
-            self.assertEqual(remote, Remote(1, 2, sampled))
+            remote = extract_span_context({TRACEPARENT: [traceparent(1, 2, sampled)]})
+            self.assertEqual(remote, RemoteSpanContext(1, 2, sampled))
 
     @given(dictionaries(sampled_from([TRACEPARENT, TRACESTATE, BAGGAGE]), lists(binary(), min_size=1)))
     def test_anything(self, fields: dict[bytes, list[bytes]]) -> None:
         """Nothing that is sent is more than not understood."""
-        remote = remote_of(fields)
+        remote = extract_span_context(fields)
         self.assertTrue(remote is None or len(remote.state) <= 512)
-        self.assertLessEqual(len(baggage_of(fields)), 8192)
+        self.assertLessEqual(len(extract_baggage(fields)), 8192)
 
 
 class StateTests(SynchronousTestCase):
@@ -111,15 +119,15 @@ class StateTests(SynchronousTestCase):
 
 
 class BaggageTests(SynchronousTestCase):
-    """Tests for L{baggage_of}."""
+    """Tests for L{extract_baggage}."""
 
     def test_passed_on(self) -> None:
         """Members are passed on as they are."""
         fields = {BAGGAGE: [b"user=a%20b;p=1;q , n=", b"m=2"]}
-        self.assertEqual(baggage_of(fields), b"user=a%20b;p=1;q,n=,m=2")
+        self.assertEqual(extract_baggage(fields), b"user=a%20b;p=1;q,n=,m=2")
 
     def test_malformed(self) -> None:
         """What is malformed, or too much, is left out."""
         for one in (b"", b"a", b"a=b c", b"a b=c", b"a=1,", b'a="', b"a=" + b"x" * 8192, b"a=1," * 64 + b"a=1"):
-            self.assertEqual(baggage_of({BAGGAGE: [one]}), b"", one[:20])
-        self.assertEqual(baggage_of({}), b"")
+            self.assertEqual(extract_baggage({BAGGAGE: [one]}), b"", one[:20])
+        self.assertEqual(extract_baggage({}), b"")

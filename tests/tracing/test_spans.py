@@ -8,10 +8,19 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.tracing.propagation import Remote
-from kubetwist.tracing.spans import MOST_EVENTS, MOST_SPANS, Span, Tracer, Unrecorded, current, here, within
+from kubetwist.tracing.propagation import RemoteSpanContext
+from kubetwist.tracing.spans import (
+    MAX_EVENTS,
+    MAX_SPANS,
+    NonRecordingSpan,
+    Span,
+    Tracer,
+    current,
+    current_span,
+    run_in_span,
+)
 
-CALLER = Remote(0xABC, 0xDEF, True, b"a=1")
+CALLER = RemoteSpanContext(0xABC, 0xDEF, True, b"a=1")
 
 
 class SpanCase(SynchronousTestCase):
@@ -21,9 +30,9 @@ class SpanCase(SynchronousTestCase):
         """Nothing is over yet."""
         self.spans: list[Span] = []
 
-    def begun(self, remote: Remote | None = None, *, trusted: bool = False, rate: int = 1_000_000) -> Span:
+    def begun(self, remote: RemoteSpanContext | None = None, *, trusted: bool = False, rate: int = 1_000_000) -> Span:
         """A request that is traced."""
-        place = Tracer(rate, self.spans.append).begin(remote, trusted, b"", 1.0)
+        place = Tracer(rate, self.spans.append).start_trace(remote, trusted, b"", 1.0)
         assert isinstance(place, Span)
         place.name = "request"
         return place
@@ -32,23 +41,23 @@ class SpanCase(SynchronousTestCase):
 class TracerTests(SpanCase):
     """Tests for L{Tracer}."""
 
-    def place(self, remote: Remote | None, *, trusted: bool, rate: int = 0) -> Span | Unrecorded:
+    def place(self, remote: RemoteSpanContext | None, *, trusted: bool, rate: int = 0) -> Span | NonRecordingSpan:
         """Where a request is."""
-        return Tracer(rate, self.spans.append).begin(remote, trusted, b"", 1.0)
+        return Tracer(rate, self.spans.append).start_trace(remote, trusted, b"", 1.0)
 
     def test_rate(self) -> None:
         """As many are recorded as the rate says, whoever decides: the number of the trace does."""
         tracer = Tracer(250_000, self.spans.append)
         for quarter in range(4):
             number = (quarter << 62) + 5
-            self.assertEqual(tracer.samples(number), quarter == 0)
-            self.assertEqual(tracer.samples(number + (1 << 100)), quarter == 0)
+            self.assertEqual(tracer.should_sample(number), quarter == 0)
+            self.assertEqual(tracer.should_sample(number + (1 << 100)), quarter == 0)
 
     def test_extremes(self) -> None:
         """Everything, and nothing, is meant as it is said."""
         for number in (1, (1 << 64) - 1, (1 << 128) - 1):
-            self.assertTrue(Tracer(1_000_000, self.spans.append).samples(number))
-            self.assertFalse(Tracer(0, self.spans.append).samples(number))
+            self.assertTrue(Tracer(1_000_000, self.spans.append).should_sample(number))
+            self.assertFalse(Tracer(0, self.spans.append).should_sample(number))
 
     def test_caller_decides(self) -> None:
         """Whoever is trusted decides, against the rate."""
@@ -57,7 +66,7 @@ class TracerTests(SpanCase):
         self.assertEqual((place.trace.id, place.parent_id, place.remote_parent), (0xABC, 0xDEF, True))
         self.assertEqual(place.trace.state, b"a=1")
         self.assertIsNone(place.link)
-        unsampled = Remote(0xABC, 0xDEF, False, b"a=1")
+        unsampled = RemoteSpanContext(0xABC, 0xDEF, False, b"a=1")
         self.assertNotIsInstance(self.place(unsampled, trusted=True, rate=1_000_000), Span)
 
     def test_untrusted(self) -> None:
@@ -71,9 +80,9 @@ class TracerTests(SpanCase):
 
     def test_unrecorded_is_passed_on(self) -> None:
         """Those who are called are told of the trace that is not recorded, always by the same name."""
-        place = self.place(Remote(0xABC, 0xDEF, False, b"a=1"), trusted=True)
-        fields = dict(place.headers())
-        self.assertEqual(fields, dict(place.headers()))
+        place = self.place(RemoteSpanContext(0xABC, 0xDEF, False, b"a=1"), trusted=True)
+        fields = dict(place.propagation_headers())
+        self.assertEqual(fields, dict(place.propagation_headers()))
         version, trace, span, flags = fields[b"traceparent"].split(b"-")
         self.assertEqual((version, int(trace, 16), flags), (b"00", 0xABC, b"00"))
         self.assertNotIn(int(span, 16), (0, 0xDEF))
@@ -87,10 +96,10 @@ class SpanTests(SpanCase):
         """What is begun within a C{with} belongs to it."""
         request = self.begun()
         with request:
-            with here().child("inner", {"key": "value"}) as inner:
-                inner.event("happened", {"count": 1})
-                self.assertIs(here(), inner)
-            self.assertIs(here(), request)
+            with current_span().child("inner", {"key": "value"}) as inner:
+                inner.add_event("happened", {"count": 1})
+                self.assertIs(current_span(), inner)
+            self.assertIs(current_span(), request)
         self.assertIsNone(current.get())
         inner, outer = self.spans
         self.assertEqual((inner.name, inner.parent_id, inner.attributes), ("inner", outer.span_id, {"key": "value"}))
@@ -103,7 +112,7 @@ class SpanTests(SpanCase):
         child = request.child("call")
         assert isinstance(child, Span)
         expected = [(b"traceparent", b"00-%032x-%016x-01" % (0xABC, child.span_id)), (b"tracestate", b"a=1")]
-        self.assertEqual(child.headers(), expected)
+        self.assertEqual(child.propagation_headers(), expected)
 
     def test_failure(self) -> None:
         """An error is told by its type, and never by its text."""
@@ -135,16 +144,16 @@ class SpanTests(SpanCase):
         seen = []
 
         async def work(number: int, *, more: int) -> int:
-            seen.append(here())
+            seen.append(current_span())
             found = await waited
-            seen.append(here())
+            seen.append(current_span())
             return number + more + found
 
         request = self.begun()
         child = request.child("work")
         with request:
-            running = Deferred.fromCoroutine(within(child, work, 1, more=2))
-            self.assertIs(here(), request)
+            running = Deferred.fromCoroutine(run_in_span(child, work, 1, more=2))
+            self.assertIs(current_span(), request)
             self.assertEqual(self.spans, [])
             waited.callback(3)
             self.assertEqual(self.successResultOf(running), 6)
@@ -157,15 +166,15 @@ class SpanTests(SpanCase):
         seen = []
 
         async def work() -> None:
-            with here().child("inner") as inner:
+            with current_span().child("inner") as inner:
                 seen.append(inner)
                 await first
-                seen.append(here())
-            seen.append(here())
+                seen.append(current_span())
+            seen.append(current_span())
 
         request = self.begun()
         outer = request.child("outer")
-        coroutine = within(outer, work)
+        coroutine = run_in_span(outer, work)
         copy_context().run(coroutine.send, None)
         first.callback(None)
         other = copy_context()
@@ -183,7 +192,7 @@ class SpanTests(SpanCase):
         async def work() -> None:
             await waited
 
-        running = Deferred.fromCoroutine(within(self.begun(), work))
+        running = Deferred.fromCoroutine(run_in_span(self.begun(), work))
         running.cancel()
         self.failureResultOf(running, CancelledError)
         (span,) = self.spans
@@ -191,7 +200,7 @@ class SpanTests(SpanCase):
 
     def test_closed(self) -> None:
         """So does what nobody waits for any more."""
-        coroutine = within(self.begun(), self.waiting)
+        coroutine = run_in_span(self.begun(), self.waiting)
         coroutine.send(None)
         coroutine.close()
         (span,) = self.spans
@@ -204,8 +213,8 @@ class SpanTests(SpanCase):
     def test_at_once(self) -> None:
         """Who does not wait is over at once, also if it fails."""
         request = self.begun()
-        self.assertEqual(within(request.child("good"), lambda: 5), 5)
-        self.assertRaises(KeyError, within, request.child("bad"), {}.__getitem__, 1)
+        self.assertEqual(run_in_span(request.child("good"), lambda: 5), 5)
+        self.assertRaises(KeyError, run_in_span, request.child("bad"), {}.__getitem__, 1)
         self.assertEqual([(one.name, one.failed) for one in self.spans], [("good", False), ("bad", True)])
         self.assertIsNone(current.get())
 
@@ -219,21 +228,21 @@ class SpanTests(SpanCase):
     def test_limits(self) -> None:
         """A request without an end does not fill the memory; those whom it calls are still told."""
         request = self.begun()
-        for _ in range(MOST_SPANS + 5):
+        for _ in range(MAX_SPANS + 5):
             with request.child("one"):
                 pass
-        self.assertEqual(len(self.spans), MOST_SPANS)
+        self.assertEqual(len(self.spans), MAX_SPANS)
         late = request.child("late")
-        self.assertEqual(late.headers()[0][1], request.headers()[0][1])
-        for _ in range(MOST_EVENTS + 5):
-            request.event("again")
-        self.assertEqual(len(request.events), MOST_EVENTS)
+        self.assertEqual(late.propagation_headers()[0][1], request.propagation_headers()[0][1])
+        for _ in range(MAX_EVENTS + 5):
+            request.add_event("again")
+        self.assertEqual(len(request.events), MAX_EVENTS)
 
     def test_nowhere(self) -> None:
         """Where nothing is traced, all that can be done with spans does nothing."""
-        with here().child("one", {"key": 1}) as span:
-            span.event("happened")
-            span.put("key", 2)
-            span.fail("why")
+        with current_span().child("one", {"key": 1}) as span:
+            span.add_event("happened")
+            span.set_attribute("key", 2)
+            span.set_error("why")
             self.assertFalse(span.recording)
         self.assertIsNone(current.get())

@@ -13,7 +13,7 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.authentication.sessions import SessionAuthenticator, SessionStore
 from kubetwist.authentication.signinlinks import SignInLinks
 from kubetwist.authentication.union import AuthenticatorUnion, TokenAuthentication
-from kubetwist.filters.handlerchain import with_filters
+from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.site import traverse
 from kubetwist.ui.page import with_pages
 from tests.http.harness import Allow, Answer, Client, Leaf, echo, make_site
@@ -51,7 +51,7 @@ class PageTestCase(SynchronousTestCase):
             SessionStore(clock.seconds), lambda: COOKIE.encode(), self.authenticate_token, SignInLinks(clock.seconds)
         )
         self.authenticator = authenticator
-        self.handler = handler = with_filters(
+        self.handler = handler = build_handler_chain(
             traverse(Leaf(echo)),
             reactor=clock,
             authenticator=AuthenticatorUnion([authenticator]),

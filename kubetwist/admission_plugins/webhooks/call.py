@@ -19,7 +19,7 @@ from ...api.jsontypes import JSONValue
 from ...api.latency import MUTATING_WEBHOOK, VALIDATING_WEBHOOK, Spending
 from ...client.errors import BadSettings, CallError
 from ...client.responses import check_answer
-from ...tracing.spans import here
+from ...tracing.spans import current_span
 from .review import VERSIONS, InvalidAdmissionResponse, Response, decode_response, encode_review, to_status_error
 
 if TYPE_CHECKING:
@@ -118,11 +118,11 @@ async def _call_webhook(
     except BadSettings as error:
         raise WebhookCallError(webhook, f"could not get REST client: {error}") from None
     try:
-        with here().child(*_span_attributes(webhook, attributes, uid, mutating)) as span:
+        with current_span().child(*_span_attributes(webhook, attributes, uid, mutating)) as span:
             with Spending(MUTATING_WEBHOOK) if mutating else Spending(VALIDATING_WEBHOOK, together=True):
                 answer = await client.post(body, timeout=_seconds(webhook, attributes))
             check_answer(answer)
-            span.event("Request completed")
+            span.add_event("Request completed")
             response = decode_response(answer.body, version, uid, mutating)
     except CallError as error:
         raise WebhookCallError(webhook, f"failed to call webhook: {error}") from None

@@ -44,7 +44,7 @@ class Connection(Protocol):
     def go_on(self) -> None:
         """Serve the next request that has arrived."""
 
-    def finish_with_this(self) -> None:
+    def disable_keep_alive(self) -> None:
         """Accept no further requests."""
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ class Connections:
     def close_idle(self) -> None:
         """Close the connections that have no request open, and the others as soon as theirs are answered."""
         for channel in list(self.channels):
-            channel.finish_with_this()
+            channel.disable_keep_alive()
             if channel.idle:
                 channel.close()
 

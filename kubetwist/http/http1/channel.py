@@ -210,7 +210,7 @@ class KubeChannel(BodyReader):
                     self._chunked = True
                 else:
                     self.persistent = 0
-            head = encode_head(request.code, request.complete_fields(), request.flow_fields.lines, not self.persistent)
+            head = encode_head(request.code, request.complete_fields(), request.apf_headers.lines, not self.persistent)
         if bodiless:
             data = b""
         if data:
@@ -262,7 +262,7 @@ class KubeChannel(BodyReader):
         if self._buffer and not self._parsing:
             self._parse()
 
-    def cut_response(self, request: KubeRequest) -> None:
+    def truncate_response(self, request: KubeRequest) -> None:
         """
         End an incomplete response such that its client notices.
 
@@ -362,7 +362,7 @@ class KubeChannel(BodyReader):
             self.requests = []
             self._requestProducer = None
 
-    def finish_with_this(self) -> None:
+    def disable_keep_alive(self) -> None:
         """Take no more requests than the one that is open, if there is one."""
         self.persistent = self._lasting = 0
 

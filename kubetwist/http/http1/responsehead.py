@@ -38,11 +38,11 @@ def whole_head(request: KubeRequest, length: int, content_type: bytes, close: bo
             request.cache_control,
             content_type,
             request.site.date,
-            request.flow_fields.lines,
+            request.apf_headers.lines,
             length,
         )
     headers = request.complete_fields(content_type, None if code in NO_BODY_CODES else length)
-    return encode_head(code, headers, request.flow_fields.lines, close)
+    return encode_head(code, headers, request.apf_headers.lines, close)
 
 
 def encode_head(code: int, headers: Headers, more: bytes, close: bool) -> bytes:

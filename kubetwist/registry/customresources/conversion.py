@@ -37,7 +37,7 @@ from ...client.errors import (
 )
 from ...client.responses import check_answer
 from ...interfaces import IConversionPlugin
-from ...tracing.spans import Value, here
+from ...tracing.spans import Value, current_span
 from .crd import converting_plugin
 
 if TYPE_CHECKING:
@@ -280,10 +280,10 @@ class WebhookConversion:
                 settings = settings_of(self._config, self._outgoing)
                 self._client = self._outgoing.client(settings, limit=ANSWER_LIMIT)
             about: dict[str, Value] = {"desired-api-version": api_version, "object-count": len(objects), "UID": uid}
-            with here().child("Call conversion webhook", about) as span:
+            with current_span().child("Call conversion webhook", about) as span:
                 answer = await self._client.post(orjson.dumps(review), timeout=TIMEOUT)
                 check_answer(answer)
-                span.event("Request completed")
+                span.add_event("Request completed")
         except (CallError, Unreachable, BadSettings) as error:
             raise ConversionFailed(str(error)) from None
         except APIStatusError as error:

@@ -38,7 +38,7 @@ from ...storage.errors import (
     UnwritableValue,
 )
 from ...storage.protobuf import is_protobuf
-from ...tracing.spans import Span, Unrecorded, here
+from ...tracing.spans import NonRecordingSpan, Span, current_span
 from .allocation import NOTHING, Allocation
 from .conversion import convert
 from .environment import StoredResource, StoreEnvironment
@@ -257,7 +257,7 @@ class StoreBase(StoreHooks):
         # What is created has a uid of its own.
         write = Write(self.prefix + key, value, expected, self.ttl, draft, unique=not expected and value is not None)
         began, failed = perf_counter(), False
-        with self._span(here(), key, write), Spending(ETCD):
+        with self._span(current_span(), key, write), Spending(ETCD):
             try:
                 if charges:
                     revision = await self._charged(
@@ -283,7 +283,7 @@ class StoreBase(StoreHooks):
         if known is None or len(value) > len(known.item):
             raise APIStatusError.too_large(f"the object is too large to be stored: limit is {LONGEST}")
 
-    def _span(self, place: Span | Unrecorded, key: str, write: Write) -> Span | Unrecorded:
+    def _span(self, place: Span | NonRecordingSpan, key: str, write: Write) -> Span | NonRecordingSpan:
         """What a write leaves in a trace, by the names of the reference, whichever the storage is."""
         if not isinstance(place, Span):
             return place

@@ -164,7 +164,7 @@ class APIServiceProxy(Leaf):
             request.respond_text(508, LOOP)
             return NOT_DONE_YET
         passing = Deferred.fromCoroutine(self._pass_on(request, remote))
-        passing.addErrback(request.crashed)
+        passing.addErrback(request.handle_failure)
         return NOT_DONE_YET
 
     async def _pass_on(self, request: KubeRequest, remote: AggregatedServer) -> None:
@@ -219,8 +219,8 @@ class APIServiceProxy(Leaf):
         method = request.method.decode("latin-1")
         about: dict[str, Value] = {"http.request.method": method, "server.address": host.decode("latin-1")}
         with place.child(f"HTTP {method}", about, CLIENT) as span:
-            await passed_on(identity=[*identity, *span.headers()])
-            span.put("http.response.status_code", request.code)
+            await passed_on(identity=[*identity, *span.propagation_headers()])
+            span.set_attribute("http.response.status_code", request.code)
 
 
 class ServiceResolver:

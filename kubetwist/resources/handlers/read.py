@@ -295,4 +295,4 @@ class ReadHandlers:
         stream.open()
         stream.started(handle)
         if not stream.over:
-            request.long_running(stream.end)
+            request.register_long_running(stream.end)

@@ -308,7 +308,7 @@ class WatchStream:
         self._begun = True
         if self._initial_events_end:
             self.bookmark(self._handle.revision, True)
-            self._flusher.observe_watch_list(self._request.info, perf_counter() - self._request.begun)
+            self._flusher.observe_watch_list(self._request.info, perf_counter() - self._request.started_at)
         if self._bookmarks:
             self._plan_bookmarks()
 

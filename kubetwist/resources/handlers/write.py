@@ -21,7 +21,7 @@ from ...api.listoptions import (
 from ...api.options import DeleteOptions, ListOptions, WriteOptions
 from ...api.record import Record
 from ...api.resource import GroupResource, JSONObject
-from ...filters.authorization import attributes_of, forbidden
+from ...filters.authorization import authorizer_attributes, forbidden
 from ...http.negotiation import APPLY_PATCH, PATCH_TYPES, patch_media
 from ...http.request import KubeRequest
 from ...http.responses import respond_status
@@ -138,7 +138,7 @@ class WriteHandlers:
         authorizer = self.endpoint.authorizer
         if authorizer is None:
             return
-        question = evolve(attributes_of(request), verb="create")
+        question = evolve(authorizer_attributes(request), verb="create")
         verdict = await decide(authorizer, question)
         if verdict.decision is not Decision.ALLOW:
             raise forbidden(question, verdict.reason)
@@ -237,7 +237,7 @@ class WriteHandlers:
         authorizer = self.endpoint.authorizer
         if authorizer is None:
             return
-        question = evolve(attributes_of(request), verb=UNSAFE_DELETE_VERB)
+        question = evolve(authorizer_attributes(request), verb=UNSAFE_DELETE_VERB)
         verdict = await decide(authorizer, question)
         if verdict.decision is not Decision.ALLOW:
             info = self.endpoint.info

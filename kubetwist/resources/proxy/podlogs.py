@@ -43,7 +43,7 @@ async def send_log(
     @raise APIStatusError: The kubelet can not be asked, or has none.
     """
     asking: Deferred[StreamedAnswer] = Deferred.fromCoroutine(client.request(b"GET", target, ()))
-    request.long_running(asking.cancel)
+    request.register_long_running(asking.cancel)
     try:
         answer = await asking
     except Unreachable as error:
@@ -69,14 +69,14 @@ async def send_log(
     request.setHeader(b"Content-Type", b"text/plain")
     # Who follows a log wants to know that there is one.
     request.write(b"")
-    request.long_running(answer.abort)
+    request.register_long_running(answer.abort)
     try:
         await answer.deliver(request)
     except CancelledError:
         raise
     except Exception:
         # The kubelet is gone, or the server stops; clients tell that from the end of a log.
-        request.cut()
+        request.truncate_response()
     else:
         request.finish()
 

@@ -157,7 +157,7 @@ async def proxy_request(
     @param fail: Answers the client when the backend does not.
     @param head_timeout: Seconds that the head of the answer is waited for.
     """
-    if request.over:
+    if request.is_done:
         # While it was found out who sends it, and where to.
         return
     exchange = _Exchange(request, client, target, tuple(identity), host, prefix, redirects, tunnel, fail, head_timeout)
@@ -165,7 +165,7 @@ async def proxy_request(
     request.notifyFinish().addBoth(lambda _: None if exchange.settled else task.cancel())
     if request.info.long_running and not request.finished:
         # Nobody knows where in it an answer may end: when the server stops, it is broken off.
-        request.long_running(lambda: _break_off(request))
+        request.register_long_running(lambda: _break_off(request))
     try:
         await task
     except CancelledError:
@@ -176,7 +176,7 @@ async def proxy_request(
 
 def _break_off(request: KubeRequest) -> None:
     if request.startedWriting:
-        request.cut()
+        request.truncate_response()
     else:
         request.fail(APIStatusError.service_unavailable("the server is stopping"))
 
@@ -278,7 +278,7 @@ class _Exchange:
         except Exception:
             # Whoever it was that has gone; of a backend the client sees that it was cut off.
             self.settled = True
-            request.cut()
+            request.truncate_response()
         else:
             self.settled = True
             request.finish()
@@ -309,7 +309,7 @@ class _Exchange:
                 answer.abort()
                 raise ProxyError(500, f"invalid upgrade response: status code {answer.code}")
             # Both connections end with the answer: what follows on either belongs to no protocol.
-            request.connection.finish_with_this()
+            request.connection.disable_keep_alive()
             await self._pass_back(answer)
             return
         if (answer.field(b"upgrade") or b"").lower() != protocol.lower():
@@ -448,6 +448,6 @@ def run(coroutine: Coroutine[Deferred[Any], Any, None], request: KubeRequest) ->
 
     def failed(failure: Failure) -> None:
         if not failure.check(CancelledError):
-            request.crashed(failure)
+            request.handle_failure(failure)
 
     task.addErrback(failed)

@@ -104,7 +104,9 @@ class ProfilesResource(Resource):
             self._profile(request)
         elif name == "/heap":
             text = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), heap_text)
-            text.addCallback(lambda found: request.respond(200, found.encode(), TEXT)).addErrback(request.crashed)
+            text.addCallback(lambda found: request.respond(200, found.encode(), TEXT)).addErrback(
+                request.handle_failure
+            )
         elif name == "/goroutine":
             calls = self._reactor.getDelayedCalls()
             request.respond(200, stacks_text(calls, self._reactor.seconds()).encode(), TEXT)
@@ -141,7 +143,7 @@ class ProfilesResource(Resource):
 
         # The reactor's threads are for others: this takes long. Nobody waits for it at the end of the process.
         request.notifyFinish().addErrback(stop)
-        request.long_running(stop)
+        request.register_long_running(stop)
         call = self._reactor.callFromThread
         threading.Thread(target=lambda: call(done, sampler.run()), name="profile", daemon=True).start()
 

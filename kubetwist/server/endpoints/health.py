@@ -135,4 +135,4 @@ class HealthResource(Resource):
 
 
 def _answer_when_done(answer: _Answer, request: KubeRequest) -> None:
-    Deferred.fromCoroutine(answer).addErrback(request.crashed)
+    Deferred.fromCoroutine(answer).addErrback(request.handle_failure)

@@ -111,7 +111,7 @@ class LogsResource(Resource):
         parts = [part for part in path.removeprefix(PATH).split("/") if part]
         found = self._in_thread(self._look, parts)
         found.addCallbacks(self._send, self._none, callbackArgs=(request, path), errbackArgs=(request,))
-        found.addErrback(request.crashed)
+        found.addErrback(request.handle_failure)
         return NOT_DONE_YET
 
     def _in_thread(self, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> Deferred[T]:
@@ -185,7 +185,7 @@ class _File:
         self._reading = True
         piece = self._in_thread(os.read, self._number, min(_PIECE, self._left))
         piece.addCallbacks(self._write, self._broken)
-        piece.addErrback(self._request.crashed)
+        piece.addErrback(self._request.handle_failure)
 
     def _write(self, piece: bytes) -> None:
         self._reading = False
@@ -205,7 +205,7 @@ class _File:
     def _broken(self, failure: Failure | None) -> None:
         self._reading = False
         self._close()
-        self._request.cut()
+        self._request.truncate_response()
 
     def _finish(self) -> None:
         self._close()

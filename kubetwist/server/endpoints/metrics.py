@@ -70,7 +70,9 @@ class MetricsResource(Resource):
         if self._resets and request.method == b"DELETE":
             written = self._in_thread(self._baseline.take(self._registry))
             self._forgotten()
-            written.addCallback(lambda _: request.respond_text(200, "metrics reset\n")).addErrback(request.crashed)
+            written.addCallback(lambda _: request.respond_text(200, "metrics reset\n")).addErrback(
+                request.handle_failure
+            )
             return NOT_DONE_YET
         families, snapshots = self._registry.families(), list(self._registry.collect())
 
@@ -87,7 +89,7 @@ class MetricsResource(Resource):
             request.respond(200, body, CONTENT_TYPE)
 
         # Thousands of lines: not in the reactor's thread.
-        self._in_thread(text).addCallback(respond).addErrback(request.crashed)
+        self._in_thread(text).addCallback(respond).addErrback(request.handle_failure)
         return NOT_DONE_YET
 
     def _in_thread(self, work: Callable[[], T]) -> Deferred[T]:

@@ -28,8 +28,8 @@ from ...api.rbacrules import quoted_list
 from ...api.resource import JSONObject, UserInfo
 from ...api.selectors import SelectorError, parse_field_selector, parse_label_selector
 from ...filters.authorization import WHY
-from ...filters.denials import sought
-from ...filters.impersonationmodes import completed
+from ...filters.denials import describe_attributes
+from ...filters.impersonationmodes import with_implied_groups
 from ...http.negotiation import check_router
 from ...http.request import TEXT, KubeRequest
 from ...interfaces import IAuthorizer, IAuthorizerUnion, IGrantExplainer, IRuleExplainer
@@ -88,7 +88,7 @@ class Why(Resource):
             request.fail(error)
             return NOT_DONE_YET
         answer = Deferred.fromCoroutine(explain(self._config, question))
-        answer.addCallback(_respond, request, text).addErrback(request.crashed)
+        answer.addCallback(_respond, request, text).addErrback(request.handle_failure)
         return NOT_DONE_YET
 
     def _question(self, request: KubeRequest, text: bool) -> tuple[AuthorizerAttributes, bool]:
@@ -142,7 +142,7 @@ def question_of(query: Mapping[str, Sequence[str]], asking: UserInfo) -> Authori
         raise APIStatusError.bad_request("exactly one of resource and path is required")
     user = asking
     if given.get("user"):
-        user = completed(UserInfo(given["user"], given.get("uid", ""), tuple(query.get("group", ()))))
+        user = with_implied_groups(UserInfo(given["user"], given.get("uid", ""), tuple(query.get("group", ()))))
     elif "uid" in given or "group" in query:
         raise APIStatusError.bad_request("uid and group are those of a user, who is not named")
     if path:
@@ -270,7 +270,7 @@ def _shown(question: AuthorizerAttributes) -> JSONObject:
         ]
     if question.label_terms:
         shown["labelSelector"] = list(map(str, question.label_terms))
-    shown["text"] = sought(question)
+    shown["text"] = describe_attributes(question)
     return shown
 
 

@@ -1,4 +1,4 @@
-// What the current user may do, and why somebody may or may not do something.
+// Permissions of the current user, and explanations of authorization decisions.
 
 import * as api from "./api.js";
 import { h, problem, replace } from "./dom.js";
@@ -8,14 +8,14 @@ const list = (values) => (values || []).map((value) => (value === "" ? "core" : 
 export function accessView(namespace) {
   const where = namespace || "default";
   const body = h("div", { class: "page" }, h("p", { class: "quiet" }, "…"));
-  const element = h("div", { class: "main fills" }, h("div", { class: "bar" }, h("h1", null, "What I may do"), h("span", { class: "kind" }, `in the namespace ${where}, and everywhere`)), body);
+  const element = h("div", { class: "main fills" }, h("div", { class: "bar" }, h("h1", null, "My permissions"), h("span", { class: "kind" }, `in the namespace ${where}, and everywhere`)), body);
   const review = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview", spec: { namespace: where } };
   const path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
   Promise.all([api.whoAmI(), api.json(path, { method: "POST", body: JSON.stringify(review) })]).then(([user, { status }]) => {
     const head = (...names) => h("thead", null, h("tr", null, names.map((name) => h("th", { scope: "col" }, name))));
     replace(body,
       h("p", null, h("strong", null, user.username), h("span", { class: "quiet" }, user.groups && user.groups.length ? ` in ${user.groups.join(", ")}` : "")),
-      status.incomplete ? h("p", { class: "waiting" }, "There may be more: ", status.evaluationError || "not every authorizer can tell its rules.") : null,
+      status.incomplete ? h("p", { class: "waiting" }, "There may be more: ", status.evaluationError || "not every authorizer can list its rules.") : null,
       h("h2", null, "Resources"),
       h("table", { class: "plain" }, head("Verbs", "Resources", "API groups", "Names"), h("tbody", null, (status.resourceRules || []).map((rule) =>
         h("tr", null, h("td", null, list(rule.verbs)), h("td", null, list(rule.resources)), h("td", null, list(rule.apiGroups)), h("td", null, list(rule.resourceNames)))))),
@@ -23,7 +23,7 @@ export function accessView(namespace) {
       h("table", { class: "plain" }, head("Verbs", "Paths"), h("tbody", null, (status.nonResourceRules || []).map((rule) =>
         h("tr", null, h("td", null, list(rule.verbs)), h("td", null, list(rule.nonResourceURLs)))))));
   }).catch((error) => replace(body, problem(error)));
-  return { element, title: "What I may do" };
+  return { element, title: "My permissions" };
 }
 
 const FIELDS = [["user", "User", "you"], ["group", "Groups", "of that user, with commas"], ["verb", "Verb", "get, list, create, …"], ["resource", "Resource", "pods, deployments.apps/scale"],
@@ -45,7 +45,7 @@ export function whyView(query) {
   const form = h("form", { class: "form", onsubmit: (event) => { event.preventDefault(); ask(); } },
     FIELDS.map(([name, title]) => [h("label", { for: `why-${name}` }, title), inputs[name]]), h("span"), h("div", null, h("button", { class: "button main", type: "submit" }, "Ask")));
   if (query.get("verb")) ask();
-  return { element: h("div", { class: "main fills" }, h("div", { class: "bar" }, h("h1", null, "Why may they, why may they not")), h("div", { class: "page" }, form, answer)), title: "Why" };
+  return { element: h("div", { class: "main fills" }, h("div", { class: "bar" }, h("h1", null, "Explain an authorization decision")), h("div", { class: "page" }, form, answer)), title: "Why" };
 }
 
 function verdict(found) {

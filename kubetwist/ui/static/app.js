@@ -68,7 +68,7 @@ function signInView(certified, failed) {
       await api.signIn({ token: field.value });
       enter(await api.whoAmI());
     } catch (error) {
-      replace(said, error.code === 401 ? h("div", { class: "problem", role: "alert" }, "The server does not know this token.") : problem(error));
+      replace(said, error.code === 401 ? h("div", { class: "problem", role: "alert" }, "Invalid token.") : problem(error));
       field.select();
     } finally { button.disabled = false; }
   };
@@ -78,7 +78,7 @@ function signInView(certified, failed) {
     certified
       ? h("p", null, h("button", { class: "button", type: "button", onclick: () => { sessionStorage.setItem("certificate", "1"); enter(certified); } }, `Go on as ${certified.username}`),
         h("span", { class: "quiet" }, " by the certificate of this browser"))
-      : h("p", { class: "quiet" }, "A token that the server knows: of a service account (", h("code", null, "kubectl create token NAME"), "), of ",
+      : h("p", { class: "quiet" }, "A token that the server accepts: of a service account (", h("code", null, "kubectl create token NAME"), "), of ",
         h("code", null, "--token-auth-file"), ", or of OpenID Connect. A client certificate in this browser will do as well.")));
   field.focus();
 }
@@ -209,7 +209,7 @@ function moveAmongKinds(event) {
   else if (step < 0) shell.search.focus();
 }
 
-const LINKS = [["#/", "Overview"], ["#/access", "What I may do"], ["#/why", "Why"], ["#/plots", "Plots"]];
+const LINKS = [["#/", "Overview"], ["#/access", "My permissions"], ["#/why", "Why"], ["#/plots", "Plots"]];
 if (document.querySelector("meta[name=swagger-ui]")?.content === "yes") LINKS.push(["/swagger-ui/", "Requests (Swagger UI)"]);
 
 function drawKinds() {
@@ -282,7 +282,7 @@ async function show() {
     else if (what === "why") put((await import("./access.js")).whyView(query));
     else if (what === "plots") put((await import("./plots.js")).plotsView());
     else put(overview());
-  } catch (error) { replace(shell.view, h("div", { class: "bar" }, h("h1", null, "This is not here")), h("div", { class: "page" }, problem(error))); }
+  } catch (error) { replace(shell.view, h("div", { class: "bar" }, h("h1", null, "Not found")), h("div", { class: "page" }, problem(error))); }
 }
 
 // View settings of tables, restored on the way back from an object; otherwise a table begins without a filter.
@@ -358,7 +358,7 @@ function changeAddress(event) {
 
 function askToLeave(to) {
   const dialog = h("dialog", { "aria-label": "Leave without saving" },
-    h("p", null, "What you have changed is not saved."),
+    h("p", null, "Your changes are not saved."),
     h("div", { class: "row" }, h("button", { class: "button main", type: "button", autofocus: true, onclick: () => dialog.close() }, "Stay"),
       h("button", { class: "button danger", type: "button", id: "leave", onclick: () => { state.view.unsaved = null; dialog.close(); location.hash = to; } }, "Discard changes")));
   dialog.addEventListener("close", () => dialog.remove());
@@ -379,6 +379,6 @@ addEventListener("keydown", (event) => {
   } else if (!typing && event.key === "/" && state.view && state.view.filter) { event.preventDefault(); state.view.filter.focus(); }
   else if (!typing && event.key === "g") { event.preventDefault(); shell.search.focus(); }
 });
-// Where nobody is anonymous, who asks who he is may learn so, too: that is no reason to ask again.
+// Without anonymous access, the query of the current user is answered with 401; that must not start another sign-in.
 api.whenSignedOut(() => { if (shell) begin(); });
 begin();

@@ -40,12 +40,12 @@ export function diffView(before, after) {
   if (!near.includes(1)) return null;
   const element = h("div", { class: "diff", tabindex: "0", "aria-label": "Changes" });
   let skipped = 0;
-  const tell = () => { if (skipped) element.append(h("div", { class: "skip" }, `  … ${skipped} ${skipped === 1 ? "line" : "lines"} as before`)); skipped = 0; };
+  const flush = () => { if (skipped) element.append(h("div", { class: "skip" }, `  … ${skipped} ${skipped === 1 ? "line" : "lines"} as before`)); skipped = 0; };
   lines.forEach(([sign, line], index) => {
     if (!near[index]) { skipped++; return; }
-    tell();
+    flush();
     element.append(h("div", { class: sign === "+" ? "add" : sign === "-" ? "gone" : "" }, `${sign} ${line}`));
   });
-  tell();
+  flush();
   return element;
 }

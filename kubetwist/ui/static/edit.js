@@ -13,7 +13,7 @@ const parse = (text) => {
   let found;
   try { found = load(text, { schema: CORE_SCHEMA }); } catch (error) { throw new Error(error.reason ? `${error.reason}, in line ${error.mark.line + 1}` : "this is no YAML"); }
   if (found === null || typeof found !== "object" || Array.isArray(found) || !found.metadata || typeof found.metadata !== "object") throw new Error("this is no object with metadata");
-  if (inexact(found)) throw new Error("there are integers in it that a browser can not keep exactly: use kubectl");
+  if (inexact(found)) throw new Error("the object has integers that a browser cannot represent exactly: use kubectl");
   return found;
 };
 
@@ -67,7 +67,7 @@ export async function editObject({ resource, namespace, name, path }, body, view
   const before = load(text, { schema: CORE_SCHEMA });
   const original = editable(text);
   const shown = h("div", { "aria-live": "polite" });
-  const how = h("select", { id: "how", "aria-label": "How it is saved" }, h("option", { value: "apply" }, "Apply what I have changed"), h("option", { value: "replace" }, "Replace the whole object"));
+  const how = h("select", { id: "how", "aria-label": "How it is saved" }, h("option", { value: "apply" }, "Apply my changes"), h("option", { value: "replace" }, "Replace the whole object"));
   const forget = () => replace(shown);
   const { element, area } = editor(original, forget);
   view.unsaved = () => area.value !== original;
@@ -89,7 +89,7 @@ export async function editObject({ resource, namespace, name, path }, body, view
   const review = async (force = false) => {
     try {
       const after = parse(area.value);
-      if (equal(parse(original), after)) { replace(shown, h("p", { class: "quiet" }, "Nothing is changed.")); return; }
+      if (equal(parse(original), after)) { replace(shown, h("p", { class: "quiet" }, "No changes.")); return; }
       const response = await write(force, true);
       const result = await response.text();
       const changed = diffView(original, editable(result));
@@ -97,16 +97,16 @@ export async function editObject({ resource, namespace, name, path }, body, view
       const left = removals(parse(original), after).filter((field) => !removals(parse(original), kept).includes(field));
       replace(shown, warnings(response),
         left.length ? h("p", { class: "waiting" }, "Others own these fields, or they have defaults, and they stay: ", h("code", null, left.join(", "))) : null,
-        changed || h("p", { class: "quiet" }, "Nothing would change."),
-        changed ? h("div", { class: "row" }, h("button", { class: "button main", type: "button", id: "save", onclick: () => save(force) }, force ? "Save, and take the fields over" : "Save")) : null);
+        changed || h("p", { class: "quiet" }, "No changes."),
+        changed ? h("div", { class: "row" }, h("button", { class: "button main", type: "button", id: "save", onclick: () => save(force) }, force ? "Force apply" : "Save")) : null);
     } catch (error) { refused(error, force); }
   };
 
   const refused = (error, force) => {
     const conflicts = force ? [] : conflictsOf(error);
     if (!conflicts.length) { replace(shown, problem(error)); return; }
-    replace(shown, h("div", { class: "problem", role: "alert" }, h("strong", null, "Conflict "), "Others manage what you have changed. Nothing was saved.", conflictTable(conflicts)),
-      h("div", { class: "row" }, h("button", { class: "button danger", type: "button", id: "force", onclick: () => review(true) }, "Take these fields over…")));
+    replace(shown, h("div", { class: "problem", role: "alert" }, h("strong", null, "Conflict "), "Other field managers own fields that you changed. Nothing was saved.", conflictTable(conflicts)),
+      h("div", { class: "row" }, h("button", { class: "button danger", type: "button", id: "force", onclick: () => review(true) }, "Force apply…")));
   };
 
   const save = async (force) => {
@@ -119,7 +119,7 @@ export async function editObject({ resource, namespace, name, path }, body, view
 
   replace(body, h("div", { class: "edit" }, element,
     h("div", { class: "row" }, how, h("button", { class: "button", type: "button", id: "review", onclick: () => review() }, "Review changes"),
-      h("span", { class: "quiet" }, "Nothing is written before you have seen what would change.")),
+      h("span", { class: "quiet" }, "Nothing is written before you have reviewed the changes.")),
     shown));
   area.focus();
   area.setSelectionRange(0, 0);

@@ -12,7 +12,7 @@ const WIDTH = 250, HEIGHT = 46, GAP_X = 60, GAP_Y = 14;
 const node = (resource, kind, meta) => ({ resource, kind, name: meta.name, namespace: meta.namespace || "", uid: meta.uid, owners: meta.ownerReferences || [], lost: false });
 
 /** Everything that has an owner, where dependents of the object can be. */
-async function sweep(namespace, signal, tell) {
+async function sweep(namespace, signal, progress) {
   const kinds = api.resources().filter((one) => one.verbs.includes("list") && one.resource !== "events" && one.resource !== "componentstatuses" && (!namespace || one.namespaced));
   const found = new Map();
   let cut = false, done = 0, next = 0, refused = 0;
@@ -31,7 +31,7 @@ async function sweep(namespace, signal, tell) {
         }
         if (token) cut = true;
       } catch (error) { if (signal.aborted) throw error; refused++; }
-      tell(++done, kinds.length);
+      progress(++done, kinds.length);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
@@ -72,7 +72,7 @@ export async function drawGraph({ resource, namespace, name, path }, body, view)
       for (const child of children.get(queue.shift().uid) || []) if (!shown.has(child.uid)) { shown.set(child.uid, child); queue.push(child); }
     }
     const notes = [shown.size === 1 ? "It has no owner, and nothing depends on it." : "", shown.size >= MOST_SHOWN ? `Only ${MOST_SHOWN} are shown.` : "",
-      cut ? "There are more objects than were looked at." : "", refused ? `${refused} kinds could not be looked at.` : ""].filter(Boolean).join(" ");
+      cut ? "There are more objects than were searched." : "", refused ? `${refused} kinds could not be searched.` : ""].filter(Boolean).join(" ");
     replace(body, h("div", { class: "graph" }, notes ? h("p", { class: "quiet" }, notes) : null, drawing(shown, here)));
   } catch (error) { if (!stop.signal.aborted) replace(body, h("div", { class: "page" }, problem(error))); }
 }

@@ -45,7 +45,7 @@ export function removals(before, after, path = "") {
   return found;
 }
 
-/** Whether a number in it is larger than scripts can tell apart. */
+/** Whether a number exceeds the integers that JavaScript represents exactly. */
 export function inexact(value) {
   if (typeof value === "number") return Number.isInteger(value) && !Number.isSafeInteger(value);
   return value !== null && typeof value === "object" && Object.values(value).some(inexact);

@@ -43,7 +43,7 @@ const PLOTS = [
   { title: "Requests", unit: "/s", rate: true, read: (all) => sum(all, "apiserver_request_total", (labels) => labels.verb) },
   { title: "Errors", unit: "/s", rate: true, read: (all) => sum(all, "apiserver_request_total", (labels) => labels.code, (labels) => Number(labels.code) >= 400) },
   { title: "Latency", unit: "ms", note: "without watches", latency: true, read: (all) => sum(all, "apiserver_request_duration_seconds_bucket", (labels) => labels.le, short) },
-  { title: "Requests under way", unit: "", read: (all) => sum(all, "apiserver_current_inflight_requests", (labels) => (labels.request_kind || "all").replace("readOnly", "reading").replace("mutating", "changing")) },
+  { title: "Requests in flight", unit: "", read: (all) => sum(all, "apiserver_current_inflight_requests", (labels) => (labels.request_kind || "all").replace("readOnly", "read-only")) },
   { title: "Watchers", unit: "", read: (all) => sum(all, "apiserver_longrunning_requests", (labels) => labels.resource || "other", (labels) => labels.verb === "WATCH") },
   { title: "Memory", unit: "MiB", read: (all) => scaled(sum(all, "process_resident_memory_bytes", () => "resident"), 1 / 1048576) },
   { title: "Processor", unit: "%", rate: true, read: (all) => scaled(sum(all, "process_cpu_seconds_total", () => "used"), 100) },
@@ -51,7 +51,7 @@ const PLOTS = [
 ];
 
 const scaled = (values, factor) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value * factor]));
-const told = (value) => (value === null ? "–" : value >= 100 ? value.toFixed(0) : Number.isInteger(value) ? String(value) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
+const format = (value) => (value === null ? "–" : value >= 100 ? value.toFixed(0) : Number.isInteger(value) ? String(value) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
 
 export function plotsView() {
   const stop = new AbortController();
@@ -70,7 +70,7 @@ export function plotsView() {
       let shown = values;
       if (plot.latency) {
         if (!before) continue;
-        shown = { "half of them": ms(quantile(0.5, before, values)), "99 %": ms(quantile(0.99, before, values)) };
+        shown = { "p50": ms(quantile(0.5, before, values)), "p99": ms(quantile(0.99, before, values)) };
       } else if (plot.rate) {
         if (!before) continue;
         shown = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Math.max(0, value - (before[name] || 0)) / seconds]));
@@ -111,7 +111,7 @@ function draw(plot, now) {
   const x = (at) => LEFT + (1 - (now - at) / span) * (WIDTH - LEFT - 6);
   const y = (value) => TOP + (1 - value / highest) * (HEIGHT - TOP - BOTTOM);
   const rules = [0, highest / 2, highest].map((value) => [svg("line", { class: "rule", x1: LEFT, x2: WIDTH - 6, y1: y(value), y2: y(value) }),
-    svg("text", { x: LEFT - 6, y: y(value) + 3, "text-anchor": "end" }, told(value))]);
+    svg("text", { x: LEFT - 6, y: y(value) + 3, "text-anchor": "end" }, format(value))]);
   const lines = [...plot.colours].map(([name, colour]) => {
     const points = plot.points.filter(({ shown }) => shown[name] !== undefined && shown[name] !== null).map(({ at, shown }) => `${x(at).toFixed(1)} ${y(shown[name]).toFixed(1)}`);
     return points.length > 1 ? svg("path", { class: `s${colour}`, fill: "none", "stroke-width": 1.6, "stroke-linejoin": "round", d: `M${points.join("L")}` }) : null;
@@ -119,7 +119,7 @@ function draw(plot, now) {
   replace(plot.area, svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": plot.title }, rules, lines,
     svg("text", { x: LEFT, y: HEIGHT - 3 }, `${Math.round(span / 1000)} s ago`), svg("text", { x: WIDTH - 6, y: HEIGHT - 3, "text-anchor": "end" }, "now")));
   const newest = plot.points.at(-1).shown;
-  replace(plot.legend, [...plot.colours].map(([name, colour]) => h("span", null, h("i", { class: `s${colour}` }), `${name} ${told(newest[name] === undefined ? 0 : newest[name])}`)));
+  replace(plot.legend, [...plot.colours].map(([name, colour]) => h("span", null, h("i", { class: `s${colour}` }), `${name} ${format(newest[name] === undefined ? 0 : newest[name])}`)));
 }
 
 function nice(value) {

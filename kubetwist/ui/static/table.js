@@ -8,7 +8,7 @@ const CHOSEN = "chosen-row";
 const HEIGHT = 30;
 const SPARE = 12;
 const PAGE = 1000;
-// Milliseconds between two looks at what can not be watched.
+// Poll interval in milliseconds of resources without watch.
 const UNWATCHED = 5000;
 
 const wait = (ms, signal) => new Promise((done) => {
@@ -136,7 +136,7 @@ function spelled(text) {
   return seconds;
 }
 
-/** Whether a cell tells how old its object is; the clocks may differ by a minute or so. */
+/** Whether a cell shows the age of its object; the clocks may differ by a minute or so. */
 function isAge(text, created) {
   const rounded = UNITS[String(text).at(-1)];
   return rounded !== undefined && Math.abs(spelled(text) - (Date.now() - created) / 1000) < rounded + 90;

@@ -110,16 +110,16 @@ class ServingTests(ServerCase):
 
         for index in range(30):
             watch: Any = Open()
-            site.long_running[watch] = lambda index=index, watch=watch: (
+            site.long_running_requests[watch] = lambda index=index, watch=watch: (
                 ended.append(index),
-                site.long_running.pop(watch),
+                site.long_running_requests.pop(watch),
             )
         shares: list[int] = []
         server = self.service.server
 
         async def slept(seconds: float) -> None:
             # The first wait is that of the delay; the last is for connections.
-            if site.long_running:
+            if site.long_running_requests:
                 shares.append(len(ended))
 
         server._sleep = slept

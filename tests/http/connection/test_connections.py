@@ -41,7 +41,7 @@ class Connection:
         self.calls.append("serve")
         self._serve()
 
-    def finish_with_this(self) -> None:
+    def disable_keep_alive(self) -> None:
         """Note it."""
         self.calls.append("last")
 

@@ -29,7 +29,7 @@ class HeadTests(SynchronousTestCase):
         self.request = KubeRequest(channel, b"GET", b"/a", b"HTTP/1.1", {})
         self.request.audit_id = "some-id"
         self.request.cache_control = b"no-cache, private"
-        self.request.flow_fields = FieldLines([(b"X-Level", b"some")])
+        self.request.apf_headers = FieldLines([(b"X-Level", b"some")])
 
     def test_plain(self) -> None:
         """A response without fields of its own has the same fields as one with some, but for these."""

@@ -84,7 +84,7 @@ class SocketTests(WatchTestCase):
             client = self.server.client()
             answer = client.answer("GET", f"{MAPS}?watch=1", **(ASKED | {field: value}))
             self.assertEqual(code, answer.code)
-            self.assertEqual((0, {}), (self.watched(), self.server.site.long_running))
+            self.assertEqual((0, {}), (self.watched(), self.server.site.long_running_requests))
 
     def test_errors(self) -> None:
         """What is wrong with the watch itself is a Status as ever; one that begins too early says so in a message."""
@@ -134,7 +134,7 @@ class SocketTests(WatchTestCase):
                 self.client.send(goodbye)
                 self.assertEqual(0, self.watched())
             self.client.gone()
-            self.assertEqual((0, {}), (self.watched(), self.server.site.long_running))
+            self.assertEqual((0, {}), (self.watched(), self.server.site.long_running_requests))
             self.assertEqual(calls, len(self.server.clock.getDelayedCalls()))
 
     def test_bookmarks(self) -> None:

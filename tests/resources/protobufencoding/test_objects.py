@@ -8,7 +8,7 @@ from kubetwist.audit.auditedrequest import audited_request
 from kubetwist.audit.auditor import Auditor
 from kubetwist.audit.errors import Counts
 from kubetwist.audit.policy import read_policy
-from kubetwist.filters.handlerchain import with_filters
+from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.site import traverse
 from kubetwist.resources.handlers import read as reads
 from kubetwist.schema.protobuf.encoding import envelope
@@ -85,7 +85,7 @@ class ObjectTests(AnswerTestCase):
         content = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "RequestResponse"}]}
         kept = Kept()
         auditor = Auditor(read_policy(json.dumps(content).encode()), [kept], False, Counts())
-        handler = with_filters(
+        handler = build_handler_chain(
             traverse(self.server.installer.mux),
             reactor=self.server.clock,
             authenticator=Everyone(ADMIN),

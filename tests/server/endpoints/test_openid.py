@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.filters.handlerchain import with_filters
+from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.site import traverse
 from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys
 from kubetwist.resources.mux import DelegatingMux
@@ -33,7 +33,7 @@ class DocumentTests(SynchronousTestCase):
         options = {"service-account-issuer": (issuer, "https://before"), "service-account-jwks-uri": uri}
         serve_documents(mux, options, [KEY], lambda: "10.0.0.1:6443")
         clock = Clock()
-        handler = with_filters(traverse(mux), reactor=clock, authenticator=Everyone(), authorizer=Allow())
+        handler = build_handler_chain(traverse(mux), reactor=clock, authenticator=Everyone(), authorizer=Allow())
         return Client(make_site(handler, clock)).request(method, path, **headers)
 
     def document(self, answer: Answer) -> Any:

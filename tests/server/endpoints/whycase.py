@@ -11,7 +11,7 @@ from kubetwist.authorization.abac import ABAC, read_policies
 from kubetwist.authorization.node import NodeAuthorizer
 from kubetwist.authorization.union import AuthorizerUnion, PrivilegedGroup
 from kubetwist.filters.authorization import WHY
-from kubetwist.filters.handlerchain import with_filters
+from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.site import traverse
 from kubetwist.registry.core.node.graph import NodeGraph
 from kubetwist.resources.mux import DelegatingMux
@@ -38,7 +38,9 @@ class WhyTestCase(SynchronousTestCase):
         config = SimpleNamespace(stores=self.server.stores, authorizer=union, reactor=self.server.clock)
         mux = DelegatingMux("why", NotFound())
         mux.handle_prefix(WHY, why.Why(config))
-        handler = with_filters(traverse(mux), reactor=self.server.clock, authenticator=Tokens(), authorizer=union)
+        handler = build_handler_chain(
+            traverse(mux), reactor=self.server.clock, authenticator=Tokens(), authorizer=union
+        )
         self.site = make_site(handler, self.server.clock)
         reviewing = rule("create", "subjectaccessreviews", ["authorization.k8s.io"])
         self.make(f"{API}/clusterroles", role("reviewer", reviewing))

@@ -81,7 +81,7 @@ class WebhookConversionTests(TestCase):
         """Where the request is traced there is a span for the call, which the webhook is told of."""
         self.outgoing.traced = True
         spans: list[Span] = []
-        request = Tracer(1_000_000, spans.append).begin(None, False, b"", 1.0)
+        request = Tracer(1_000_000, spans.append).start_trace(None, False, b"", 1.0)
         with request:
             await self.conversion().convert([kite("a"), kite("b")], V2)
         sent, call, _ = spans
@@ -90,7 +90,7 @@ class WebhookConversionTests(TestCase):
         self.assertEqual(call.attributes, {"desired-api-version": "example.com/v2", "object-count": 2, "UID": uid})
         self.assertEqual((sent.name, sent.parent_id), ("HTTP POST", call.span_id))
         told = self.webhook.calls[0].headers["traceparent"]
-        self.assertEqual(told, dict(sent.headers())[b"traceparent"].decode())
+        self.assertEqual(told, dict(sent.propagation_headers())[b"traceparent"].decode())
 
     async def test_batches(self) -> None:
         """A very long list is converted in several calls, by number and by size."""

@@ -38,7 +38,7 @@ class LifeTests(WatchTestCase):
         self.client.gone()
         self.assertEqual(self.watched(), 0)
         self.assertEqual(len(self.server.clock.getDelayedCalls()), calls)
-        self.assertEqual(self.server.site.long_running, {})
+        self.assertEqual(self.server.site.long_running_requests, {})
 
     def test_negative_timeout(self) -> None:
         """A watch that should have ended before it began ends at once."""
