@@ -226,7 +226,7 @@ def dry(path: str) -> str:
 
 
 def small_objects() -> Iterator[Call]:
-    """Create 5,000 ConfigMaps in a namespace of their own."""
+    """Create 5,000 ConfigMaps in a separate namespace."""
     yield post("/api/v1/namespaces", core("Namespace", "attacks-tables"))
     for number in range(5000):
         yield post(

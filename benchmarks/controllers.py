@@ -45,7 +45,7 @@ class Client:
 
 
 class Bystander(threading.Thread):
-    """Somebody else: reads and writes, and notes how long it takes."""
+    """A client that reads and writes, and records latencies."""
 
     def __init__(self, server: SubprocessServer) -> None:
         super().__init__(daemon=True)
@@ -110,7 +110,7 @@ def wait(client: Client, path: str, done: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Against a server in a process of its own."""
+    """Measure a server in a separate process."""
     with SubprocessServer(f"--storage-backend={options.storage_backend}", *options.flags) as server:
         client = Client(server)
         client("POST", "/api/v1/namespaces", {"metadata": {"name": "big"}})

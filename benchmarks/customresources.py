@@ -39,7 +39,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 def definition(number: int, properties: int) -> dict[str, Any]:
-    """A definition whose schema has so many properties, in objects of ten."""
+    """Return a definition whose schema has this number of properties, in objects of ten."""
     leaves: list[dict[str, Any]] = [
         {
             "type": "string",
@@ -91,7 +91,7 @@ def definition(number: int, properties: int) -> dict[str, Any]:
 
 
 class Waits:
-    """Somebody else, who reads an object now and then, and how long they wait for it."""
+    """A client that reads an object periodically, and records the latency."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -137,7 +137,7 @@ def post(target: Target, path: str, objects: list[Any], connections: int) -> Non
 
 
 def established(target: Target, wanted: int) -> None:
-    """Wait until so many definitions are served."""
+    """Wait until this number of definitions is served."""
     while True:
         groups = target.call("GET", "/apis")["groups"]
         names = [group["name"] for group in groups if group["name"].endswith(".bench.example.com")]

@@ -114,7 +114,7 @@ class Load:
 
 
 def send(url: str, requests: Sequence[bytes], connections: int, seconds: float) -> Load:
-    """Send C{requests}, over and over, on so many connections, for so long: by wrk, or without it from here."""
+    """Send C{requests} repeatedly on several connections for a time, with wrk, or without it from this process."""
     if shutil.which("wrk"):
         return _wrk(url, requests, connections, seconds)
     return asyncio.run(send_here(url, requests, connections, seconds))

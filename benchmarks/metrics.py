@@ -61,7 +61,7 @@ def best(call: Callable[[], object], rounds: int = ROUNDS) -> float:
 
 
 def counted(request: VersionedRequest) -> float:
-    """What is done for one request."""
+    """Run the metrics code of one request."""
     metrics = RequestMetrics(Registry(), lambda resource: True, list)
     handler = metrics.after_authorization(lambda request: None)
 
@@ -75,7 +75,7 @@ def counted(request: VersionedRequest) -> float:
 
 
 def plugins() -> float:
-    """What is measured around the plugins of a write, in one phase."""
+    """Run the measurements of the plugins of a write, in one phase."""
     seconds = [Distribution((0.005, 0.025, 0.1, 0.5, 1.0, 2.5)) for _ in range(PLUGINS)]
 
     def chain() -> None:

@@ -75,7 +75,7 @@ async def run(server: Target, path: str, objects: int, rate: float, seconds: flo
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
         (verb,) = chance.choices(list(MIX), list(MIX.values()))
         name = f"s-{chance.randrange(objects)}"
-        # What is deleted was created a second ago, so that it is there.
+        # Delete an object that was created a second ago, so that it exists.
         if verb == "delete" and not (made and made[0][1] < due - 1):
             verb = "get"
         if verb == "get":

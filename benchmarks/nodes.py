@@ -34,7 +34,7 @@ from kubetwist.storage.memory import MemoryStorage
 
 
 def pod(number: int, nodes: int) -> JSONObject:
-    """A pod of a deployment of ten, with what such pods refer to and a claim of its own."""
+    """Return a pod of a deployment of ten, with shared references and its own claim."""
     app, namespace = number // 10, f"ns-{number // 100}"
     env = [{"name": f"V{one}", "value": f"value {one}"} for one in range(20)]
     container = {

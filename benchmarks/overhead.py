@@ -39,7 +39,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 def requests_of(target: Target, kind: str) -> list[bytes]:
-    """What is sent over and over."""
+    """Requests that are sent repeatedly."""
     if kind == "get":
         return [target.request("GET", f"{MAPS}/cm-0007")]
     if kind in ("list500", "table500"):

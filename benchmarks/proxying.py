@@ -71,7 +71,7 @@ Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def connect(url: str) -> Stream:
-    """A connection of its own."""
+    """A separate connection."""
     parts = urlsplit(url)
     return await asyncio.open_connection(parts.hostname, parts.port, ssl=TRUSTING, limit=1 << 18)
 
@@ -137,7 +137,7 @@ async def upload(server: Target, head: bytes, size: int) -> tuple[float, float]:
 
 
 async def watch(url: str, message: bytes, count: int) -> list[Stream]:
-    """Open so many, each with its first event."""
+    """Open this number of watches, and read the first event of each."""
 
     async def one() -> Stream:
         reader, writer = await connect(url)

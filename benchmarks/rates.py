@@ -160,7 +160,7 @@ class Rates:
         return Load(rate, ended, 0.0)
 
     def measure(self, wanted: list[str]) -> dict[str, Load]:
-        """Run what is wanted, in the order that the head of this file gives."""
+        """Run the selected measurements, in the order in the head of this file."""
         loads = {"create": self.create()}
         names = self.names()
         middle = names[len(names) // 2]

@@ -84,7 +84,7 @@ class NullSink:
 
 
 async def commits(storage: Any, writers: int, seconds: float, first: int) -> int:
-    """Write with so many writers at once; return how many were written."""
+    """Write with this number of concurrent writers; return the number of writes."""
     end = time.perf_counter() + seconds
     busy = time.process_time()
     counter = first

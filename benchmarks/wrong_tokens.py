@@ -29,7 +29,7 @@ ISSUER = "https://kubernetes.default.svc.cluster.local"
 
 
 def tokens(kind: str, count: int) -> Iterator[str]:
-    """So many tokens, all different."""
+    """Return this number of different tokens."""
     for number in range(count):
         secret = os.urandom(24).hex()
         if kind == "opaque":

@@ -1,4 +1,4 @@
-"""C{twist fortunes}: one resource whose objects are kept, and one whose objects are made when they are asked for."""
+"""C{twist fortunes}: a resource with stored objects, and one whose objects are computed on request."""
 
 from kubetwist.extension import ExtensionOptions, Resource, make_service
 
@@ -30,7 +30,7 @@ FORTUNES = Resource(
 
 
 def visitors(namespace, user):
-    """Whoever looks sees himself."""
+    """Yield one object: the user of the request."""
     yield {
         "apiVersion": "fun.example.com/v1",
         "kind": "Visitor",
@@ -52,11 +52,11 @@ VISITORS = Resource(
 
 
 class Options(ExtensionOptions):
-    """The command line."""
+    """The command line options of C{twist fortunes}."""
 
     command = "fortunes"
 
 
 def makeService(options):
-    """What C{twist fortunes} starts."""
+    """Return the service that C{twist fortunes} starts."""
     return make_service(options, [FORTUNES, VISITORS])

@@ -1,4 +1,4 @@
-"""Whose pods these are, and where their images may come from."""
+"""An admission plugin: team labels of pods, and allowed image registries."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
 @implementer(IMutatingAdmission, IValidatingAdmission)
 class HouseRules:
     """
-    Pods get the label of their namespace that says which team they are of; images come from our registries only.
+    Copies the team label of the namespace to pods, and allows only images of the configured registries.
 
-    Templates of pods are looked at, too, so that it is the Deployment that is refused, where somebody sees it.
+    Pod templates are validated as well, so that a Deployment is refused immediately and not its pods later.
     """
 
     name = "HouseRules"
-    #: For everything else the plugin costs nothing: it is not asked.
+    #: The plugin is not called for other resources.
     resources = (
         "pods",
         "pods/ephemeralcontainers",
@@ -42,9 +42,9 @@ class HouseRules:
     @classmethod
     def configured(cls, server: AdmissionContext, configuration: Any) -> HouseRules:
         """
-        What C{--admission-control-config-file} has for us.
+        Create the plugin from its section of C{--admission-control-config-file}.
 
-        @raise ValueError: It makes no sense; the server does not start, and shows the text.
+        @raise ValueError: The configuration is invalid. The server does not start, and prints the text.
         """
         if not isinstance(configuration, dict):
             configuration = {}
@@ -57,22 +57,22 @@ class HouseRules:
         return cls(str(configuration.get("label") or "example.org/team"), tuple(registries))
 
     def handles(self, operation: str) -> bool:
-        """Creating and updating."""
+        """Return whether the operation is CREATE or UPDATE."""
         return operation in ("CREATE", "UPDATE")
 
     def admit(self, attributes: AdmissionAttributes) -> None:
-        """Label new pods as their namespace is. Called twice, this does nothing the second time."""
+        """Copy the label of the namespace to new pods. Idempotent: a second call changes nothing."""
         pod = attributes.object
         if attributes.resource != "pods" or attributes.operation != "CREATE" or pod is None:
             return
-        # From the server's own cache: nobody is asked over the network.
+        # From the server's watch cache, without I/O.
         namespace = attributes.context.view("", "namespaces", "", attributes.namespace)
         team = ((namespace or {}).get("metadata", {}).get("labels") or {}).get(self._label)
         if team:
             pod["metadata"].setdefault("labels", {}).setdefault(self._label, team)
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """Look at every image: of init containers and of those for debugging as well."""
+        """Check every image, also of init and ephemeral containers."""
         if not self._registries:
             return
         template = pod_template(attributes.group, attributes.resource, attributes.object)

@@ -1,4 +1,4 @@
-"""Everybody may do everything in the namespace that is called as they are."""
+"""An authorizer: users may do everything in the namespace that has their name."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _NOTHING = Verdict(Decision.NO_OPINION)
 
 @implementer(IAuthorizer)
 class OwnNamespace:
-    """Allows users what they do in their own namespace; has no opinion about the rest, so that RBAC is asked."""
+    """Allows users all requests in their own namespace; has no opinion on others, so that RBAC decides."""
 
     name = "OwnNamespace"
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
-        """See L{IAuthorizer.authorize}; it may also return a Deferred."""
+        """Implement L{IAuthorizer.authorize}, which may also return a Deferred."""
         own = attributes.is_resource_request and attributes.namespace and attributes.namespace == attributes.user.name
         return _OWN if own else _NOTHING
 
 
 def make(options: Any, server: Any) -> OwnNamespace:
-    """What C{--authorization-mode=OwnNamespace} gets; C{options} are the flags."""
+    """Return the authorizer for C{--authorization-mode=OwnNamespace}; C{options} has the flags."""
     return OwnNamespace()

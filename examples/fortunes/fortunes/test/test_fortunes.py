@@ -1,4 +1,4 @@
-"""The server, as C{twist} finds it, beside a Kubernetes API server."""
+"""Tests of the server, started by C{twist}, behind a Kubernetes API server."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ GROUP = "/apis/fun.example.com/v1"
 
 
 class FortunesTests(KubeAPIMixin, TestCase):
-    """Both servers in one process."""
+    """Tests with both servers in one process."""
 
     timeout = 60
 
     async def setUp(self) -> None:
-        """Start both; the admin's token is the same."""
+        """Start both servers with the same administrator's token."""
         front = await self.startKubeAPI()
         folder = Path(self.mktemp()).resolve()
         maker = next(one for one in getPlugins(IServiceMaker) if one.tapname == "fortunes")
@@ -42,11 +42,11 @@ class FortunesTests(KubeAPIMixin, TestCase):
         self.connection = evolve(front.connection, url=service.server.url, ca=ca)
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """A request of the admin."""
+        """Send a request of the administrator."""
         return await deferToThread(self.connection.request, method, path, body)
 
     async def test_fortunes(self) -> None:
-        """Fortunes have their defaults, and keep the rules."""
+        """Fortunes are defaulted and validated."""
         obj = {"apiVersion": "fun.example.com/v1", "kind": "Fortune", "metadata": {"name": "a"}}
         path = f"{GROUP}/namespaces/default/fortunes"
         code, made = await self.ask("POST", path, {**obj, "spec": {"text": "You will read this."}})
@@ -57,7 +57,7 @@ class FortunesTests(KubeAPIMixin, TestCase):
         self.assertIn("bad luck must be short", refused["message"])
 
     async def test_visitors(self) -> None:
-        """Whoever looks at the visitors is one."""
+        """A list of visitors contains the user of the request."""
         code, found = await self.ask("GET", f"{GROUP}/visitors")
         self.assertEqual(code, 200)
         (visitor,) = found["items"]

@@ -1,3 +1,3 @@
 from twisted.application.service import ServiceMaker
 
-fortunes = ServiceMaker("fortunes", "fortunes.server", "An extension API server that tells fortunes.", "fortunes")
+fortunes = ServiceMaker("fortunes", "fortunes.server", "An extension API server with fortunes.", "fortunes")

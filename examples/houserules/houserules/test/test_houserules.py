@@ -1,4 +1,4 @@
-"""The plugins, in a server that found them by itself."""
+"""Tests of the plugins, alone and in a server that finds them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ PODS = "/api/v1/namespaces/alice/pods"
 
 
 class UnitTests(SynchronousTestCase):
-    """The plugins by themselves."""
+    """Unit tests of the plugins."""
 
     def test_interfaces(self) -> None:
-        """They provide what they declare."""
+        """The plugins provide the interfaces that they declare."""
         plugin = HouseRules("example.org/team", ())
         verifyObject(IMutatingAdmission, plugin)
         verifyObject(IValidatingAdmission, plugin)
         verifyObject(IAuthorizer, OwnNamespace())
 
     def test_twice(self) -> None:
-        """What was labelled once is not touched again."""
+        """A labelled pod is not changed again."""
         namespace = {"metadata": {"name": "default", "labels": {"example.org/team": "blue"}}}
         server = StubServer().add("", "namespaces", namespace)
         pod = {"metadata": {"name": "a"}, "spec": {"containers": []}}
@@ -41,7 +41,7 @@ class UnitTests(SynchronousTestCase):
             self.assertEqual(pod["metadata"], {"name": "a", "labels": {"example.org/team": "blue"}})
 
     def test_debugging(self) -> None:
-        """Containers added for debugging are looked at as well, and the audit is told."""
+        """Images of ephemeral containers are checked, and a refused one is annotated in the audit event."""
         spec = {"containers": [], "ephemeralContainers": [{"name": "d", "image": "elsewhere/d"}]}
         attributes = write(
             {"metadata": {"name": "a"}, "spec": spec}, operation="UPDATE", subresource="ephemeralcontainers"
@@ -55,7 +55,7 @@ class HouseRulesTests(KubeAPIMixin, TestCase):
     """Tests for L{houserules}."""
 
     async def start(self, **configuration: Any) -> None:
-        """A server with the plugins, and a namespace that is labelled."""
+        """Start a server with the plugins and create a labelled namespace."""
         path = Path(self.mktemp())
         plugin = {"name": "HouseRules", "configuration": configuration}
         path.write_text(
@@ -76,7 +76,7 @@ class HouseRulesTests(KubeAPIMixin, TestCase):
         await self.ask("POST", "/api/v1/namespaces", namespace)
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """A request of the administrator."""
+        """Send a request of the administrator."""
         code, answer = await deferToThread(self.server.request, method, path, body)
         return code, answer
 
@@ -91,7 +91,7 @@ class HouseRulesTests(KubeAPIMixin, TestCase):
         self.assertEqual(made["metadata"]["labels"], {"example.org/team": "red"})
 
     async def test_registries(self) -> None:
-        """Images from elsewhere are refused, in whatever container of whatever object."""
+        """Images of other registries are refused, in every kind of container and object."""
         await self.start(registries=["registry.example.org/"])
         ours, theirs = {"name": "c", "image": "registry.example.org/c"}, {"name": "i", "image": "elsewhere/i"}
         code, answer = await self.ask("POST", PODS, {"metadata": {"name": "a"}, "spec": {"containers": [ours]}})
@@ -109,14 +109,14 @@ class HouseRulesTests(KubeAPIMixin, TestCase):
         self.assertEqual((code, answer["message"]), (403, f'deployments.apps "d" is forbidden: spec.template.{why}'))
 
     async def test_configuration(self) -> None:
-        """A configuration that makes no sense stops the server, and it says why."""
+        """An invalid configuration stops the start with the reason."""
         with self.assertRaises(StartError) as caught:
             await self.start(registrys=[])
         text = 'couldn\'t init admission plugin "HouseRules": unknown field: registrys'
         self.assertEqual(str(caught.exception), text)
 
     async def test_own_namespace(self) -> None:
-        """Users may do everything in their own namespace, and elsewhere what RBAC says."""
+        """Users may do everything in their own namespace; RBAC decides for other namespaces."""
         await self.start()
         for namespace, allowed in (("alice", True), ("bob", False)):
             asked = {"verb": "delete", "resource": "secrets", "namespace": namespace}
