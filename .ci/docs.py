@@ -53,9 +53,9 @@ def flag_tables(flags: Iterable[Any]) -> str:
 
     sections: dict[str, list[str]] = {}
     for flag in flags:
-        kind = f" {_cell(flag.kind.shown)}" if flag.kind.shown else ""
+        metavar = f" {_cell(flag.flag_type.metavar)}" if flag.flag_type.metavar else ""
         default = f"`{shown_default(flag)}`" if shown_default(flag) else ""
-        row = f"| `--{flag.name}`{kind} | {default} | {_cell(flag.help)} |"
+        row = f"| `--{flag.name}`{metavar} | {default} | {_cell(flag.help)} |"
         sections.setdefault(flag.section, []).append(row)
     parts = []
     for section, rows in sections.items():
