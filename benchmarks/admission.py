@@ -29,7 +29,7 @@ from kubetwist.api.admission import (
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.resource import JSONObject, UserInfo
-from kubetwist.client.factory import Outgoing
+from kubetwist.client.factory import ClientFactory
 from kubetwist.interfaces import IMutatingAdmission
 from kubetwist.registry.assembly import ResourceRegistry
 from kubetwist.registry.core.namespace.bootstrap import system_namespaces
@@ -125,7 +125,7 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
         reactor,
         kinds_for(definitions.gvks(), 36),
         definitions=definitions,
-        outgoing=Outgoing(reactor, lambda namespace, name: None),
+        outgoing=ClientFactory(reactor, lambda namespace, name: None),
     )
     stores = registry.stores
     await backend.open()

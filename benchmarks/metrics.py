@@ -18,7 +18,7 @@ from kubetwist.http.requestinfo import request_info_of
 from kubetwist.metrics.registry import Distribution, Registry
 from kubetwist.metrics.requests import RequestMetrics
 from kubetwist.resources.handlers.watch import WatchTally
-from kubetwist.storage.cache.metrics import CacheTally
+from kubetwist.storage.cache.metrics import CacheMetrics
 
 #: Calls of the default admission plugins for a pod.
 PLUGINS = 22
@@ -92,7 +92,7 @@ def main() -> None:
     get = counted(VersionedRequest(b"GET", b"/api/v1/namespaces/default/pods/a", 200, 0))
     post = counted(VersionedRequest(b"POST", b"/api/v1/namespaces/default/pods?fieldValidation=Strict", 201, 900))
     around = plugins()
-    tally = CacheTally()
+    tally = CacheMetrics()
     stored = best(lambda: tally.asked("create", time.perf_counter() - 0.001))
     events = WatchTally()
     data = b"x" * 700

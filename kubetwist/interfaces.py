@@ -113,7 +113,7 @@ class IStorageBackend(Interface):
             are raised only after the conflicting state is durable and observers have received it.
         @raise StorageUnavailable: Nothing was written and nothing will be.
         @raise OutcomeUnknown: The writes may be done, or may still be.
-        @raise UnwritableValue: Nothing was written, as a value cannot be encrypted.
+        @raise TransformToStorageError: Nothing was written, as a value cannot be encrypted.
         @raise InvalidArgument: There are no writes, several of one key or too many, or a key cannot be encoded.
         """
 
@@ -122,7 +122,7 @@ class IStorageBackend(Interface):
         Return the newest committed state of one key.
 
         @raise KeyNotFound: There is none.
-        @raise UnreadableValue: There is something, and it cannot be read.
+        @raise CorruptObjectError: There is something, and it cannot be read.
         @raise StorageUnavailable: The store is not open, or does not answer.
         """
 
@@ -163,7 +163,7 @@ class IStorageBackend(Interface):
 
 
 class ISharedStorage(IStorageBackend):
-    """A storage backend that other servers work on, too; L{kubetwist.storage.wrappers.shared_storage} finds it."""
+    """A storage backend that other servers work on, too; L{kubetwist.storage.wrappers.find_shared_storage} finds it."""
 
     async def current_revision() -> int:
         """
@@ -172,7 +172,7 @@ class ISharedStorage(IStorageBackend):
         @raise StorageUnavailable: The revision cannot be determined.
         """
 
-    async def take_turn(revision: int) -> bool:
+    async def claim_compaction(revision: int) -> bool:
         """
         Agree with other servers on who compacts.
 
@@ -183,7 +183,7 @@ class ISharedStorage(IStorageBackend):
 
 
 class IStorageWrapper(IStorageBackend):
-    """A storage backend over another one; L{kubetwist.storage.wrappers.innermost} finds the one at the bottom."""
+    """A storage backend over another one; L{kubetwist.storage.wrappers.unwrap_backend} finds the one at the bottom."""
 
     inner: IStorageBackend = Attribute("The backend below.")
 
@@ -216,7 +216,7 @@ class IStorageHistory(Interface):
         """
 
 
-class IForwardStorage(Interface):
+class IBumpableStorage(Interface):
     """Capability of the innermost storage backend: it can skip revisions."""
 
     async def forward(revision: int) -> None:
@@ -248,7 +248,7 @@ class IRewriting(Interface):
         """
         Whether a key would be stored in another form now, so that it is to be written even if nothing changes.
 
-        @raise UnreadableValue: It cannot be read.
+        @raise CorruptObjectError: It cannot be read.
         """
 
 

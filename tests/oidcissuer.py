@@ -13,7 +13,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from twisted.internet.defer import Deferred
 
 from kubetwist.client.errors import CallError
-from kubetwist.client.httpclient import Answer
+from kubetwist.client.httpclient import Response
 
 NOW = 1_800_000_000
 KEYS = {name: rsa.generate_private_key(65537, 2048) for name in ("one", "two")}
@@ -67,7 +67,7 @@ class Issuer:
 
 class Network:
     """
-    Stands for L{kubetwist.client.factory.Outgoing}.
+    Stands for L{kubetwist.client.factory.ClientFactory}.
 
     @ivar calls: The settings and the query of each call.
     @ivar held: Fires before calls are answered, while it is there.
@@ -89,7 +89,7 @@ class Network:
             self._network = network
             self._settings = settings
 
-        async def get(self, *, timeout: float, accept: str, query: str = "") -> Answer:
+        async def get(self, *, timeout: float, accept: str, query: str = "") -> Response:
             """See L{kubetwist.client.httpclient.WebhookClient.get}."""
             network = self._network
             network.calls.append((self._settings, query))
@@ -100,7 +100,7 @@ class Network:
             if issuer is None:
                 raise CallError("get", self._settings.url, "no such host")
             code, body = issuer.answer(parts.path)
-            return Answer(code, {}, body)
+            return Response(code, {}, body)
 
         async def close(self) -> None:
             """Nothing to close."""

@@ -12,7 +12,7 @@ from twisted.internet.protocol import Factory, Protocol
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.restconfig import RESTConfig
 from kubetwist.client.tls import ClientTLS
 from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority, CertKeyPair
 
@@ -209,7 +209,7 @@ async def connect(reactor: Any, port: int, *, ca: bytes = b"") -> Wire:
     """
     endpoint: Any = TCP4ClientEndpoint(reactor, "127.0.0.1", port)
     if ca:
-        endpoint = wrapClientTLS(ClientTLS(CallSettings(url="", ca=ca), "127.0.0.1"), endpoint)
+        endpoint = wrapClientTLS(ClientTLS(RESTConfig(url="", ca=ca), "127.0.0.1"), endpoint)
     factory: Any = Factory.forProtocol(Wire)
     factory.noisy = False
     wire: Wire = await endpoint.connect(factory)

@@ -17,9 +17,9 @@ from ..api.jsontypes import JSONValue
 from ..api.podspecs import DEBUGGING, containers
 from ..api.resource import JSONObject
 from ..client.errors import CallError
-from ..client.httpclient import Answer
+from ..client.httpclient import Response
 from ..client.kubeconfig import read_kubeconfig
-from ..client.responses import check_answer
+from ..client.responses import raise_for_status
 from ..client.retrying import Backoff, with_backoff
 from ..interfaces import IValidatingAdmission
 from .pluginconfig import (
@@ -103,7 +103,7 @@ class ImagePolicyWebhook:
     resources: ClassVar[tuple[str, ...]] = ("pods", "pods/ephemeralcontainers")
     # Each call has its own limit.
     timeout: ClassVar[float | None] = None
-    post: Callable[[bytes], Awaitable[Answer]]
+    post: Callable[[bytes], Awaitable[Response]]
     reactor: Any
     reviews: ReviewCache
     timings: WebhookTimings
@@ -128,8 +128,8 @@ class ImagePolicyWebhook:
         assert server.outgoing is not None, "servers with plugins call others"
         client = server.outgoing.client(read_kubeconfig(path), limit=_MAX_RESPONSE_BYTES)
 
-        async def post(review: bytes) -> Answer:
-            found: Answer = await client.post(review, timeout=_CALL_TIMEOUT)
+        async def post(review: bytes) -> Response:
+            found: Response = await client.post(review, timeout=_CALL_TIMEOUT)
             return found
 
         reviews = ReviewCache(server.reactor.seconds, timings)
@@ -179,9 +179,9 @@ class ImagePolicyWebhook:
         }
         body = orjson.dumps(review)
 
-        async def once() -> Answer:
+        async def once() -> Response:
             answer = await self.post(body)
-            check_answer(answer)
+            raise_for_status(answer)
             return answer
 
         answer = await with_backoff(self.reactor, once, Backoff(initial=self.timings.retry_backoff))

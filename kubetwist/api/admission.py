@@ -57,7 +57,7 @@ class AdmissionContext(Protocol):
 
     @property
     def outgoing(self) -> object | None:
-        """What calls other servers, L{kubetwist.client.factory.Outgoing}; L{None} if no server is called."""
+        """What calls other servers, L{kubetwist.client.factory.ClientFactory}; L{None} if no server is called."""
 
     @property
     def release(self) -> str:

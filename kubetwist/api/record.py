@@ -42,10 +42,10 @@ class Record:
     @ivar item: The object's compact JSON without C{kind} and C{apiVersion}:
         C{b'{"metadata":{"resourceVersion":"7","name":...},...}'}.
     @ivar views: What encoders derived from C{item} and want to keep, by encoder; L{None} until one does.
-    @ivar other_form: Whether it is stored in another form than this server writes, JSON or protobuf.
+    @ivar stale_format: Whether it is stored in another form than this server writes, JSON or protobuf.
     """
 
-    other_form: ClassVar[bool] = False
+    stale_format: ClassVar[bool] = False
 
     __slots__ = ("fields", "item", "key", "labels", "name", "namespace", "revision", "views")
 
@@ -75,11 +75,11 @@ class Record:
         return Record.from_draft(self.key, revision, Draft(self.body(), self.labels, self.fields))
 
 
-class RecordOfOtherForm(Record):
+class StaleFormatRecord(Record):
     """One that an update writes anew even if it changes nothing."""
 
     __slots__ = ()
-    other_form = True
+    stale_format = True
 
 
 def without_kind(obj: JSONObject) -> bytes:

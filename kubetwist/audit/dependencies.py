@@ -8,7 +8,7 @@ from ..api.filewatcher import FileWatcher
 from ..interfaces import IServerReactor
 
 if TYPE_CHECKING:
-    from ..client.factory import Outgoing
+    from ..client.factory import ClientFactory
 
 
 class AuditDependencies(Protocol):
@@ -23,7 +23,7 @@ class AuditDependencies(Protocol):
         """The clock and threads."""
 
     @property
-    def outgoing(self) -> Outgoing:
+    def outgoing(self) -> ClientFactory:
         """The factory of the client of the audit webhook."""
 
     @property

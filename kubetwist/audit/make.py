@@ -136,13 +136,13 @@ def _log_output(options: FlagValues, server: AuditDependencies, counts: Counts) 
 
 
 def _webhook_output(options: FlagValues, server: AuditDependencies, counts: Counts) -> IAuditOutput:
-    from ..client.errors import BadSettings
-    from ..client.kubeconfig import BadKubeconfig, read_kubeconfig
+    from ..client.errors import InvalidRESTConfig
+    from ..client.kubeconfig import InvalidKubeconfig, read_kubeconfig
     from .webhook import WebhookOutput
 
     try:
         client = server.outgoing.client(read_kubeconfig(Path(options["audit-webhook-config-file"])))
-    except (BadKubeconfig, BadSettings, OSError) as error:
+    except (InvalidKubeconfig, InvalidRESTConfig, OSError) as error:
         raise ValueError(f"initializing audit webhook: {error}") from None
     backoff = options["audit-webhook-initial-backoff"]
     if "audit-webhook-initial-backoff" not in options.changed:

@@ -10,7 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from ..client.responses import check_answer
+from ..client.responses import raise_for_status
 from ..client.retrying import Backoff, with_backoff
 from ..interfaces import IAuditOutput
 from .errors import PluginErrors
@@ -128,7 +128,7 @@ class WebhookOutput:
 
     def _call(self, body: bytes) -> Callable[[], Awaitable[None]]:
         async def call() -> None:
-            check_answer(await self._client.post(body, timeout=TIMEOUT), quote=False)
+            raise_for_status(await self._client.post(body, timeout=TIMEOUT), quote=False)
 
         return call
 

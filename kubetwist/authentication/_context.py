@@ -13,7 +13,7 @@ from ..api.filewatcher import FileWatcher
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
-    from ..client.factory import Outgoing
+    from ..client.factory import ClientFactory
     from ..registry.core.serviceaccount.tokenkeys import TokenKey
     from ..registry.core.serviceaccount.tokens import TokenIssuer
     from ..registry.stores import Stores
@@ -56,7 +56,7 @@ class AuthenticationContext(Protocol):
         """The stores of the server, which are filled before the first request."""
 
     @property
-    def outgoing(self) -> Outgoing:
+    def outgoing(self) -> ClientFactory:
         """The factory of clients of webhooks and issuers."""
 
     @property

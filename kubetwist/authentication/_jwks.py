@@ -24,7 +24,7 @@ from .configuration import Issuer
 from .errors import AuthenticationFailed
 
 if TYPE_CHECKING:
-    from ..client.factory import Outgoing
+    from ..client.factory import ClientFactory
 
 #: Minimum number of seconds between two discovery attempts, and between two fetches of the keys.
 RETRY: Final = 10.0
@@ -60,9 +60,9 @@ class Provider:
 
     _log = Logger()
 
-    def __init__(self, issuer: Issuer, outgoing: Outgoing, reactor: IReactorTime) -> None:
+    def __init__(self, issuer: Issuer, outgoing: ClientFactory, reactor: IReactorTime) -> None:
         """
-        @param outgoing: L{kubetwist.client.factory.Outgoing}.
+        @param outgoing: L{kubetwist.client.factory.ClientFactory}.
         """
         self.issuer = issuer
         self.outgoing = outgoing
@@ -139,15 +139,15 @@ class Provider:
 
     async def _fetch(self) -> None:
         from ..client.errors import (
-            BadSettings,
             CallError,
+            InvalidRESTConfig,
         )
 
         try:
             if not self._keys_url:
                 self._keys_url = jwks_uri(await self._get(self._discovery_url()), self.issuer.url)
             keys = parse_jwks(await self._get(self._keys_url))
-        except (AuthenticationFailed, CallError, BadSettings) as error:
+        except (AuthenticationFailed, CallError, InvalidRESTConfig) as error:
             self.fetched_at["failure"] = posix_now()
             self._log.warn(
                 "oidc: cannot get the keys of the issuer {issuer}: {why}", issuer=self.issuer.url, why=str(error)
@@ -170,7 +170,7 @@ class Provider:
         return decoded(await get(self.outgoing, url, self.issuer.authorities), url)
 
 
-async def get(outgoing: Outgoing, url: str, authorities: bytes, token: str = "", guarded: bool = False) -> bytes:
+async def get(outgoing: ClientFactory, url: str, authorities: bytes, token: str = "", guarded: bool = False) -> bytes:
     """
     Fetch a document.
 
@@ -182,10 +182,10 @@ async def get(outgoing: Outgoing, url: str, authorities: bytes, token: str = "",
     @raise AuthenticationFailed: The server did not return the document.
     @raise CallError: The call failed.
     """
-    from ..client.restconfig import CallSettings
+    from ..client.restconfig import RESTConfig
 
     url, _, query = url.partition("?")
-    settings = CallSettings(url=url, ca=authorities, token=token, guarded=guarded)
+    settings = RESTConfig(url=url, ca=authorities, token=token, guarded=guarded)
     client = outgoing.client(settings, limit=_LIMIT)
     try:
         answer = await client.get(timeout=_TIMEOUT, accept="*/*", query=query)

@@ -52,7 +52,7 @@ from .signingalgorithms import SIGNING_ALGORITHMS
 from .union import TokenOnlyRequest
 
 if TYPE_CHECKING:
-    from ..client.factory import Outgoing
+    from ..client.factory import ClientFactory
     from ..interfaces import IAuthenticationRequest
     from ._context import AuthenticationContext
 
@@ -235,8 +235,8 @@ class _Authenticator:
 
     async def _resolve(self, claim: str, endpoint: Mapping[str, JSONValue], now: float) -> Any:
         from ..client.errors import (
-            BadSettings,
             CallError,
+            InvalidRESTConfig,
         )
 
         url, access = endpoint["endpoint"], endpoint.get("access_token", "")
@@ -248,7 +248,7 @@ class _Authenticator:
         try:
             # The URL comes from the token, not from the administrator: local addresses are refused.
             body = await get(outgoing, url, authorities, access, guarded=True)
-        except (CallError, BadSettings, AuthenticationFailed) as error:
+        except (CallError, InvalidRESTConfig, AuthenticationFailed) as error:
             raise AuthenticationFailed(f"{what}: {error}") from error
         token = _Token.parse(body.strip())
         if token is None:
@@ -297,14 +297,14 @@ class OIDCAuthenticator:
 
     def __init__(
         self,
-        outgoing: Outgoing,
+        outgoing: ClientFactory,
         reactor: IReactorTime,
         implicit_audiences: Sequence[str] = (),
         algorithms: Sequence[str] = SIGNING_ALGORITHMS,
         now: Callable[[], float] = posix_now,
     ) -> None:
         """
-        @param outgoing: L{kubetwist.client.factory.Outgoing}.
+        @param outgoing: L{kubetwist.client.factory.ClientFactory}.
         @param implicit_audiences: For whom these tokens are, to those who review them: this server's.
         @param algorithms: How tokens may be signed.
         @param now: Tells the time.

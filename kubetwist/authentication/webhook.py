@@ -24,15 +24,15 @@ from ..api.flagvalues import FlagValues
 from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject, UserInfo
 from ..client.caching import ExpiringCache
-from ..client.httpclient import Answer
-from ..client.responses import check_answer
+from ..client.httpclient import Response
+from ..client.responses import raise_for_status
 from ..client.retrying import (
-    USUAL_BACKOFF,
+    DEFAULT_RETRY_BACKOFF,
     Backoff,
     with_backoff,
 )
 from ..client.reviews import review_status
-from ..client.singleflight import SharedCalls
+from ..client.singleflight import SingleFlight
 from ..interfaces import IAuthenticator
 from .bearer import bearer_token
 from .errors import AuthenticationFailed
@@ -52,7 +52,7 @@ TIMEOUT: Final = 30.0
 class WebhookClientProtocol(Protocol):
     """The part of a webhook client that the authenticator uses."""
 
-    async def post(self, body: bytes, *, timeout: float) -> Answer:
+    async def post(self, body: bytes, *, timeout: float) -> Response:
         """@see: L{kubetwist.client.httpclient.WebhookClient.post}."""
 
 
@@ -88,7 +88,7 @@ class WebhookTokenAuthenticator:
         *,
         version: str = "v1",
         seconds: float = 120.0,
-        backoff: Backoff = USUAL_BACKOFF,
+        backoff: Backoff = DEFAULT_RETRY_BACKOFF,
     ) -> None:
         """
         @param reactor: The clock.
@@ -105,7 +105,7 @@ class WebhookTokenAuthenticator:
         self._seconds = seconds
         self._backoff = backoff
         self._known: ExpiringCache[bytes, _ReviewResult] = ExpiringCache(MAX_CACHE_ENTRIES, reactor.seconds)
-        self._calls: SharedCalls[bytes, _ReviewResult] = SharedCalls()
+        self._calls: SingleFlight[bytes, _ReviewResult] = SingleFlight()
         # The key of the digest is secret, so that clients cannot construct collisions.
         self._secret = urandom(32)
         self.metrics = TokenMetrics()
@@ -190,7 +190,7 @@ class WebhookTokenAuthenticator:
 
     async def _review(self, body: bytes) -> JSONObject:
         answer = await self._client.post(body, timeout=TIMEOUT)
-        check_answer(answer, quote=False)
+        raise_for_status(answer, quote=False)
         return review_status(answer, "TokenReview", self._api_version)
 
     def _found(self, status: JSONObject, audiences_wanted: Sequence[str]) -> _ReviewResult:
@@ -244,14 +244,14 @@ def make(options: FlagValues, server: AuthenticationContext) -> WebhookTokenAuth
     """
     Create the authenticator of C{--authentication-token-webhook-config-file}; L{None} without the flag.
 
-    @raise BadSettings: The file cannot be used.
+    @raise InvalidRESTConfig: The file cannot be used.
     """
     path = options["authentication-token-webhook-config-file"]
     if not path:
         return None
-    from ..client.kubeconfigclient import FileClient
+    from ..client.kubeconfigclient import KubeconfigClient
 
-    client = FileClient(server.outgoing, server.files, path, "--authentication-token-webhook-config-file")
+    client = KubeconfigClient(server.outgoing, server.files, path, "--authentication-token-webhook-config-file")
     return WebhookTokenAuthenticator(
         server.reactor,
         client,

@@ -37,12 +37,12 @@ from ..api.go.durations import (
 )
 from ..api.names import validate_dns1123_subdomain
 from ..api.resource import JSONObject
-from ..client.errors import BadSettings
+from ..client.errors import InvalidRESTConfig
 from ..client.kubeconfig import (
     named_files,
     read_kubeconfig,
 )
-from ..client.restconfig import CallSettings
+from ..client.restconfig import RESTConfig
 from .webhook import WebhookRules
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class AuthorizerConfiguration:
     kind: str
     name: str
     rules: WebhookRules | None = None
-    settings: CallSettings | None = None
+    settings: RESTConfig | None = None
 
 
 @frozen
@@ -276,7 +276,7 @@ def _made(one: JSONObject, conditions: MatchConditions | None, files: list[Path]
     try:
         files += [file, *named_files(file.read_bytes(), file.parent)]
     except OSError as error:
-        raise BadSettings(f"can not read {file}: {error.strerror}") from error
+        raise InvalidRESTConfig(f"can not read {file}: {error.strerror}") from error
     rules = WebhookRules(
         version=webhook["subjectAccessReviewVersion"],
         timeout=webhook["timeout"] / _SECOND,

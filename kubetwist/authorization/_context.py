@@ -9,7 +9,7 @@ from twisted.internet.interfaces import IReactorTime
 from ..api.filewatcher import FileWatcher
 
 if TYPE_CHECKING:
-    from ..client.factory import Outgoing
+    from ..client.factory import ClientFactory
     from ..registry.rbac.ruleresolver import RuleResolver
     from ..registry.stores import Stores
     from .webhookmetrics import WebhookMetrics
@@ -35,7 +35,7 @@ class AuthorizationContext(Protocol):
         """The roles and bindings of the server."""
 
     @property
-    def outgoing(self) -> Outgoing:
+    def outgoing(self) -> ClientFactory:
         """The factory of clients of webhooks."""
 
     @property

@@ -17,7 +17,7 @@ from ..api.resource import (
     JSONObject,
     UserInfo,
 )
-from ..client.factory import Outgoing
+from ..client.factory import ClientFactory
 from ..client.httpclient import WebhookClient
 from ..interfaces import (
     IAuthorizer,
@@ -54,7 +54,7 @@ class ReloadableAuthorizer:
     def __init__(
         self,
         reactor: IReactorTime,
-        outgoing: Outgoing,
+        outgoing: ClientFactory,
         known: Collection[str],
         make: Make,
         metrics: WebhookMetrics | None = None,

@@ -30,15 +30,15 @@ from ..api.resource import (
 )
 from ..client.caching import ExpiringCache
 from ..client.errors import CallError
-from ..client.httpclient import Answer
-from ..client.responses import check_answer
+from ..client.httpclient import Response
+from ..client.responses import raise_for_status
 from ..client.retrying import (
-    USUAL_BACKOFF,
+    DEFAULT_RETRY_BACKOFF,
     Backoff,
     with_backoff,
 )
 from ..client.reviews import review_status
-from ..client.singleflight import SharedCalls
+from ..client.singleflight import SingleFlight
 from ..interfaces import (
     IAuthorizer,
     IRuleResolver,
@@ -70,7 +70,7 @@ _OPERATORS: Final = {
 class WebhookClientProtocol(Protocol):
     """The client that calls the webhook."""
 
-    async def post(self, body: bytes, *, timeout: float) -> Answer:
+    async def post(self, body: bytes, *, timeout: float) -> Response:
         """@see: L{kubetwist.client.httpclient.WebhookClient.post}."""
 
 
@@ -114,7 +114,7 @@ class WebhookAuthorizer:
         reactor: IReactorTime,
         client: WebhookClientProtocol,
         rules: WebhookRules,
-        backoff: Backoff = USUAL_BACKOFF,
+        backoff: Backoff = DEFAULT_RETRY_BACKOFF,
         *,
         called: str = DEFAULT_NAME,
         metrics: WebhookMetrics | None = None,
@@ -132,7 +132,7 @@ class WebhookAuthorizer:
         self._api_version = f"authorization.k8s.io/{rules.version}"
         self._on_error = Decision.DENY if rules.deny_on_error else Decision.NO_OPINION
         self._known: ExpiringCache[bytes, Verdict] = ExpiringCache(CACHE_SIZE, reactor.seconds)
-        self._calls: SharedCalls[bytes, Verdict] = SharedCalls()
+        self._calls: SingleFlight[bytes, Verdict] = SingleFlight()
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
         """See L{IAuthorizer.authorize}."""
@@ -193,7 +193,7 @@ class WebhookAuthorizer:
 
     async def _review(self, body: bytes) -> JSONObject:
         answer = await self._client.post(body, timeout=self._rules.timeout)
-        check_answer(answer, quote=False)
+        raise_for_status(answer, quote=False)
         return review_status(answer, "SubjectAccessReview", self._api_version)
 
 
@@ -296,12 +296,12 @@ def make(options: FlagValues, server: AuthorizationContext) -> WebhookAuthorizer
     path = options["authorization-webhook-config-file"]
     if not path:
         raise ValueError("authorization-mode Webhook's authorization config file not passed")
-    from ..client.kubeconfigclient import FileClient
+    from ..client.kubeconfigclient import KubeconfigClient
 
     rules = WebhookRules(
         version=options["authorization-webhook-version"],
         authorized_ttl=options["authorization-webhook-cache-authorized-ttl"],
         unauthorized_ttl=options["authorization-webhook-cache-unauthorized-ttl"],
     )
-    client = FileClient(server.outgoing, server.files, path, "--authorization-webhook-config-file")
+    client = KubeconfigClient(server.outgoing, server.files, path, "--authorization-webhook-config-file")
     return WebhookAuthorizer(server.reactor, client, rules, metrics=server.authorization_webhooks)

@@ -6,26 +6,26 @@ import base64
 import binascii
 
 from ..api.resource import JSONObject
-from .errors import BadSettings
-from .factory import Outgoing
-from .restconfig import CallSettings
+from .errors import InvalidRESTConfig
+from .factory import ClientFactory
+from .restconfig import RESTConfig
 
 
-def settings_of(client_config: JSONObject, outgoing: Outgoing) -> CallSettings:
+def rest_config_for(client_config: JSONObject, outgoing: ClientFactory) -> RESTConfig:
     """
     How to call whom a C{WebhookClientConfig} means.
 
-    @raise BadSettings: It can not be read; validation should have seen to that.
+    @raise InvalidRESTConfig: It can not be read; validation should have seen to that.
     """
     bundle = client_config.get("caBundle") or ""
     try:
         ca = base64.b64decode(bundle, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise BadSettings(f"the caBundle is no base64: {error}") from None
+        raise InvalidRESTConfig(f"the caBundle is no base64: {error}") from None
     # White space alone stands for nothing: the system's authorities.
     ca = ca if ca.strip() else b""
     service = client_config.get("service")
     if service:
         port = service.get("port") or 443
         return outgoing.services.settings(service["namespace"], service["name"], port, service.get("path") or "", ca=ca)
-    return CallSettings(url=client_config.get("url") or "", ca=ca, denied=outgoing.denied)
+    return RESTConfig(url=client_config.get("url") or "", ca=ca, denied=outgoing.denied)

@@ -31,15 +31,15 @@ from ..http.connection.flow import (
     keep_alive,
 )
 from .dialing import (
-    broken_off,
-    ends_of,
+    connection_addresses,
+    connection_lost_error,
 )
 from .errors import Unreachable
 from .responsehead import (
     MAX_HEAD,
-    BadHead,
     Fields,
     Head,
+    InvalidHead,
     body_length,
     parse_head,
 )
@@ -49,7 +49,7 @@ HANDSHAKE_TIMEOUT: Final = 10.0
 #: Interim answers that are read over, as in Go.
 MAX_INTERIM: Final = 5
 #: Seconds that the other side is given to take what another protocol has written before its connection is closed.
-PARTING: Final = 20.0
+GRACEFUL_CLOSE_TIMEOUT: Final = 20.0
 
 # What is waited for.
 _NOTHING, _HEAD, _BODY, _SWITCHED = range(4)
@@ -58,7 +58,7 @@ _WITH_BODY: Final = (b"POST", b"PUT", b"PATCH")
 _BROKEN: Final = "net/http: HTTP/1.x transport connection broken: "
 
 
-class Stale(Unreachable):
+class StaleConnection(Unreachable):
     """A connection that was kept for the next request was closed before anything of an answer came."""
 
 
@@ -75,7 +75,7 @@ class Upload:
     deliver: Callable[[IConsumer], Deferred[None]]
 
 
-class StreamedAnswer(Flow):
+class StreamingResponse(Flow):
     """
     An answer whose head is there. Somebody must take its body (L{deliver}, L{collect}), or the connection
     (L{take_over}), or say that he wants neither (L{abort}).
@@ -225,15 +225,15 @@ class BackendConnection(Protocol):
         self._state = _NOTHING
         self._buffer = b""
         self._ends = ""
-        self._answered: Deferred[StreamedAnswer] | None = None
-        self._answer: StreamedAnswer | None = None
+        self._answered: Deferred[StreamingResponse] | None = None
+        self._answer: StreamingResponse | None = None
         self._decoder: _ChunkedTransferDecoder | None = None
         self._missing: int | None = 0
         self._method = b""
         self._upgrade = False
         self._interim = 0
         self._used = False
-        self._lasting = True
+        self._keep_alive = True
         self._sent = True
         self._sending: Deferred[None] | None = None
         self._timer: IDelayedCall | None = None
@@ -246,7 +246,7 @@ class BackendConnection(Protocol):
 
     def connectionMade(self) -> None:
         """It is there, but for the handshake."""
-        self._ends = ends_of(self.transport)
+        self._ends = connection_addresses(self.transport)
         keep_alive(self.transport)
         self._client.made(self)
 
@@ -263,7 +263,7 @@ class BackendConnection(Protocol):
     def part(self) -> None:
         """End it when the other side has what was written, or does not take it."""
         if not self._lost:
-            self._set_timer(PARTING, self.abort)
+            self._set_timer(GRACEFUL_CLOSE_TIMEOUT, self.abort)
             self.transport.loseConnection()
 
     def connectionLost(self, reason: Failure = Failure(ConnectionDone())) -> None:  # noqa: B008
@@ -272,7 +272,7 @@ class BackendConnection(Protocol):
         self._stop_timer()
         self._client.lost(self)
         self._stop_sending()
-        why = self._why or broken_off(reason.value, self._ends)
+        why = self._why or connection_lost_error(reason.value, self._ends)
         if self.secured is not None and not self.secured.called:
             self.secured.errback(why or Unreachable("EOF"))
         switched, self._switched = self._switched, None
@@ -282,7 +282,7 @@ class BackendConnection(Protocol):
         answered, self._answered = self._answered, None
         if answered is not None and not answered.called:
             if self._used and not (self._buffer or self._interim or self._why):
-                answered.errback(Stale(str(why or "EOF")))
+                answered.errback(StaleConnection(str(why or "EOF")))
             else:
                 answered.errback(why or Unreachable("EOF"))
         answer, self._answer = self._answer, None
@@ -307,7 +307,7 @@ class BackendConnection(Protocol):
 
     # Requests.
 
-    def exchange(
+    def round_trip(
         self,
         method: bytes,
         target: bytes,
@@ -315,7 +315,7 @@ class BackendConnection(Protocol):
         body: bytes | Upload | None,
         timeout: float | None,
         upgrade: bool,
-    ) -> Deferred[StreamedAnswer]:
+    ) -> Deferred[StreamingResponse]:
         """
         Send a request; only when the one before it is through.
 
@@ -335,7 +335,7 @@ class BackendConnection(Protocol):
         self._method, self._upgrade, self._interim = method, upgrade, 0
         if self._lost:
             self._answered = None
-            answered.errback(Stale("EOF") if self._used else Unreachable("EOF"))
+            answered.errback(StaleConnection("EOF") if self._used else Unreachable("EOF"))
             return answered
         breaks = len(head) - 1
         if data.count(b"\n") != breaks or data.count(b"\r") != breaks or b"\0" in data:
@@ -351,7 +351,7 @@ class BackendConnection(Protocol):
             self.transport.write(data + body if body else data)
         return answered
 
-    def _cancelled(self, answered: Deferred[StreamedAnswer]) -> None:
+    def _cancelled(self, answered: Deferred[StreamingResponse]) -> None:
         self._answered = None
         self.abort()
         answered.errback(CancelledError())
@@ -415,7 +415,7 @@ class BackendConnection(Protocol):
             try:
                 head = parse_head(buffer[:end])
                 length = body_length(head, self._method)
-            except BadHead as error:
+            except InvalidHead as error:
                 self._fail(f"{_BROKEN}{error}")
                 return
             self._buffer = buffer[end + 4 :]
@@ -434,9 +434,9 @@ class BackendConnection(Protocol):
         assert answered is not None, "an answer is waited for"
         rest, self._buffer = self._buffer, b""
         self._stop_timer()
-        answer = self._answer = StreamedAnswer(self, head, length)
+        answer = self._answer = StreamingResponse(self, head, length)
         # What comes after the answer to an upgrade is nobody's.
-        self._lasting = head.lasting and length is not None and not self._upgrade
+        self._keep_alive = head.lasting and length is not None and not self._upgrade
         self._missing = length
         if answer.switched:
             self._state = _SWITCHED
@@ -479,13 +479,13 @@ class BackendConnection(Protocol):
         self._state = _NOTHING
         if rest or not self._sent:
             # Nobody has asked for more; or the other side does not want the rest of the body that it is sent.
-            self._lasting = False
+            self._keep_alive = False
         self._through()
         answer.finish()
 
     def _through(self) -> None:
         """An exchange is over."""
-        if self._lasting and not self._lost:
+        if self._keep_alive and not self._lost:
             self._used = True
             self.resume_reading()
             self._client.released(self)

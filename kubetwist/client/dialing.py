@@ -46,7 +46,7 @@ from .restconfig import Network
 
 #: The least number of seconds that one of several addresses is given to answer.
 _ATTEMPT: Final = 2.0
-PATIENCE: Final = 30.0
+CONNECT_TIMEOUT: Final = 30.0
 #: Bytes of head that come with an answer at most.
 _HEAD: Final = 65536
 #: Metadata services of clouds that are not on the link.
@@ -67,7 +67,7 @@ RESOLVERS = Path("/etc/resolv.conf")
 _RESOLVERS_LENGTH: Final = 65536
 
 #: Where checked addresses are really found, for tests: by host and port.
-Diversions = Mapping[tuple[str, int], tuple[str, int]]
+AddressOverrides = Mapping[tuple[str, int], tuple[str, int]]
 
 
 class Closable(TypingProtocol):
@@ -77,14 +77,14 @@ class Closable(TypingProtocol):
         """End calls that are under way, and all connections; fires when they are gone."""
 
 
-def is_forbidden(address: str, *, loopback: bool = False, interfaces: bool = False) -> bool:
+def is_internal_address(address: str, *, loopback: bool = False, interfaces: bool = False) -> bool:
     """
     Return whether an address is forbidden as a target that an API object names.
 
     @param loopback: Whether addresses of this machine are allowed.
     @param interfaces: Whether addresses of this machine's interfaces are treated as loopback addresses.
     """
-    ip = _meant(address)
+    ip = _effective_address(address)
     if ip.is_loopback:
         return not loopback
     if ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip.is_reserved or ip in _METADATA:
@@ -114,11 +114,11 @@ def is_local(address: str) -> bool:
 
 def is_denied(address: str, networks: Iterable[Network]) -> bool:
     """Whether an address is in one of C{networks}, whichever way it is written."""
-    ip = _meant(address)
+    ip = _effective_address(address)
     return any(ip in network for network in networks)
 
 
-def _meant(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+def _effective_address(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """The address that packets end up at: that of IPv4 where one of IPv6 only carries it."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if ip.version == 4:
@@ -129,7 +129,7 @@ def _meant(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 @implementer(IStreamClientEndpoint)
-class CheckedEndpoint:
+class SSRFCheckedEndpoint:
     """Connects to a host; fails with L{Unreachable}."""
 
     def __init__(
@@ -141,13 +141,13 @@ class CheckedEndpoint:
         loopback: bool = False,
         interfaces: bool = False,
         denied: Iterable[Network] = (),
-        patience: float = PATIENCE,
-        diversions: Diversions | None = None,
+        patience: float = CONNECT_TIMEOUT,
+        address_overrides: AddressOverrides | None = None,
     ) -> None:
         """
         @param target: Returns host and port, for each connection.
-        @param guarded: Whether addresses that L{is_forbidden} returns true for are refused; those of this machine
-            unless C{loopback}.
+        @param guarded: Whether addresses for which L{is_internal_address} is true are refused. C{loopback} permits
+            those of this machine.
         @param interfaces: Whether addresses of its interfaces are treated as loopback addresses.
         @param denied: Further networks that are refused.
         @param patience: Connection timeout, in seconds.
@@ -159,7 +159,7 @@ class CheckedEndpoint:
         self._interfaces = interfaces
         self._denied = tuple(denied)
         self._patience = patience
-        self._diversions = {} if diversions is None else diversions
+        self._diversions = {} if address_overrides is None else address_overrides
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
         """@see: L{IStreamClientEndpoint.connect}."""
@@ -172,9 +172,11 @@ class CheckedEndpoint:
         addresses = await self._addresses(host)
         first: Unreachable | None = None
         for address in addresses:
-            forbidden = self._guarded and is_forbidden(address, loopback=self._loopback, interfaces=self._interfaces)
+            forbidden = self._guarded and is_internal_address(
+                address, loopback=self._loopback, interfaces=self._interfaces
+            )
             if forbidden or is_denied(address, self._denied):
-                first = first or AddressNotAllowed(f"dial tcp {joined(address, port)}: address not allowed")
+                first = first or AddressNotAllowed(f"dial tcp {join_host_port(address, port)}: address not allowed")
                 continue
             where, at = self._diversions.get((address, port), (address, port))
             make = TCP6ClientEndpoint if ":" in where else TCP4ClientEndpoint
@@ -185,7 +187,7 @@ class CheckedEndpoint:
             except (CancelledError, errors.ConnectingCancelledError):
                 raise CancelledError() from None
             except errors.ConnectError as error:
-                first = first or Unreachable(f"dial tcp {joined(address, port)}: {_why_not(error)}")
+                first = first or Unreachable(f"dial tcp {join_host_port(address, port)}: {_why_not(error)}")
         raise first or await self._nobody(host)
 
     async def _nobody(self, host: str) -> NoSuchHost:
@@ -220,7 +222,7 @@ def name_server() -> str:
             words = line.split()
             if len(words) > 1 and words[0] == "nameserver":
                 servers.append(words[1])
-    return joined(servers[0] if servers else "127.0.0.1", 53)
+    return join_host_port(servers[0] if servers else "127.0.0.1", 53)
 
 
 @implementer(IResolutionReceiver)
@@ -326,7 +328,7 @@ class _Watched(ProtocolWrapper):
 
     def makeConnection(self, transport: ITransport) -> None:
         # When the connection is lost, its socket is gone.
-        self._ends = ends_of(transport)
+        self._ends = connection_addresses(transport)
         super().makeConnection(transport)  # type: ignore[no-untyped-call]
 
     def write(self, data: bytes) -> None:
@@ -358,15 +360,15 @@ class _Watched(ProtocolWrapper):
     def _told(self, reason: Failure) -> Failure:
         if self._flooded:
             return Failure(Unreachable("the answer is too long"))
-        broken = broken_off(reason.value, self._ends)
+        broken = connection_lost_error(reason.value, self._ends)
         return reason if broken is None else Failure(broken)
 
 
-def broken_off(error: BaseException | None, ends: str) -> Unreachable | None:
+def connection_lost_error(error: BaseException | None, ends: str) -> Unreachable | None:
     """
     Why a connection was lost; L{None} when it was closed in good order, or by us.
 
-    @param ends: As L{ends_of} tells them.
+    @param ends: As L{connection_addresses} tells them.
     """
     if isinstance(error, Unreachable):
         return error
@@ -377,12 +379,12 @@ def broken_off(error: BaseException | None, ends: str) -> Unreachable | None:
     return None
 
 
-def ends_of(transport: ITransport) -> str:
+def connection_addresses(transport: ITransport) -> str:
     """Both ends of a connection; to be asked while there is one."""
     return "->".join(_shown(end) for end in (transport.getHost(), transport.getPeer()))
 
 
-def joined(address: str, port: int) -> str:
+def join_host_port(address: str, port: int) -> str:
     """An address and a port as one."""
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
@@ -402,7 +404,7 @@ def tls_error(error: SSL.Error) -> str:
 
 
 def _shown(end: IAddress) -> str:
-    return joined(getattr(end, "host", "?"), getattr(end, "port", 0))
+    return join_host_port(getattr(end, "host", "?"), getattr(end, "port", 0))
 
 
 def _why_not(error: errors.ConnectError) -> str:

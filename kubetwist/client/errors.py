@@ -46,5 +46,5 @@ class NoSuchHost(Unreachable):
     """A name stands for no address."""
 
 
-class BadSettings(ValueError):
+class InvalidRESTConfig(ValueError):
     """Settings of calls that can not be used; the text says why."""

@@ -10,8 +10,8 @@ from ..interfaces import IServerReactor
 from ..metrics.registry import MetricSnapshot
 from .metrics import CallMetrics
 from .restconfig import (
-    CallSettings,
     Network,
+    RESTConfig,
 )
 from .services import (
     FindService,
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from .streaming import StreamingClient
 
 
-class Outgoing:
+class ClientFactory:
     """
     Makes the clients of a server, and ends them with it.
 
     @ivar services: Finds services by their names.
     @ivar denied: Networks that no URL in an object of the API may lead to.
     @ivar traced: Those who are called learn which trace it is for.
-    @ivar diversions: Where checked addresses are really found, by host and port: for tests.
+    @ivar address_overrides: Where checked addresses are really found, by host and port: for tests.
     """
 
     def __init__(self, reactor: IServerReactor, find_service: FindService, denied: tuple[Network, ...] = ()) -> None:
@@ -41,16 +41,16 @@ class Outgoing:
         self._connected: set[Closable] = set()
         self.services = Services(find_service)
         self.denied = denied
-        self.diversions: dict[tuple[str, int], tuple[str, int]] = {}
+        self.address_overrides: dict[tuple[str, int], tuple[str, int]] = {}
         self.traced = False
         self._metrics = CallMetrics()
 
-    def client(self, settings: CallSettings, *, limit: int | None = None) -> WebhookClient:
+    def client(self, settings: RESTConfig, *, limit: int | None = None) -> WebhookClient:
         """
         A client; whoever asks for it retires it when its settings are no longer those of a caller.
 
         @param limit: Bytes that an answer may have; L{None} for the usual ones.
-        @raise BadSettings: They can not be used.
+        @raise InvalidRESTConfig: They can not be used.
         """
         # Most servers call nobody.
         from .httpclient import (
@@ -68,7 +68,7 @@ class Outgoing:
             self._reactor,
             settings,
             limit=limit,
-            diversions=self.diversions,
+            address_overrides=self.address_overrides,
             connected=self._connected,
             metrics=self._metrics,
         )
@@ -76,15 +76,17 @@ class Outgoing:
         self._clients.add(client)
         return client
 
-    def stream_client(self, settings: CallSettings) -> StreamingClient:
+    def stream_client(self, settings: RESTConfig) -> StreamingClient:
         """
         A client whose bodies are passed on while they arrive; whoever asks for it retires it as with L{client}.
 
-        @raise BadSettings: They can not be used.
+        @raise InvalidRESTConfig: They can not be used.
         """
         from .streaming import StreamingClient
 
-        client = StreamingClient(self._reactor, settings, diversions=self.diversions, connected=self._connected)
+        client = StreamingClient(
+            self._reactor, settings, address_overrides=self.address_overrides, connected=self._connected
+        )
         self._clients.add(client)
         return client
 

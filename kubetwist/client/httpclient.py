@@ -26,20 +26,20 @@ from zope.interface import implementer
 from ..api.go.durations import format_duration
 from ..interfaces import IServerReactor
 from .dialing import (
-    CheckedEndpoint,
+    AddressOverrides,
     Closable,
-    Diversions,
+    SSRFCheckedEndpoint,
     WatchedEndpoint,
 )
 from .errors import (
     COMMON_NAME_ONLY,
-    BadSettings,
     CallError,
+    InvalidRESTConfig,
     Unreachable,
 )
 from .metrics import CallMetrics
 from .restconfig import (
-    CallSettings,
+    RESTConfig,
     split_url,
 )
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Answer:
+class Response:
     """
     What came back.
 
@@ -82,10 +82,10 @@ class WebhookClient:
     def __init__(
         self,
         reactor: IServerReactor,
-        settings: CallSettings,
+        settings: RESTConfig,
         *,
         limit: int = LIMIT,
-        diversions: Diversions | None = None,
+        address_overrides: AddressOverrides | None = None,
         connected: set[Closable] | None = None,
         metrics: CallMetrics | None = None,
     ) -> None:
@@ -93,18 +93,18 @@ class WebhookClient:
         @param limit: Bytes that an answer may have.
         @param metrics: Told of what is posted.
         @param connected: Has this client in it as long as there are connections.
-        @raise BadSettings: They can not be used.
+        @raise InvalidRESTConfig: They can not be used.
         """
         parts, self._host, self._port = split_url(settings.url)
         self.settings = settings
         # As Go's URLs are shown: whatever is odd is escaped.
         self._url = urlunsplit((parts.scheme, parts.netloc, quote(parts.path, safe=_PATH) or "/", "", ""))
         if not self._url.isascii():
-            raise BadSettings(f"no URL of a server: {settings.url}")
+            raise InvalidRESTConfig(f"no URL of a server: {settings.url}")
         self._reactor = reactor
         self._limit = limit
         self._metrics = metrics
-        self._diversions = diversions
+        self._diversions = address_overrides
         self._secure = parts.scheme == "https"
         self._agent: Agent | None = None
         self._pool: HTTPConnectionPool | None = None
@@ -143,7 +143,7 @@ class WebhookClient:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         show_timeout: bool = True,
-    ) -> Answer:
+    ) -> Response:
         """
         Send C{body} and wait for the answer.
 
@@ -175,7 +175,7 @@ class WebhookClient:
         self._metrics.answered(host, answer.code, perf_counter() - began, len(body), len(answer.body))
         return answer
 
-    async def get(self, *, timeout: float, accept: str = "application/json", query: str = "") -> Answer:
+    async def get(self, *, timeout: float, accept: str = "application/json", query: str = "") -> Response:
         """As L{post}, with a GET; nothing stands in the query but C{query}, which is escaped already."""
         url = f"{self._url}?{query}" if query else self._url
         return await self._call("GET", url, {**self._fields, b"Accept": [_field(accept)]}, b"", timeout)
@@ -190,7 +190,7 @@ class WebhookClient:
         origin: str = "",
         query: str = "",
         headers: Mapping[str, Sequence[str]] | None = None,
-    ) -> Answer:
+    ) -> Response:
         """
         Ask for another path than the settings have; any code is an answer, be it that of a redirect.
 
@@ -213,10 +213,10 @@ class WebhookClient:
         timeout: float,
         *,
         redirects: bool = False,
-    ) -> Answer:
+    ) -> Response:
         if self._closed:
             raise CallError(method, url, "context canceled")
-        waiting: Deferred[Answer] = Deferred.fromCoroutine(self._answer(method, url, fields, body, redirects))
+        waiting: Deferred[Response] = Deferred.fromCoroutine(self._answer(method, url, fields, body, redirects))
         late = False
 
         def give_up() -> None:
@@ -248,7 +248,7 @@ class WebhookClient:
 
     async def _answer(
         self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes, redirects: bool
-    ) -> Answer:
+    ) -> Response:
         from twisted.web.http_headers import Headers
 
         agent = self._agent or self._make_agent()
@@ -263,7 +263,7 @@ class WebhookClient:
             name.decode("latin-1").lower(): values[-1].decode("latin-1")
             for name, values in response.headers.getAllRawHeaders()
         }
-        return Answer(response.code, headers, content)
+        return Response(response.code, headers, content)
 
     def _follow(self) -> None:
         """A service that has moved is called where it is now, and one that is gone is not called."""
@@ -284,7 +284,7 @@ class WebhookClient:
         pool.maxPersistentPerHost = _KEPT
         pool.cachedConnectionTimeout = _IDLE
         pool._factory.noisy = False
-        endpoint: IStreamClientEndpoint = CheckedEndpoint(
+        endpoint: IStreamClientEndpoint = SSRFCheckedEndpoint(
             self._reactor,
             self.settings.dial or (lambda: (self._host, self._port)),
             guarded=self.settings.guarded,
@@ -292,7 +292,7 @@ class WebhookClient:
             interfaces=self.settings.interfaces,
             denied=self.settings.denied,
             patience=self.settings.patience,
-            diversions=self._diversions,
+            address_overrides=self._diversions,
         )
         if self._tls is not None:
             endpoint = wrapClientTLS(self._tls, endpoint)

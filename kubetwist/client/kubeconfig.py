@@ -12,8 +12,8 @@ from typing import Final
 
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONObject
-from .errors import BadSettings
-from .restconfig import CallSettings
+from .errors import InvalidRESTConfig
+from .restconfig import RESTConfig
 
 #: Bytes of a kubeconfig, and of each file that it names.
 _MOST: Final = 1024 * 1024
@@ -23,56 +23,56 @@ _UNKNOWN: Final = ("exec", "auth-provider", "as", "as-uid", "as-groups", "as-use
 _FILES: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
-class BadKubeconfig(BadSettings):
+class InvalidKubeconfig(InvalidRESTConfig):
     """A kubeconfig can not be used; the text says why."""
 
 
-def read_kubeconfig(path: str | Path) -> CallSettings:
+def read_kubeconfig(path: str | Path) -> RESTConfig:
     """
     Read a kubeconfig and the files that it names. Blocks.
 
-    @raise BadKubeconfig: It can not be read, or not be used.
+    @raise InvalidKubeconfig: It can not be read, or not be used.
     """
     path = Path(path)
     return parse_kubeconfig(_read(path), path.parent, str(path))
 
 
-def read_users(path: str | Path) -> tuple[dict[str, CallSettings], str]:
+def read_users(path: str | Path) -> tuple[dict[str, RESTConfig], str]:
     """
     Read what the users of a kubeconfig are known by; whom to call is not in these settings. Blocks.
 
     @return: By the users' names; and the name of the current context's user, C{""} without one.
-    @raise BadKubeconfig: It can not be read, or not be used.
+    @raise InvalidKubeconfig: It can not be read, or not be used.
     """
     path = Path(path)
     config = _decoded(_read(path), str(path))
-    users: dict[str, CallSettings] = {}
+    users: dict[str, RESTConfig] = {}
     try:
         listed = config.get("users")
         for entry in listed if isinstance(listed, list) else ():
             name = _text(entry, "name") if isinstance(entry, dict) else ""
             user = _entry(config, "users", "user", name)
             if user is not None:
-                users[name] = CallSettings(url="", **_shown_of(user, name, path.parent))
+                users[name] = RESTConfig(url="", **_shown_of(user, name, path.parent))
         context = _entry(config, "contexts", "context", _text(config, "current-context")) or {}
         return users, _text(context, "user")
-    except BadSettings as error:
-        raise BadKubeconfig(f"{path}: {error}") from None
+    except InvalidRESTConfig as error:
+        raise InvalidKubeconfig(f"{path}: {error}") from None
 
 
-def parse_kubeconfig(content: bytes, folder: Path, name: str) -> CallSettings:
+def parse_kubeconfig(content: bytes, folder: Path, name: str) -> RESTConfig:
     """
     Make sense of a kubeconfig. Reads the files that it names, and so blocks.
 
     @param folder: Where those are that are named without one.
     @param name: What errors call it.
-    @raise BadKubeconfig: It can not be used.
+    @raise InvalidKubeconfig: It can not be used.
     """
     config = _decoded(content, name)
     try:
         return _settings(config, folder)
-    except BadSettings as error:
-        raise BadKubeconfig(f"{name}: {error}") from None
+    except InvalidRESTConfig as error:
+        raise InvalidKubeconfig(f"{name}: {error}") from None
 
 
 def _decoded(content: bytes, name: str) -> JSONObject:
@@ -84,41 +84,41 @@ def _decoded(content: bytes, name: str) -> JSONObject:
     try:
         config = decode_yaml(content).value
     except BodyError as error:
-        raise BadKubeconfig(f'error loading config file "{name}": {error}') from None
+        raise InvalidKubeconfig(f'error loading config file "{name}": {error}') from None
     if not isinstance(config, dict):
-        raise BadKubeconfig(f'error loading config file "{name}": it is no kubeconfig')
+        raise InvalidKubeconfig(f'error loading config file "{name}": it is no kubeconfig')
     return config
 
 
-def _settings(config: JSONObject, folder: Path) -> CallSettings:
+def _settings(config: JSONObject, folder: Path) -> RESTConfig:
     context_name = _text(config, "current-context")
     if not context_name:
-        raise BadKubeconfig("invalid configuration: no configuration has been provided")
+        raise InvalidKubeconfig("invalid configuration: no configuration has been provided")
     context = _entry(config, "contexts", "context", context_name)
     if context is None:
-        raise BadKubeconfig(f"context was not found for specified context: {context_name}")
+        raise InvalidKubeconfig(f"context was not found for specified context: {context_name}")
     cluster_name = _text(context, "cluster")
     cluster = _entry(config, "clusters", "cluster", cluster_name)
     if cluster is None:
-        raise BadKubeconfig(f"invalid configuration: cluster {quoted(cluster_name)} does not exist")
+        raise InvalidKubeconfig(f"invalid configuration: cluster {quoted(cluster_name)} does not exist")
     user_name = _text(context, "user")
     user = _entry(config, "users", "user", user_name) if user_name else {}
     if user is None:
-        raise BadKubeconfig(f"invalid configuration: user {quoted(user_name)} does not exist")
+        raise InvalidKubeconfig(f"invalid configuration: user {quoted(user_name)} does not exist")
     shown = _shown_of(user, user_name, folder)
     if _text(cluster, "proxy-url"):
-        raise BadKubeconfig(f"proxy-url of cluster {quoted(cluster_name)} is not supported here")
+        raise InvalidKubeconfig(f"proxy-url of cluster {quoted(cluster_name)} is not supported here")
     server = _text(cluster, "server")
     if not server:
-        raise BadKubeconfig(f"invalid configuration: no server found for cluster {quoted(cluster_name)}")
+        raise InvalidKubeconfig(f"invalid configuration: no server found for cluster {quoted(cluster_name)}")
     insecure = cluster.get("insecure-skip-tls-verify") is True
     ca = _data(cluster, "certificate-authority", folder)
     if "://" not in server:
         secure = ca or insecure or shown["certificate"]
         server = f"{'https' if secure else 'http'}://{server}"
     if insecure and ca:
-        raise BadKubeconfig("specifying a root certificates file with the insecure flag is not allowed")
-    return CallSettings(
+        raise InvalidKubeconfig("specifying a root certificates file with the insecure flag is not allowed")
+    return RESTConfig(
         url=server,
         ca=ca,
         server_name=_text(cluster, "tls-server-name"),
@@ -128,10 +128,10 @@ def _settings(config: JSONObject, folder: Path) -> CallSettings:
 
 
 def _shown_of(user: JSONObject, name: str, folder: Path) -> JSONObject:
-    """What is shown by a user to those who are called, as fields of L{CallSettings}."""
+    """What is shown by a user to those who are called, as fields of L{RESTConfig}."""
     for field in _UNKNOWN:
         if user.get(field):
-            raise BadKubeconfig(f"{field} of user {quoted(name)} is not supported here")
+            raise InvalidKubeconfig(f"{field} of user {quoted(name)} is not supported here")
     return {
         "certificate": _data(user, "client-certificate", folder),
         "key": _data(user, "client-key", folder),
@@ -154,7 +154,7 @@ def _text(fields: JSONObject, name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise BadKubeconfig(f"{name} must be a string")
+        raise InvalidKubeconfig(f"{name} must be a string")
     return value
 
 
@@ -165,7 +165,7 @@ def _data(fields: JSONObject, name: str, folder: Path) -> bytes:
         try:
             return b64decode("".join(inline.split()), validate=True)
         except ValueError:
-            raise BadKubeconfig(f"{name}-data is not base64") from None
+            raise InvalidKubeconfig(f"{name}-data is not base64") from None
     path = _text(fields, name)
     return _read(folder / path) if path else b""
 
@@ -176,7 +176,7 @@ def _token(user: JSONObject, folder: Path) -> str:
         try:
             return _read(folder / path).decode("utf-8").strip()
         except UnicodeDecodeError:
-            raise BadKubeconfig(f"the token in {path} is no text") from None
+            raise InvalidKubeconfig(f"the token in {path} is no text") from None
     return _text(user, "token")
 
 
@@ -190,9 +190,9 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(_MOST + 1)
     except OSError as error:
-        raise BadKubeconfig(f"can not read {path}: {error.strerror}") from error
+        raise InvalidKubeconfig(f"can not read {path}: {error.strerror}") from error
     if len(content) > _MOST:
-        raise BadKubeconfig(f"{path} is longer than {_MOST} bytes")
+        raise InvalidKubeconfig(f"{path} is longer than {_MOST} bytes")
     return content
 
 

@@ -6,47 +6,47 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..api.filewatcher import FileWatcher
-from .errors import BadSettings
-from .factory import Outgoing
+from .errors import InvalidRESTConfig
+from .factory import ClientFactory
 from .httpclient import (
-    Answer,
+    Response,
     WebhookClient,
 )
 from .kubeconfig import (
     named_files,
     parse_kubeconfig,
 )
-from .restconfig import CallSettings
+from .restconfig import RESTConfig
 
 
-class FileClient:
+class KubeconfigClient:
     """Calls what a kubeconfig names at the time of the call."""
 
-    def __init__(self, outgoing: Outgoing, files: FileWatcher, path: str | Path, what: str) -> None:
+    def __init__(self, outgoing: ClientFactory, files: FileWatcher, path: str | Path, what: str) -> None:
         """
         Read the file, and watch it from then on.
 
         @param files: Watches files.
         @param what: What the log calls the file: a flag.
-        @raise BadSettings: It can not be read, or not be used.
+        @raise InvalidRESTConfig: It can not be read, or not be used.
         """
         self._outgoing = outgoing
         self._path = Path(path)
         try:
             settings, _ = files.watch([path], self._load, self._use, what, also=lambda loaded: loaded[1])
         except OSError as error:
-            raise BadSettings(f"can not read {error.filename}: {error.strerror}") from error
+            raise InvalidRESTConfig(f"can not read {error.filename}: {error.strerror}") from error
         self._client: WebhookClient = outgoing.client(settings)
 
-    def _load(self, contents: Sequence[bytes]) -> tuple[CallSettings, list[Path]]:
+    def _load(self, contents: Sequence[bytes]) -> tuple[RESTConfig, list[Path]]:
         folder = self._path.parent
         return parse_kubeconfig(contents[0], folder, str(self._path)), named_files(contents[0], folder)
 
-    def _use(self, loaded: tuple[CallSettings, list[Path]]) -> None:
+    def _use(self, loaded: tuple[RESTConfig, list[Path]]) -> None:
         before, self._client = self._client, self._outgoing.client(loaded[0])
         before.retire()
 
-    async def post(self, body: bytes, *, timeout: float) -> Answer:
+    async def post(self, body: bytes, *, timeout: float) -> Response:
         """@see: L{WebhookClient.post}."""
         return await self._client.post(body, timeout=timeout)
 

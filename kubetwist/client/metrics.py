@@ -16,7 +16,7 @@ _BYTES: Final = (
     *(1048576.0, 4194304.0, 16777216.0),
 )
 #: How many hosts are told apart; whoever configures webhooks may name many, one after the other.
-_MOST_HOSTS: Final = 200
+_MAX_HOSTS: Final = 200
 _OTHERS: Final = "other"
 _METHOD: Final = "POST"
 
@@ -48,7 +48,7 @@ class CallMetrics:
     def _host(self, name: str) -> _Host:
         host = self._hosts.get(name)
         if host is None:
-            if len(self._hosts) >= _MOST_HOSTS:
+            if len(self._hosts) >= _MAX_HOSTS:
                 name = _OTHERS
             host = self._hosts.setdefault(name, _Host())
         return host

@@ -23,7 +23,7 @@ _VALUE: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
 Fields = list[tuple[bytes, bytes]]
 
 
-class BadHead(ValueError):
+class InvalidHead(ValueError):
     """What arrived is no head of an answer; nothing of it stands in the text."""
 
 
@@ -57,19 +57,19 @@ def parse_head(data: bytes) -> Head:
     Take a head apart.
 
     @param data: Without the empty line at its end.
-    @raise BadHead: It is malformed.
+    @raise InvalidHead: It is malformed.
     """
     first, *lines = data.split(b"\r\n")
     if len(lines) > MAX_FIELDS:
-        raise BadHead("too many header fields")
+        raise InvalidHead("too many header fields")
     status = _STATUS.fullmatch(first)
     if status is None:
-        raise BadHead("malformed HTTP status")
+        raise InvalidHead("malformed HTTP status")
     fields: Fields = []
     for line in lines:
         name, colon, value = line.partition(b":")
         if not colon or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise BadHead("malformed MIME header line")
+            raise InvalidHead("malformed MIME header line")
         fields.append((name.lower(), value.strip(b" \t")))
     return Head(int(status[1]), int(status[2]), fields)
 
@@ -79,14 +79,14 @@ def body_length(head: Head, method: bytes) -> int | None:
     How long the body of an answer is: C{-1} for one in chunks, L{None} for one that ends with the connection.
 
     @param method: Of the request.
-    @raise BadHead: That can be understood in more than one way.
+    @raise InvalidHead: That can be understood in more than one way.
     """
     lengths, codings = head.values(b"content-length"), head.values(b"transfer-encoding")
     if codings:
         if lengths or head.minor == 0 or len(codings) != 1 or codings[0].lower() != b"chunked":
-            raise BadHead("unsupported transfer encoding")
+            raise InvalidHead("unsupported transfer encoding")
     elif lengths and (len(lengths) != 1 or not lengths[0].isdigit() or len(lengths[0]) > 18):
-        raise BadHead("bad Content-Length")
+        raise InvalidHead("bad Content-Length")
     if method == b"HEAD" or head.code in (204, 304) or head.code < 200:
         return 0
     if codings:

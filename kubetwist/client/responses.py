@@ -19,7 +19,7 @@ from ..api.go.quote import quoted
 if TYPE_CHECKING:
     from ..api.jsontypes import JSONObject, JSONValue
     from ..api.resource import GroupResource
-    from .httpclient import Answer
+    from .httpclient import Response
 
 #: Bytes of an answer's text that are told at most.
 _TOLD: Final = 2048
@@ -47,7 +47,7 @@ _NOTHING: Final = "unknown"
 _NOTHING_ACCEPTABLE: Final = "the server was unable to respond with a content type that the client supports"
 
 
-def check_answer(answer: Answer, *, quote: bool = True) -> None:
+def raise_for_status(answer: Response, *, quote: bool = True) -> None:
     """
     Let successes pass.
 
@@ -73,7 +73,7 @@ def _unquoted(error: APIStatusError) -> APIStatusError:
     return APIStatusError(error.code, reason, message, details, error.retry_after)
 
 
-def _told(answer: Answer) -> APIStatusError | None:
+def _told(answer: Response) -> APIStatusError | None:
     """The error that the other side tells of."""
     try:
         status: JSONValue = orjson.loads(answer.body)
@@ -94,7 +94,7 @@ def _told(answer: Answer) -> APIStatusError | None:
     )
 
 
-def _generic(answer: Answer) -> APIStatusError:
+def _generic(answer: Response) -> APIStatusError:
     media_type = answer.headers.get("content-type", "text/").strip().lower()
     said = _NOTHING
     if media_type.startswith("text/"):
@@ -107,7 +107,7 @@ def _generic(answer: Answer) -> APIStatusError:
     return APIStatusError(answer.code, reason, message, details, seconds)
 
 
-def generic_refusal(code: int, said: str, resource: GroupResource, name: str) -> APIStatusError:
+def generic_server_error(code: int, said: str, resource: GroupResource, name: str) -> APIStatusError:
     """
     What the reference makes of a server's refusal of what it asks it for on behalf of a client.
 
@@ -130,7 +130,7 @@ def _reason_and_message(code: int, said: str) -> tuple[str, str]:
     return reason, message
 
 
-def retry_after(answer: Answer) -> int | None:
+def retry_after(answer: Response) -> int | None:
     """After how many seconds the other side wants to be asked again; L{None} when it does not say."""
     text = answer.headers.get("retry-after", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from attrs import field, frozen
 
-from .errors import BadSettings
+from .errors import InvalidRESTConfig
 
 #: Names the host and port to connect to; raises L{kubetwist.client.errors.Unreachable} when there are none.
 Dial = Callable[[], tuple[str, int]]
@@ -17,7 +17,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @frozen(kw_only=True)
-class CallSettings:
+class RESTConfig:
     """
     The settings of a client. Certificates and keys are PEM; secrets are omitted from its C{repr}.
 
@@ -64,14 +64,14 @@ def split_url(url: str) -> tuple[SplitResult, str, int]:
     """
     The parts of a URL of a server, its host and its port.
 
-    @raise BadSettings: It is none. An object of the API may have named it.
+    @raise InvalidRESTConfig: It is none. An object of the API may have named it.
     """
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
         why = "invalid port" if "port" in str(error).lower() else "invalid host"
-        raise BadSettings(f"{why} in {url}") from None
+        raise InvalidRESTConfig(f"{why} in {url}") from None
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise BadSettings(f"no URL of a server: {url}")
+        raise InvalidRESTConfig(f"no URL of a server: {url}")
     return parts, parts.hostname, port or _PORTS[parts.scheme]

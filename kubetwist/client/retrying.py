@@ -42,13 +42,13 @@ class Backoff:
 
 
 #: As the reference's webhooks are tried.
-USUAL_BACKOFF: Final = Backoff()
+DEFAULT_RETRY_BACKOFF: Final = Backoff()
 
 
 async def with_backoff(
     reactor: IReactorTime,
     call: Callable[[], Awaitable[T]],
-    backoff: Backoff = USUAL_BACKOFF,
+    backoff: Backoff = DEFAULT_RETRY_BACKOFF,
     retry: Callable[[Exception], bool] | None = None,
 ) -> T:
     """

@@ -8,10 +8,10 @@ import orjson
 
 if TYPE_CHECKING:
     from ..api.resource import JSONObject
-    from .httpclient import Answer
+    from .httpclient import Response
 
 
-def review_status(answer: Answer, kind: str, api_version: str) -> JSONObject:
+def review_status(answer: Response, kind: str, api_version: str) -> JSONObject:
     """
     The status in a review that a webhook has answered.
 

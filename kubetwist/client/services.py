@@ -15,7 +15,7 @@ from ..api.resource import (
     JSONObject,
 )
 from .errors import Unreachable
-from .restconfig import CallSettings
+from .restconfig import RESTConfig
 
 #: Finds a service by its namespace and name.
 FindService = Callable[[str, str], "JSONObject | None"]
@@ -55,7 +55,7 @@ class Services:
             raise NoSuchService(f"no service port {port} found for service {quoted(name)}")
         return address, port
 
-    def settings(self, namespace: str, name: str, port: int = 443, path: str = "", *, ca: bytes = b"") -> CallSettings:
+    def settings(self, namespace: str, name: str, port: int = 443, path: str = "", *, ca: bytes = b"") -> RESTConfig:
         """
         How to call a service.
 
@@ -64,7 +64,7 @@ class Services:
         host = f"{name}.{namespace}.svc"
         if path and not path.startswith("/"):
             path = f"/{path}"
-        return CallSettings(
+        return RESTConfig(
             url=f"https://{host}:{port}{path}",
             dial=lambda: self.resolve(namespace, name, port),
             guarded=True,

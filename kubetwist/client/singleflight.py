@@ -12,7 +12,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class SharedCalls(Generic[K, V]):
+class SingleFlight(Generic[K, V]):
     """Calls that are under way, by what they ask: who asks the same waits for the same answer."""
 
     def __init__(self) -> None:

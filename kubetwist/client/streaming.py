@@ -19,28 +19,28 @@ from ..interfaces import IServerReactor
 from .connection import (
     HANDSHAKE_TIMEOUT,
     BackendConnection,
-    Stale,
-    StreamedAnswer,
+    StaleConnection,
+    StreamingResponse,
     Upload,
 )
 from .dialing import (
-    CheckedEndpoint,
+    AddressOverrides,
     Closable,
-    Diversions,
+    SSRFCheckedEndpoint,
 )
 from .errors import (
-    BadSettings,
+    InvalidRESTConfig,
     Unreachable,
 )
 from .restconfig import (
-    CallSettings,
+    RESTConfig,
     split_url,
 )
 
 if TYPE_CHECKING:
     from .tls import ClientTLS
 
-__all__ = ["StreamedAnswer", "StreamingClient", "Upload"]
+__all__ = ["StreamingClient", "StreamingResponse", "Upload"]
 
 #: Connections that are kept for the next request, and for how many seconds.
 KEPT: Final = 64
@@ -60,22 +60,22 @@ class StreamingClient:
     def __init__(
         self,
         reactor: IServerReactor,
-        settings: CallSettings,
+        settings: RESTConfig,
         *,
-        diversions: Diversions | None = None,
+        address_overrides: AddressOverrides | None = None,
         connected: set[Closable] | None = None,
     ) -> None:
         """
         @param connected: Has this client in it as long as there are connections.
-        @raise BadSettings: They can not be used.
+        @raise InvalidRESTConfig: They can not be used.
         """
         parts, host, port = split_url(settings.url)
         if not parts.netloc.isascii():
-            raise BadSettings(f"no URL of a server: {settings.url}")
+            raise InvalidRESTConfig(f"no URL of a server: {settings.url}")
         self.settings = settings
         self.host = parts.netloc.rpartition("@")[2].encode()
         self._reactor = reactor
-        self._diversions = diversions
+        self._diversions = address_overrides
         self._place = host, port
         self._connected: set[Closable] = set() if connected is None else connected
         self._fields = _own_fields(settings)
@@ -109,14 +109,14 @@ class StreamingClient:
         fields: Sequence[tuple[bytes, bytes]],
         body: bytes | Upload | None = None,
         *,
-        head_timeout: float | None = None,
-    ) -> StreamedAnswer:
+        response_header_timeout: float | None = None,
+    ) -> StreamingResponse:
         """
         Send a request.
 
         @param target: The path and the query, escaped.
         @param fields: The header, without what frames the body. C{Host} and what the settings say is added.
-        @param head_timeout: Seconds that the head of the answer is waited for.
+        @param response_header_timeout: Seconds that the head of the answer is waited for.
         @return: When the head of the answer is there.
         @raise Unreachable: There is none.
         """
@@ -126,13 +126,13 @@ class StreamingClient:
             if connection.where == where:
                 self._take(connection)
                 try:
-                    return await connection.exchange(method, target, fields, body, head_timeout, False)
-                except Stale:
+                    return await connection.round_trip(method, target, fields, body, response_header_timeout, False)
+                except StaleConnection:
                     if method not in _REPEATABLE or isinstance(body, Upload):
                         raise
                 break
         connection = await self._connect(where)
-        return await connection.exchange(method, target, fields, body, head_timeout, False)
+        return await connection.round_trip(method, target, fields, body, response_header_timeout, False)
 
     async def upgrade(
         self,
@@ -140,8 +140,8 @@ class StreamingClient:
         target: bytes,
         fields: Sequence[tuple[bytes, bytes]],
         *,
-        head_timeout: float | None = None,
-    ) -> StreamedAnswer:
+        response_header_timeout: float | None = None,
+    ) -> StreamingResponse:
         """
         Ask for another protocol, on a connection of its own.
 
@@ -150,7 +150,7 @@ class StreamingClient:
         @raise Unreachable: There is none.
         """
         connection = await self._connect(self._where())
-        return await connection.exchange(method, target, self._complete(fields), None, head_timeout, True)
+        return await connection.round_trip(method, target, self._complete(fields), None, response_header_timeout, True)
 
     def _complete(self, fields: Sequence[tuple[bytes, bytes]]) -> Sequence[tuple[bytes, bytes]]:
         own = list(self._fields)
@@ -170,14 +170,14 @@ class StreamingClient:
     # Connections.
 
     async def _connect(self, where: tuple[str, int]) -> BackendConnection:
-        endpoint: IStreamClientEndpoint = CheckedEndpoint(
+        endpoint: IStreamClientEndpoint = SSRFCheckedEndpoint(
             self._reactor,
             lambda: where,
             guarded=self.settings.guarded,
             loopback=self.settings.loopback,
             interfaces=self.settings.interfaces,
             denied=self.settings.denied,
-            diversions=self._diversions,
+            address_overrides=self._diversions,
             patience=self.settings.patience,
         )
         if self._tls is not None:
@@ -305,7 +305,7 @@ class StreamingClient:
             connection.abort()
 
 
-def _own_fields(settings: CallSettings) -> list[tuple[bytes, bytes]]:
+def _own_fields(settings: RESTConfig) -> list[tuple[bytes, bytes]]:
     """What the settings have to say in each request."""
     fields = [(name.encode(), value.encode()) for name, value in settings.headers.items()]
     if settings.token:

@@ -23,10 +23,10 @@ from zope.interface import implementer
 
 from .errors import (
     COMMON_NAME_ONLY,
-    BadSettings,
+    InvalidRESTConfig,
     Unreachable,
 )
-from .restconfig import CallSettings
+from .restconfig import RESTConfig
 
 if TYPE_CHECKING:
     from twisted.protocols.tls import TLSMemoryBIOProtocol
@@ -48,7 +48,7 @@ def certificates(content: bytes) -> list[Certificate]:
     """
     Return the certificates in a PEM file.
 
-    @raise BadSettings: The file contains none, or a damaged one.
+    @raise InvalidRESTConfig: The file contains none, or a damaged one.
     """
     found = []
     for part in content.split(_END)[:-1]:
@@ -57,9 +57,9 @@ def certificates(content: bytes) -> list[Certificate]:
             try:
                 found.append(load_pem_x509_certificate(part[begin:] + _END + b"\n"))
             except ValueError as error:
-                raise BadSettings("unable to load root certificates: a certificate is damaged") from error
+                raise InvalidRESTConfig("unable to load root certificates: a certificate is damaged") from error
     if not found:
-        raise BadSettings("unable to load root certificates: unable to parse bytes as PEM block")
+        raise InvalidRESTConfig("unable to load root certificates: unable to parse bytes as PEM block")
     return found
 
 
@@ -67,11 +67,11 @@ def certificates(content: bytes) -> list[Certificate]:
 class ClientTLS:
     """Makes the TLS side of connections to one host."""
 
-    def __init__(self, settings: CallSettings, host: str, protocols: Sequence[bytes] = (b"http/1.1",)) -> None:
+    def __init__(self, settings: RESTConfig, host: str, protocols: Sequence[bytes] = (b"http/1.1",)) -> None:
         """
         @param host: What the other's certificate must be for, unless C{settings} say something else.
         @param protocols: What is spoken over TLS, best first.
-        @raise BadSettings: Certificates or keys that can not be used.
+        @raise InvalidRESTConfig: Certificates or keys that can not be used.
         """
         self._name = settings.server_name or host
         self._insecure = settings.insecure
@@ -102,10 +102,10 @@ class ClientTLS:
                 self._context.add_extra_chain_cert(issuer)
             self._context.use_privatekey(load_pem_private_key(key, None))  # type: ignore[arg-type]
             self._context.check_privatekey()
-        except BadSettings:
-            raise BadSettings("tls: failed to find any PEM data in certificate input") from None
+        except InvalidRESTConfig:
+            raise InvalidRESTConfig("tls: failed to find any PEM data in certificate input") from None
         except (SSL.Error, ValueError, TypeError, UnsupportedAlgorithm) as error:
-            raise BadSettings("tls: private key does not match public key, or can not be read") from error
+            raise InvalidRESTConfig("tls: private key does not match public key, or can not be read") from error
 
     def clientConnectionForTLS(self, tlsProtocol: TLSMemoryBIOProtocol) -> SSL.Connection:
         """@see: L{IOpenSSLClientConnectionCreator}."""

@@ -11,7 +11,7 @@ from ..tracing.spans import (
     current,
 )
 from .httpclient import (
-    Answer,
+    Response,
     WebhookClient,
 )
 
@@ -21,7 +21,7 @@ class TracedClient(WebhookClient):
 
     async def _call(
         self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes, timeout: float, **how: bool
-    ) -> Answer:
+    ) -> Response:
         place = current.get()
         if place is None:
             return await super()._call(method, url, fields, body, timeout, **how)

@@ -11,17 +11,17 @@ import orjson
 from attrs import evolve
 
 from ..api.filewatcher import FileWatcher
-from ..client.errors import BadSettings
-from ..client.factory import Outgoing
+from ..client.errors import InvalidRESTConfig
+from ..client.factory import ClientFactory
 from ..client.httpclient import (
-    Answer,
+    Response,
     WebhookClient,
 )
 from ..client.kubeconfig import (
     named_files,
     parse_kubeconfig,
 )
-from ..client.restconfig import CallSettings
+from ..client.restconfig import RESTConfig
 
 #: Where every pod finds the credentials of its service account.
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -29,7 +29,7 @@ SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _LIMIT: Final = 4 * 1024 * 1024
 
 
-class Cluster:
+class KubeAPIClient:
     """
     Calls the API server that a kubeconfig names at the time of the call.
 
@@ -37,14 +37,14 @@ class Cluster:
     """
 
     def __init__(
-        self, outgoing: Outgoing, files: FileWatcher, path: str, environment: Mapping[str, str] = os.environ
+        self, outgoing: ClientFactory, files: FileWatcher, path: str, environment: Mapping[str, str] = os.environ
     ) -> None:
         """
         Read the kubeconfig, and watch it from then on.
 
         @param files: L{kubetwist.server.watchedfiles.FileReloader}.
         @param path: C{""} for what the pod is given that this runs in.
-        @raise BadSettings: There is none, or it can not be used.
+        @raise InvalidRESTConfig: There is none, or it can not be used.
         """
         self._outgoing = outgoing
         self._clients: dict[str, WebhookClient] = {}
@@ -54,33 +54,33 @@ class Cluster:
         else:
             self._folder, self._settings = SERVICE_ACCOUNT, self._follow_pod(files, environment)
 
-    def _follow(self, files: FileWatcher, path: Path) -> CallSettings:
-        def load(contents: Sequence[bytes]) -> tuple[CallSettings, list[Path]]:
+    def _follow(self, files: FileWatcher, path: Path) -> RESTConfig:
+        def load(contents: Sequence[bytes]) -> tuple[RESTConfig, list[Path]]:
             return parse_kubeconfig(contents[0], path.parent, str(path)), named_files(contents[0], path.parent)
 
         try:
-            found: CallSettings = files.watch([path], load, self._use, "--kubeconfig", also=lambda one: one[1])[0]
+            found: RESTConfig = files.watch([path], load, self._use, "--kubeconfig", also=lambda one: one[1])[0]
         except OSError as error:
-            raise BadSettings(f"can not read {error.filename}: {error.strerror}") from error
+            raise InvalidRESTConfig(f"can not read {error.filename}: {error.strerror}") from error
         return found
 
-    def _follow_pod(self, files: FileWatcher, environment: Mapping[str, str]) -> CallSettings:
+    def _follow_pod(self, files: FileWatcher, environment: Mapping[str, str]) -> RESTConfig:
         host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT")
         if not host or not port:
-            raise BadSettings("--kubeconfig is not given, and this does not run in a pod")
-        content = pod_kubeconfig(host, port)
+            raise InvalidRESTConfig("--kubeconfig is not given, and this does not run in a pod")
+        content = in_cluster_kubeconfig(host, port)
 
-        def load(contents: Sequence[bytes]) -> tuple[CallSettings, list[Path]]:
+        def load(contents: Sequence[bytes]) -> tuple[RESTConfig, list[Path]]:
             return parse_kubeconfig(content, SERVICE_ACCOUNT, "the pod's service account"), []
 
         paths = [SERVICE_ACCOUNT / "token", SERVICE_ACCOUNT / "ca.crt"]
         try:
-            found: CallSettings = files.watch(paths, load, self._use, "the pod's service account")[0]
+            found: RESTConfig = files.watch(paths, load, self._use, "the pod's service account")[0]
         except OSError as error:
-            raise BadSettings(f"can not read {error.filename}: {error.strerror}") from error
+            raise InvalidRESTConfig(f"can not read {error.filename}: {error.strerror}") from error
         return found
 
-    def _use(self, loaded: tuple[CallSettings, list[Path]]) -> None:
+    def _use(self, loaded: tuple[RESTConfig, list[Path]]) -> None:
         self._settings = loaded[0]
         before, self._clients = self._clients, {}
         for client in before.values():
@@ -94,7 +94,7 @@ class Cluster:
             client = self._clients[path] = self._outgoing.client(settings, limit=_LIMIT)
         return client
 
-    async def get(self, path: str, timeout: float) -> Answer:
+    async def get(self, path: str, timeout: float) -> Response:
         """
         GET a path.
 
@@ -103,19 +103,19 @@ class Cluster:
         return await self.client(path).get(timeout=timeout)
 
 
-class PathOf:
-    """A path of a L{Cluster}, as those call it who only post."""
+class PathClient:
+    """A path of a L{KubeAPIClient}, as those call it who only post."""
 
-    def __init__(self, cluster: Cluster, path: str) -> None:
+    def __init__(self, cluster: KubeAPIClient, path: str) -> None:
         self._cluster = cluster
         self._path = path
 
-    async def post(self, body: bytes, *, timeout: float) -> Answer:
+    async def post(self, body: bytes, *, timeout: float) -> Response:
         """@see: L{WebhookClient.post}."""
         return await self._cluster.client(self._path).post(body, timeout=timeout, show_timeout=False)
 
 
-def pod_kubeconfig(host: str, port: str) -> bytes:
+def in_cluster_kubeconfig(host: str, port: str) -> bytes:
     """What a pod is told of the API server, as a kubeconfig beside the files of its service account."""
     address = f"[{host}]" if ":" in host else host
     return orjson.dumps(

@@ -50,14 +50,14 @@ from ..authorization.webhook import (
     WebhookRules,
 )
 from ..client.errors import CallError
-from ..client.responses import check_answer
+from ..client.responses import raise_for_status
 from ..interfaces import (
     IAuthenticator,
     IAuthorizer,
 )
 from ._cluster import (
-    Cluster,
-    PathOf,
+    KubeAPIClient,
+    PathClient,
 )
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class LookupFailed(Exception):
 
 
 @implementer(IAuthenticator)
-class _Changing:
+class _SwappableAuthenticator:
     """An authenticator that is replaced when what it authenticates by changes."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class DelegatedAuthentication:
 
     _log = Logger()
 
-    def __init__(self, cluster: Cluster, reactor: IServerReactor, token_seconds: float) -> None:
+    def __init__(self, cluster: KubeAPIClient, reactor: IServerReactor, token_seconds: float) -> None:
         """
         @param token_seconds: For how long it is remembered whose a token is.
         """
@@ -115,25 +115,25 @@ class DelegatedAuthentication:
         self._proxies = ClientCAProvider(CertPool(b"", needed=False))
         self._issuers = ClientCAProvider(CertPool(b"", needed=False), common_name_user_conversion)
         self.authorities = [self._issuers, self._proxies]
-        self._proxy, self._users = _Changing(), _Changing()
-        reviews = PathOf(cluster, "/apis/authentication.k8s.io/v1/tokenreviews")
+        self._proxy, self._users = _SwappableAuthenticator(), _SwappableAuthenticator()
+        reviews = PathClient(cluster, "/apis/authentication.k8s.io/v1/tokenreviews")
         tokens = WebhookTokenAuthenticator(reactor, reviews, (), seconds=token_seconds)
         self.authenticator = AuthenticatorUnion([self._proxy, self._users, tokens], Anonymous())
         self._data: JSONObject | None = None
         self._loop = LoopingCall(self._again)
         self._loop.clock = reactor
 
-    async def start(self, tolerant: bool) -> None:
+    async def start(self, tolerate_lookup_failure: bool) -> None:
         """
         Find out, and look again from time to time.
 
-        @param tolerant: Whether to go on without an answer.
+        @param tolerate_lookup_failure: Whether to go on without an answer.
         @raise LookupFailed: There is none.
         """
         try:
-            await self.look()
+            await self.refresh()
         except LookupFailed as error:
-            if not tolerant:
+            if not tolerate_lookup_failure:
                 raise
             self._log.warn("{error}", error=str(error))
         self._loop.start(INTERVAL, now=False)
@@ -145,11 +145,11 @@ class DelegatedAuthentication:
 
     async def _again(self) -> None:
         try:
-            await self.look()
+            await self.refresh()
         except LookupFailed as error:
             self._log.warn("{error}", error=str(error))
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """
         Find out now.
 
@@ -157,7 +157,7 @@ class DelegatedAuthentication:
         """
         try:
             answer = await self._cluster.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}", _TIMEOUT)
-            check_answer(answer)
+            raise_for_status(answer)
             found = orjson.loads(answer.body)
             data = found.get("data") or {}
             if data != self._data:
@@ -214,7 +214,7 @@ def _texts(data: JSONObject, name: str) -> list[str]:
 
 
 @implementer(IAuthorizer)
-class OpenPaths:
+class AlwaysAllowPaths:
     """Lets everybody ask whether the server is well."""
 
     name = "AlwaysAllowPaths"
@@ -227,11 +227,11 @@ class OpenPaths:
 
 
 def delegated_authorizer(
-    cluster: Cluster, reactor: IServerReactor, allowed_seconds: float, refused_seconds: float
+    cluster: KubeAPIClient, reactor: IServerReactor, allowed_seconds: float, refused_seconds: float
 ) -> IAuthorizer:
     """What asks the Kubernetes API server, and remembers what it says for so long."""
-    reviews = PathOf(cluster, "/apis/authorization.k8s.io/v1/subjectaccessreviews")
+    reviews = PathClient(cluster, "/apis/authorization.k8s.io/v1/subjectaccessreviews")
     rules = WebhookRules(
         version="v1", timeout=_TIMEOUT, authorized_ttl=allowed_seconds, unauthorized_ttl=refused_seconds
     )
-    return AuthorizerUnion([OpenPaths(), PrivilegedGroup(), WebhookAuthorizer(reactor, reviews, rules)])
+    return AuthorizerUnion([AlwaysAllowPaths(), PrivilegedGroup(), WebhookAuthorizer(reactor, reviews, rules)])

@@ -15,7 +15,7 @@ from ..cli.flagtypes import (
 )
 from ..cli.kubeapi import Options
 
-_TAKEN: Final = frozenset(
+_INHERITED_FLAGS: Final = frozenset(
     (
         *("data-dir", "in-memory", "kubernetes-version", "bind-address", "external-hostname", "tls-min-version"),
         *("tls-cert-file", "tls-private-key-file", "request-timeout", "shutdown-delay-duration", "logging-format", "v"),
@@ -28,7 +28,7 @@ _TAKEN: Final = frozenset(
     )
 )
 _SECTION: Final = "Kubernetes API server"
-_OWN: Final = (
+_EXTENSION_FLAGS: Final = (
     Flag("secure-port", PORT, 443, "The port to listen on; 0 takes a free one.", "Secure serving"),
     Flag(
         "service",
@@ -81,7 +81,10 @@ class ExtensionOptions(Options):
 
     about = "An API server behind a Kubernetes API server, which decides who is who and who may do what."
     command = "extension"
-    flags = (*(flag for flag in FLAGS if flag.name in _TAKEN or flag.name.startswith("audit-")), *_OWN)
+    flags = (
+        *(flag for flag in FLAGS if flag.name in _INHERITED_FLAGS or flag.name.startswith("audit-")),
+        *_EXTENSION_FLAGS,
+    )
 
     def check(self) -> None:
         """What can be wrong about flags together."""

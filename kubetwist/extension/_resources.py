@@ -107,7 +107,7 @@ class Resource:
         return obj
 
 
-def checked(resources: Iterable[Resource]) -> list[Resource]:
+def validate_resources(resources: Iterable[Resource]) -> list[Resource]:
     """
     What can be served together.
 

@@ -11,7 +11,7 @@ from twisted.application.service import IService
 
 from ..admission.chain import AdmissionChain
 from ..admission.traced import TracedChain
-from ..client.errors import BadSettings
+from ..client.errors import InvalidRESTConfig
 from ..http.request import KubeRequest
 from ..interfaces import (
     IAdmissionPlugin,
@@ -50,7 +50,7 @@ from ..server.service import (
     TwistProcess,
 )
 from ..storage.compaction import Compactor
-from ._cluster import Cluster
+from ._cluster import KubeAPIClient
 from ._computed import ComputedVersionResource
 from ._delegation import (
     DelegatedAuthentication,
@@ -62,7 +62,7 @@ from ._resources import (
     BadResource,
     Compute,
     Resource,
-    checked,
+    validate_resources,
 )
 
 if TYPE_CHECKING:
@@ -209,14 +209,14 @@ class ExtensionCompletion(Completion):
         """@see: L{Completion.make_access}; the Kubernetes API server decides."""
         options = self.options
         try:
-            cluster = Cluster(context.outgoing, context.files, options["kubeconfig"])
+            cluster = KubeAPIClient(context.outgoing, context.files, options["kubeconfig"])
             authentication = DelegatedAuthentication(
                 cluster, context.reactor, options["authentication-token-webhook-cache-ttl"]
             )
             self.delegated = authentication
             context.closers.append(authentication.stop)
             await authentication.start(options["authentication-tolerate-lookup-failure"])
-        except (BadSettings, LookupFailed) as error:
+        except (InvalidRESTConfig, LookupFailed) as error:
             raise StartError(str(error)) from error
         context.client_authorities.extend(authentication.authorities)
         authorizer = delegated_authorizer(
@@ -246,7 +246,7 @@ class ExtensionServer(APIServer):
         config = self.config
         server = GenericServer("extension-apiserver", NotFound(), ())  # type: ignore[no-untyped-call]
         try:
-            apis = ExtensionAPIs(config, server, checked(self._resources), self._plugins)
+            apis = ExtensionAPIs(config, server, validate_resources(self._resources), self._plugins)
         except BadResource as error:
             raise StartError(str(error)) from error
         compactor = Compactor(config.backend, config.reactor, self._options["etcd-compaction-interval"])

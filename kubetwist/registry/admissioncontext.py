@@ -23,7 +23,7 @@ from .stores import Stores, seen
 from .versions import Versions
 
 if TYPE_CHECKING:
-    from ..client.factory import Outgoing
+    from ..client.factory import ClientFactory
     from ..schema.definitions import Definitions
 
 #: The release of a server without definitions.
@@ -52,7 +52,7 @@ class ServerAdmissionContext:
         *,
         definitions: Definitions | None = None,
         authorizer: IAuthorizer | None = None,
-        outgoing: Outgoing | None = None,
+        outgoing: ClientFactory | None = None,
         toleration_seconds: tuple[int, int] = (300, 300),
     ) -> None:
         self.stores = stores

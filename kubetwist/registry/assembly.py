@@ -43,7 +43,7 @@ from .stores import Stores
 from .strategies import strategy_for
 
 if TYPE_CHECKING:
-    from ..client.factory import Outgoing
+    from ..client.factory import ClientFactory
     from ..schema.definitions import Definitions
 
 EXTENSIONS: Final = "apiextensions.k8s.io"
@@ -113,7 +113,7 @@ class ResourceRegistry:
         options: RegistryOptions = RegistryOptions(),
         grants: RuleResolver | None = None,
         authorizer: IAuthorizer | None = None,
-        outgoing: Outgoing | None = None,
+        outgoing: ClientFactory | None = None,
         admission: AdmissionFactory = _no_plugins,
     ) -> None:
         """

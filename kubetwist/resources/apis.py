@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..api.flagvalues import FlagValues
-    from ..client.factory import Outgoing
+    from ..client.factory import ClientFactory
     from ..controllers.machinery.election import LeaderElectedControllerManager
     from ..controllers.machinery.manager import ControllerManager
     from ..http.request import KubeRequest
@@ -325,7 +325,7 @@ def make_clients(config: APIConfig) -> UpstreamClientPool:
     )
 
 
-def conversions_over(outgoing: Outgoing, reactor: IServerReactor) -> Callable[[JSONObject], CRConverter | None]:
+def conversions_over(outgoing: ClientFactory, reactor: IServerReactor) -> Callable[[JSONObject], CRConverter | None]:
     """Return what finds the conversion of a definition: webhooks and plugins, which are imported for the first one."""
 
     @cache

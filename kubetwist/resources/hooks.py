@@ -24,7 +24,7 @@ from ..registry.rbac.bootstrap import reconcile as bootstraprbac
 from ..registry.rbac.ruleresolver import GROUP as RBAC
 from ..registry.scheduling.bootstrap import priority_classes
 from ..registry.stores import Stores
-from ..storage.wrappers import shared_storage
+from ..storage.wrappers import find_shared_storage
 from .customresources import CustomResources
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def add_bootstrap_hooks(
     cidrs = [str(cidr) for cidr in options["service-cluster-ip-range"]]
     first_ip = str(next(ipaddress.ip_network(cidrs[0], strict=False).hosts()))
 
-    by_itself = shared_storage(config.backend) is None and options["endpoint-reconciler-type"] != "none"
+    by_itself = find_shared_storage(config.backend) is None and options["endpoint-reconciler-type"] != "none"
 
     async def namespaces() -> None:
         await system_namespaces(stores)
@@ -239,7 +239,7 @@ def add_endpoints(config: APIConfig, stores: Stores, aggregator: APIHost) -> Non
     options = config.options
     prefix = f"{options['etcd-prefix'].rstrip('/')}/"
     reconciler: LeaseEndpointReconciler
-    if shared_storage(config.backend) is None:
+    if find_shared_storage(config.backend) is None:
         reconciler = SingleEndpointReconciler(stores, config.backend, prefix, config.reactor, lambda: config.endpoint)
     elif options["endpoint-reconciler-type"] == "master-count":
         count = options["apiserver-count"]

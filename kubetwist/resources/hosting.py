@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..api.flagvalues import FlagValues
     from ..authentication.certificates import ClientCAProvider
     from ..authentication.union import TokenAuthentication
-    from ..client.factory import Outgoing
+    from ..client.factory import ClientFactory
     from ..flowcontrol.scheduler import CooperativeScheduler
     from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor, IStorageBackend
     from ..metrics.registry import Registry
@@ -91,7 +91,7 @@ class APIConfig(ControllerConfig, Protocol):
         """What roles and bindings say now."""
 
     @property
-    def outgoing(self) -> Outgoing:
+    def outgoing(self) -> ClientFactory:
         """Makes the clients of webhooks and of other servers."""
 
     @property

@@ -20,7 +20,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from ..api.times import now
-from ..storage.sqlite.backup import Progress, Summary, copy_store, examine, make_store
+from ..storage.sqlite.backup import Progress, Summary, copy_store, restore_copy, verify_copy
 from ..storage.sqlite.logfile import MARK
 from .datadir import MARKER, RESTORE_MARKER, DataDirectory
 from .errors import StartError
@@ -77,7 +77,7 @@ def back_up(source: Path, target: Path, progress: Progress, *, keys: bool = True
     try:
         new.mkdir(mode=0o700, parents=True)
         copy_store(str(source / STORE), str(new / STORE), progress)
-        found = examine(str(new / STORE))
+        found = verify_copy(str(new / STORE))
         if keys:
             _copy_keys(source / KEYS, new / KEYS)
         backup = _seal(new, found)
@@ -154,7 +154,7 @@ def restore(source: Path, target: Path, bump: int, *, replace: bool = False, say
     What was there before is kept, in a folder of it. Cut off, it leaves a directory that no server starts with, and
     can be begun again.
 
-    @param bump: See L{kubetwist.storage.sqlite.backup.make_store}.
+    @param bump: See L{kubetwist.storage.sqlite.backup.restore_copy}.
     @param replace: Whether a directory that has a store may be taken.
     @param say: Told, in a line, of what is kept.
     @raise StartError: Something can not be read or written, or the directory is in use.
@@ -175,8 +175,8 @@ def restore(source: Path, target: Path, bump: int, *, replace: bool = False, say
             for name in backup.files:
                 (new / name).parent.mkdir(mode=0o700, exist_ok=True)
                 _copy_file(source / name, new / name)
-            examine(str(new / STORE))
-            made = make_store(str(new / STORE), bump)
+            verify_copy(str(new / STORE))
+            made = restore_copy(str(new / STORE), bump)
             _put_in_place(data, new, backup, say)
         finally:
             shutil.rmtree(new, ignore_errors=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..authentication.sessions import SessionAuthenticator
     from ..authentication.union import AuthenticatorUnion, TokenAuthentication
     from ..authorization.webhookmetrics import WebhookMetrics
-    from ..client.factory import Outgoing
+    from ..client.factory import ClientFactory
     from ..flowcontrol.scheduler import CooperativeScheduler
     from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor, IStorageBackend
     from ..registry.core.serviceaccount.tokenkeys import TokenKey
@@ -111,7 +111,7 @@ class ServerConfig:
         return self.context.files
 
     @property
-    def outgoing(self) -> Outgoing:
+    def outgoing(self) -> ClientFactory:
         """Makes the clients of webhooks and of other servers."""
         return self.context.outgoing
 

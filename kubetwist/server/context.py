@@ -10,7 +10,7 @@ from attrs import define, field
 from twisted.internet.defer import Deferred
 
 from ..authorization.webhookmetrics import WebhookMetrics
-from ..client.factory import Outgoing
+from ..client.factory import ClientFactory
 from ..metrics.registry import Registry
 from ..registry.rbac.ruleresolver import RuleResolver
 from ..registry.stores import Stores
@@ -76,13 +76,13 @@ class PluginContext:
     authentication_configuration: AuthenticationConfiguration | None = None
     authentication_config_listeners: list[Callable[[AuthenticationConfiguration], object]] = field(factory=list)
     closers: list[Callable[[], object]] = field(factory=list)
-    outgoing: Outgoing = field(init=False)
+    outgoing: ClientFactory = field(init=False)
     files: FileReloader = field(init=False)
     stores: Stores = field(factory=Stores, init=False)
     grants: RuleResolver = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.outgoing = Outgoing(self.reactor, self._find_service, self.options["webhook-url-denied-cidrs"])
+        self.outgoing = ClientFactory(self.reactor, self._find_service, self.options["webhook-url-denied-cidrs"])
         self.files = FileReloader(self.reactor)
         self.grants = RuleResolver(self.stores)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..storage.wrappers import innermost
+from ..storage.wrappers import unwrap_backend
 from .errors import StartError
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
         from ..storage.etcd.client import EtcdClient
     except ImportError as error:
         raise StartError(f"--storage-backend=etcd3 needs the extra kubetwist[etcd]: {error}") from error
-    from ..client.errors import BadSettings
-    from ..client.restconfig import CallSettings
+    from ..client.errors import InvalidRESTConfig
+    from ..client.restconfig import RESTConfig
     from ..client.tls import ClientTLS
     from ..storage.etcd.address import Address
 
@@ -45,7 +45,7 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
         raise StartError("--etcd-servers must be specified")
     if bool(options["etcd-certfile"]) != bool(options["etcd-keyfile"]):
         raise StartError("--etcd-certfile and --etcd-keyfile go together")
-    settings = CallSettings(
+    settings = RESTConfig(
         url="",
         ca=_read(options, "etcd-cafile"),
         certificate=_read(options, "etcd-certfile"),
@@ -54,7 +54,7 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
     try:
         addresses = [Address.parse(url) for url in options["etcd-servers"]]
         client = EtcdClient(reactor, addresses, lambda host: ClientTLS(settings, host, (b"h2",)))
-    except (ValueError, BadSettings) as error:
+    except (ValueError, InvalidRESTConfig) as error:
         raise StartError(f"can not use etcd: {error}") from error
     return EtcdStorage(
         client,
@@ -66,7 +66,7 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
 
 def register_etcd_metrics(config: ServerConfig, server: GenericServer) -> None:
     """Have the metrics of a server tell of its etcd, where it has one."""
-    storage = innermost(config.backend)
+    storage = unwrap_backend(config.backend)
     client = getattr(storage, "client", None)
     metrics = getattr(client, "metrics", None)
     if client is None or metrics is None:

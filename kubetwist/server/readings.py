@@ -19,7 +19,7 @@ from ..interfaces import IAuthenticatorUnion, IAuthorizerUnion
 from ..metrics.lazyvalues import LazyValues
 from ..metrics.options import together
 from ..metrics.registry import Histogram, MetricSnapshot, Registry
-from ..storage.wrappers import innermost
+from ..storage.wrappers import unwrap_backend
 from .version import git_version, version_document
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def _failures(caches: _Caches) -> Iterator[tuple[tuple[str, ...], float]]:
 
 
 def _storage(config: ServerConfig) -> Iterator[MetricSnapshot]:
-    path = getattr(innermost(config.backend), "path", None)
+    path = getattr(unwrap_backend(config.backend), "path", None)
     if path is not None:
         size = 0.0
         for one in (path, f"{path}-wal"):

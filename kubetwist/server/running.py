@@ -34,7 +34,7 @@ from ..http.connection.memoryrelease import MemoryRelease, find_trim
 from ..http.site import KubeSite, traverse
 from ..logs.httplog import RequestLog
 from ..metrics.requests import RequestMetrics
-from ..storage.wrappers import shared_storage
+from ..storage.wrappers import find_shared_storage
 from .chain import InstalledAPIs, Installer, create_server_chain
 from .complete import start_error
 from .credentials.certificates import CertKeyPair
@@ -278,7 +278,7 @@ class APIServer:
     def make_consistency(self) -> ConsistentReadFilter | None:
         """What has requests wait until this server is as far as those are that share its storage."""
         config, apis = self.config, self.apis
-        shared = shared_storage(config.backend)
+        shared = find_shared_storage(config.backend)
         if shared is None or apis is None:
             return None
         cache = apis.registry.stores.cache

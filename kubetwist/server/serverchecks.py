@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, TimeoutError
 from ..interfaces import IProbedStorage, ISharedStorage
 from ..metrics.health import HealthMetrics
 from ..storage.errors import KeyNotFound, StorageError
-from ..storage.wrappers import innermost, shared_storage
+from ..storage.wrappers import find_shared_storage, unwrap_backend
 from .config import ServerConfig
 from .endpoints.health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
@@ -76,7 +76,7 @@ class ServerChecks:
             server.mux.handle_prefix(f"/{path}", HealthResource(path, checks, health), listed_subpaths=_names(checks))
 
     async def _check_storage(self, patience: str = "etcd-healthcheck-timeout") -> None:
-        shared = shared_storage(self._config.backend)
+        shared = find_shared_storage(self._config.backend)
         if shared is not None:
             await self._check_shared_storage(shared, self._options[patience])
             return
@@ -100,7 +100,7 @@ class ServerChecks:
     async def _check_writing(self) -> None:
         """Check that the storage can be written: a server that can only read is alive, but not ready."""
         await self._check_storage("etcd-readycheck-timeout")
-        backend = innermost(self._config.backend)
+        backend = unwrap_backend(self._config.backend)
         if IProbedStorage.providedBy(backend):
             try:
                 await backend.probe_writing()

@@ -3,7 +3,7 @@ What the stores that live inside this process share: everything but where the by
 
 The newest I{submitted} revision of every key is in memory, so that a compare-and-swap is decided at once, in the
 reactor thread, and revisions are given in the order of submission. A store then makes the transactions durable in
-that order and reports back with L{EmbeddedStorage._finish} or L{EmbeddedStorage._abandon}.
+that order and reports back with L{EmbeddedStorage._finish} or L{EmbeddedStorage._fail_pending}.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..api.storage import (
     Write,
 )
 from ._expiry import (
-    Expiry,
+    ExpirationQueue,
     Timer,
 )
 from ._observers import Observers
@@ -98,7 +98,7 @@ class EmbeddedStorage:
         self._finished: deque[list[Transaction]] = deque()
         self._finishing = False
         self._observers = Observers()
-        self._expiry = Expiry(clock, self._expire)
+        self._expiry = ExpirationQueue(clock, self._expire)
 
     # --- for stores
 
@@ -106,7 +106,7 @@ class EmbeddedStorage:
         """Make a transaction durable; later ones must not be durable before it."""
         raise NotImplementedError
 
-    def _opened(self, heads: dict[str, int], revision: int, compacted: int) -> None:
+    def _initialize(self, heads: dict[str, int], revision: int, compacted: int) -> None:
         """Begin with what was found."""
         self._heads = heads
         self._sorted = None
@@ -142,7 +142,7 @@ class EmbeddedStorage:
             for answer, refusal in transaction.refused or ():
                 answer.errback(refusal)
 
-    def _abandon(self, why: Exception) -> None:
+    def _fail_pending(self, why: Exception) -> None:
         """Nothing of what is pending is written: all of it may depend on the oldest, which failed."""
 
         def failure() -> StorageUnavailable:
@@ -172,9 +172,9 @@ class EmbeddedStorage:
         mistake = self._mistake(writes)
         if mistake is not None:
             return fail(mistake)
-        refusal = self._refusal(writes)
+        refusal = self._check_preconditions(writes)
         if refusal is not None:
-            return self._refuse(refusal)
+            return self._reject(refusal)
         heads = self._heads
         revision = self._submitted = self._submitted + 1
         events = []
@@ -204,7 +204,7 @@ class EmbeddedStorage:
         """Return what no state of the store allows: it must fail alone, not with all that is written along with it."""
         return find_mistake(writes)
 
-    def _refusal(self, writes: Sequence[Write]) -> StorageError | None:
+    def _check_preconditions(self, writes: Sequence[Write]) -> StorageError | None:
         for write in writes:
             key, expected = write.key, write.expected
             found = self._heads.get(key, 0)
@@ -219,7 +219,7 @@ class EmbeddedStorage:
                 return KeyNotFound(key, self._submitted)
         return None
 
-    def _refuse(self, refusal: StorageError) -> Deferred[int]:
+    def _reject(self, refusal: StorageError) -> Deferred[int]:
         if not self._pending:
             return fail(refusal)
         newest = self._pending[-1]
@@ -248,7 +248,7 @@ class EmbeddedStorage:
         """See L{kubetwist.interfaces.IExpiringStorage.expiries}."""
         return {key: when for key, when in self.due().items() if key.startswith(prefix)}
 
-    def _unsettled(self) -> dict[str, int]:
+    def _pending_revisions(self) -> dict[str, int]:
         """The keys that pending transactions write, with their committed revisions; 0 where nothing is."""
         committed: dict[str, int] = {}
         for transaction in self._pending:
@@ -268,7 +268,7 @@ class EmbeddedStorage:
         """The keys below C{prefix} from C{start} on, in order, with their committed revisions."""
         if self._sorted is None:
             self._sorted = sorted(self._heads)
-        keys, heads, unsettled = self._sorted, self._heads, self._unsettled()
+        keys, heads, unsettled = self._sorted, self._heads, self._pending_revisions()
         # Keys that are being deleted are no heads any more, but still there.
         leaving: Iterable[str] = sorted(
             key for key, revision in unsettled.items() if revision and key not in heads and key >= start
@@ -282,7 +282,7 @@ class EmbeddedStorage:
             if revision:
                 yield key, revision
 
-    def _readable(self, revision: int) -> int:
+    def _resolve_revision(self, revision: int) -> int:
         """
         The revision to read at; 0 asks for the newest.
 

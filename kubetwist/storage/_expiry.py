@@ -11,7 +11,7 @@ from attrs import define, field
 from twisted.internet.interfaces import IDelayedCall
 
 #: Keys expired in one go, so that a great many that are due together do not hold up everything else.
-AT_ONCE = 200
+EXPIRE_BATCH_SIZE = 200
 
 
 class Timer(Protocol):
@@ -25,7 +25,7 @@ class Timer(Protocol):
 
 
 @define
-class Expiry:
+class ExpirationQueue:
     """
     The keys with a time to live.
 
@@ -91,7 +91,7 @@ class Expiry:
 
     def _run(self) -> None:
         now = self.clock.seconds()
-        left = AT_ONCE
+        left = EXPIRE_BATCH_SIZE
         while self._heap and self._heap[0][0] <= now and left and not self._stopped:
             when, revision, key = heapq.heappop(self._heap)
             if self._due.get(key) == (when, revision):

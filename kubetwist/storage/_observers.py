@@ -15,7 +15,7 @@ from ..interfaces import (
 from .errors import InvalidArgument
 
 #: Directories whose observers are remembered; there is one per resource and namespace.
-REMEMBERED_DIRECTORIES = 10_000
+PREFIX_CACHE_SIZE = 10_000
 
 
 @implementer(IStorageWatch)
@@ -159,7 +159,7 @@ class Observers:
         while end:
             found += self._by_prefix.get(directory[:end], ())
             end = directory.find("/", end) + 1
-        if len(self._by_directory) >= REMEMBERED_DIRECTORIES:
+        if len(self._by_directory) >= PREFIX_CACHE_SIZE:
             self._by_directory.clear()
         self._by_directory[directory] = found
         return found

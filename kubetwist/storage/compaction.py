@@ -12,7 +12,7 @@ from twisted.python.failure import Failure
 from ..interfaces import IStorageBackend
 from ._expiry import Timer
 from .errors import StorageError
-from .wrappers import shared_storage
+from .wrappers import find_shared_storage
 
 
 @define(eq=False)
@@ -51,8 +51,8 @@ class Compactor:
             self._call = self.clock.callLater(self.interval, self._run)
 
     async def _compact(self, revision: int) -> None:
-        shared = shared_storage(self.backend)
-        if shared is None or await shared.take_turn(revision):
+        shared = find_shared_storage(self.backend)
+        if shared is None or await shared.claim_compaction(revision):
             await self.backend.compact(revision)
 
     def _run(self) -> None:

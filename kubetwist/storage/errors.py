@@ -130,7 +130,7 @@ class DecryptionUnavailable(StorageUnavailable):
     """What is stored can not be decrypted at present: whoever has the key does not answer."""
 
 
-class UnreadableValue(StorageError):
+class CorruptObjectError(StorageError):
     """What is stored at C{key} is there, but no object can be made of it: C{why}, in the words of who tried."""
 
     def __init__(self, key: str, why: str, revision: int = 0) -> None:
@@ -140,11 +140,11 @@ class UnreadableValue(StorageError):
         self.revision = revision
 
 
-class ForeignValue(StorageError):
+class UnknownFormatError(StorageError):
     """A value is sound, but nothing that this server knows; the text says what it is and does not quote it."""
 
 
-class UnwritableValue(StorageError):
+class TransformToStorageError(StorageError):
     """A value can not be made what is to be stored at C{key}; nothing was written."""
 
     def __init__(self, key: str, why: str) -> None:

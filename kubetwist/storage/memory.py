@@ -41,7 +41,7 @@ class MemoryStorage(EmbeddedStorage):
     async def open(self) -> None:
         """See L{IStorageBackend.open}."""
         if self._state is State.NEW:
-            self._opened({}, FIRST_REVISION, 0)
+            self._initialize({}, FIRST_REVISION, 0)
 
     async def close(self) -> None:
         """See L{IStorageBackend.close}."""
@@ -58,14 +58,14 @@ class MemoryStorage(EmbeddedStorage):
 
     async def read(self, key: str) -> StoredValue:
         """See L{IStorageBackend.read}."""
-        found = self._value(key, self._readable(0))
+        found = self._value(key, self._resolve_revision(0))
         if found is None:
             raise KeyNotFound(key, self.revision)
         return found
 
     async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
         """See L{IStorageBackend.read_page}."""
-        revision = self._readable(revision)
+        revision = self._resolve_revision(revision)
         keys: list[str] = sorted(key for key in self._states if key.startswith(prefix) and key >= start)
         items: list[StoredValue] = []
         for key in keys:

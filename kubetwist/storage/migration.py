@@ -24,7 +24,7 @@ from ..api.storage import (
     Write,
 )
 from ..api.times import posix_now, seconds_since_epoch
-from ..interfaces import IExpiringStorage, IForwardStorage, IStorageBackend
+from ..interfaces import IBumpableStorage, IExpiringStorage, IStorageBackend
 from ..schema.protobuf.codec import read_envelope
 from ..schema.protobuf.leaves import micro_time
 from ..schema.protobuf.messages import (
@@ -39,7 +39,7 @@ from ..schema.protobuf.wire import int32
 from ._expiry import Timer
 from .errors import KeyNotFound, StorageError
 from .protobuf import is_protobuf
-from .wrappers import innermost
+from .wrappers import unwrap_backend
 
 #: Keys read at a time.
 PAGE: Final = 500
@@ -47,7 +47,7 @@ PAGE: Final = 500
 WRITES: Final = 100
 BYTES: Final = 1 << 20
 #: Transactions under way at a time.
-AT_ONCE: Final = 8
+MAX_CONCURRENT_TRANSACTIONS: Final = 8
 #: Seconds that a key may outlive its time.
 LATE: Final = 120.0
 #: Differences that are named.
@@ -135,7 +135,7 @@ class Migration:
     _batch: list[Write] = field(factory=list, init=False)
     _size: int = field(default=0, init=False)
     _running: list[Deferred[int]] = field(factory=list, init=False)
-    _slots: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(AT_ONCE), init=False)
+    _slots: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MAX_CONCURRENT_TRANSACTIONS), init=False)
 
     async def run(self) -> Moved:
         """
@@ -270,7 +270,7 @@ class Migration:
     async def _forward(self) -> None:
         """Have no client that comes from the source meet a revision again that it has met there."""
         self.moved.source_revision = self.source.revision
-        skipping = IForwardStorage(innermost(self.target), None)
+        skipping = IBumpableStorage(unwrap_backend(self.target), None)
         if self.target.revision <= self.source.revision and skipping is not None:
             await skipping.forward(self.source.revision + 1)
         self.moved.target_revision = self.target.revision
@@ -343,7 +343,7 @@ class _Items:
 
 async def expiries(backend: IStorageBackend, prefix: str) -> Mapping[str, float]:
     """When keys below a prefix delete themselves, by the wall time."""
-    found = innermost(backend)
+    found = unwrap_backend(backend)
     if not IExpiringStorage.providedBy(found):
         return {}
     times: Mapping[str, float] = await found.expiries(prefix)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ._expiry import Timer
 
 #: Bytes of protobuf that are decoded in one go: a few milliseconds.
-AT_ONCE: Final = 8 << 10
+DECODE_BATCH_BYTES: Final = 8 << 10
 
 
 def is_protobuf(value: bytes) -> bool:
@@ -28,14 +28,14 @@ def portions(items: Sequence[StoredValue]) -> Iterator[Sequence[StoredValue]]:
     for index, item in enumerate(items):
         if item.value[:4] == MAGIC:
             size += len(item.value)
-            if size >= AT_ONCE:
+            if size >= DECODE_BATCH_BYTES:
                 yield items[begin : index + 1]
                 begin, size = index + 1, 0
     if begin < len(items):
         yield items[begin:]
 
 
-def others_first(clock: Timer) -> Deferred[None]:
+def yield_to_reactor(clock: Timer) -> Deferred[None]:
     """Fires when others have had their turn."""
     turn: Deferred[None] = Deferred()
     clock.callLater(0, turn.callback, None)

@@ -9,13 +9,13 @@ from ..interfaces import (
 )
 
 
-def innermost(backend: IStorageBackend) -> IStorageBackend:
+def unwrap_backend(backend: IStorageBackend) -> IStorageBackend:
     """Return the backend below all wrappers: the backend itself, unless it is an L{IStorageWrapper}."""
     while IStorageWrapper.providedBy(backend):
         backend = IStorageWrapper(backend).inner
     return backend
 
 
-def shared_storage(backend: IStorageBackend) -> ISharedStorage | None:
+def find_shared_storage(backend: IStorageBackend) -> ISharedStorage | None:
     """Return the storage that several servers share; L{None} if this server is the only one."""
-    return ISharedStorage(innermost(backend), None)
+    return ISharedStorage(unwrap_backend(backend), None)

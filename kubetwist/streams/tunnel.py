@@ -17,7 +17,7 @@ from .upgrades import PROTOCOL_VERSION, is_spdy, spdy_fields
 from .websocket import WebSocketConnection
 
 if TYPE_CHECKING:
-    from ..client.streaming import StreamedAnswer
+    from ..client.streaming import StreamingResponse
 
 #: In front of what is spoken inside of the tunnel.
 PREFIX: Final = "SPDY/3.1+"
@@ -71,7 +71,7 @@ class Tunnel:
         ]
         return [*kept, *spdy_fields(tunnelled(self._request.fields))]
 
-    def upgraded(self, request: KubeRequest, answer: StreamedAnswer) -> Deferred[None]:
+    def upgraded(self, request: KubeRequest, answer: StreamingResponse) -> Deferred[None]:
         """
         The backend's connection is there: have the client's, and connect them.
 

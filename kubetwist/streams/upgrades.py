@@ -13,7 +13,7 @@ from ..client.errors import Unreachable
 from .commands import encode_status, internal
 
 if TYPE_CHECKING:
-    from ..client.streaming import StreamedAnswer, StreamingClient
+    from ..client.streaming import StreamingClient, StreamingResponse
 
 Fields = Sequence[tuple[bytes, bytes]]
 
@@ -33,7 +33,7 @@ def spdy_fields(protocols: Sequence[str]) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def is_spdy(answer: StreamedAnswer) -> bool:
+def is_spdy(answer: StreamingResponse) -> bool:
     """Return whether a response has switched the connection to SPDY."""
     connection = (answer.field(b"connection") or b"").lower()
     upgrade = (answer.field(b"upgrade") or b"").lower()
@@ -52,7 +52,9 @@ class NoUpgrade(Exception):
         self.status = status
 
 
-async def connect(client: StreamingClient, target: bytes, fields: Fields, protocols: Sequence[str]) -> StreamedAnswer:
+async def connect(
+    client: StreamingClient, target: bytes, fields: Fields, protocols: Sequence[str]
+) -> StreamingResponse:
     """
     Request an upgrade to SPDY.
 

@@ -15,7 +15,7 @@ from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.imagepolicywebhook import ImagePolicyWebhook, ReviewCache, WebhookTimings, read_status
 from kubetwist.admission_plugins.pluginconfig import InvalidConfiguration
 from kubetwist.api.errors import APIStatusError
-from kubetwist.client.factory import Outgoing
+from kubetwist.client.factory import ClientFactory
 from kubetwist.interfaces import IValidatingAdmission
 from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
 from tests.admission_plugins.fakes import Context, Write, every_container, pod, write
@@ -31,7 +31,7 @@ class WebhookTests(TestCase):
         """The plugin, and the webhook that it asks."""
         server = WebhookServer(reactor, answer)
         await server.start()
-        outgoing = Outgoing(reactor, lambda *arguments: None)
+        outgoing = ClientFactory(reactor, lambda *arguments: None)
 
         async def cleanup() -> None:
             await outgoing.close()

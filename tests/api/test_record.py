@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.record import (
     Draft,
     Record,
-    RecordOfOtherForm,
+    StaleFormatRecord,
     without_kind,
 )
 
@@ -49,8 +49,8 @@ class RecordTests(SynchronousTestCase):
 
     def test_other_form(self) -> None:
         """Only a record in another form is written anew."""
-        self.assertFalse(self.record().other_form)
-        self.assertTrue(RecordOfOtherForm("a", 1, b"", {}, {}).other_form)
+        self.assertFalse(self.record().stale_format)
+        self.assertTrue(StaleFormatRecord("a", 1, b"", {}, {}).stale_format)
 
 
 class EncodingTests(SynchronousTestCase):

@@ -21,7 +21,7 @@ from kubetwist.audit.errors import (
 from kubetwist.audit.truncation import TruncateConfig
 from kubetwist.audit.webhook import WebhookOutput
 from kubetwist.client.httpclient import WebhookClient
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.restconfig import RESTConfig
 from kubetwist.testing.webhooks import NEVER, Call, Reply, WebhookServer
 from tests.audit.events import event
 
@@ -36,7 +36,7 @@ class WebhookTests(TestCase):
         self.server = server = WebhookServer(reactor, answer)
         await server.start()
         self.addCleanup(lambda: Deferred.fromCoroutine(server.stop()))
-        client = WebhookClient(reactor, CallSettings(url=server.url + "/audit", ca=server.ca))
+        client = WebhookClient(reactor, RESTConfig(url=server.url + "/audit", ca=server.ca))
         self.counts = Counts()
         lost, large = PluginErrors("webhook", self.counts, reactor), PluginErrors("truncate", self.counts, reactor)
         made = WebhookOutput(client, reactor, deferToThread, lost, large, initial_backoff=0.0, **others)

@@ -19,7 +19,7 @@ from kubetwist.authentication.errors import AuthenticationFailed
 from kubetwist.authentication.union import AuthenticatorUnion, TokenAuthentication
 from kubetwist.authentication.webhook import WebhookTokenAuthenticator
 from kubetwist.client.errors import CallError
-from kubetwist.client.httpclient import Answer
+from kubetwist.client.httpclient import Response
 from kubetwist.client.retrying import Backoff
 from kubetwist.interfaces import IAuthenticator
 from tests.authentication.requests import Request
@@ -28,13 +28,13 @@ JANE = {"authenticated": True, "user": {"username": "jane", "uid": "7", "groups"
 
 #: Answers that are no reviews, whose words are nobody's business.
 UNTOLD = (
-    Answer(403, {}, b"open sesame"),
-    Answer(418, {"content-type": "text/plain"}, b"open sesame"),
-    Answer(400, {}, b'{"kind":"Status","apiVersion":"v1","message":"open sesame","reason":"sesame"}'),
-    Answer(200, {"content-type": "sesame"}, b""),
-    Answer(200, {}, b"open sesame"),
-    Answer(200, {}, b'{"kind":"sesame","apiVersion":"sesame"}'),
-    Answer(200, {}, b'{"status":"sesame"}'),
+    Response(403, {}, b"open sesame"),
+    Response(418, {"content-type": "text/plain"}, b"open sesame"),
+    Response(400, {}, b'{"kind":"Status","apiVersion":"v1","message":"open sesame","reason":"sesame"}'),
+    Response(200, {"content-type": "sesame"}, b""),
+    Response(200, {}, b"open sesame"),
+    Response(200, {}, b'{"kind":"sesame","apiVersion":"sesame"}'),
+    Response(200, {}, b'{"status":"sesame"}'),
 )
 
 
@@ -45,7 +45,7 @@ class Webhook:
         self.answer = answer
         self.reviews: list[dict[str, Any]] = []
 
-    async def post(self, body: bytes, *, timeout: float) -> Answer:
+    async def post(self, body: bytes, *, timeout: float) -> Response:
         """Answer with a status, an answer, an error, or when a Deferred says so."""
         review = json.loads(body)
         self.reviews.append(review)
@@ -54,9 +54,9 @@ class Webhook:
             result = await result
         if isinstance(result, Exception):
             raise result
-        if isinstance(result, Answer):
+        if isinstance(result, Response):
             return result
-        return Answer(200, {}, json.dumps({**review, "status": result}).encode())
+        return Response(200, {}, json.dumps({**review, "status": result}).encode())
 
 
 class WebhookTokensTests(SynchronousTestCase):
@@ -165,7 +165,7 @@ class WebhookTokensTests(SynchronousTestCase):
 
     def test_retried(self) -> None:
         """A webhook that is in trouble is asked again after a while, and no more often than said."""
-        answers = [Answer(500, {}, b""), Answer(429, {}, b""), JANE]
+        answers = [Response(500, {}, b""), Response(429, {}, b""), JANE]
         tokens = self.make(lambda spec: answers.pop(0))
         asked = tokens.authenticate(Request("Bearer t"))
         self.clock.advance(0.5)
@@ -218,7 +218,7 @@ class WebhookTokensTests(SynchronousTestCase):
             b'{"status":{"authenticated":true,"audiences":"api"}}',
             (f'{{"kind":"TokenReview",{api},"status":3}}').encode(),
         ):
-            tokens = self.make(lambda spec, body=body: Answer(200, {}, body))
+            tokens = self.make(lambda spec, body=body: Response(200, {}, body))
             self.assertTrue(self.failure(tokens), body)
 
     def test_authenticated_is_a_boolean(self) -> None:

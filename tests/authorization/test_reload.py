@@ -13,7 +13,7 @@ from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.resource import UserInfo
 from kubetwist.authorization import always
 from kubetwist.authorization.reload import ReloadableAuthorizer
-from kubetwist.client.factory import Outgoing
+from kubetwist.client.factory import ClientFactory
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
 from kubetwist.server.watchedfiles import POLL_INTERVAL, FileReloader
 from tests.authorization.configurationcase import KNOWN, KUBECONFIG, ConfigurationCase
@@ -49,7 +49,7 @@ class ReloadTests(ConfigurationCase):
     def start(self, *authorizers: Any) -> ReloadableAuthorizer:
         """Read a file at the start."""
         self.path.write_bytes(self.document(*authorizers))
-        authorizer = ReloadableAuthorizer(self.clock, Outgoing(self.clock, lambda *_: None), KNOWN, self.make)
+        authorizer = ReloadableAuthorizer(self.clock, ClientFactory(self.clock, lambda *_: None), KNOWN, self.make)
         authorizer.read(self.files, str(self.path))
         return authorizer
 
@@ -112,6 +112,6 @@ class ReloadTests(ConfigurationCase):
 
     def test_no_file(self) -> None:
         """Without the file there is no start."""
-        authorizer = ReloadableAuthorizer(self.clock, Outgoing(self.clock, lambda *_: None), KNOWN, self.make)
+        authorizer = ReloadableAuthorizer(self.clock, ClientFactory(self.clock, lambda *_: None), KNOWN, self.make)
         error = self.assertRaises(ValueError, authorizer.read, self.files, "/nowhere")
         self.assertEqual(str(error), "open /nowhere: no such file or directory")

@@ -22,7 +22,7 @@ from kubetwist.authorization.webhook import (
     review_spec,
 )
 from kubetwist.client.errors import CallError
-from kubetwist.client.httpclient import Answer
+from kubetwist.client.httpclient import Response
 from kubetwist.client.retrying import Backoff
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
 from tests.authentication.test_webhook import UNTOLD, Webhook
@@ -214,7 +214,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
     def test_refusal(self) -> None:
         """An HTTP error is an error, not an opinion."""
         self.quiet()
-        authorizer = self.make(lambda spec: Answer(403, {}, b"go away"), deny_on_error=True)
+        authorizer = self.make(lambda spec: Response(403, {}, b"go away"), deny_on_error=True)
         self.assertEqual(self.ask(authorizer), Verdict(Decision.DENY, "", "the other side answered 403"))
 
     def test_cve_2020_8561(self) -> None:
@@ -229,7 +229,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
 
     def test_retried(self) -> None:
         """A webhook that is in trouble is asked again after a while."""
-        answers = [Answer(500, {}, b""), {"allowed": True}]
+        answers = [Response(500, {}, b""), {"allowed": True}]
         verdict = self.make(lambda spec: answers.pop(0)).authorize(pods())
         self.assertNoResult(verdict)
         self.clock.advance(0.5)
@@ -250,7 +250,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
             b'{"kind":"TokenReview","status":{"allowed":true}}',
             b'{"apiVersion":"authorization.k8s.io/v1beta1","status":{"allowed":true}}',
         ):
-            verdict = self.ask(self.make(lambda spec, body=body: Answer(200, {}, body)))
+            verdict = self.ask(self.make(lambda spec, body=body: Response(200, {}, body)))
             self.assertIs(verdict.decision, Decision.NO_OPINION, body)
             self.assertTrue(verdict.error, body)
 

@@ -13,7 +13,7 @@ from kubetwist.client.errors import (
     CallError,
 )
 from kubetwist.client.httpclient import WebhookClient
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.restconfig import RESTConfig
 from kubetwist.testing.webhooks import WebhookServer
 
 
@@ -43,9 +43,9 @@ class ClientCase(TestCase):
         """A client of it until the test ends."""
         others.setdefault("ca", server.ca)
         others.setdefault("url", server.url + path)
-        return self.client_of(CallSettings(**others), limit)
+        return self.client_of(RESTConfig(**others), limit)
 
-    def client_of(self, settings: CallSettings, limit: int = 10_000, **others: Any) -> WebhookClient:
+    def client_of(self, settings: RESTConfig, limit: int = 10_000, **others: Any) -> WebhookClient:
         """A client until the test ends."""
         client = WebhookClient(reactor, settings, limit=limit, **others)
         self.addCleanup(client.close)

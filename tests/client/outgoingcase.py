@@ -8,7 +8,7 @@ from typing import Any
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from kubetwist.client.factory import Outgoing
+from kubetwist.client.factory import ClientFactory
 from kubetwist.testing.webhooks import WebhookServer
 from tests.client.clientcase import (
     ClientCase,
@@ -27,7 +27,7 @@ class OutgoingTestCase(ClientCase):
     def setUp(self) -> None:
         """A server with some services."""
         super().setUp()
-        self.outgoing = Outgoing(reactor, self.find)
+        self.outgoing = ClientFactory(reactor, self.find)
         self.addCleanup(lambda: Deferred.fromCoroutine(self.outgoing.close()))
 
     def find(self, namespace: str, name: str) -> Any:

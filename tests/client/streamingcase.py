@@ -11,11 +11,11 @@ from twisted.trial.unittest import TestCase
 from kubetwist.client.errors import (
     Unreachable,
 )
-from kubetwist.client.factory import Outgoing
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.factory import ClientFactory
+from kubetwist.client.restconfig import RESTConfig
 from kubetwist.client.streaming import (
-    StreamedAnswer,
     StreamingClient,
+    StreamingResponse,
 )
 from tests.wires import Backend, Wire
 
@@ -54,7 +54,7 @@ class StreamingCase(TestCase):
 
     async def setUp(self) -> None:
         """Both."""
-        self.outgoing = Outgoing(reactor, lambda namespace, name: None)
+        self.outgoing = ClientFactory(reactor, lambda namespace, name: None)
         self.backends: list[Backend] = []
 
     async def tearDown(self) -> None:
@@ -71,9 +71,9 @@ class StreamingCase(TestCase):
 
     def client(self, backend: Backend, **others: Any) -> StreamingClient:
         """A client of it."""
-        return self.outgoing.stream_client(CallSettings(**{"url": backend.url, "ca": backend.ca, **others}))
+        return self.outgoing.stream_client(RESTConfig(**{"url": backend.url, "ca": backend.ca, **others}))
 
-    def get(self, client: StreamingClient, method: bytes = b"GET", body: Any = None) -> Deferred[StreamedAnswer]:
+    def get(self, client: StreamingClient, method: bytes = b"GET", body: Any = None) -> Deferred[StreamingResponse]:
         """Ask for something."""
         return Deferred.fromCoroutine(client.request(method, b"/x", [], body))
 

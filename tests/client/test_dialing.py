@@ -14,16 +14,16 @@ from twisted.internet.testing import MemoryReactorClock
 
 from kubetwist.client import dialing
 from kubetwist.client.dialing import (
-    CheckedEndpoint,
+    SSRFCheckedEndpoint,
     is_denied,
-    is_forbidden,
+    is_internal_address,
     is_local,
 )
 from kubetwist.client.errors import (
     Unreachable,
 )
 from kubetwist.client.httpclient import WebhookClient
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.restconfig import RESTConfig
 from tests.client.clientcase import ClientCase
 
 
@@ -80,9 +80,9 @@ class DialingTests(ClientCase):
             "fe80::1", "fe80::1%eth0", "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1",
             "2002:7f00:1::", "fd00:ec2::254", "100.100.100.200", "192.0.0.192", "192.0.0.1", "::ffff:192.0.0.192",
         ):  # fmt: skip
-            self.assertTrue(is_forbidden(address), address)
+            self.assertTrue(is_internal_address(address), address)
         for address in ("10.0.0.1", "192.168.1.1", "8.8.8.8", "fd00::1", "2001:4860::8888", "::ffff:10.0.0.1"):
-            self.assertFalse(is_forbidden(address), address)
+            self.assertFalse(is_internal_address(address), address)
 
     def test_own_interfaces(self) -> None:
         """Addresses of this machine's interfaces are forbidden where configured, and can be allowed."""
@@ -91,10 +91,10 @@ class DialingTests(ClientCase):
         asked: list[str] = []
         self.patch(dialing, "is_local", lambda address: asked.append(address) or address in ("10.1.2.3", "fd00::7"))
         for address in ("10.1.2.3", "::ffff:10.1.2.3", "64:ff9b::a01:203", "fd00::7"):
-            self.assertTrue(is_forbidden(address, interfaces=True), address)
-            self.assertFalse(is_forbidden(address, interfaces=True, loopback=True), address)
-            self.assertFalse(is_forbidden(address), address)
-        self.assertFalse(is_forbidden("10.1.2.4", interfaces=True))
+            self.assertTrue(is_internal_address(address, interfaces=True), address)
+            self.assertFalse(is_internal_address(address, interfaces=True, loopback=True), address)
+            self.assertFalse(is_internal_address(address), address)
+        self.assertFalse(is_internal_address("10.1.2.4", interfaces=True))
         self.assertEqual(asked, ["10.1.2.3"] * 3 + ["fd00::7", "10.1.2.4"])
 
     def test_own_interfaces_are_not_called(self) -> None:
@@ -102,7 +102,7 @@ class DialingTests(ClientCase):
         self.patch(dialing, "is_local", lambda address: True)
         memory = MemoryReactorClock()
         for interfaces in (True, False):
-            endpoint = CheckedEndpoint(memory, lambda: ("10.1.2.3", 443), guarded=True, interfaces=interfaces)
+            endpoint = SSRFCheckedEndpoint(memory, lambda: ("10.1.2.3", 443), guarded=True, interfaces=interfaces)
             connecting = endpoint.connect(Factory.forProtocol(Protocol))
             if interfaces:
                 error = self.failureResultOf(connecting, Unreachable).value
@@ -114,9 +114,9 @@ class DialingTests(ClientCase):
     def test_this_machine(self) -> None:
         """Addresses of this machine can be allowed, without those of the link and of metadata services."""
         for address in ("127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"):
-            self.assertFalse(is_forbidden(address, loopback=True), address)
+            self.assertFalse(is_internal_address(address, loopback=True), address)
         for address in ("0.0.0.0", "::", "169.254.169.254", "fe80::1", "100.100.100.200", "224.0.0.1"):
-            self.assertTrue(is_forbidden(address, loopback=True), address)
+            self.assertTrue(is_internal_address(address, loopback=True), address)
 
     async def test_denied(self) -> None:
         """What the operator denies is not called, however it is named; all else is, this machine included."""
@@ -141,7 +141,7 @@ class DialingTests(ClientCase):
     def test_patience(self) -> None:
         """Whoever does not take a connection is given as long to do it as the settings say."""
         memory = MemoryReactorClock()
-        endpoint = CheckedEndpoint(memory, lambda: ("10.1.2.3", 443), patience=5.0)
+        endpoint = SSRFCheckedEndpoint(memory, lambda: ("10.1.2.3", 443), patience=5.0)
         endpoint.connect(Factory.forProtocol(Protocol)).addErrback(lambda failure: failure.trap(CancelledError))
         self.assertEqual([(client[:2], client[3]) for client in memory.tcpClients], [(("10.1.2.3", 443), 5.0)])
 
@@ -149,7 +149,9 @@ class DialingTests(ClientCase):
         """Nor is anybody waited for longer who looks up a name."""
         memory = MemoryReactorClock()
         memory.nameResolver = _Resolver([], slow=True)
-        connecting = CheckedEndpoint(memory, lambda: ("h", 443), patience=5.0).connect(Factory.forProtocol(Protocol))
+        connecting = SSRFCheckedEndpoint(memory, lambda: ("h", 443), patience=5.0).connect(
+            Factory.forProtocol(Protocol)
+        )
         memory.advance(4.9)
         self.assertNoResult(connecting)
         memory.advance(0.2)
@@ -163,8 +165,8 @@ class DialingTests(ClientCase):
         watched = _Reactor(resolver)
         client = WebhookClient(
             watched,
-            CallSettings(url=f"https://hook.example:{server.port}/", ca=server.ca, guarded=True),
-            diversions={("10.1.2.3", server.port): ("127.0.0.1", server.port)},
+            RESTConfig(url=f"https://hook.example:{server.port}/", ca=server.ca, guarded=True),
+            address_overrides={("10.1.2.3", server.port): ("127.0.0.1", server.port)},
         )
         self.addCleanup(client.close)
         answer = await client.post(b"{}", timeout=10)
@@ -173,7 +175,7 @@ class DialingTests(ClientCase):
     async def test_rebinding(self) -> None:
         """A name that resolves to a forbidden address is not called, whatever else it resolves to."""
         client = WebhookClient(
-            _Reactor(_Resolver(["169.254.169.254"])), CallSettings(url="http://hook.example/", guarded=True)
+            _Reactor(_Resolver(["169.254.169.254"])), RESTConfig(url="http://hook.example/", guarded=True)
         )
         self.addCleanup(client.close)
         error = await self.refusal(client)
@@ -185,7 +187,7 @@ class DialingTests(ClientCase):
         self.patch(dialing, "RESOLVERS", resolvers)
         self.assertEqual(dialing.name_server(), "127.0.0.1:53")
         resolvers.write_text("# of this machine\nsearch example\nnameserver 10.9.8.7\nnameserver 10.9.8.6\n")
-        client = WebhookClient(_Reactor(_Resolver([])), CallSettings(url="http://hook.example/"))
+        client = WebhookClient(_Reactor(_Resolver([])), RESTConfig(url="http://hook.example/"))
         self.addCleanup(client.close)
         error = await self.refusal(client)
         self.assertEqual(error.why, "dial tcp: lookup hook.example on 10.9.8.7:53: no such host")
@@ -193,7 +195,7 @@ class DialingTests(ClientCase):
     async def test_slow_names(self) -> None:
         """A name that is not resolved in time is given up; what comes later does no harm."""
         resolver = _Resolver(["10.1.2.3"], slow=True)
-        client = WebhookClient(_Reactor(resolver), CallSettings(url="http://hook.example/"))
+        client = WebhookClient(_Reactor(resolver), RESTConfig(url="http://hook.example/"))
         self.addCleanup(client.close)
         error = await self.refusal(client, timeout=0.2)
         self.assertTrue(error.timed_out)
@@ -202,12 +204,14 @@ class DialingTests(ClientCase):
     async def test_next_address(self) -> None:
         """Of several addresses the next is tried when one refuses; the first error is the one that is told."""
         server = await self.serve(lambda call: {}, tls=False)
-        settings = CallSettings(url=f"http://hook.example:{server.port}/")
-        diversions = {
+        settings = RESTConfig(url=f"http://hook.example:{server.port}/")
+        address_overrides = {
             ("10.0.0.1", server.port): ("127.0.0.1", 1),
             ("10.0.0.2", server.port): ("127.0.0.1", server.port),
         }
-        client = WebhookClient(_Reactor(_Resolver(["10.0.0.1", "10.0.0.2"])), settings, diversions=diversions)
+        client = WebhookClient(
+            _Reactor(_Resolver(["10.0.0.1", "10.0.0.2"])), settings, address_overrides=address_overrides
+        )
         self.addCleanup(client.close)
         self.assertEqual((await client.post(b"", timeout=10)).code, 200)
 
@@ -221,7 +225,7 @@ class DialingTests(ClientCase):
                 raise Unreachable('service "hook" not found')
             return where[0]  # type: ignore[no-any-return]
 
-        client = self.client_of(CallSettings(url="https://hook/", insecure=True, dial=dial))
+        client = self.client_of(RESTConfig(url="https://hook/", insecure=True, dial=dial))
         first = await client.post(b"", timeout=10)
         two = await self.serve(lambda call: {"n": 2}, names=("hook",))
         where[0] = ("127.0.0.1", two.port)

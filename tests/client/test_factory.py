@@ -6,9 +6,9 @@ import base64
 
 from twisted.internet.defer import Deferred
 
-from kubetwist.client.clientconfig import settings_of
+from kubetwist.client.clientconfig import rest_config_for
 from kubetwist.client.errors import CallError
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.restconfig import RESTConfig
 from kubetwist.testing.webhooks import NEVER
 from tests.client.clientcase import (
     turns,
@@ -22,8 +22,8 @@ class OutgoingTests(OutgoingTestCase):
     async def test_service(self) -> None:
         """A service is called at its cluster IP, under its name, and its certificate must be for that."""
         server = await self.serve(lambda call: {}, names=("hook.ns.svc",))
-        self.outgoing.diversions["10.0.0.7", 443] = ("127.0.0.1", server.port)
-        client = self.outgoing.client(settings_of(self.config(server, "hook", path="/p"), self.outgoing))
+        self.outgoing.address_overrides["10.0.0.7", 443] = ("127.0.0.1", server.port)
+        client = self.outgoing.client(rest_config_for(self.config(server, "hook", path="/p"), self.outgoing))
         await client.post(b"{}", timeout=10)
         (call,) = server.calls
         self.assertEqual((call.path, call.headers["host"]), ("/p", "hook.ns.svc:443"))
@@ -31,8 +31,8 @@ class OutgoingTests(OutgoingTestCase):
     async def test_other_certificate(self) -> None:
         """A certificate for another service is refused."""
         server = await self.serve(lambda call: {}, names=("other.ns.svc",))
-        self.outgoing.diversions["10.0.0.7", 443] = ("127.0.0.1", server.port)
-        client = self.outgoing.client(settings_of(self.config(server, "hook"), self.outgoing))
+        self.outgoing.address_overrides["10.0.0.7", 443] = ("127.0.0.1", server.port)
+        client = self.outgoing.client(rest_config_for(self.config(server, "hook"), self.outgoing))
         error = await self.refusal(client)
         self.assertIn("x509: certificate is valid for other.ns.svc, not hook.ns.svc", error.why)
 
@@ -41,14 +41,14 @@ class OutgoingTests(OutgoingTestCase):
         server = await self.serve(lambda call: {})
         for name, address in (("outside", r"(127\.0\.0\.1|\[::1\])"), ("metadata", r"169\.254\.169\.254")):
             config = self.config(server, name, port=server.port)
-            error = await self.refusal(self.outgoing.client(settings_of(config, self.outgoing)))
+            error = await self.refusal(self.outgoing.client(rest_config_for(config, self.outgoing)))
             self.assertRegex(error.why, rf"^dial tcp {address}:{server.port}: address not allowed$")
         self.assertEqual(server.calls, [])
 
     async def test_no_service(self) -> None:
         """A service that is not there is told with the URL that it would have."""
         server = await self.serve(lambda call: {})
-        client = self.outgoing.client(settings_of(self.config(server, "gone"), self.outgoing))
+        client = self.outgoing.client(rest_config_for(self.config(server, "gone"), self.outgoing))
         error = await self.refusal(client)
         self.assertEqual(str(error), 'Post "https://gone.ns.svc:443/?timeout=10s": service "gone" not found')
 
@@ -56,7 +56,7 @@ class OutgoingTests(OutgoingTestCase):
         """When the server stops, calls end, and so do connections."""
         server = await self.serve(lambda call: NEVER)
         config = {"url": server.url, "caBundle": base64.b64encode(server.ca).decode()}
-        client = self.outgoing.client(settings_of(config, self.outgoing))
+        client = self.outgoing.client(rest_config_for(config, self.outgoing))
         failing = Deferred.fromCoroutine(client.post(b"{}", timeout=60))
         while not server.calls:
             await turns()
@@ -69,7 +69,7 @@ class OutgoingTests(OutgoingTestCase):
     async def test_forgotten(self) -> None:
         """A client that nobody has any more is remembered as long as it has connections, and no longer."""
         server = await self.serve(lambda call: {}, tls=False)
-        await self.outgoing.client(CallSettings(url=server.url)).post(b"{}", timeout=10)
+        await self.outgoing.client(RESTConfig(url=server.url)).post(b"{}", timeout=10)
         (client,) = self.outgoing._connected
         client.retire()
         while self.outgoing._connected:

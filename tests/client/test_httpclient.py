@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from kubetwist.client.errors import (
     CallError,
 )
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.restconfig import RESTConfig
 from kubetwist.testing.webhooks import HANG_UP, NEVER, Call, Reply
 from tests.client.clientcase import ClientCase, turns
 
@@ -75,7 +75,7 @@ class FailureTests(ClientCase):
 
     async def test_refused(self) -> None:
         """Nobody listens: the text is Go's, with the whole URL."""
-        error = await self.refusal(self.client_of(CallSettings(url="https://127.0.0.1:1/x")))
+        error = await self.refusal(self.client_of(RESTConfig(url="https://127.0.0.1:1/x")))
         self.assertEqual(
             str(error), 'Post "https://127.0.0.1:1/x?timeout=10s": dial tcp 127.0.0.1:1: connect: connection refused'
         )
@@ -91,13 +91,13 @@ class FailureTests(ClientCase):
     async def test_slow_body(self) -> None:
         """A server that begins to answer and then stops is given up, too."""
         port = self.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
-        error = await self.refusal(self.client_of(CallSettings(url=f"http://127.0.0.1:{port}/")), timeout=0.25)
+        error = await self.refusal(self.client_of(RESTConfig(url=f"http://127.0.0.1:{port}/")), timeout=0.25)
         self.assertTrue(error.timed_out)
 
     async def test_slow_handshake(self) -> None:
         """A server that accepts connections and says nothing is given up while TLS waits for it."""
         port = self.raw(b"")
-        error = await self.refusal(self.client_of(CallSettings(url=f"https://127.0.0.1:{port}/")), timeout=0.25)
+        error = await self.refusal(self.client_of(RESTConfig(url=f"https://127.0.0.1:{port}/")), timeout=0.25)
         self.assertTrue(error.timed_out)
 
     async def test_retired(self) -> None:
@@ -125,13 +125,13 @@ class FailureTests(ClientCase):
     async def test_cut_off(self) -> None:
         """A body that ends early is no answer."""
         port = self.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", close=True)
-        error = await self.refusal(self.client_of(CallSettings(url=f"http://127.0.0.1:{port}/")))
+        error = await self.refusal(self.client_of(RESTConfig(url=f"http://127.0.0.1:{port}/")))
         self.assertEqual(error.why, "unexpected EOF")
 
     async def test_garbage(self) -> None:
         """What is no HTTP is no answer, and is not told, as it may be anything."""
         port = self.raw(b"SSH-2.0-OpenSSH_9.6 secret\r\n\r\n", close=True)
-        error = await self.refusal(self.client_of(CallSettings(url=f"http://127.0.0.1:{port}/")))
+        error = await self.refusal(self.client_of(RESTConfig(url=f"http://127.0.0.1:{port}/")))
         self.assertEqual(error.why, "net/http: HTTP/1.x transport connection broken: malformed HTTP response")
 
     async def test_redirects_are_not_followed(self) -> None:
@@ -153,7 +153,7 @@ class FailureTests(ClientCase):
         """So is one that does not say how long it is, and one whose head has no end."""
         for head in (b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\n", b""):
             port = self.raw(head, b"X-Field: value\r\n" * 1000)
-            error = await self.refusal(self.client_of(CallSettings(url=f"http://127.0.0.1:{port}/")))
+            error = await self.refusal(self.client_of(RESTConfig(url=f"http://127.0.0.1:{port}/")))
             self.assertRegex(error.why, "too long|longer than|malformed")
 
     async def test_close_ends_calls(self) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.client.kubeconfig import (
-    BadKubeconfig,
+    InvalidKubeconfig,
     parse_kubeconfig,
     read_kubeconfig,
 )
@@ -111,19 +111,19 @@ class KubeconfigTests(SynchronousTestCase):
                 "file: specifying a root certificates file with the insecure flag is not allowed",
             ),
         ):
-            error = self.assertRaises(BadKubeconfig, self.parse, config)
+            error = self.assertRaises(InvalidKubeconfig, self.parse, config)
             self.assertEqual(str(error), why)
 
     def test_unreadable(self) -> None:
         """A file that is not there is told by its name."""
-        error = self.assertRaises(BadKubeconfig, self.parse, document({"certificate-authority": "ca"}))
+        error = self.assertRaises(InvalidKubeconfig, self.parse, document({"certificate-authority": "ca"}))
         self.assertEqual(str(error), f"file: can not read {self.folder / 'ca'}: No such file or directory")
-        self.assertRaises(BadKubeconfig, read_kubeconfig, self.folder / "none")
-        error = self.assertRaises(BadKubeconfig, parse_kubeconfig, b"a: [", self.folder, "file")
+        self.assertRaises(InvalidKubeconfig, read_kubeconfig, self.folder / "none")
+        error = self.assertRaises(InvalidKubeconfig, parse_kubeconfig, b"a: [", self.folder, "file")
         self.assertTrue(str(error).startswith('error loading config file "file": yaml: '), str(error))
 
     @given(content=st.binary(max_size=60))
     def test_anything(self, content: bytes) -> None:
         """Whatever stands in the file, it is settings or an error that can be told."""
-        with contextlib.suppress(BadKubeconfig):
+        with contextlib.suppress(InvalidKubeconfig):
             parse_kubeconfig(content, Path("nowhere"), "file")

@@ -9,9 +9,9 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.client.errors import CallError
-from kubetwist.client.factory import Outgoing
+from kubetwist.client.factory import ClientFactory
 from kubetwist.client.metrics import CallMetrics
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.restconfig import RESTConfig
 from kubetwist.metrics.registry import Histogram
 from kubetwist.testing.webhooks import HANG_UP, Reply
 
@@ -55,9 +55,9 @@ class OutgoingTests(ClientCase):
     async def test_counted(self) -> None:
         """Calls are counted by host and code; those without an answer as errors, and without its size."""
         server = await self.serve(lambda call: HANG_UP if call.body == b"bad" else Reply(201, b"12345"))
-        outgoing = Outgoing(reactor, lambda namespace, name: None)
+        outgoing = ClientFactory(reactor, lambda namespace, name: None)
         self.addCleanup(lambda: Deferred.fromCoroutine(outgoing.close()))
-        client = outgoing.client(CallSettings(url=f"{server.url}/hook", ca=server.ca))
+        client = outgoing.client(RESTConfig(url=f"{server.url}/hook", ca=server.ca))
         for body in (b"good", b"good"):
             await client.post(body, timeout=10)
         try:

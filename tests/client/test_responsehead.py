@@ -12,7 +12,7 @@ from kubetwist.client.errors import (
 )
 from kubetwist.client.responsehead import (
     MAX_HEAD,
-    BadHead,
+    InvalidHead,
     body_length,
     parse_head,
 )
@@ -93,7 +93,7 @@ class HeadTests(SynchronousTestCase):
             try:
                 head = parse_head(head_data)
                 body_length(head, b"GET")
-            except BadHead:
+            except InvalidHead:
                 continue
             for name, value in head.fields:
                 self.assertTrue(name)

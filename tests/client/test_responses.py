@@ -5,8 +5,8 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.client.httpclient import Answer
-from kubetwist.client.responses import check_answer
+from kubetwist.client.httpclient import Response
+from kubetwist.client.responses import raise_for_status
 from kubetwist.client.retrying import (
     should_retry,
 )
@@ -18,12 +18,12 @@ class RefusalTests(SynchronousTestCase):
     def refusal(self, code: int, body: bytes = b"", **headers: str) -> APIStatusError:
         """What is made of an answer."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.assertRaises(APIStatusError, check_answer, Answer(code, named, body))
+        return self.assertRaises(APIStatusError, raise_for_status, Response(code, named, body))
 
     def test_success(self) -> None:
         """200 to 206 are successes, whatever the body says."""
         for code in (200, 201, 206):
-            check_answer(Answer(code, {}, b"?"))
+            raise_for_status(Response(code, {}, b"?"))
 
     def test_status(self) -> None:
         """A Status tells itself what is wrong."""
@@ -71,9 +71,9 @@ class RefusalTests(SynchronousTestCase):
             (400, {}, status % b"TooManyRequests", "the server has received too many requests and has asked us to"),
             (400, {}, status % b"sesame", "the server has received too many requests and has asked us to"),
         ):
-            answer = Answer(code, headers, body)
-            quoted = self.assertRaises(APIStatusError, check_answer, answer)
-            error = self.assertRaises(APIStatusError, check_answer, answer, quote=False)
+            answer = Response(code, headers, body)
+            quoted = self.assertRaises(APIStatusError, raise_for_status, answer)
+            error = self.assertRaises(APIStatusError, raise_for_status, answer, quote=False)
             self.assertTrue(str(error).startswith(text), error)
             self.assertNotIn("sesame", f"{error.message} {error.reason} {error.details}")
             self.assertEqual((error.code, error.retry_after), (quoted.code, quoted.retry_after))

@@ -6,13 +6,13 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.client.httpclient import Answer
+from kubetwist.client.httpclient import Response
 from kubetwist.client.reviews import review_status
 
 
 def status(body: bytes) -> Any:
     """The status that a webhook has answered."""
-    return review_status(Answer(200, {}, body), "TokenReview", "authentication.k8s.io/v1")
+    return review_status(Response(200, {}, body), "TokenReview", "authentication.k8s.io/v1")
 
 
 class ReviewTests(SynchronousTestCase):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.client.singleflight import SharedCalls
+from kubetwist.client.singleflight import SingleFlight
 
 
 class SharedCallsTests(SynchronousTestCase):
@@ -13,7 +13,7 @@ class SharedCallsTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Make calls that are answered later."""
-        self.shared: SharedCalls[str, int] = SharedCalls()
+        self.shared: SingleFlight[str, int] = SingleFlight()
         self.calls: list[Deferred[int]] = []
 
     def call(self) -> Deferred[int]:

@@ -8,10 +8,10 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from kubetwist.client.errors import (
     AddressNotAllowed,
-    BadSettings,
+    InvalidRESTConfig,
     Unreachable,
 )
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.restconfig import RESTConfig
 from kubetwist.client.streaming import (
     IDLE,
 )
@@ -111,7 +111,7 @@ class ConnectionTests(StreamingCase):
             turn: Deferred[None] = Deferred()
             reactor.callLater(0, turn.callback, None)
             await turn
-        await self.assertFailure(connection.exchange(b"GET", b"/", [], None, None, False), Unreachable)
+        await self.assertFailure(connection.round_trip(b"GET", b"/", [], None, None, False), Unreachable)
 
     async def test_refused(self) -> None:
         """Where nobody listens the text is Go's."""
@@ -130,7 +130,7 @@ class ConnectionTests(StreamingCase):
         error = await self.assertFailure(self.get(client), AddressNotAllowed)
         self.assertEqual(str(error), f"dial tcp 127.0.0.1:{backend.port}: address not allowed")
         self.assertEqual(backend.wires, [])
-        self.outgoing.diversions[("10.0.0.7", 80)] = ("127.0.0.1", backend.port)
+        self.outgoing.address_overrides[("10.0.0.7", 80)] = ("127.0.0.1", backend.port)
         asked = self.get(self.client(backend, url="http://10.0.0.7", guarded=True))
         there = await backend.connection()
         self.assertIn(b"host: 10.0.0.7\r\n", await there.until(b"\r\n\r\n"))
@@ -201,7 +201,7 @@ class ConnectionTests(StreamingCase):
     def test_bad_settings(self) -> None:
         """What can not be called is told when the client is made."""
         for url in ("ftp://x", "https://", "http://x:99999999", "nonsense", "http://[127.0.0.1:80]:443", "http://[x"):
-            self.assertRaises(BadSettings, self.outgoing.stream_client, CallSettings(url=url))
+            self.assertRaises(InvalidRESTConfig, self.outgoing.stream_client, RESTConfig(url=url))
 
     async def test_odd_request(self) -> None:
         """SECURITY, twisted#12754: nothing that breaks a head apart is sent."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from twisted.internet import reactor
 
 from kubetwist.client.errors import (
-    BadSettings,
+    InvalidRESTConfig,
 )
 from kubetwist.client.httpclient import WebhookClient
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.restconfig import RESTConfig
 from tests.client.clientcase import ClientCase
 
 
@@ -85,23 +85,23 @@ class TrustTests(ClientCase):
     async def test_no_tls(self) -> None:
         """A server that speaks no TLS is found out."""
         port = self.raw(b"HTTP/1.1 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
-        error = await self.refusal(self.client_of(CallSettings(url=f"https://127.0.0.1:{port}/")))
+        error = await self.refusal(self.client_of(RESTConfig(url=f"https://127.0.0.1:{port}/")))
         self.assertEqual(error.why, "http: server gave HTTP response to HTTPS client")
 
     def test_bad_settings(self) -> None:
         """Settings that can not be used are refused at once."""
         for settings in (
-            CallSettings(url="ftp://x"),
-            CallSettings(url="https://"),
-            CallSettings(url="https://x:99999"),
-            CallSettings(url="https://[127.0.0.1:80]:443"),
-            CallSettings(url="https://[x"),
-            CallSettings(url="https://x", ca=b"nonsense"),
-            CallSettings(url="https://x", certificate=b"nonsense", key=b"more"),
+            RESTConfig(url="ftp://x"),
+            RESTConfig(url="https://"),
+            RESTConfig(url="https://x:99999"),
+            RESTConfig(url="https://[127.0.0.1:80]:443"),
+            RESTConfig(url="https://[x"),
+            RESTConfig(url="https://x", ca=b"nonsense"),
+            RESTConfig(url="https://x", certificate=b"nonsense", key=b"more"),
         ):
-            self.assertRaises(BadSettings, WebhookClient, reactor, settings)
+            self.assertRaises(InvalidRESTConfig, WebhookClient, reactor, settings)
 
     def test_secrets_are_not_shown(self) -> None:
         """Settings can be logged."""
-        shown = repr(CallSettings(url="https://x", token="hush", basic=("me", "hush"), key=b"hush"))
+        shown = repr(RESTConfig(url="https://x", token="hush", basic=("me", "hush"), key=b"hush"))
         self.assertNotIn("hush", shown)

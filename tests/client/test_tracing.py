@@ -9,8 +9,8 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from kubetwist.client.errors import CallError
-from kubetwist.client.factory import Outgoing
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.factory import ClientFactory
+from kubetwist.client.restconfig import RESTConfig
 from kubetwist.client.tracing import called
 from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
 from kubetwist.tracing.propagation import RemoteSpanContext
@@ -27,11 +27,11 @@ class CallTests(TestCase):
         server = WebhookServer(reactor, lambda call: answer)
         await server.start()
         self.addCleanup(server.stop)
-        outgoing = Outgoing(reactor, lambda namespace, name: None)
+        outgoing = ClientFactory(reactor, lambda namespace, name: None)
         outgoing.traced = True
         self.addCleanup(lambda: Deferred.fromCoroutine(outgoing.close()))
         self.url = f"{server.url}/hook"
-        client = outgoing.client(CallSettings(url=self.url, ca=server.ca, token="secret", loopback=True))
+        client = outgoing.client(RESTConfig(url=self.url, ca=server.ca, token="secret", loopback=True))
         current.set(place)
         try:
             await client.post(b"{}", timeout=10)

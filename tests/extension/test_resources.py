@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.extension._resources import (
     BadResource,
     Resource,
-    checked,
+    validate_resources,
 )
 from kubetwist.schema.definitions import Definitions
 
@@ -60,7 +60,7 @@ class ResourceTests(SynchronousTestCase):
 
     def test_together(self) -> None:
         """There must be something to serve, and nothing twice."""
-        self.assertEqual(checked(iter([FORTUNE])), [FORTUNE])
+        self.assertEqual(validate_resources(iter([FORTUNE])), [FORTUNE])
         for resources in ([], [FORTUNE, evolve(FORTUNE, version="v2")]):
             with self.assertRaises(BadResource):
-                checked(resources)
+                validate_resources(resources)

@@ -32,7 +32,7 @@ FORTUNES = f"{GROUP}/namespaces/default/fortunes"
 TOKENS = 'admin-token,admin,1,"system:masters"\njane-token,jane,2,"developers"\n'
 
 
-def look(namespace: str, user: UserInfo) -> Iterator[dict[str, Any]]:
+def refresh(namespace: str, user: UserInfo) -> Iterator[dict[str, Any]]:
     """Two objects, one of them named after who asks."""
     for name in (user.name.replace(":", "-"), "z"):
         yield {"metadata": {"name": name, "labels": {"of": name}}, "groups": list(user.groups), "unknown": 1}
@@ -45,7 +45,7 @@ VISITOR = Resource(
     plural="visitors",
     namespaced=False,
     schema={"groups": {"type": "array", "items": {"type": "string"}}},
-    compute=look,
+    compute=refresh,
 )
 
 
@@ -229,7 +229,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         path, headers = f"{GROUP}/visitors", {"X-Remote-User": "jane", "X-Remote-Group": "system:masters"}
         self.assertNotEqual(await deferToThread(self.as_proxy, server, self.proxy, headers, path), 200)
         await self.tell()
-        await self.service.delegated.look()
+        await self.service.delegated.refresh()
         self.assertEqual(await deferToThread(self.as_proxy, server, self.proxy, headers, path), 200)
 
     async def test_admission(self) -> None:

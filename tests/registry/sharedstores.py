@@ -32,8 +32,8 @@ class SharedMemory(MemoryStorage):
         """See L{ISharedStorage.current_revision}."""
         return self.revision
 
-    async def take_turn(self, revision: int) -> bool:
-        """See L{ISharedStorage.take_turn}."""
+    async def claim_compaction(self, revision: int) -> bool:
+        """See L{ISharedStorage.claim_compaction}."""
         return True
 
 

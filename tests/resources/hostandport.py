@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
-from kubetwist.client.factory import Outgoing
+from kubetwist.client.factory import ClientFactory
 from kubetwist.interfaces import IConversionPlugin
 from kubetwist.registry.customresources.conversion import CRConverterFactory
 from kubetwist.registry.customresources.crd import PLUGIN_ANNOTATION
@@ -100,7 +100,7 @@ class ConversionTestCase(SynchronousTestCase):
     def setUp(self) -> None:
         """A server that knows the plugin."""
         self.plugin = HostAndPort()
-        outgoing = Outgoing(None, lambda namespace, name: None)
+        outgoing = ClientFactory(None, lambda namespace, name: None)
         self.server = CustomServer()
         self.server.custom._conversion_of = CRConverterFactory(outgoing, self.server.clock, [self.plugin])
         self.client = self.server.client()

@@ -17,7 +17,7 @@ from kubetwist.server.plugins import make_backend
 from kubetwist.storage.errors import StorageUnavailable
 from kubetwist.storage.etcd import EtcdStorage
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.wrappers import innermost, shared_storage
+from kubetwist.storage.wrappers import find_shared_storage, unwrap_backend
 
 
 def options(*arguments: str) -> Options:
@@ -43,7 +43,7 @@ class EtcdBackendTests(SynchronousTestCase):
         storage = make_backend(given, Clock())
         self.assertIsInstance(storage, EtcdStorage)
         self.assertEqual(storage.client.endpoints, "http://127.0.0.1:1, http://127.0.0.1:2")
-        self.assertIs(shared_storage(storage), storage)
+        self.assertIs(find_shared_storage(storage), storage)
 
     def test_patience(self) -> None:
         """The start waits for etcd as long as is said, and no longer."""
@@ -70,9 +70,9 @@ class EtcdBackendTests(SynchronousTestCase):
                 self.inner = inner
 
         memory, shared = MemoryStorage(Clock()), make_backend(options("--etcd-servers=http://127.0.0.1:1"), Clock())
-        self.assertIs(innermost(Over(Over(memory))), memory)
-        self.assertIsNone(shared_storage(Over(memory)))
-        self.assertIs(shared_storage(Over(shared)), shared)
+        self.assertIs(unwrap_backend(Over(Over(memory))), memory)
+        self.assertIsNone(find_shared_storage(Over(memory)))
+        self.assertIs(find_shared_storage(Over(shared)), shared)
 
     def test_refusals(self) -> None:
         """Flags that can not be used stop the start, each by its name."""

@@ -6,13 +6,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import ReportedError
 from kubetwist.storage.errors import (
+    CorruptObjectError,
     DecryptionUnavailable,
     OutcomeUnknown,
     RevisionConflict,
     StorageError,
     StorageUnavailable,
     StorageUnwritable,
-    UnreadableValue,
 )
 
 
@@ -27,7 +27,7 @@ class ErrorTests(SynchronousTestCase):
 
     def test_key_is_quoted(self) -> None:
         """A key that clients chose is quoted in the reference's words."""
-        error = UnreadableValue('/registry/"a\n', "it is damaged", 7)
+        error = CorruptObjectError('/registry/"a\n', "it is damaged", 7)
         self.assertEqual(str(error), 'unable to transform key "/registry/\\"a\\n": it is damaged')
         self.assertEqual((error.key, error.revision), ('/registry/"a\n', 7))
 

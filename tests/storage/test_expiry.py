@@ -6,19 +6,19 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.storage._expiry import (
-    AT_ONCE,
-    Expiry,
+    EXPIRE_BATCH_SIZE,
+    ExpirationQueue,
 )
 
 
 class ExpiryTests(SynchronousTestCase):
-    """Tests for L{Expiry}."""
+    """Tests for L{ExpirationQueue}."""
 
     def setUp(self) -> None:
         """Record what expires, and when."""
         self.clock = Clock()
         self.expired: list[tuple[str, int, float]] = []
-        self.expiry = Expiry(self.clock, lambda key, revision: self.expired.append((key, revision, self.now)))
+        self.expiry = ExpirationQueue(self.clock, lambda key, revision: self.expired.append((key, revision, self.now)))
 
     @property
     def now(self) -> float:
@@ -68,9 +68,9 @@ class ExpiryTests(SynchronousTestCase):
             return call_later(delay, *args)
 
         self.patch(self.clock, "callLater", recorded)
-        self.expiry.load([(f"{number}", 10, number) for number in range(AT_ONCE * 2 + 1)])
+        self.expiry.load([(f"{number}", 10, number) for number in range(EXPIRE_BATCH_SIZE * 2 + 1)])
         self.clock.advance(10)
-        self.assertEqual(len(self.expired), AT_ONCE * 2 + 1)
+        self.assertEqual(len(self.expired), EXPIRE_BATCH_SIZE * 2 + 1)
         self.assertEqual(delays, [10, 0, 0])
 
     def test_overdue(self) -> None:

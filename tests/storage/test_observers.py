@@ -112,7 +112,7 @@ class ObserverTests(SynchronousTestCase):
 
     def test_bounded(self) -> None:
         """Only so many directories are remembered."""
-        self.patch(module, "REMEMBERED_DIRECTORIES", 3)
+        self.patch(module, "PREFIX_CACHE_SIZE", 3)
         for number in range(10):
             self.deliver(f"/pods/{number}/x")
         self.assertLessEqual(len(self.observers._by_directory), 3)

@@ -28,9 +28,9 @@ from kubetwist.registry.generic.storedprotobuf import decode_stored
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.cache.corruptobjects import record_of
 from kubetwist.storage.cache.watchcache import WatchCache
-from kubetwist.storage.errors import ForeignValue, UnreadableValue
+from kubetwist.storage.errors import CorruptObjectError, UnknownFormatError
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.protobuf import AT_ONCE, is_protobuf, portions
+from kubetwist.storage.protobuf import DECODE_BATCH_BYTES, is_protobuf, portions
 from tests.schema.protobuf.encoder import (
     counted,
     enveloped,
@@ -84,15 +84,15 @@ class DecodingTests(SynchronousTestCase):
             ("v1", "\x1b[2J", 'it is a "\\x1b[2J" of v1, which is not known here'),
             ("v1", "", "it is a  of v1, which is not known here"),
         ):
-            error = self.assertRaises(ForeignValue, self.read, stored("a", b"", api_version, kind))
+            error = self.assertRaises(UnknownFormatError, self.read, stored("a", b"", api_version, kind))
             self.assertEqual(str(error), told)
-        error = self.assertRaises(ForeignValue, self.read, stored("a", b"", "v1", "K" * 1_000_000))
+        error = self.assertRaises(UnknownFormatError, self.read, stored("a", b"", "v1", "K" * 1_000_000))
         self.assertLess(len(str(error)), 200)
 
     def test_nameless(self) -> None:
         """What says nothing of itself but its kind is no object."""
         for raw in (b"", counted(1), counted(2, counted(1, "k"))):
-            error = self.assertRaises(ForeignValue, self.read, enveloped("v1", "ConfigMap", raw))
+            error = self.assertRaises(UnknownFormatError, self.read, enveloped("v1", "ConfigMap", raw))
             self.assertEqual(str(error), "it is a ConfigMap without a name")
 
     def test_damaged(self) -> None:
@@ -111,7 +111,7 @@ class DecodingTests(SynchronousTestCase):
         ):
             with self.subTest(value=value[:40]):
                 item = StoredValue("/registry/configmaps/default/a", value, 7)
-                error = self.assertRaises(UnreadableValue, record_of, item, lambda _, data, __: self.read(data), 0)
+                error = self.assertRaises(CorruptObjectError, record_of, item, lambda _, data, __: self.read(data), 0)
                 self.assertIn('key "/registry/configmaps/default/a"', str(error))
                 self.assertIn("damaged protobuf", str(error))
                 self.assertNotIn("hunter2", str(error))
@@ -124,7 +124,7 @@ class DecodingTests(SynchronousTestCase):
         for one in (bytes(value), CONFIG_MAP[:at]):
             try:
                 obj = self.read(one)
-            except (ForeignValue, ValueError):
+            except (UnknownFormatError, ValueError):
                 continue
             self.assertTrue(obj["metadata"]["name"])
 
@@ -132,7 +132,11 @@ class DecodingTests(SynchronousTestCase):
 class PortionTests(SynchronousTestCase):
     """Many values at a time."""
 
-    @given(st.lists(st.sampled_from([b"{}", b"k8s\0" + b"x" * (AT_ONCE // 3), b"k8s\0" + b"x" * AT_ONCE])))
+    @given(
+        st.lists(
+            st.sampled_from([b"{}", b"k8s\0" + b"x" * (DECODE_BATCH_BYTES // 3), b"k8s\0" + b"x" * DECODE_BATCH_BYTES])
+        )
+    )
     def test_all(self, values: list[bytes]) -> None:
         """Nothing is left out, and no portion is too large unless a single value is."""
         items = [StoredValue(str(at), value, at) for at, value in enumerate(values)]
@@ -140,11 +144,11 @@ class PortionTests(SynchronousTestCase):
         self.assertEqual([item for portion in found for item in portion], items)
         for portion in found:
             sizes = [len(item.value) for item in portion if is_protobuf(item.value)]
-            self.assertLess(sum(sizes[:-1]), AT_ONCE)
+            self.assertLess(sum(sizes[:-1]), DECODE_BATCH_BYTES)
 
     def test_json(self) -> None:
         """JSON is decoded at once."""
-        items = [StoredValue(str(at), b"x" * AT_ONCE, at) for at in range(100)]
+        items = [StoredValue(str(at), b"x" * DECODE_BATCH_BYTES, at) for at in range(100)]
         self.assertEqual(list(portions(items)), [items])
 
 
@@ -198,7 +202,9 @@ class CacheTests(SynchronousTestCase):
     def test_in_turns(self) -> None:
         """Others have their turn while a cache is filled, and while the storage is listed; nothing is missed."""
         for at in range(20):
-            self.put(f"{at:02}", stored(f"{at:02}", counted(2, counted(1, "k"), counted(2, "x" * (AT_ONCE // 2)))))
+            self.put(
+                f"{at:02}", stored(f"{at:02}", counted(2, counted(1, "k"), counted(2, "x" * (DECODE_BATCH_BYTES // 2))))
+            )
         cache = self.cache()
         started = Deferred.fromCoroutine(cache.start())
         turns = 0
@@ -213,7 +219,7 @@ class CacheTests(SynchronousTestCase):
         assert late is not None
         self.assertEqual((late.revision, b"late8" in late.item), (self.storage.revision, True))
         self.assertEqual(len(cache), 21)
-        listed = Deferred.fromCoroutine(cache.list_stored())
+        listed = Deferred.fromCoroutine(cache.list_from_storage())
         self.assertNoResult(listed)
         while not listed.called:
             self.turns.next()
@@ -222,7 +228,7 @@ class CacheTests(SynchronousTestCase):
     def test_stopped_meanwhile(self) -> None:
         """A cache that is stopped while it is filled follows nothing."""
         for at in range(4):
-            self.put(str(at), stored(str(at), counted(2, counted(1, "k"), counted(2, "x" * AT_ONCE))))
+            self.put(str(at), stored(str(at), counted(2, counted(1, "k"), counted(2, "x" * DECODE_BATCH_BYTES))))
         cache = self.cache()
         started = Deferred.fromCoroutine(cache.start())
         cache.stop()

@@ -10,7 +10,7 @@ from zope.interface import alsoProvides, implementer
 
 from kubetwist.interfaces import ISharedStorage, IStorageWrapper
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.wrappers import innermost, shared_storage
+from kubetwist.storage.wrappers import find_shared_storage, unwrap_backend
 
 
 @implementer(IStorageWrapper)
@@ -31,11 +31,11 @@ class WrapperTests(SynchronousTestCase):
 
     def test_innermost(self) -> None:
         """Below all wrappers is the backend itself."""
-        self.assertIs(innermost(self.outer), self.backend)
-        self.assertIs(innermost(self.backend), self.backend)
+        self.assertIs(unwrap_backend(self.outer), self.backend)
+        self.assertIs(unwrap_backend(self.backend), self.backend)
 
     def test_shared(self) -> None:
         """What servers share is found below wrappers; a store of one server is not shared."""
-        self.assertIsNone(shared_storage(self.outer))
+        self.assertIsNone(find_shared_storage(self.outer))
         alsoProvides(self.backend, ISharedStorage)
-        self.assertIs(shared_storage(self.outer), self.backend)
+        self.assertIs(find_shared_storage(self.outer), self.backend)

@@ -13,8 +13,8 @@ from twisted.internet.protocol import Protocol
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from kubetwist.client.factory import Outgoing
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.factory import ClientFactory
+from kubetwist.client.restconfig import RESTConfig
 from kubetwist.filters.requestinfo import with_request_info
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import KubeSite
@@ -176,7 +176,7 @@ class OverHTTP(TestCase):
         self.on_start: Any = self._echo
         self.kubelet = KubeSite(self._kubelet, reactor)
         self.site = KubeSite(with_request_info(self._answer), reactor)
-        self.outgoing = Outgoing(reactor, lambda namespace, name: None)
+        self.outgoing = ClientFactory(reactor, lambda namespace, name: None)
         self.connections: list[Any] = []
         authority = CertificateAuthority.make("all")
         self.pair = authority.issue(CertConfig("one", names=("127.0.0.1",), server=True))
@@ -185,7 +185,7 @@ class OverHTTP(TestCase):
         address = self.ports[0].getHost()
         scheme = "https" if self.tls else "http"
         self.url = f"{scheme}://127.0.0.1:{address.port}"
-        self.client = self.outgoing.stream_client(CallSettings(url=self.url, ca=self.ca if self.tls else b""))
+        self.client = self.outgoing.stream_client(RESTConfig(url=self.url, ca=self.ca if self.tls else b""))
 
     def _listen(self, site: KubeSite) -> Any:
         if self.tls:

@@ -17,8 +17,8 @@ from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
 from ...api.jsontypes import JSONValue
 from ...api.latency import MUTATING_WEBHOOK, VALIDATING_WEBHOOK, Spending
-from ...client.errors import BadSettings, CallError
-from ...client.responses import check_answer
+from ...client.errors import CallError, InvalidRESTConfig
+from ...client.responses import raise_for_status
 from ...tracing.spans import current_span
 from .review import VERSIONS, InvalidAdmissionResponse, Response, decode_response, encode_review, to_status_error
 
@@ -115,13 +115,13 @@ async def _call_webhook(
     body = encode_review(version, uid, attributes, equivalent, obj, old)
     try:
         client = webhook.client()
-    except BadSettings as error:
+    except InvalidRESTConfig as error:
         raise WebhookCallError(webhook, f"could not get REST client: {error}") from None
     try:
         with current_span().child(*_span_attributes(webhook, attributes, uid, mutating)) as span:
             with Spending(MUTATING_WEBHOOK) if mutating else Spending(VALIDATING_WEBHOOK, together=True):
                 answer = await client.post(body, timeout=_seconds(webhook, attributes))
-            check_answer(answer)
+            raise_for_status(answer)
             span.add_event("Request completed")
             response = decode_response(answer.body, version, uid, mutating)
     except CallError as error:

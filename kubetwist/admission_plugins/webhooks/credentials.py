@@ -16,7 +16,7 @@ from ...admission.configuration import check_kind
 from ...api.go.quote import quoted
 from ...api.jsontypes import JSONValue
 from ...client.kubeconfig import read_users
-from ...client.restconfig import CallSettings
+from ...client.restconfig import RESTConfig
 
 _VERSIONS: Final = ("apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1alpha1")
 _SCHEME: Final = "pkg/runtime/scheme.go:110"
@@ -33,10 +33,10 @@ class AuthenticationInfoResolver:
     @ivar default: The user of the current context.
     """
 
-    users: Mapping[str, CallSettings]
+    users: Mapping[str, RESTConfig]
     default: str = ""
 
-    def client_config_for(self, settings: CallSettings, target: str) -> CallSettings:
+    def client_config_for(self, settings: RESTConfig, target: str) -> RESTConfig:
         """
         Return client settings with the credentials for a server.
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from ...admission.matching.matcher import Matcher
 from ...api.resource import JSONObject
-from ...client.clientconfig import settings_of
+from ...client.clientconfig import rest_config_for
 from ...client.restconfig import split_url
 from .conditions import MatchConditions
 
 if TYPE_CHECKING:
-    from ...client.factory import Outgoing
+    from ...client.factory import ClientFactory
     from ...client.httpclient import WebhookClient
     from .credentials import AuthenticationInfoResolver
 
@@ -33,7 +33,7 @@ class Webhook:
         configuration: str,
         webhook: JSONObject,
         number: int,
-        outgoing: Outgoing,
+        outgoing: ClientFactory,
         credentials: AuthenticationInfoResolver | None,
     ) -> None:
         self.name: str = webhook.get("name") or ""
@@ -55,10 +55,10 @@ class Webhook:
         """
         Return the client of the webhook, created at the first call.
 
-        @raise BadSettings: The client configuration cannot be used.
+        @raise InvalidRESTConfig: The client configuration cannot be used.
         """
         if self._client is None:
-            settings = settings_of(self._config, self._outgoing)
+            settings = rest_config_for(self._config, self._outgoing)
             if self._credentials is not None:
                 _, host, port = split_url(settings.url)
                 settings = self._credentials.client_config_for(settings, f"{host}:{port}")

@@ -22,8 +22,8 @@ from twisted.logger import Logger
 from ...api.identityheaders import identity_fields
 from ...api.record import Record
 from ...api.resource import GroupVersion, JSONObject, UserInfo
-from ...client.errors import BadSettings, Unreachable
-from ...client.restconfig import CallSettings
+from ...client.errors import InvalidRESTConfig, Unreachable
+from ...client.restconfig import RESTConfig
 from ...registry.generic.store import Store
 from ...registry.generic.versionorder import version_preference
 from ...registry.kinds import Priority
@@ -31,8 +31,8 @@ from ...storage.cache.window import DELETED
 from ..machinery.informer import Informer, StoreSource
 
 if TYPE_CHECKING:
-    from ...client.factory import Outgoing
-    from ...client.httpclient import Answer, WebhookClient
+    from ...client.factory import ClientFactory
+    from ...client.httpclient import Response, WebhookClient
     from ...client.streaming import StreamingClient
 
 #: The group of APIServices themselves, which no other server ever answers for.
@@ -272,21 +272,21 @@ class AggregatedServer:
 
         @raise Unreachable: Nowhere.
         """
-        from ...client.dialing import joined
+        from ...client.dialing import join_host_port
 
-        return f"https://{joined(*self.target())}"
+        return f"https://{join_host_port(*self.target())}"
 
-    def settings(self) -> CallSettings:
+    def settings(self) -> RESTConfig:
         """
         How it is called.
 
-        @raise BadSettings: The settings are invalid.
+        @raise InvalidRESTConfig: The settings are invalid.
         """
         said, service = self.registration, self.service
         if said.problem:
-            raise BadSettings(said.problem)
+            raise InvalidRESTConfig(said.problem)
         certificate, key = self._aggregation.identity
-        return CallSettings(
+        return RESTConfig(
             url=f"https://{service.host}:{service.port}/",
             ca=said.ca if said.ca.strip() else b"",
             insecure=said.insecure,
@@ -307,7 +307,7 @@ class AggregatedServer:
         query: str = "",
         timeout: float = 5.0,
         user: str = AGGREGATOR,
-    ) -> Answer:
+    ) -> Response:
         """
         Get a document as the server itself, regardless of the condition Available.
 
@@ -337,7 +337,7 @@ class AggregatedServer:
         body: bytes = b"",
         query: str = "",
         timeout: float = 30.0,
-    ) -> Answer:
+    ) -> Response:
         """
         Send a request on behalf of a user. For the other parameters and errors see L{fetch}.
 
@@ -346,7 +346,7 @@ class AggregatedServer:
         if self._asking is None:
             try:
                 self._asking = self._aggregation.outgoing.client(self.settings(), limit=DOCUMENT_LIMIT)
-            except BadSettings as error:
+            except InvalidRESTConfig as error:
                 raise Unreachable(str(error)) from error
         whole = {name: list(values) for name, values in headers.items()}
         for name, value in identity_fields(user):
@@ -364,7 +364,7 @@ class AggregatedServer:
         """
         The client that requests are passed on with.
 
-        @raise BadSettings: There can be none.
+        @raise InvalidRESTConfig: There can be none.
         """
         if self._streaming is None:
             self._streaming = self._aggregation.outgoing.stream_client(self.settings())
@@ -393,7 +393,7 @@ class Aggregation:
     def __init__(
         self,
         store: Store,
-        outgoing: Outgoing,
+        outgoing: ClientFactory,
         clock: IReactorTime,
         resolve: Resolve | None = None,
         *,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from ...api.resource import GroupVersion, UserInfo
 
 if TYPE_CHECKING:
-    from ...client.httpclient import Answer
+    from ...client.httpclient import Response
 
 
 class IAggregatedServer(Protocol):
@@ -30,7 +30,7 @@ class IAggregatedServer(Protocol):
     def path(self) -> str:
         """The path of its resource list."""
 
-    async def fetch(self, path: str, *, timeout: float) -> Answer:
+    async def fetch(self, path: str, *, timeout: float) -> Response:
         """
         Get a document in the name of this server.
 
@@ -46,7 +46,7 @@ class IAggregatedServer(Protocol):
         headers: Mapping[str, Sequence[str]],
         body: bytes = b"",
         query: str = "",
-    ) -> Answer:
+    ) -> Response:
         """
         Send a request in the name of a user.
 

@@ -20,8 +20,8 @@ from ...api.errors import APIStatusError
 from ...api.jsontypes import JSONValue
 from ...api.resource import GroupResource, GroupVersion, JSONObject, UserInfo
 from ...client.errors import CallError, Unreachable
-from ...client.httpclient import Answer
-from ...client.responses import check_answer
+from ...client.httpclient import Response
+from ...client.responses import raise_for_status
 from ...registry.generic.resourceinfo import ResourceInfo
 from ..machinery.aggregated import IAggregatedServer, IAggregation
 from .conditions import ContentDeletionResult
@@ -118,7 +118,7 @@ class AggregatedContentDeleter:
             return f"stale GroupVersion discovery: {remote.group_version}"
         try:
             answer = await remote.fetch(remote.path, timeout=DISCOVERY)
-            check_answer(answer)
+            raise_for_status(answer)
             return list(_deletable(remote, _decoded(answer)))
         except (APIStatusError, CallError, Unreachable, ValueError) as error:
             return str(error)
@@ -167,16 +167,16 @@ class AggregatedContentDeleter:
 
     async def _call(
         self, resource: RemoteResource, method: str, path: str, body: bytes = b"", query: str = ""
-    ) -> Answer:
+    ) -> Response:
         headers = {"Accept": [_METADATA]}
         if body:
             headers["Content-Type"] = ["application/json"]
         answer = await resource.remote.call(method, path, self._user, headers=headers, body=body, query=query)
-        check_answer(answer)
+        raise_for_status(answer)
         return answer
 
 
-def _decoded(answer: Answer) -> JSONObject:
+def _decoded(answer: Response) -> JSONObject:
     """
     Return the object in an answer.
 

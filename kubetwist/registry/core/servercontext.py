@@ -14,7 +14,7 @@ from ..stores import Stores
 from .node.kubelets import ConnectionRules
 
 if TYPE_CHECKING:
-    from ...client.factory import Outgoing
+    from ...client.factory import ClientFactory
     from .serviceaccount.tokens import TokenIssuer
 
 
@@ -54,5 +54,5 @@ class ServerContext:
     authorizer: IAuthorizer
     authenticate_token: Callable[[str, Sequence[str]], ReviewedToken | Awaitable[ReviewedToken]]
     token_issuer: TokenIssuer | None = None
-    outgoing: Outgoing | None = None
+    outgoing: ClientFactory | None = None
     connection_rules: ConnectionRules = field(factory=ConnectionRules)

@@ -34,7 +34,7 @@ class OldVersionRecord(Record):
     """
 
     __slots__ = ("version",)
-    other_form = True
+    stale_format = True
 
     def __init__(self, key: str, revision: int, draft: Draft, version: str) -> None:
         plain = Record.from_draft(key, revision, draft)
@@ -54,7 +54,7 @@ class RenamedRecord(Record):
     """
 
     __slots__ = ("original",)
-    other_form = True
+    stale_format = True
 
     def __init__(self, key: str, revision: int, draft: Draft, original: Draft) -> None:
         plain = Record.from_draft(key, revision, draft)

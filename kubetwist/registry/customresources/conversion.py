@@ -29,19 +29,19 @@ from ...api.jsontypes import JSONValue
 from ...api.objectmeta import validate_annotations, validate_labels
 from ...api.providers import interface_error
 from ...api.resource import GroupVersionKind, JSONObject
-from ...client.clientconfig import settings_of
+from ...client.clientconfig import rest_config_for
 from ...client.errors import (
-    BadSettings,
     CallError,
+    InvalidRESTConfig,
     Unreachable,
 )
-from ...client.responses import check_answer
+from ...client.responses import raise_for_status
 from ...interfaces import IConversionPlugin
 from ...tracing.spans import Value, current_span
 from .crd import converting_plugin
 
 if TYPE_CHECKING:
-    from ...client.factory import Outgoing
+    from ...client.factory import ClientFactory
     from ...client.httpclient import WebhookClient
 
 #: What one call is given at most.
@@ -248,7 +248,7 @@ def _shown(value: JSONValue) -> str:
 class WebhookConversion:
     """Asks the webhook of a definition."""
 
-    def __init__(self, webhook: JSONObject, outgoing: Outgoing) -> None:
+    def __init__(self, webhook: JSONObject, outgoing: ClientFactory) -> None:
         """
         @param webhook: The definition's C{spec.conversion.webhook}.
         """
@@ -277,14 +277,14 @@ class WebhookConversion:
         }
         try:
             if self._client is None:
-                settings = settings_of(self._config, self._outgoing)
+                settings = rest_config_for(self._config, self._outgoing)
                 self._client = self._outgoing.client(settings, limit=ANSWER_LIMIT)
             about: dict[str, Value] = {"desired-api-version": api_version, "object-count": len(objects), "UID": uid}
             with current_span().child("Call conversion webhook", about) as span:
                 answer = await self._client.post(orjson.dumps(review), timeout=TIMEOUT)
-                check_answer(answer)
+                raise_for_status(answer)
                 span.add_event("Request completed")
-        except (CallError, Unreachable, BadSettings) as error:
+        except (CallError, Unreachable, InvalidRESTConfig) as error:
             raise ConversionFailed(str(error)) from None
         except APIStatusError as error:
             raise ConversionFailed(error.message) from None
@@ -321,7 +321,7 @@ def _converted(review: JSONValue, api_version: str, uid: str) -> list[JSONObject
 class CRConverterFactory:
     """Finds who converts for a definition."""
 
-    def __init__(self, outgoing: Outgoing, reactor: IReactorTime, installed: Iterable[Any] | None = None) -> None:
+    def __init__(self, outgoing: ClientFactory, reactor: IReactorTime, installed: Iterable[Any] | None = None) -> None:
         """
         @param installed: Plugins to choose from instead of the installed ones.
         """

@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 from ...api.jsontypes import JSONValue
 from ...api.record import (
     Record,
-    RecordOfOtherForm,
+    StaleFormatRecord,
 )
 from ...schema.mismatch import DecodeError
 from ...schema.structural import OBJECT_META
@@ -178,7 +178,7 @@ class ServedResource:
         draft = self.main.draft(obj)
         if stored == definition.storage_version:
             # The next update writes the result of the current schema, even if it changes nothing.
-            return (RecordOfOtherForm if changed else Record).from_draft(key, revision, draft)
+            return (StaleFormatRecord if changed else Record).from_draft(key, revision, draft)
         if definition.conversion is not None:
             return OldVersionRecord(key, revision, draft, stored)
         return RenamedRecord(key, revision, self.main.draft(self.codec.pruned(obj)), draft)

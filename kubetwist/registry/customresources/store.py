@@ -83,7 +83,7 @@ class CustomStore(Store):
         meta = obj["metadata"]
         record = self.cache.get(self.key(meta.get("namespace", ""), meta["name"]))
         # An object from another version gets the defaults of this version when it is stored in it.
-        if scope.applied or (record is not None and record.other_form):
+        if scope.applied or (record is not None and record.stale_format):
             size = 0 if record is None else len(record.item)
             obj = await scope.compute(size, codec.reread, codec.with_kind(obj))
         return self.draft(obj)

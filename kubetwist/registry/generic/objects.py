@@ -22,7 +22,7 @@ from ...api.options import DeleteOptions, WriteOptions
 from ...api.record import (
     Draft,
     Record,
-    RecordOfOtherForm,
+    StaleFormatRecord,
 )
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
@@ -30,12 +30,12 @@ from ...api.storage import Write
 from ...interfaces import IRewriting, IUnreadableDeleter
 from ...schema.merge.managedfields import MalformedEntries, read_foreign
 from ...storage.errors import (
-    ForeignValue,
+    CorruptObjectError,
     KeyNotFound,
     OutcomeUnknown,
     StorageUnavailable,
-    UnreadableValue,
-    UnwritableValue,
+    TransformToStorageError,
+    UnknownFormatError,
 )
 from ...storage.protobuf import is_protobuf
 from ...tracing.spans import NonRecordingSpan, Span, current_span
@@ -175,7 +175,7 @@ class StoreBase(StoreHooks):
         """
         A stored value as the cache keeps it: the codec of L{WatchCache}.
 
-        @raise ForeignValue: It is no object of this kind, or of a version that this server does not know.
+        @raise UnknownFormatError: It is no object of this kind, or of a version that this server does not know.
         """
         protobuf = is_protobuf(value)
         obj = self._of_protobuf(value) if protobuf else orjson.loads(value)
@@ -186,7 +186,7 @@ class StoreBase(StoreHooks):
         if meta.get("namespace") is None and self.info.namespaced:
             meta["namespace"] = key.partition("/")[0]
         self.complete(obj)
-        make = Record if protobuf is (self.stored_as is not None) else RecordOfOtherForm
+        make = Record if protobuf is (self.stored_as is not None) else StaleFormatRecord
         return make.from_draft(key, revision, self.draft(obj))
 
     @hook
@@ -196,7 +196,7 @@ class StoreBase(StoreHooks):
 
     def _of_protobuf(self, value: bytes) -> JSONObject:
         if self._protobuf is None:
-            raise ForeignValue("it is encoded as protobuf, which no types are known of")
+            raise UnknownFormatError("it is encoded as protobuf, which no types are known of")
         obj = self._protobuf.decode(value)
         kind, api_version = obj["kind"], obj["apiVersion"]
         if kind != self.gvk.kind or api_version.rpartition("/")[0] != self.gvk.group:
@@ -265,7 +265,7 @@ class StoreBase(StoreHooks):
                     )
                 else:
                     revision = await self.backend.commit([write, *hold.writes()])
-            except UnwritableValue as error:
+            except TransformToStorageError as error:
                 raise APIStatusError.internal(str(error)) from error
             except (StorageUnavailable, OutcomeUnknown):
                 failed = True
@@ -308,7 +308,7 @@ class StoreBase(StoreHooks):
         @raise APIStatusError: The stored object cannot be read (500).
         """
         known = self.cache.get(key)
-        if known is not None and known.other_form:
+        if known is not None and known.stale_format:
             return True
         if self._is_stale is None:
             return False
@@ -316,7 +316,7 @@ class StoreBase(StoreHooks):
             stale: bool = await self._is_stale(self.prefix + key)
         except KeyNotFound:
             return False
-        except UnreadableValue as error:
+        except CorruptObjectError as error:
             raise APIStatusError.internal(str(error)) from error
         return stale
 

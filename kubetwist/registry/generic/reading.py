@@ -21,7 +21,7 @@ from ...api.record import (
 )
 from ...interfaces import IPacedSink, IUnreadableDeleter, IWatch, IWatchSink
 from ...storage.cache.corruptobjects import record_of
-from ...storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable, UnreadableValue
+from ...storage.errors import CorruptObjectError, FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable
 
 if TYPE_CHECKING:
     from ...api.requestscope import RequestScope
@@ -202,7 +202,7 @@ async def get_from_storage(store: StoreBase, scope: RequestScope, name: str) -> 
     except KeyNotFound:
         failed = False
         raise store.not_found(name) from None
-    except UnreadableValue as error:
+    except CorruptObjectError as error:
         raise APIStatusError.internal(str(error)) from error
     finally:
         store.cache.metrics.asked("get", perf_counter() - began, failed)
@@ -236,7 +236,7 @@ async def _list_when_fresh(store: StoreBase, scope: RequestScope, options: ListO
     return result if isinstance(result, Listing) else await result
 
 
-def _refuse_unreadable(store: StoreBase, found: Sequence[UnreadableValue]) -> None:
+def _refuse_unreadable(store: StoreBase, found: Sequence[CorruptObjectError]) -> None:
     """
     List all corrupt objects, if they can be deleted.
 
@@ -350,7 +350,7 @@ async def _list_from_storage(
     revision: int,
 ) -> Listing:
     """List from the storage at a revision that the cache no longer has, or must not be used for."""
-    read = store.cache.list_at if store.cached and not scope.from_storage else store.cache.list_stored
+    read = store.cache.list_at if store.cached and not scope.from_storage else store.cache.list_from_storage
     try:
         return await read(selection.prefix, match=match, limit=limit, start_after=start_after, revision=revision)
     except RevisionCompacted:

@@ -16,7 +16,7 @@ from ...api.resource import GroupVersion, GroupVersionKind, JSONObject
 from ...schema.protobuf.codec import read_envelope
 from ...schema.protobuf.encoding import envelope
 from ...schema.protobuf.wire import WireError
-from ...storage.errors import ForeignValue
+from ...storage.errors import UnknownFormatError
 
 if TYPE_CHECKING:
     from ...schema.definitions import Definitions
@@ -30,7 +30,7 @@ def decode_stored(definitions: Definitions, value: bytes) -> JSONObject:
     The object in a stored value, as if it had been stored as JSON in the version that it is in.
 
     @return: It has C{kind}, C{apiVersion} and C{metadata}.
-    @raise ForeignValue: It is of a kind or version without types, or no object of one.
+    @raise UnknownFormatError: It is of a kind or version without types, or no object of one.
     @raise BodyError: It is damaged; so are WireError and DecodeError.
     """
     found = read_envelope(value)
@@ -43,7 +43,7 @@ def decode_stored(definitions: Definitions, value: bytes) -> JSONObject:
     content = definitions.protobuf.decode(definitions.definition_of(gvk), found.raw)
     obj = definitions.type_for(gvk).decode(content, [])
     if not (obj.get("metadata") or {}).get("name"):
-        raise ForeignValue(f"it is a {gvk.kind} without a name")
+        raise UnknownFormatError(f"it is a {gvk.kind} without a name")
     return {**obj, "kind": gvk.kind, "apiVersion": gvk.api_version}
 
 
@@ -83,9 +83,9 @@ class StoredProtobuf:
             raise APIStatusError.internal(str(error)) from error
 
 
-def foreign(kind: str, api_version: str) -> ForeignValue:
+def foreign(kind: str, api_version: str) -> UnknownFormatError:
     """The error for a sound value of something that is not known; what it says of itself may be anything."""
-    return ForeignValue(f"it is a {_shown(kind)} of {_shown(api_version)}, which is not known here")
+    return UnknownFormatError(f"it is a {_shown(kind)} of {_shown(api_version)}, which is not known here")
 
 
 def _shown(name: str) -> str:

@@ -19,7 +19,7 @@ from ..remotedocuments import FAILURES
 
 if TYPE_CHECKING:
     from ...api.resource import GroupVersion
-    from ...client.httpclient import Answer
+    from ...client.httpclient import Response
     from ...http.collaborators import DeferToThread
     from ...registry.kinds import Priority
     from .discovery import RemoteDiscovery
@@ -56,7 +56,7 @@ class IRemoteGroupVersion(Protocol):
 
     async def fetch(
         self, path: str, *, accept: str = ..., etag: str = ..., timeout: float = ..., user: str = ...
-    ) -> Answer:
+    ) -> Response:
         """
         Ask it for a document.
 

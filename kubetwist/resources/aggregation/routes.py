@@ -20,7 +20,7 @@ from twisted.web.server import NOT_DONE_YET
 from ...api.go.url import escape_path, normalized_query
 from ...api.identityheaders import OddHeader, identity_fields
 from ...api.resource import GroupVersion
-from ...client.errors import BadSettings, Unreachable
+from ...client.errors import InvalidRESTConfig, Unreachable
 from ...controllers.aggregation.apiservices import (
     GROUP,
     AggregatedServer,
@@ -168,16 +168,16 @@ class APIServiceProxy(Leaf):
         return NOT_DONE_YET
 
     async def _pass_on(self, request: KubeRequest, remote: AggregatedServer) -> None:
-        from ...client.dialing import joined
+        from ...client.dialing import join_host_port
         from ..proxy.reverseproxy import ProxyError, fail_with_text, proxy_request
 
         try:
             client = remote.streaming
-        except BadSettings as error:
+        except InvalidRESTConfig as error:
             request.respond_text(500, f"{error}\n")
             return
         try:
-            host = joined(*remote.target()).encode()
+            host = join_host_port(*remote.target()).encode()
         except Unreachable:
             request.respond_text(503, UNAVAILABLE)
             return
@@ -207,7 +207,7 @@ class APIServiceProxy(Leaf):
             normalized_target(request.uri),
             host=host,
             fail=fail,
-            head_timeout=DISCOVERY_TIMEOUT if describes else None,
+            response_header_timeout=DISCOVERY_TIMEOUT if describes else None,
         )
         place = current.get()
         if place is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...api.errors import APIStatusError
 from ...api.go.url import URL
-from ...client.errors import AddressNotAllowed, BadSettings, NoSuchHost
+from ...client.errors import AddressNotAllowed, InvalidRESTConfig, NoSuchHost
 from ...http.negotiation import negotiate_log
 from ...http.request import KubeRequest
 from ...http.requestinfo import RequestInfo
@@ -63,7 +63,7 @@ class ConnectHandler:
             return await clients.client(target)
         except NoSuchHost as error:
             raise no_such_host(error) from error
-        except BadSettings as error:
+        except InvalidRESTConfig as error:
             # What nodes and pods say of their addresses need not be any.
             raise APIStatusError.bad_request(str(error)) from error
 

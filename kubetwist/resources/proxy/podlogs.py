@@ -17,13 +17,13 @@ from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
 from ...api.resource import GroupResource
 from ...client.errors import AddressNotAllowed, Unreachable
-from ...client.responses import generic_refusal
+from ...client.responses import generic_server_error
 from ...http.request import KubeRequest
 from ...registry.core.node.kubelets import not_allowed
 from ...streams.handshakes import is_websocket
 
 if TYPE_CHECKING:
-    from ...client.streaming import StreamedAnswer, StreamingClient
+    from ...client.streaming import StreamingClient, StreamingResponse
     from ...metrics.streams import StreamMetrics
 
 #: Bytes of what a kubelet says against it that are told.
@@ -42,7 +42,7 @@ async def send_log(
     @param name: Of the pod.
     @raise APIStatusError: The kubelet can not be asked, or has none.
     """
-    asking: Deferred[StreamedAnswer] = Deferred.fromCoroutine(client.request(b"GET", target, ()))
+    asking: Deferred[StreamingResponse] = Deferred.fromCoroutine(client.request(b"GET", target, ()))
     request.register_long_running(asking.cancel)
     try:
         answer = await asking
@@ -81,7 +81,7 @@ async def send_log(
         request.finish()
 
 
-async def _refusal(answer: StreamedAnswer, url: str, name: str) -> APIStatusError:
+async def _refusal(answer: StreamingResponse, url: str, name: str) -> APIStatusError:
     """What a kubelet says against it."""
     location = answer.field(b"location")
     if location is not None and answer.code in _REDIRECTS:
@@ -101,7 +101,7 @@ async def _refusal(answer: StreamedAnswer, url: str, name: str) -> APIStatusErro
         return APIStatusError.internal(said)
     if answer.code == 400:
         return APIStatusError.bad_request(said)
-    refusal = generic_refusal(answer.code, said, _LOG, name)
+    refusal = generic_server_error(answer.code, said, _LOG, name)
     if refusal.code < 400:
         # Neither an answer nor an error; clients must not take it for theirs.
         refusal.code = 502

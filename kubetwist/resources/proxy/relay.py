@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 from ...http.request import KubeRequest
 
 if TYPE_CHECKING:
-    from ...client.streaming import StreamedAnswer
+    from ...client.streaming import StreamingResponse
 
 
 class _End(Protocol):
@@ -59,7 +59,7 @@ class _End(Protocol):
             self.peer.transport.loseConnection()
 
 
-def splice(request: KubeRequest, answer: StreamedAnswer, fields: Sequence[tuple[bytes, bytes]]) -> Deferred[None]:
+def splice(request: KubeRequest, answer: StreamingResponse, fields: Sequence[tuple[bytes, bytes]]) -> Deferred[None]:
     """
     Let the client of a request speak with a backend that has switched protocols.
 

@@ -27,7 +27,7 @@ from ...http.request import KubeRequest
 from .relay import splice
 
 if TYPE_CHECKING:
-    from ...client.streaming import StreamedAnswer, StreamingClient
+    from ...client.streaming import StreamingClient, StreamingResponse
 
 _log = Logger()
 
@@ -122,7 +122,7 @@ class Tunnel(Protocol):
     def fields(self, fields: Fields) -> Fields:
         """The header of the backend's request, made of what it would be without a translation."""
 
-    def upgraded(self, request: KubeRequest, answer: StreamedAnswer) -> Deferred[None]:
+    def upgraded(self, request: KubeRequest, answer: StreamingResponse) -> Deferred[None]:
         """The backend has answered C{101}: answer the client; fires when all is over."""
 
 
@@ -139,7 +139,7 @@ async def proxy_request(
     upgrade_required: bool = False,
     tunnel: Tunnel | None = None,
     fail: Fail = fail_with_status,
-    head_timeout: float | None = None,
+    response_header_timeout: float | None = None,
 ) -> None:
     """
     Have a backend answer a request; returns when all is over.
@@ -155,12 +155,14 @@ async def proxy_request(
     @param upgrade_required: Take no other requests than those.
     @param tunnel: What to do with upgrades instead of passing them on as they are.
     @param fail: Answers the client when the backend does not.
-    @param head_timeout: Seconds that the head of the answer is waited for.
+    @param response_header_timeout: Seconds that the head of the answer is waited for.
     """
     if request.is_done:
         # While it was found out who sends it, and where to.
         return
-    exchange = _Exchange(request, client, target, tuple(identity), host, prefix, redirects, tunnel, fail, head_timeout)
+    exchange = _Exchange(
+        request, client, target, tuple(identity), host, prefix, redirects, tunnel, fail, response_header_timeout
+    )
     task: Deferred[None] = Deferred.fromCoroutine(exchange.run(upgrades, upgrade_required))
     request.notifyFinish().addBoth(lambda _: None if exchange.settled else task.cancel())
     if request.info.long_running and not request.finished:
@@ -198,7 +200,7 @@ class _Exchange:
     redirects: bool
     tunnel: Tunnel | None
     fail: Fail
-    head_timeout: float | None
+    response_header_timeout: float | None
     settled: bool = False
 
     async def run(self, upgrades: bool, upgrade_required: bool) -> None:
@@ -231,13 +233,13 @@ class _Exchange:
             body = request.read_body()
         try:
             answer = await self.client.request(
-                request.method, self.target, self._fields(), body, head_timeout=self.head_timeout
+                request.method, self.target, self._fields(), body, response_header_timeout=self.response_header_timeout
             )
         except Unreachable as error:
             raise ProxyError(503, f"error trying to reach service: {error}", transport=True) from error
         await self._pass_back(answer)
 
-    async def _pass_back(self, answer: StreamedAnswer) -> None:
+    async def _pass_back(self, answer: StreamingResponse) -> None:
         request = self.request
         location = answer.field(b"location")
         redirect = 300 <= answer.code < 400 and (answer.code != 304 or location is not None)
@@ -301,7 +303,9 @@ class _Exchange:
             method, fields = tunnel.method, tunnel.fields(fields)
             protocol = next((value for name, value in fields if name.lower() == b"upgrade"), b"")
         try:
-            answer = await self.client.upgrade(method, self.target, fields, head_timeout=self.head_timeout)
+            answer = await self.client.upgrade(
+                method, self.target, fields, response_header_timeout=self.response_header_timeout
+            )
         except Unreachable as error:
             raise ProxyError(500, f"error dialing backend: {error}", transport=True) from error
         if not answer.switched:

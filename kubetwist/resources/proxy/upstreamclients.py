@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 from attrs import evolve, field, frozen
 
 from ...client.errors import NoSuchHost
-from ...client.restconfig import CallSettings
+from ...client.restconfig import RESTConfig
 
 if TYPE_CHECKING:
     from ...api.targets import Target
-    from ...client.factory import Outgoing
+    from ...client.factory import ClientFactory
     from ...client.streaming import StreamingClient
     from ...streams.handlers import Streams
 
@@ -45,11 +45,11 @@ class KubeletTLS:
         """
         Try them.
 
-        @raise BadSettings: They can not be used.
+        @raise InvalidRESTConfig: They can not be used.
         """
         from ...client.tls import ClientTLS
 
-        settings = CallSettings(
+        settings = RESTConfig(
             url="https://kubelet/", certificate=self.certificate, key=self.key, ca=self.ca, insecure=not self.ca
         )
         ClientTLS(settings, "kubelet")
@@ -64,7 +64,7 @@ class UpstreamClientPool:
 
     def __init__(
         self,
-        outgoing: Outgoing,
+        outgoing: ClientFactory,
         kubelet_tls: Callable[[], Awaitable[KubeletTLS]],
         streams: Streams,
         *,
@@ -72,7 +72,7 @@ class UpstreamClientPool:
         patience: float = 5.0,
     ) -> None:
         """
-        @param outgoing: L{kubetwist.client.factory.Outgoing}.
+        @param outgoing: L{kubetwist.client.factory.ClientFactory}.
         @param kubelet_tls: Tells what kubelets are shown now.
         @param loopback: Whether addresses of this machine are called.
         @param patience: Seconds that a kubelet is given to take a connection; 0 for those that all are given.
@@ -108,10 +108,10 @@ class UpstreamClientPool:
         self._clients.move_to_end(key)
         return client
 
-    def _settings(self, target: Target, tls: KubeletTLS) -> CallSettings:
+    def _settings(self, target: Target, tls: KubeletTLS) -> RESTConfig:
         host = f"[{target.host}]" if ":" in target.host else target.host
         insecure = target.insecure or not tls.ca
-        settings = CallSettings(
+        settings = RESTConfig(
             url=f"{target.scheme}://{host}:{target.port}",
             certificate=tls.certificate,
             key=tls.key,

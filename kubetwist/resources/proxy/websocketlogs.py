@@ -18,7 +18,7 @@ from ...streams.handshakes import NoWebSocket, check_handshake
 from ...streams.websocket import NORMAL, WebSocketConnection
 
 if TYPE_CHECKING:
-    from ...client.streaming import StreamedAnswer
+    from ...client.streaming import StreamingResponse
 
 _BASE64: Final = "base64.binary.k8s.io"
 _PROTOCOLS: Final = ("", "binary.k8s.io", _BASE64)
@@ -26,7 +26,7 @@ _GOING_AWAY: Final = 1001
 _BROKEN: Final = 1011
 
 
-async def send_by_websocket(request: KubeRequest, answer: StreamedAnswer) -> None:
+async def send_by_websocket(request: KubeRequest, answer: StreamingResponse) -> None:
     """
     Pass a log on, as long as there is more of it.
 
@@ -64,7 +64,7 @@ async def send_by_websocket(request: KubeRequest, answer: StreamedAnswer) -> Non
 class _Reader:
     """Writes what it is given into a WebSocket, as fast as that takes it; what comes from there is not read."""
 
-    def __init__(self, reactor: IReactorTime, answer: StreamedAnswer, base64: bool) -> None:
+    def __init__(self, reactor: IReactorTime, answer: StreamingResponse, base64: bool) -> None:
         self._answer = answer
         self._base64 = base64
         self._producer: Any = None

@@ -19,13 +19,13 @@ from ...interfaces import (
 )
 from .._expiry import Timer
 from ..errors import (
+    CorruptObjectError,
     RevisionCompacted,
-    UnreadableValue,
 )
 from ..protobuf import (
-    AT_ONCE,
+    DECODE_BATCH_BYTES,
     is_protobuf,
-    others_first,
+    yield_to_reactor,
 )
 from .corruptobjects import record_of
 from .window import (
@@ -86,8 +86,8 @@ class PastReader:
                     events.append(event)
                 if change.value is not None and is_protobuf(change.value):
                     size += len(change.value)
-                    if size >= AT_ONCE:
-                        await others_first(self._clock)
+                    if size >= DECODE_BATCH_BYTES:
+                        await yield_to_reactor(self._clock)
                         size = 0
         finally:
             self._readers.release()
@@ -96,7 +96,7 @@ class PastReader:
     def _event(self, change: PastChange) -> CacheEvent | None:
         """Return the event of a change; L{None} for the deletion of an unknown object."""
         if change.problem:
-            raise UnreadableValue(change.key, change.problem, change.revision)
+            raise CorruptObjectError(change.key, change.problem, change.revision)
         revision = change.revision
         previous = None if change.former is None else self._record(change.key, change.former, revision - 1)
         if change.value is None:

@@ -11,7 +11,7 @@ from ...api.record import (
 )
 
 #: How many texts are remembered; beyond that, sharing begins again from nothing.
-SHARED_TEXTS: Final = 50_000
+MAX_INTERNED_STRINGS: Final = 50_000
 
 _texts: dict[str, str] = {}
 
@@ -28,7 +28,7 @@ def _shared(texts: Mapping[str, str]) -> Mapping[str, str]:
     # Not sys.intern: some versions of Python never free what is interned there, and these are clients' texts.
     if not texts:
         return NO_LABELS
-    if len(_texts) > SHARED_TEXTS:
+    if len(_texts) > MAX_INTERNED_STRINGS:
         _texts.clear()
     same = _texts.setdefault
     return {same(name, name): same(value, value) for name, value in texts.items()}

@@ -13,7 +13,7 @@ from .window import Match
 _key_of = attrgetter("key")
 
 
-def gather(batches: Iterator[list[Record]], match: Match | None, limit: int) -> tuple[list[Record], str]:
+def collect_page(batches: Iterator[list[Record]], match: Match | None, limit: int) -> tuple[list[Record], str]:
     """Up to C{limit} matching records, and the key of the last one if there are more records."""
     records: list[Record] = []
     for batch in batches:
@@ -26,14 +26,14 @@ def gather(batches: Iterator[list[Record]], match: Match | None, limit: int) -> 
     return records, ""
 
 
-def counted(batches: Iterator[list[Record]], metrics: CacheMetrics) -> Iterator[list[Record]]:
+def count_fetched(batches: Iterator[list[Record]], metrics: CacheMetrics) -> Iterator[list[Record]]:
     """The same batches; C{metrics} is told how many records they have."""
     for batch in batches:
         metrics.fetched += len(batch)
         yield batch
 
 
-def undo(
+def rewind(
     batches: Iterator[list[Record]], undone: Mapping[str, Record | None], start_after: str
 ) -> Iterator[list[Record]]:
     """Records as they were: what changed since is replaced, and what is gone by now comes back."""

@@ -16,10 +16,10 @@ from ...api.storage import (
 )
 from .._expiry import Timer
 from ..errors import (
+    CorruptObjectError,
     ErrorTranslator,
-    ForeignValue,
     StorageError,
-    UnreadableValue,
+    UnknownFormatError,
     unchanged,
 )
 from ..protobuf import is_protobuf
@@ -36,19 +36,19 @@ def record_of(item: StoredValue, decode: Callable[[str, bytes, int], Record], sk
     The record of a stored value.
 
     @param skip: The length of the prefix of its key.
-    @raise UnreadableValue: None can be made of it.
+    @raise CorruptObjectError: None can be made of it.
     """
     if item.problem:
-        raise UnreadableValue(item.key, item.problem, item.revision)
+        raise CorruptObjectError(item.key, item.problem, item.revision)
     try:
         return decode(item.key[skip:], item.value, item.revision)
     except Exception as error:
-        raise UnreadableValue(item.key, _what_is_wrong(item.value, error), item.revision) from error
+        raise CorruptObjectError(item.key, _what_is_wrong(item.value, error), item.revision) from error
 
 
 def _what_is_wrong(value: bytes, error: Exception) -> str:
     """What stands in the way of reading a value; it is told by kind: the text of an error may quote the value."""
-    if isinstance(error, ForeignValue):
+    if isinstance(error, UnknownFormatError):
         return str(error)
     if value.startswith(b"k8s:enc:"):
         return _ENCRYPTED
@@ -59,7 +59,7 @@ def _what_is_wrong(value: bytes, error: Exception) -> str:
     return f"it is damaged ({type(error).__name__})"
 
 
-class Unreadable:
+class CorruptObjects:
     """
     The values of one cache that can not be read. It is true while there are some.
 
@@ -88,14 +88,14 @@ class Unreadable:
         self._read = read
         self._put = put
         self._translate = translate
-        self._found: dict[str, UnreadableValue] = {}
+        self._found: dict[str, CorruptObjectError] = {}
         self._retry: IDelayedCall | None = None
         self._stopped = False
 
     def __bool__(self) -> bool:
         return bool(self._found) or self.unavailable is not None
 
-    def replace(self, found: Mapping[str, UnreadableValue]) -> None:
+    def replace(self, found: Mapping[str, CorruptObjectError]) -> None:
         """Begin anew with those of the present state, by key below the prefix."""
         self._found = dict(found)
         self.unavailable = None
@@ -126,11 +126,11 @@ class Unreadable:
             self._found.pop(event.key[skip:], None)
         return len(self._found) < before
 
-    def get(self, key: str) -> UnreadableValue | None:
+    def get(self, key: str) -> CorruptObjectError | None:
         """What is wrong with one of them, by key below the prefix."""
         return self._found.get(key)
 
-    def below(self, prefix: str) -> list[UnreadableValue]:
+    def below(self, prefix: str) -> list[CorruptObjectError]:
         """Those whose keys begin so, in order."""
         return [found for key, found in sorted(self._found.items()) if key.startswith(prefix)]
 

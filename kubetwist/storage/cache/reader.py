@@ -16,14 +16,14 @@ from ...api.storage import (
 from ...interfaces import IStorageBackend
 from .._expiry import Timer
 from ..errors import (
+    CorruptObjectError,
     DecryptionUnavailable,
     ErrorTranslator,
-    UnreadableValue,
     unchanged,
 )
 from ..protobuf import (
-    others_first,
     portions,
+    yield_to_reactor,
 )
 from ._interning import share_texts
 from .corruptobjects import record_of
@@ -77,7 +77,7 @@ class RecordReader:
         """
         return self._record(await self._backend.read(self._prefix + key))
 
-    async def load(self) -> tuple[list[Record], int, dict[str, UnreadableValue]]:
+    async def load(self) -> tuple[list[Record], int, dict[str, CorruptObjectError]]:
         """
         Read everything as of one revision.
 
@@ -87,17 +87,17 @@ class RecordReader:
         page = await self._read_page(self._prefix, limit=self._page)
         revision = page.revision
         records: list[Record] = []
-        unreadable: dict[str, UnreadableValue] = {}
+        unreadable: dict[str, CorruptObjectError] = {}
         while True:
             for portion in portions(page.items):
                 for item in portion:
                     try:
                         records.append(self._record(item))
-                    except UnreadableValue as error:
+                    except CorruptObjectError as error:
                         self._metrics.unreadable += 1
                         unreadable[item.key[len(self._prefix) :]] = error
                 if portion[-1] is not page.items[-1]:
-                    await others_first(self._clock)
+                    await yield_to_reactor(self._clock)
             if not page.more:
                 return records, revision, unreadable
             following = page.items[-1].key + "\0"
@@ -130,7 +130,7 @@ class RecordReader:
                     self._prefix + prefix, start=start, limit=limit or self._page, revision=revision
                 )
                 stored = await self._records(page.items)
-            except (DecryptionUnavailable, UnreadableValue) as error:
+            except (DecryptionUnavailable, CorruptObjectError) as error:
                 translated = self._translate(error)
                 if translated is error:
                     raise
@@ -168,5 +168,5 @@ class RecordReader:
         for portion in portions(items):
             records += map(self._record, portion)
             if len(records) < len(items):
-                await others_first(self._clock)
+                await yield_to_reactor(self._clock)
         return records

@@ -45,12 +45,12 @@ from ..errors import (
 from ._history import PastReader
 from ._interning import share_texts
 from ._listing import (
-    counted,
-    gather,
-    undo,
+    collect_page,
+    count_fetched,
+    rewind,
 )
 from ._table import RecordTable
-from .corruptobjects import Unreadable
+from .corruptobjects import CorruptObjects
 from .metrics import CacheMetrics
 from .reader import (
     Codec,
@@ -77,7 +77,7 @@ PAGE: Final = 1000
 
 #: Seconds until a lost backend is tried again: the first time, and at most.
 RETRY_FIRST: Final = 0.25
-RETRY_MOST: Final = 30.0
+RETRY_MAX: Final = 30.0
 
 
 @implementer(IStorageObserver)
@@ -146,7 +146,7 @@ class WatchCache:
         #: Watches to suspend when all events of that revision are sent.
         self._full: list[PacedWatch] = []
         #: What can not be read.
-        self.unreadable = Unreadable(prefix, clock, self._reader.read, self._found, translate)
+        self.unreadable = CorruptObjects(prefix, clock, self._reader.read, self._found, translate)
 
     # --- life
 
@@ -183,7 +183,7 @@ class WatchCache:
                 return
             self._source = source
             self.ready = True
-            self._advanced()
+            self._wake_waiters()
             return
 
     def stop(self) -> None:
@@ -240,7 +240,7 @@ class WatchCache:
                     if self._full:
                         self._suspend_full()
                     self._sending = change.revision
-                self._fan_out(change)
+                self._dispatch_event(change)
             if self._full:
                 self._suspend_full()
             self._sending = 0
@@ -249,7 +249,7 @@ class WatchCache:
         """See L{IStorageObserver.progressed}."""
         self.revision = revision
         if self._waiting:
-            self._advanced()
+            self._wake_waiters()
         if self._window.oldest < self._backend.compacted:
             self._window.forget(self._backend.compacted)
 
@@ -263,7 +263,7 @@ class WatchCache:
 
     def _reload_later(self, delay: float) -> None:
         if not self._stopped:
-            self._retry = self._clock.callLater(delay, self._reload, min(delay * 2, RETRY_MOST))
+            self._retry = self._clock.callLater(delay, self._reload, min(delay * 2, RETRY_MAX))
 
     def _reload(self, delay: float) -> None:
         def failed(failure: Failure) -> None:
@@ -275,7 +275,7 @@ class WatchCache:
 
         Deferred.fromCoroutine(self._fill()).addErrback(failed)
 
-    def _fan_out(self, event: CacheEvent) -> None:
+    def _dispatch_event(self, event: CacheEvent) -> None:
         record = event.record
         watches = self._watches.get
         scopes = ("", f"{record.namespace}/", record.key) if record.namespace else ("", record.key)
@@ -288,14 +288,14 @@ class WatchCache:
                     try:
                         match = watch.match
                         if match is not last:
-                            shown = event if match is None else event.seen_through(match)
+                            shown = event if match is None else event.filter_for(match)
                             last = match
                         if shown is not None:
                             watch.send(shown.kind, shown.record, shown)
                     except Exception:
-                        self._broken(watch)
+                        self._handle_sink_error(watch)
 
-    def _broken(self, watch: CacheWatch) -> None:
+    def _handle_sink_error(self, watch: CacheWatch) -> None:
         """A sink failed: that is a bug, and its own affair."""
         self._log.failure("a watch of {prefix}{scope} failed", prefix=self.prefix, scope=watch.scope)
         watch.stop()
@@ -369,16 +369,16 @@ class WatchCache:
         table = self._table
         undone: dict[str, Record | None] = {}
         if revision and revision != self.revision:
-            undone = self._undone(prefix, revision)
+            undone = self._changes_since(prefix, revision)
         batches = table.batches(prefix, start_after)
         if undone:
-            batches = undo(batches, undone, start_after)
+            batches = rewind(batches, undone, start_after)
         metrics = self.metrics
         if match is None:
-            records, next_key = gather(batches, match, limit)
+            records, next_key = collect_page(batches, match, limit)
             metrics.fetched += len(records)
         else:
-            records, next_key = gather(counted(batches, metrics), match, limit)
+            records, next_key = collect_page(count_fetched(batches, metrics), match, limit)
         metrics.lists += 1
         metrics.returned += len(records)
         remaining = None
@@ -389,7 +389,7 @@ class WatchCache:
                     remaining += (record is not None) - (table.get(key) is not None)
         return Listing(records, revision or self.revision, next_key, remaining)
 
-    def _undone(self, prefix: str, revision: int) -> dict[str, Record | None]:
+    def _changes_since(self, prefix: str, revision: int) -> dict[str, Record | None]:
         """What differs below C{prefix} between now and C{revision}, as it was then."""
         if revision > self.revision:
             raise FutureRevision(revision, self.revision)
@@ -421,9 +421,11 @@ class WatchCache:
         try:
             return self.list(prefix, match=match, limit=limit, start_after=start_after, revision=revision)
         except RevisionCompacted:
-            return await self.list_stored(prefix, match=match, limit=limit, start_after=start_after, revision=revision)
+            return await self.list_from_storage(
+                prefix, match=match, limit=limit, start_after=start_after, revision=revision
+            )
 
-    async def list_stored(
+    async def list_from_storage(
         self,
         prefix: str = "",
         *,
@@ -470,7 +472,7 @@ class WatchCache:
         with suppress(FutureRevision):
             await self.wait_until(revision)
 
-    def _advanced(self) -> None:
+    def _wake_waiters(self) -> None:
         reached = [waiting for waiting in self._waiting if waiting[0] <= self.revision]
         if reached:
             self._waiting = [waiting for waiting in self._waiting if waiting[0] > self.revision]

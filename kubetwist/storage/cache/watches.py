@@ -118,7 +118,7 @@ class CacheWatch:
 
     def show(self, event: CacheEvent) -> None:
         """Send an event, converted by the watch's selector, if it is visible there."""
-        shown = event if self.match is None else event.seen_through(self.match)
+        shown = event if self.match is None else event.filter_for(self.match)
         if shown is not None:
             self.send(shown.kind, shown.record, shown)
 

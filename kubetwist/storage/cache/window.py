@@ -44,7 +44,7 @@ class CacheEvent:
         self._entered: CacheEvent | None = None
         self._left: CacheEvent | None = None
 
-    def seen_through(self, match: Match) -> CacheEvent | None:
+    def filter_for(self, match: Match) -> CacheEvent | None:
         """The event as it looks through a selector; L{None} when it does not show there."""
         previous = self.previous
         before = previous is not None and match(previous)

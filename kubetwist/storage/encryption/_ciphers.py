@@ -47,12 +47,12 @@ class TransformUnavailable(TransformError):
 class Cipher(Protocol):
     """Encrypts and decrypts with one key. Any thread may call it."""
 
-    def encrypt(self, value: bytes, place: bytes) -> bytes:
-        """Make of C{value} what is stored at C{place}."""
+    def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
+        """Make of C{value} what is stored at C{authenticated_data}."""
 
-    def decrypt(self, data: bytes, place: bytes) -> bytes:
+    def decrypt(self, data: bytes, authenticated_data: bytes) -> bytes:
         """
-        The value that was encrypted for C{place}.
+        The value that was encrypted for C{authenticated_data}.
 
         @raise TransformError: C{data} was not made with this key, or was changed.
         """
@@ -64,17 +64,17 @@ class GCM:
     def __init__(self, key: bytes) -> None:
         self._aead = AESGCM(key)
 
-    def encrypt(self, value: bytes, place: bytes) -> bytes:
+    def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
         """See L{Cipher.encrypt}."""
         nonce = os.urandom(_NONCE)
-        return nonce + self._aead.encrypt(nonce, value, place)
+        return nonce + self._aead.encrypt(nonce, value, authenticated_data)
 
-    def decrypt(self, data: bytes, place: bytes) -> bytes:
+    def decrypt(self, data: bytes, authenticated_data: bytes) -> bytes:
         """See L{Cipher.decrypt}."""
         if len(data) < _NONCE:
             raise TransformError(_TOO_SHORT)
         try:
-            return self._aead.decrypt(data[:_NONCE], data[_NONCE:], place)
+            return self._aead.decrypt(data[:_NONCE], data[_NONCE:], authenticated_data)
         except InvalidTag:
             raise TransformError("cipher: message authentication failed") from None
 
@@ -94,16 +94,16 @@ class SeededGCM:
             raise TransformError(f"invalid seed length {len(seed)} used for key generation")
         self._seed = seed
 
-    def encrypt(self, value: bytes, place: bytes) -> bytes:
+    def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
         """See L{Cipher.encrypt}."""
         info = os.urandom(_INFO)
-        return info + self._derived(info).encrypt(value, place)
+        return info + self._derived(info).encrypt(value, authenticated_data)
 
-    def decrypt(self, data: bytes, place: bytes) -> bytes:
+    def decrypt(self, data: bytes, authenticated_data: bytes) -> bytes:
         """See L{Cipher.decrypt}."""
         if len(data) < _INFO:
             raise TransformError(_TOO_SHORT)
-        return self._derived(data[:_INFO]).decrypt(data[_INFO:], place)
+        return self._derived(data[:_INFO]).decrypt(data[_INFO:], authenticated_data)
 
     def _derived(self, info: bytes) -> GCM:
         # HKDF's expansion of one block, RFC 5869 2.3: a key is as long as the digest.
@@ -116,14 +116,14 @@ class PaddedCBC:
     def __init__(self, key: bytes) -> None:
         self._algorithm = AES(key)
 
-    def encrypt(self, value: bytes, place: bytes) -> bytes:
+    def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
         """See L{Cipher.encrypt}."""
         padding = _BLOCK - len(value) % _BLOCK
         start = os.urandom(_BLOCK)
         encryptor = BlockCipher(self._algorithm, CBC(start)).encryptor()
         return start + encryptor.update(value + bytes([padding]) * padding) + encryptor.finalize()
 
-    def decrypt(self, data: bytes, place: bytes) -> bytes:
+    def decrypt(self, data: bytes, authenticated_data: bytes) -> bytes:
         """See L{Cipher.decrypt}."""
         if len(data) < _BLOCK:
             raise TransformError(_TOO_SHORT)
@@ -155,12 +155,12 @@ class SecretBox:
         self._open = crypto_secretbox_open
         self._refused = CryptoError
 
-    def encrypt(self, value: bytes, place: bytes) -> bytes:
+    def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
         """See L{Cipher.encrypt}."""
         nonce = os.urandom(_BOX_NONCE)
         return nonce + self._seal(value, nonce, self._key)
 
-    def decrypt(self, data: bytes, place: bytes) -> bytes:
+    def decrypt(self, data: bytes, authenticated_data: bytes) -> bytes:
         """See L{Cipher.decrypt}."""
         if len(data) < _BOX_NONCE + _BOX_OVERHEAD:
             raise TransformError(_TOO_SHORT)

@@ -44,23 +44,23 @@ from ._ciphers import (
     SeededGCM,
     TransformError,
 )
-from ._metrics import KeyUses
+from ._metrics import KeyIDMetrics
 from ._transformers import Plain
 
 #: What the encrypted key is: a key of AES-GCM, or a seed of them.
 KEY, SEED = 0, 1
 
-_MOST_ANNOTATIONS: Final = 32 * 1024
-_LONGEST_KEY_ID: Final = 1024
-_LONGEST_SOURCE: Final = 1024
+_MAX_ANNOTATIONS: Final = 32 * 1024
+_MAX_KEY_ID_LENGTH: Final = 1024
+_MAX_SOURCE_LENGTH: Final = 1024
 #: Keys that are remembered: one of each server and key of the service that has ever written.
-REMEMBERED: Final = 10_000
+CACHE_SIZE: Final = 10_000
 
 _FIRST: Final = 1 << 3 | LENGTH
 
 
 @frozen
-class Source:
+class DEKSource:
     """
     What stands with a value: the key that it needs, as the service encrypted it.
 
@@ -90,10 +90,10 @@ class Source:
             return f"unknown encryptedDEKSourceType: {self.kind}"
         if not self.encrypted:
             return "failed to validate encrypted DEK source: encrypted DEK source is empty"
-        if len(self.encrypted) > _LONGEST_SOURCE:
+        if len(self.encrypted) > _MAX_SOURCE_LENGTH:
             return (
                 f"failed to validate encrypted DEK source: encrypted DEK source is {len(self.encrypted)} bytes, which "
-                f"exceeds the max size of {_LONGEST_SOURCE}"
+                f"exceeds the max size of {_MAX_SOURCE_LENGTH}"
             )
         why = key_id_problem(self.key_id)
         if why:
@@ -107,8 +107,8 @@ def key_id_problem(key_id: str) -> str:
     size = len(key_id.encode())
     if not size:
         return "keyID is empty"
-    if size > _LONGEST_KEY_ID:
-        return f"keyID is {size} bytes, which exceeds the max size of {_LONGEST_KEY_ID}"
+    if size > _MAX_KEY_ID_LENGTH:
+        return f"keyID is {size} bytes, which exceeds the max size of {_MAX_KEY_ID_LENGTH}"
     return ""
 
 
@@ -120,8 +120,8 @@ def key_id_hash(key_id: str) -> str:
 def _annotations_problem(annotations: Annotations) -> str:
     problems = [problem for name, _ in annotations if (problem := _domain_problem(name))]
     size = sum(len(name.encode()) + len(value) for name, value in annotations)
-    if size > _MOST_ANNOTATIONS:
-        problems.append(f"total size of annotations is {size}, which exceeds the max size of {_MOST_ANNOTATIONS}")
+    if size > _MAX_ANNOTATIONS:
+        problems.append(f"total size of annotations is {size}, which exceeds the max size of {_MAX_ANNOTATIONS}")
     return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]" if problems else ""
 
 
@@ -140,10 +140,10 @@ def _domain_problem(name: str) -> str:
     return str(invalid("annotations", wrong, why)) if why else ""
 
 
-class Keeper(Protocol):
+class DEKFetcher(Protocol):
     """Who asks a key management service for keys."""
 
-    def fetch(self, source: Source) -> Deferred[None]:
+    def fetch(self, source: DEKSource) -> Deferred[None]:
         """
         Have a key known to its L{Envelope}.
 
@@ -155,24 +155,24 @@ class MissingKey(Exception):
     """
     A value can not be decrypted before somebody was asked for its key: C{fetch}, then try again.
 
-    @ivar place: Where the value is.
+    @ivar authenticated_data: Where the value is.
     """
 
-    def __init__(self, keeper: Keeper, source: Source, place: bytes) -> None:
+    def __init__(self, fetcher: DEKFetcher, source: DEKSource, authenticated_data: bytes) -> None:
         super().__init__("the key of a value is not known yet")
-        self.keeper = keeper
+        self.fetcher = fetcher
         self.source = source
-        self.place = place
+        self.authenticated_data = authenticated_data
 
     def fetch(self) -> Deferred[None]:
-        """See L{Keeper.fetch}."""
-        return self.keeper.fetch(self.source)
+        """See L{DEKFetcher.fetch}."""
+        return self.fetcher.fetch(self.source)
 
 
-class Sealing:
+class EncryptionState:
     """What values are encrypted with at present."""
 
-    def __init__(self, source: Source, seed: bytes) -> None:
+    def __init__(self, source: DEKSource, seed: bytes) -> None:
         """
         @raise TransformError: The seed is too short.
         """
@@ -180,9 +180,9 @@ class Sealing:
         self.cipher: Cipher = SeededGCM(seed)
         self._wire = source.wire()
 
-    def seal(self, value: bytes, place: bytes) -> bytes:
+    def seal(self, value: bytes, authenticated_data: bytes) -> bytes:
         """The message to be stored."""
-        data = self.cipher.encrypt(value, place)
+        data = self.cipher.encrypt(value, authenticated_data)
         return b"%c%b%b%b" % (_FIRST, number(len(data)), data, self._wire)
 
 
@@ -193,27 +193,29 @@ class Envelope:
     @ivar uses: What was done with the service's own keys.
     """
 
-    def __init__(self, keeper: Keeper, reading: Callable[[], Sealing], writing: Callable[[], Sealing]) -> None:
+    def __init__(
+        self, fetcher: DEKFetcher, reading: Callable[[], EncryptionState], writing: Callable[[], EncryptionState]
+    ) -> None:
         """
         @param reading: What values are encrypted with at present; raises L{TransformError} when that is not known yet.
         @param writing: The same, which also fails when that has not been heard of for too long.
         """
-        self._keeper = keeper
+        self._fetcher = fetcher
         self._reading = reading
         self._writing = writing
-        self.uses = KeyUses()
-        self._ciphers: dict[Source, Cipher] = {}
+        self.uses = KeyIDMetrics()
+        self._ciphers: dict[DEKSource, Cipher] = {}
         #: By what stands behind a value, which many values have in common.
-        self._sources: dict[bytes, Source] = {}
+        self._sources: dict[bytes, DEKSource] = {}
 
-    def encrypt(self, value: bytes, place: bytes) -> bytes:
+    def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
         """See L{kubetwist.storage.encryption._transformers.Transformer.encrypt}."""
         sealing = self._writing()
-        data = sealing.seal(value, place)
+        data = sealing.seal(value, authenticated_data)
         self.uses.wrote(sealing.source.key_id)
         return data
 
-    def decrypt(self, data: bytes, place: bytes) -> Plain:
+    def decrypt(self, data: bytes, authenticated_data: bytes) -> Plain:
         """See L{kubetwist.storage.encryption._transformers.Transformer.decrypt}."""
         try:
             source, sealed = self._split(data)
@@ -222,8 +224,8 @@ class Envelope:
         current = self._reading().source
         cipher = self._ciphers.get(source)
         if cipher is None:
-            raise MissingKey(self._keeper, source, place)
-        value = cipher.decrypt(sealed, place)
+            raise MissingKey(self._fetcher, source, authenticated_data)
+        value = cipher.decrypt(sealed, authenticated_data)
         self.uses.read(source.key_id)
         return Plain(value, source.key_id != current.key_id or source.kind != current.kind)
 
@@ -232,30 +234,30 @@ class Envelope:
         """How many keys are known."""
         return len(self._ciphers)
 
-    def knows(self, source: Source) -> bool:
+    def knows(self, source: DEKSource) -> bool:
         """Whether the key of such values is there."""
         return source in self._ciphers
 
-    def remember(self, source: Source, cipher: Cipher) -> None:
+    def cache_cipher(self, source: DEKSource, cipher: Cipher) -> None:
         """Decrypt values of C{source} with C{cipher} from now on."""
-        while len(self._ciphers) >= REMEMBERED:
+        while len(self._ciphers) >= CACHE_SIZE:
             self._ciphers.pop(next(iter(self._ciphers)))
         self._ciphers[source] = cipher
 
-    def learn(self, source: Source, key: bytes) -> None:
+    def cache_plaintext_key(self, source: DEKSource, key: bytes) -> None:
         """
         Decrypt values of C{source} with what the service said their key or seed is.
 
         @raise TransformError: It can be neither.
         """
         if source.kind == SEED:
-            self.remember(source, SeededGCM(key))
+            self.cache_cipher(source, SeededGCM(key))
         elif len(key) not in (16, 24, 32):
             raise TransformError(f"crypto/aes: invalid key size {len(key)}")
         else:
-            self.remember(source, GCM(key))
+            self.cache_cipher(source, GCM(key))
 
-    def _split(self, data: bytes) -> tuple[Source, bytes]:
+    def _split(self, data: bytes) -> tuple[DEKSource, bytes]:
         """
         Take a stored message apart.
 
@@ -271,14 +273,14 @@ class Envelope:
             if source is not None and end > start:
                 return source, data[start:end]
         message = Fields(data)
-        source = Source(message.text(2), message.octets(3), message.annotations(4), message.number(5))
+        source = DEKSource(message.text(2), message.octets(3), message.annotations(4), message.number(5))
         sealed = message.octets(1)
         if source.kind in (KEY, SEED) and not sealed:
             raise TransformError("encrypted data is empty")
         problem = source.problem()
         if problem:
             raise TransformError(problem)
-        if len(self._sources) >= REMEMBERED:
+        if len(self._sources) >= CACHE_SIZE:
             self._sources.clear()
         if data[0] == _FIRST:
             rest = data[length(data, 1, len(data))[1] :]

@@ -29,22 +29,22 @@ from ._ciphers import (
 )
 from ._envelope import (
     SEED,
+    DEKSource,
+    EncryptionState,
     Envelope,
-    Sealing,
-    Source,
     key_id_hash,
     key_id_problem,
 )
 from ._metrics import EncryptionMetrics
 
 #: Seconds between two looks at a service that is well, and at one that is not.
-_POLL: Final = 60.0
-_POLL_FAST: Final = 10.0
+_HEALTHZ_POSITIVE_INTERVAL: Final = 60.0
+_HEALTHZ_NEGATIVE_INTERVAL: Final = 10.0
 #: Seconds that an answer to a look is good for.
-_GOOD: Final = 20.0
-_BAD: Final = 3.0
+_HEALTHZ_POSITIVE_TTL: Final = 20.0
+_HEALTHZ_NEGATIVE_TTL: Final = 3.0
 #: Seconds that one goes on to encrypt without hearing of the service.
-_COAST: Final = 180.0
+_WRITE_DEK_MAX_TTL: Final = 180.0
 
 _T = TypeVar("_T")
 _VERSIONS: Final = ("v2", "v2beta1")
@@ -73,23 +73,23 @@ class ServiceStatus:
     key_id: str
 
 
-class KeyManagement(Protocol):
+class KMSService(Protocol):
     """The calls of the API of version 2. They fail with L{ServiceError}, at the latest when their time is over."""
 
     def status(self) -> Awaitable[ServiceStatus]:
         """How the service is."""
 
-    def encrypt(self, uid: str, plaintext: bytes) -> Awaitable[Source]:
+    def encrypt(self, uid: str, plaintext: bytes) -> Awaitable[DEKSource]:
         """Encrypt a seed; C{uid} is for logs."""
 
-    def decrypt(self, uid: str, source: Source) -> Awaitable[bytes]:
+    def decrypt(self, uid: str, source: DEKSource) -> Awaitable[bytes]:
         """The key or seed that was encrypted."""
 
     def close(self) -> None:
         """Ask nothing any more."""
 
 
-class KeyProvider:
+class KMSv2Provider:
     """
     One service of the configuration.
 
@@ -99,23 +99,21 @@ class KeyProvider:
 
     _log = Logger()
 
-    def __init__(
-        self, name: str, service: KeyManagement, clock: Timer, metrics: EncryptionMetrics | None = None
-    ) -> None:
+    def __init__(self, name: str, service: KMSService, clock: Timer, metrics: EncryptionMetrics | None = None) -> None:
         self.name = name
         self._metrics = metrics or EncryptionMetrics()
         self.envelope = Envelope(self, self._current, self._writable)
         self._service = service
         self._clock = clock
-        self._sealing: Sealing | None = None
+        self._sealing: EncryptionState | None = None
         self._expires = 0.0
         self._version = ""
         self._lock = DeferredLock()
         #: The problem found by the newest look, when that was, and how long it is good for.
         self._problem: str | None = None
         self._looked: float | None = None
-        self._good_for = _BAD
-        self._fetching: dict[Source, list[Deferred[None]]] = {}
+        self._good_for = _HEALTHZ_NEGATIVE_TTL
+        self._fetching: dict[DEKSource, list[Deferred[None]]] = {}
         self._timer: IDelayedCall | None = None
         self._closed = False
 
@@ -139,7 +137,7 @@ class KeyProvider:
         if problem is not None and not self._closed:
             self._log.error("kms plugin {name} failed health check probe: {problem}", name=self.name, problem=problem)
         if not self._closed:
-            wait = _POLL if problem is None else _POLL_FAST
+            wait = _HEALTHZ_POSITIVE_INTERVAL if problem is None else _HEALTHZ_NEGATIVE_INTERVAL
             self._timer = self._clock.callLater(wait, self._poll_again)
 
     def _poll_again(self) -> None:
@@ -168,12 +166,12 @@ class KeyProvider:
             self._problem = str(error)
             told = f"failed to perform status section of the healthz check for KMS Provider {self.name}, error: {error}"
         else:
-            self._problem = told = await self._consider(status)
+            self._problem = told = await self._check_status(status)
         self._looked = self._clock.seconds()
-        self._good_for = _GOOD if told is None else _BAD
+        self._good_for = _HEALTHZ_POSITIVE_TTL if told is None else _HEALTHZ_NEGATIVE_TTL
         return told
 
-    async def _consider(self, status: ServiceStatus) -> str | None:
+    async def _check_status(self, status: ServiceStatus) -> str | None:
         problems = []
         if status.healthz != "ok":
             problems.append(f"got unexpected healthz status: {status.healthz}")
@@ -192,7 +190,7 @@ class KeyProvider:
             problems.append(f"got invalid KMSv2 KeyID hash {quoted(key_id_hash(status.key_id))}: {why}")
         else:
             self.envelope.uses.named(status.key_id)
-            failed = await self._rotate(status.key_id, str(uuid4()))
+            failed = await self._rotate_dek_on_key_id_change(status.key_id, str(uuid4()))
             if failed:
                 problems.append(failed)
         if not problems:
@@ -212,12 +210,12 @@ class KeyProvider:
 
     # The key that is written with.
 
-    def _current(self) -> Sealing:
+    def _current(self) -> EncryptionState:
         if self._sealing is None:
             raise TransformUnavailable("got unexpected nil transformer")
         return self._sealing
 
-    def _writable(self) -> Sealing:
+    def _writable(self) -> EncryptionState:
         sealing, now = self._current(), self._clock.seconds()
         if now > self._expires:
             raise TransformUnavailable(
@@ -226,13 +224,13 @@ class KeyProvider:
             )
         return sealing
 
-    async def _rotate(self, key_id: str, uid: str) -> str:
+    async def _rotate_dek_on_key_id_change(self, key_id: str, uid: str) -> str:
         """
         See that values are encrypted with what the service encrypted with its present key.
 
         @return: Why they are not.
         """
-        expires = self._clock.seconds() + _COAST
+        expires = self._clock.seconds() + _WRITE_DEK_MAX_TTL
         current = self._sealing
         if current is not None and current.source.key_id == key_id:
             self._expires = expires
@@ -247,7 +245,7 @@ class KeyProvider:
             if made_with == key_id:
                 self._sealing, self._expires = sealing, expires
                 # What is written now will be read.
-                self.envelope.remember(sealing.source, sealing.cipher)
+                self.envelope.cache_cipher(sealing.source, sealing.cipher)
                 self._log.info(
                     "kms plugin {name}: encrypting with a new seed (uid {uid}, key id hash {key})",
                     name=self.name,
@@ -264,7 +262,7 @@ class KeyProvider:
             f"stateKeyIDHash={quoted(key_id_hash(before))}, expirationTimestamp={until}"
         )
 
-    async def _generate(self, uid: str) -> Sealing:
+    async def _generate(self, uid: str) -> EncryptionState:
         seed = os.urandom(SEED_SIZE)
         began = perf_counter()
         try:
@@ -278,12 +276,12 @@ class KeyProvider:
             self._metrics.failed += 1
             raise TransformError(problem)
         self._metrics.generated.observe(perf_counter() - began)
-        return Sealing(source, seed)
+        return EncryptionState(source, seed)
 
     # The keys that are read with.
 
-    def fetch(self, source: Source) -> Deferred[None]:
-        """See L{kubetwist.storage.encryption._envelope.Keeper.fetch}; who asks for the same shares the answer."""
+    def fetch(self, source: DEKSource) -> Deferred[None]:
+        """See L{kubetwist.storage.encryption._envelope.DEKFetcher.fetch}; who asks for the same shares the answer."""
         waiting = self._fetching.get(source)
         answer: Deferred[None] = Deferred()
         if waiting is not None:
@@ -294,7 +292,7 @@ class KeyProvider:
         Deferred.fromCoroutine(self._fetch(source)).addBoth(self._fetched, source)
         return answer
 
-    async def _fetch(self, source: Source) -> None:
+    async def _fetch(self, source: DEKSource) -> None:
         if self.envelope.knows(source):
             return
         try:
@@ -302,9 +300,9 @@ class KeyProvider:
         except ServiceError as error:
             kind = TransformUnavailable if error.unavailable else TransformError
             raise kind(f"failed to decrypt DEK, error: {error}") from None
-        self.envelope.learn(source, key)
+        self.envelope.cache_plaintext_key(source, key)
 
-    def _fetched(self, result: Failure | None, source: Source) -> None:
+    def _fetched(self, result: Failure | None, source: DEKSource) -> None:
         failure = result
         if failure is not None and not failure.check(TransformError):
             self._log.failure("asking kms plugin {name} for a key failed", failure, name=self.name)

@@ -22,7 +22,7 @@ from .._worker import ThreadedReactor
 from ._configuration import KeyService
 from ._envelope import (
     SEED,
-    Source,
+    DEKSource,
 )
 from ._kms import (
     ServiceError,
@@ -45,8 +45,8 @@ _OPTIONS: Final = (
 _UNAVAILABLE: Final = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED")
 
 
-class GRPCKeyManagement:
-    """L{kubetwist.storage.encryption._kms.KeyManagement} over gRPC."""
+class GRPCKMSService:
+    """L{kubetwist.storage.encryption._kms.KMSService} over gRPC."""
 
     def __init__(self, service: KeyService, reactor: ThreadedReactor) -> None:
         """
@@ -68,23 +68,23 @@ class GRPCKeyManagement:
         self._decrypt = self._channel.unary_unary(f"{_SERVICE}Decrypt")
 
     def status(self) -> Deferred[ServiceStatus]:
-        """See L{kubetwist.storage.encryption._kms.KeyManagement.status}."""
+        """See L{kubetwist.storage.encryption._kms.KMSService.status}."""
 
         def read(answer: Fields) -> ServiceStatus:
             return ServiceStatus(answer.text(1), answer.text(2), answer.text(3))
 
         return self._call(self._status, b"", read)
 
-    def encrypt(self, uid: str, plaintext: bytes) -> Deferred[Source]:
-        """See L{kubetwist.storage.encryption._kms.KeyManagement.encrypt}."""
+    def encrypt(self, uid: str, plaintext: bytes) -> Deferred[DEKSource]:
+        """See L{kubetwist.storage.encryption._kms.KMSService.encrypt}."""
 
-        def read(answer: Fields) -> Source:
-            return Source(answer.text(2), answer.octets(1), answer.annotations(3), SEED)
+        def read(answer: Fields) -> DEKSource:
+            return DEKSource(answer.text(2), answer.octets(1), answer.annotations(3), SEED)
 
         return self._call(self._encrypt, octets(1, plaintext) + octets(2, uid.encode()), read)
 
-    def decrypt(self, uid: str, source: Source) -> Deferred[bytes]:
-        """See L{kubetwist.storage.encryption._kms.KeyManagement.decrypt}."""
+    def decrypt(self, uid: str, source: DEKSource) -> Deferred[bytes]:
+        """See L{kubetwist.storage.encryption._kms.KMSService.decrypt}."""
         request = (
             octets(1, source.encrypted)
             + octets(2, uid.encode())
@@ -94,7 +94,7 @@ class GRPCKeyManagement:
         return self._call(self._decrypt, request, lambda answer: answer.octets(1))
 
     def close(self) -> None:
-        """See L{kubetwist.storage.encryption._kms.KeyManagement.close}."""
+        """See L{kubetwist.storage.encryption._kms.KMSService.close}."""
         self._channel.close()
 
     def _call(self, method: Any, request: bytes, read: Callable[[Fields], T]) -> Deferred[T]:

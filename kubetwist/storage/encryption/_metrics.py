@@ -16,11 +16,11 @@ from ...metrics.registry import (
 
 _RELOADED = ("status", "apiserver_id_hash")
 #: How many keys of services are told of, as in the reference: those that were used last.
-_MOST_KEYS: Final = 100
+_MAX_KEYS: Final = 100
 _TO, _FROM = "to_storage", "from_storage"
 
 
-class Transformations:
+class TransformMetrics:
     """
     What became of values, and how long that took.
 
@@ -70,7 +70,7 @@ class Transformations:
         yield MetricSnapshot(f"{prefix}duration_seconds", "histogram", text, labels, seconds)
 
 
-class KeyUses:
+class KeyIDMetrics:
     """
     How often the keys of a service were used, in any thread, and when for the last time.
 
@@ -95,14 +95,14 @@ class KeyUses:
     def _used(self, way: str, key_id: str) -> None:
         with self._lock:
             before = self._uses.pop((way, key_id), None)
-            if before is None and len(self._uses) >= _MOST_KEYS:
+            if before is None and len(self._uses) >= _MAX_KEYS:
                 self._uses.pop(next(iter(self._uses)))
             self._uses[way, key_id] = (1 if before is None else before[0] + 1, posix_now())
 
     def named(self, key_id: str) -> None:
         """The service has said that this is its key."""
         self.told.pop(key_id, None)
-        if len(self.told) >= _MOST_KEYS:
+        if len(self.told) >= _MAX_KEYS:
             self.told.pop(next(iter(self.told)))
         self.told[key_id] = posix_now()
 
@@ -131,7 +131,7 @@ class EncryptionMetrics:
         self.generated = Histogram(exponential(5e-6, 2.0, 14))
         self.failed = 0
         self.misses = 0
-        self.transformations = Transformations()
+        self.transformations = TransformMetrics()
         self._calls: dict[tuple[str, str, str], Histogram] = {}
         self._reloads: dict[str, int] = {}
         self._reloaded_at: dict[str, float] = {}
@@ -156,7 +156,7 @@ class EncryptionMetrics:
         seconds.observe(perf_counter() - began)
 
     def collect(
-        self, keys: Mapping[str, int], uses: Mapping[str, KeyUses], hashed: Callable[[str], str]
+        self, keys: Mapping[str, int], uses: Mapping[str, KeyIDMetrics], hashed: Callable[[str], str]
     ) -> Iterator[MetricSnapshot]:
         """
         All of it.
@@ -189,7 +189,7 @@ class EncryptionMetrics:
             yield MetricSnapshot(name, "gauge", "Keys that are known.", ("provider_name",), sizes)
             yield from self._of_services(uses, hashed)
 
-    def _of_services(self, uses: Mapping[str, KeyUses], hashed: Callable[[str], str]) -> Iterator[MetricSnapshot]:
+    def _of_services(self, uses: Mapping[str, KeyIDMetrics], hashed: Callable[[str], str]) -> Iterator[MetricSnapshot]:
         prefix = "apiserver_envelope_encryption_"
         labels = ("provider_name", "key_id_hash", "apiserver_id_hash")
         used = [

@@ -21,7 +21,7 @@ from ._configuration import (
     Provider,
     Rule,
 )
-from ._metrics import Transformations
+from ._metrics import TransformMetrics
 
 #: What no value begins with that is not encrypted.
 ENCRYPTED: Final = b"k8s:enc:"
@@ -48,16 +48,16 @@ class Plain(NamedTuple):
 class Transformer(Protocol):
     """Turns values into what is stored, and back. Any thread may call it, and it waits for nothing."""
 
-    def encrypt(self, value: bytes, place: bytes) -> bytes:
+    def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
         """
-        What is stored of C{value} at the key C{place}.
+        What is stored of C{value} at the key C{authenticated_data}.
 
         @raise TransformError: It can not be encrypted now.
         """
 
-    def decrypt(self, data: bytes, place: bytes) -> Plain:
+    def decrypt(self, data: bytes, authenticated_data: bytes) -> Plain:
         """
-        The value behind what is stored at the key C{place}.
+        The value behind what is stored at the key C{authenticated_data}.
 
         @raise TransformError: It is not readable.
         @raise kubetwist.storage.encryption._envelope.MissingKey: Somebody must be asked for the key first.
@@ -67,11 +67,11 @@ class Transformer(Protocol):
 class Identity:
     """Leaves values as they are, and reads none that are encrypted."""
 
-    def encrypt(self, value: bytes, place: bytes) -> bytes:
+    def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
         """See L{Transformer.encrypt}."""
         return value
 
-    def decrypt(self, data: bytes, place: bytes) -> Plain:
+    def decrypt(self, data: bytes, authenticated_data: bytes) -> Plain:
         """See L{Transformer.decrypt}."""
         if data.startswith(ENCRYPTED):
             raise TransformError("identity transformer tried to read encrypted data")
@@ -81,36 +81,36 @@ class Identity:
 IDENTITY: Final = Identity()
 
 
-class Keyed:
+class CipherTransformer:
     """One cipher as a transformer."""
 
     def __init__(self, cipher: Cipher) -> None:
         self.encrypt = cipher.encrypt
         self._decrypt = cipher.decrypt
 
-    def decrypt(self, data: bytes, place: bytes) -> Plain:
+    def decrypt(self, data: bytes, authenticated_data: bytes) -> Plain:
         """See L{Transformer.decrypt}."""
-        return Plain(self._decrypt(data, place), False)
+        return Plain(self._decrypt(data, authenticated_data), False)
 
 
-class Prefixed:
+class PrefixTransformers:
     """
     Transformers by what precedes what they make.
 
     The first one writes. The first that succeeds of those whose prefix is there reads.
     """
 
-    def __init__(self, transformers: Sequence[tuple[bytes, Transformer]], nobody: str) -> None:
+    def __init__(self, transformers: Sequence[tuple[bytes, Transformer]], no_match_error: str) -> None:
         """
-        @param nobody: What is wrong with a value that has none of the prefixes.
+        @param no_match_error: What is wrong with a value that has none of the prefixes.
         """
         self._transformers = tuple(transformers)
         self._prefix, self._first = self._transformers[0]
-        self._nobody = nobody
+        self._no_match_error = no_match_error
 
-    def encrypt(self, value: bytes, place: bytes) -> bytes:
+    def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
         """See L{Transformer.encrypt}."""
-        return self._prefix + self._first.encrypt(value, place)
+        return self._prefix + self._first.encrypt(value, authenticated_data)
 
     @property
     def prefix(self) -> bytes:
@@ -122,11 +122,11 @@ class Prefixed:
         found = (prefix for prefix, _ in self._transformers if prefix and data.startswith(prefix))
         return next(found, b"unknown").decode()
 
-    def decrypt(self, data: bytes, place: bytes) -> Plain:
+    def decrypt(self, data: bytes, authenticated_data: bytes) -> Plain:
         """See L{Transformer.decrypt}."""
-        return self.open(data, place)[0]
+        return self.open(data, authenticated_data)[0]
 
-    def open(self, data: bytes, place: bytes) -> tuple[Plain, bytes]:
+    def open(self, data: bytes, authenticated_data: bytes) -> tuple[Plain, bytes]:
         """As C{decrypt}, with the prefix that the value had."""
         problems: list[str] = []
         kind = TransformError
@@ -134,7 +134,7 @@ class Prefixed:
             if not data.startswith(prefix):
                 continue
             try:
-                plain = transformer.decrypt(data[len(prefix) :], place)
+                plain = transformer.decrypt(data[len(prefix) :], authenticated_data)
             except TransformError as error:
                 # That of identity says only that it is for another one.
                 if prefix:
@@ -147,35 +147,35 @@ class Prefixed:
             return plain, prefix
         different = list(dict.fromkeys(problems))
         if not different:
-            raise TransformError(self._nobody)
+            raise TransformError(self._no_match_error)
         raise kind(different[0] if len(different) == 1 else f"[{', '.join(different)}]")
 
 
-class Measured:
-    """L{Prefixed} for the values of one resource, counted and timed."""
+class InstrumentedTransformer:
+    """L{PrefixTransformers} for the values of one resource, counted and timed."""
 
-    def __init__(self, inner: Prefixed, resource: str, metrics: Transformations) -> None:
+    def __init__(self, inner: PrefixTransformers, resource: str, metrics: TransformMetrics) -> None:
         self._inner = inner
         self._resource = resource
         self._metrics = metrics
 
-    def encrypt(self, value: bytes, place: bytes) -> bytes:
+    def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
         """See L{Transformer.encrypt}."""
         began = perf_counter()
         prefix = self._inner.prefix.decode()
         try:
-            data = self._inner.encrypt(value, place)
+            data = self._inner.encrypt(value, authenticated_data)
         except TransformError as error:
             self._metrics.written(self._resource, prefix, began, error.status)
             raise
         self._metrics.written(self._resource, prefix, began, "OK")
         return data
 
-    def decrypt(self, data: bytes, place: bytes) -> Plain:
+    def decrypt(self, data: bytes, authenticated_data: bytes) -> Plain:
         """See L{Transformer.decrypt}."""
         began = perf_counter()
         try:
-            plain, prefix = self._inner.open(data, place)
+            plain, prefix = self._inner.open(data, authenticated_data)
         except TransformError as error:
             self._metrics.read(self._resource, self._inner.prefix_of(data), began, error.status)
             raise
@@ -190,20 +190,21 @@ class Transformers:
         self,
         rules: Sequence[Rule],
         service: Callable[[KeyService], Transformer],
-        metrics: Transformations | None = None,
+        metrics: TransformMetrics | None = None,
     ) -> None:
         """
         @param service: Makes the transformer of a key management service; called once for each that the file has.
         @param metrics: What is told of values.
         """
-        self._metrics = metrics or Transformations()
+        self._metrics = metrics or TransformMetrics()
         found: dict[GroupResource, list[tuple[bytes, Transformer]]] = {}
         for rule in rules:
             made = [_transformer(provider, service) for provider in rule.providers]
             for resource in rule.resources:
                 found.setdefault(resource, []).extend(made)
         self._by_resource = {
-            resource: Prefixed(transformers, "no matching prefix found") for resource, transformers in found.items()
+            resource: PrefixTransformers(transformers, "no matching prefix found")
+            for resource, transformers in found.items()
         }
 
     def of(self, resource: GroupResource) -> Transformer:
@@ -211,7 +212,7 @@ class Transformers:
         for rule in (resource, GroupResource(resource.group, "*"), _EVERYTHING):
             transformer = self._by_resource.get(rule)
             if transformer is not None:
-                return Measured(transformer, str(resource), self._metrics)
+                return InstrumentedTransformer(transformer, str(resource), self._metrics)
         return IDENTITY
 
 
@@ -221,6 +222,6 @@ def _transformer(provider: Provider, service: Callable[[KeyService], Transformer
     if provider.service is not None:
         return b"%bkms:v2:%b:" % (ENCRYPTED, provider.service.name.encode()), service(provider.service)
     cipher, name = _CIPHERS[provider.kind]
-    keys = [(b"%b:" % key.name.encode(), Keyed(cipher(key.secret))) for key in provider.keys]
-    nobody = f"no matching key was found for the provided {name} transformer"
-    return b"%b%b:v1:" % (ENCRYPTED, provider.kind.encode()), Prefixed(keys, nobody)
+    keys = [(b"%b:" % key.name.encode(), CipherTransformer(cipher(key.secret))) for key in provider.keys]
+    no_match_error = f"no matching key was found for the provided {name} transformer"
+    return b"%b%b:v1:" % (ENCRYPTED, provider.kind.encode()), PrefixTransformers(keys, no_match_error)

@@ -24,8 +24,8 @@ from ._configuration import (
 )
 from ._envelope import key_id_hash
 from ._kms import (
-    KeyManagement,
-    KeyProvider,
+    KMSService,
+    KMSv2Provider,
 )
 from ._metrics import EncryptionMetrics
 from ._transformers import (
@@ -35,14 +35,14 @@ from ._transformers import (
 
 #: Where a resource is stored, by the key of one of its values; L{None} for what is no resource.
 Places = Callable[[str], GroupResource | None]
-MakeService = Callable[[KeyService, ThreadedReactor], KeyManagement]
+MakeService = Callable[[KeyService, ThreadedReactor], KMSService]
 
 #: Seconds that the services of a new file are waited for, at least, and between two looks at them.
-_PATIENCE: Final = 10.0
-_LOOK: Final = 0.1
+_START_TIMEOUT: Final = 10.0
+_POLL_INTERVAL: Final = 0.1
 #: Seconds until a file whose services were not well is tried again: the first time, and at most.
-_AGAIN: Final = 10.0
-_AGAIN_MOST: Final = 300.0
+_RETRY_INITIAL: Final = 10.0
+_RETRY_MAX: Final = 300.0
 
 
 class _Generation:
@@ -58,11 +58,11 @@ class _Generation:
         """
         @raise ValueError: A service can not be called.
         """
-        self.providers: list[KeyProvider] = []
+        self.providers: list[KMSv2Provider] = []
         self.grace = 0.0
 
         def service(one: KeyService) -> Transformer:
-            provider = KeyProvider(one.name, make_service(one, reactor), reactor, metrics)
+            provider = KMSv2Provider(one.name, make_service(one, reactor), reactor, metrics)
             self.providers.append(provider)
             self.grace += 2 * one.timeout
             return provider.envelope
@@ -203,7 +203,7 @@ class FileEncryption:
     # --- new content
 
     def _use(self, rules: tuple[Rule, ...]) -> Deferred[None] | None:
-        return self._try(rules, _AGAIN)
+        return self._try(rules, _RETRY_INITIAL)
 
     def _try(self, rules: tuple[Rule, ...], again: float) -> Deferred[None] | None:
         """
@@ -227,7 +227,7 @@ class FileEncryption:
             if self._next is made:
                 self._next = None
                 if not self._stopped:
-                    later = min(2 * again, _AGAIN_MOST)
+                    later = min(2 * again, _RETRY_MAX)
                     self._retry = self._reactor.callLater(again, self._try_again, rules, later)
             return failure
 
@@ -248,7 +248,7 @@ class FileEncryption:
                 result.addErrback(failed)
 
     async def _when_well(self, made: _Generation) -> None:
-        until = self._reactor.seconds() + max(made.grace, _PATIENCE)
+        until = self._reactor.seconds() + max(made.grace, _START_TIMEOUT)
         await made.start()
         while True:
             problem = await made.problem()
@@ -263,7 +263,7 @@ class FileEncryption:
                     "health check for new transformers failed, polling error timed out waiting for the condition: "
                     f"{problem}"
                 )
-            await self._sleep(_LOOK)
+            await self._sleep(_POLL_INTERVAL)
 
     def _take(self, made: _Generation) -> None:
         before, self._current = self._current, made
@@ -302,10 +302,10 @@ class FileEncryption:
         )
 
 
-def _over_grpc(service: KeyService, reactor: ThreadedReactor) -> KeyManagement:
-    from ._kmsclient import GRPCKeyManagement
+def _over_grpc(service: KeyService, reactor: ThreadedReactor) -> KMSService:
+    from ._kmsclient import GRPCKMSService
 
-    return GRPCKeyManagement(service, reactor)
+    return GRPCKMSService(service, reactor)
 
 
 def _import_grpc() -> None:

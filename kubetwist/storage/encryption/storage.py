@@ -29,15 +29,21 @@ from .._worker import (
     ThreadedReactor,
     Worker,
 )
-from ..errors import DecryptionUnavailable, InvalidArgument, StorageUnavailable, UnreadableValue, UnwritableValue
+from ..errors import (
+    CorruptObjectError,
+    DecryptionUnavailable,
+    InvalidArgument,
+    StorageUnavailable,
+    TransformToStorageError,
+)
 from ._ciphers import (
     TransformError,
     TransformUnavailable,
 )
 from ._envelope import (
-    Keeper,
+    DEKFetcher,
+    DEKSource,
     MissingKey,
-    Source,
 )
 from ._transformers import (
     IDENTITY,
@@ -46,9 +52,9 @@ from ._transformers import (
 )
 
 #: Bytes that are decrypted in the reactor's thread in one go; more is done by a thread.
-AT_ONCE: Final = 64 * 1024
+INLINE_DECRYPT_BYTES: Final = 64 * 1024
 #: Directories whose transformers are remembered; there is one per resource and namespace.
-REMEMBERED: Final = 10_000
+CACHE_SIZE: Final = 10_000
 #: How often a key is asked for that is forgotten before it is used.
 _ATTEMPTS: Final = 3
 
@@ -142,7 +148,7 @@ class EncryptedStorage:
         """See L{IStorageBackend.commit}."""
         try:
             sealed = [self._sealed(write) for write in writes]
-        except (InvalidArgument, UnwritableValue) as error:
+        except (InvalidArgument, TransformToStorageError) as error:
             return fail(error)
         answer: Deferred[int] = self.inner.commit(sealed)
         return answer.addBoth(self._when_told, writes)
@@ -155,13 +161,13 @@ class EncryptedStorage:
         if transformer is None:
             return write
         try:
-            place = key.encode()
+            authenticated_data = key.encode()
         except UnicodeEncodeError as error:
             raise InvalidArgument(f"a key cannot be encoded: {error}") from None
         try:
-            data = transformer.encrypt(value, place)
+            data = transformer.encrypt(value, authenticated_data)
         except TransformError as error:
-            raise UnwritableValue(key, str(error)) from None
+            raise TransformToStorageError(key, str(error)) from None
         if data is value:
             return write
         return Write(key, data, write.expected, write.ttl, _Sealed(value, write.attachment), write.unique)
@@ -182,7 +188,7 @@ class EncryptedStorage:
         try:
             return self._transformers[directory]
         except KeyError:
-            if len(self._transformers) >= REMEMBERED:
+            if len(self._transformers) >= CACHE_SIZE:
                 self._transformers.clear()
             found = self._transformers[directory] = self._encryption.transformer(key)
             return found
@@ -207,22 +213,22 @@ class EncryptedStorage:
         """
         What was encrypted; L{None} for what is stored as it is.
 
-        @raise UnreadableValue: It can not be read.
+        @raise CorruptObjectError: It can not be read.
         """
         transformer = self.transformer(key)
         if transformer is None:
             return None
-        place = key.encode()
+        authenticated_data = key.encode()
         try:
             for _ in range(_ATTEMPTS):
                 try:
-                    return transformer.decrypt(data, place)
+                    return transformer.decrypt(data, authenticated_data)
                 except MissingKey as missing:
                     wanted = missing
                 await wanted.fetch()
         except TransformError as error:
-            raise UnreadableValue(key, str(error), revision) from None
-        raise UnreadableValue(key, "its key was forgotten before it was used", revision)
+            raise CorruptObjectError(key, str(error), revision) from None
+        raise CorruptObjectError(key, "its key was forgotten before it was used", revision)
 
     async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
         """See L{IStorageBackend.read_page}."""
@@ -239,7 +245,7 @@ class EncryptedStorage:
         transformers = [self.transformer(item.key) for item in sealed]
         if not any(transformers):
             return sealed
-        failed: dict[tuple[Keeper, Source], str] = {}
+        failed: dict[tuple[DEKFetcher, DEKSource], str] = {}
         for _ in range(_ATTEMPTS):
             items, missing = await self._open_all(sealed, transformers, failed)
             if not missing:
@@ -280,9 +286,9 @@ class EncryptedStorage:
         self,
         items: Sequence[StoredValue],
         transformers: Sequence[Transformer | None],
-        failed: Mapping[tuple[Keeper, Source], str],
+        failed: Mapping[tuple[DEKFetcher, DEKSource], str],
     ) -> tuple[list[StoredValue], _Missing]:
-        if sum(len(item.value) for item in items) <= AT_ONCE:
+        if sum(len(item.value) for item in items) <= INLINE_DECRYPT_BYTES:
             return _open_all(items, transformers, failed)
         if self._closed:
             raise StorageUnavailable("the store is closed")
@@ -301,13 +307,13 @@ class EncryptedStorage:
         return watch
 
 
-_Missing = dict[tuple[Keeper, Source], MissingKey]
+_Missing = dict[tuple[DEKFetcher, DEKSource], MissingKey]
 
 
 def _open_all(
     items: Sequence[StoredValue],
     transformers: Sequence[Transformer | None],
-    failed: Mapping[tuple[Keeper, Source], str],
+    failed: Mapping[tuple[DEKFetcher, DEKSource], str],
 ) -> tuple[list[StoredValue], _Missing]:
     """
     Decrypt many values, in any thread.
@@ -325,13 +331,13 @@ def _open_all(
         try:
             value = transformer.decrypt(item.value, item.key.encode()).value
         except MissingKey as error:
-            wanted = (error.keeper, error.source)
+            wanted = (error.fetcher, error.source)
             if wanted in failed:
                 found.append(StoredValue(item.key, b"", item.revision, failed[wanted]))
             else:
                 missing.setdefault(wanted, error)
         except TransformUnavailable as error:
-            raise DecryptionUnavailable(str(UnreadableValue(item.key, str(error)))) from None
+            raise DecryptionUnavailable(str(CorruptObjectError(item.key, str(error)))) from None
         except TransformError as error:
             found.append(StoredValue(item.key, b"", item.revision, str(error)))
         else:
@@ -339,7 +345,7 @@ def _open_all(
     return found, missing
 
 
-async def _fetch(missing: _Missing, failed: dict[tuple[Keeper, Source], str]) -> None:
+async def _fetch(missing: _Missing, failed: dict[tuple[DEKFetcher, DEKSource], str]) -> None:
     """
     Get keys, all at once.
 
@@ -352,7 +358,7 @@ async def _fetch(missing: _Missing, failed: dict[tuple[Keeper, Source], str]) ->
             continue
         error = result.value
         if isinstance(error, TransformUnavailable):
-            raise DecryptionUnavailable(str(UnreadableValue(one.place.decode(), str(error))))
+            raise DecryptionUnavailable(str(CorruptObjectError(one.authenticated_data.decode(), str(error))))
         failed[wanted] = str(error)
 
 
@@ -411,7 +417,7 @@ class _Watch:
             self._queue.append(list(events))
             self._storage._late.add(self)
             Deferred.fromCoroutine(self._catch_up()).addErrback(self._failed)
-        except UnreadableValue as error:
+        except CorruptObjectError as error:
             self._lose(error)
         else:
             self._observer.committed(opened)
@@ -441,7 +447,7 @@ class _Watch:
         Events with their values as they were before they were encrypted.
 
         @raise MissingKey: A key must be got first.
-        @raise UnreadableValue: One can not be read.
+        @raise CorruptObjectError: One can not be read.
         """
         opened: list[StorageEvent] | None = None
         for index, event in enumerate(events):
@@ -464,7 +470,7 @@ class _Watch:
         try:
             return transformer.decrypt(data, key.encode()).value
         except TransformError as error:
-            raise UnreadableValue(key, str(error), revision) from None
+            raise CorruptObjectError(key, str(error), revision) from None
 
     async def _catch_up(self) -> None:
         try:
@@ -481,7 +487,7 @@ class _Watch:
                 self._observer.committed(opened)
                 if self._queue:
                     self._queue.popleft()
-        except UnreadableValue as error:
+        except CorruptObjectError as error:
             self._lose(error)
         finally:
             self._storage._late.discard(self)
@@ -498,8 +504,8 @@ class _Watch:
             try:
                 await wanted.fetch()
             except TransformError as error:
-                raise UnreadableValue(wanted.place.decode(), str(error)) from None
-        raise UnreadableValue(events[0].key, "keys were forgotten before they were used")
+                raise CorruptObjectError(wanted.authenticated_data.decode(), str(error)) from None
+        raise CorruptObjectError(events[0].key, "keys were forgotten before they were used")
 
     def _failed(self, failure: Failure) -> None:
         """The observer failed, and so has lost its place."""

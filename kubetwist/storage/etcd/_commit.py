@@ -29,16 +29,16 @@ from ..errors import (
 )
 from ._descriptors import TXN
 from ._errors import (
-    BadAnswer,
-    NoAnswer,
+    NoResponse,
     NotSent,
+    ProtocolError,
     RPCError,
 )
 from ._grpc import Member
 from ._leases import Leases
 from ._messages import (
-    Change,
-    Outcome,
+    TxnResult,
+    WatchEvent,
     read_outcome,
     transaction,
 )
@@ -46,15 +46,15 @@ from .client import (
     TIMED_OUT,
     WRITE_TIMEOUT,
     EtcdClient,
-    Unreachable,
+    NoMemberReachable,
 )
 
 #: Seconds until the outcome of a write has to be known.
-PATIENCE: Final = 10.0
+COMMIT_TIMEOUT: Final = 10.0
 #: Seconds that are waited for the event of a write that nobody has answered and nobody may send again.
-EVENT_PATIENCE: Final = 5.0
+EVENT_TIMEOUT: Final = 5.0
 #: Seconds between two attempts when no member can be reached.
-PAUSE: Final = 0.25
+RETRY_INTERVAL: Final = 0.25
 
 
 class Commit:
@@ -62,17 +62,17 @@ class Commit:
     One transaction.
 
     @ivar answer: For who submitted it.
-    @ivar doubtful: Whether it was sent and no answer came.
+    @ivar outcome_unknown: Whether it was sent and no answer came.
     @ivar matched: The revision of an event that looks like what it writes; 0 when there was none since it was sent.
     """
 
-    __slots__ = ("answer", "begun", "blockers", "done", "doubtful", "followers", "matched", "on_match", "writes")
+    __slots__ = ("answer", "begun", "blockers", "done", "followers", "matched", "on_match", "outcome_unknown", "writes")
 
     def __init__(self, writes: Sequence[Write]) -> None:
         self.writes = writes
         self.begun = 0.0
         self.answer: Deferred[int] = Deferred()
-        self.doubtful = False
+        self.outcome_unknown = False
         self.matched = 0
         self.on_match: Deferred[None] | None = None
         #: Writes of the same keys that were submitted before, and not answered yet.
@@ -92,12 +92,12 @@ class Commit:
         return any(write.expected for write in self.writes)
 
     @property
-    def recognizable(self) -> bool:
+    def identifiable_by_event(self) -> bool:
         """Whether an event with its value can only be its own."""
         return any(write.unique for write in self.writes)
 
 
-def refusal(writes: Sequence[Write], found: Sequence[int], revision: int) -> StorageError:
+def conflict_error(writes: Sequence[Write], found: Sequence[int], revision: int) -> StorageError:
     """Why a transaction was not done, from the revisions of what was there instead; 0 where nothing was."""
     for write, there in zip(writes, found, strict=True):
         if not there:
@@ -130,7 +130,7 @@ class Committer:
         self._sent: dict[str, tuple[Commit, Write]] = {}
         self._all: set[Commit] = set()
         #: Counts how often it is unknown what happened meanwhile.
-        self.gaps = 0
+        self.watch_restarts = 0
 
     def submit(self, writes: Sequence[Write]) -> Deferred[int]:
         """As L{kubetwist.interfaces.IStorageBackend.commit}."""
@@ -151,7 +151,7 @@ class Committer:
         """What is not answered yet."""
         return list(self._all)
 
-    def attachment(self, change: Change) -> object:
+    def attachment(self, change: WatchEvent) -> object:
         """What the writer of a change attached to it, if it was written here."""
         sent = self._sent.get(change.key)
         if sent is None:
@@ -173,11 +173,11 @@ class Committer:
         for write in commit.writes:
             self._sent[write.key] = (commit, write)
         if any(write.ttl is not None and write.value is not None for write in commit.writes):
-            self._troubled(commit, None)
+            self._start_recovery(commit, None)
             return
-        member = self._client.choose()
+        member = self._client.pick_member()
         assert member is not None, "there are members"
-        timeout = self._client.again_timeout if commit.repeatable else WRITE_TIMEOUT
+        timeout = self._client.retry_timeout if commit.repeatable else WRITE_TIMEOUT
         member.post(TXN.path, transaction(commit.writes), timeout).addCallbacks(
             self._answered, self._not_answered, callbackArgs=(commit, member), errbackArgs=(commit, member)
         )
@@ -186,18 +186,18 @@ class Committer:
         member.good()
         try:
             outcome = read_outcome(answer)
-        except BadAnswer as error:
-            self._troubled(commit, error)
+        except ProtocolError as error:
+            self._start_recovery(commit, error)
             return
         if outcome.succeeded:
             self._done(commit, outcome.revision)
         else:
-            self._troubled(commit, outcome)
+            self._start_recovery(commit, outcome)
 
     def _not_answered(self, failure: Failure, commit: Commit, member: Member) -> None:
         if not failure.check(NotSent, RPCError):
-            self._client.no_answer(member, failure.value)
-        self._troubled(commit, failure.value)
+            self._client.report_failure(member, failure.value)
+        self._start_recovery(commit, failure.value)
 
     def _done(self, commit: Commit, revision: int) -> None:
         self._written(revision).addCallback(lambda _: self._finish(commit, revision))
@@ -221,7 +221,7 @@ class Committer:
 
     # --- the unusual way
 
-    def _troubled(self, commit: Commit, outcome: object) -> None:
+    def _start_recovery(self, commit: Commit, outcome: object) -> None:
         resolution = Deferred.fromCoroutine(self._resolve(commit, outcome))
         resolution.addBoth(lambda result: self._finish(commit, result))
 
@@ -229,18 +229,18 @@ class Committer:
         """
         Find out what becomes of a transaction.
 
-        @param outcome: Of the first attempt: an L{Outcome}, or what went wrong; L{None} when there was none.
+        @param outcome: Of the first attempt: an L{TxnResult}, or what went wrong; L{None} when there was none.
         @return: Its revision.
         @raise StorageError: It is refused, was never sent, or nobody knows (L{OutcomeUnknown}).
         """
-        gaps = self.gaps
+        watch_restarts = self.watch_restarts
         lease: Lease | None = None
         tried: list[Member] = []
         leases_lost = 0
         while True:
-            if isinstance(outcome, Outcome):
+            if isinstance(outcome, TxnResult):
                 if not outcome.succeeded:
-                    raise await self._refused(commit, outcome, gaps)
+                    raise await self._refused(commit, outcome, watch_restarts)
                 await self._written(outcome.revision)
                 return outcome.revision
             if isinstance(outcome, RPCError):
@@ -248,64 +248,64 @@ class Committer:
                     self._leases.forget(lease)
                     lease, leases_lost, tried = None, leases_lost + 1, []
                 elif not outcome.uncertain:
-                    self._refuse_doubtfully(commit, outcome)
+                    self._raise_if_outcome_unknown(commit, outcome)
                     raise StorageUnavailable(str(outcome))
                 else:
-                    commit.doubtful = True
+                    commit.outcome_unknown = True
             elif isinstance(outcome, NotSent):
                 pass
             elif outcome is not None:
-                commit.doubtful = True
-            if commit.doubtful and not commit.repeatable:
-                return await self._recognize(commit)
-            if self._reactor.seconds() - commit.begun >= PATIENCE:
-                raise OutcomeUnknown(TIMED_OUT) if commit.doubtful else StorageUnavailable(TIMED_OUT)
+                commit.outcome_unknown = True
+            if commit.outcome_unknown and not commit.repeatable:
+                return await self._wait_for_own_event(commit)
+            if self._reactor.seconds() - commit.begun >= COMMIT_TIMEOUT:
+                raise OutcomeUnknown(TIMED_OUT) if commit.outcome_unknown else StorageUnavailable(TIMED_OUT)
             if lease is None and any(write.ttl is not None for write in commit.writes):
                 lease = await self._leases.lease(max(write.ttl or 0 for write in commit.writes))
-            member = self._client.choose(tried)
+            member = self._client.pick_member(tried)
             if member is None:
-                if not commit.doubtful:
-                    raise Unreachable(str(outcome))
+                if not commit.outcome_unknown:
+                    raise NoMemberReachable(str(outcome))
                 tried = []
-                await deferLater(self._reactor, PAUSE)
+                await deferLater(self._reactor, RETRY_INTERVAL)
                 continue
             tried.append(member)
             outcome = await self._attempt(commit, member, lease)
 
     async def _attempt(self, commit: Commit, member: Member, lease: Lease | None) -> object:
         message = transaction(commit.writes, lambda write: 0 if write.ttl is None or lease is None else lease.lease_id)
-        timeout = self._client.again_timeout if commit.repeatable else WRITE_TIMEOUT
+        timeout = self._client.retry_timeout if commit.repeatable else WRITE_TIMEOUT
         try:
             return read_outcome(await member.post(TXN.path, message, timeout))
         except (NotSent, RPCError) as error:
             return error
-        except (NoAnswer, BadAnswer) as error:
-            self._client.no_answer(member, error)
+        except (NoResponse, ProtocolError) as error:
+            self._client.report_failure(member, error)
             return error
 
-    def _refuse_doubtfully(self, commit: Commit, error: RPCError) -> None:
+    def _raise_if_outcome_unknown(self, commit: Commit, error: RPCError) -> None:
         """A later attempt is refused; that says nothing about an earlier one that nobody answered."""
-        if commit.doubtful:
+        if commit.outcome_unknown:
             raise OutcomeUnknown(str(error))
 
-    async def _refused(self, commit: Commit, outcome: Outcome, gaps: int) -> StorageError:
+    async def _refused(self, commit: Commit, outcome: TxnResult, watch_restarts: int) -> StorageError:
         """What to say when something is not as the transaction expects."""
         seen = await self._written(outcome.revision)
-        if commit.doubtful and (commit.matched or self.gaps != gaps or not seen):
+        if commit.outcome_unknown and (commit.matched or self.watch_restarts != watch_restarts or not seen):
             # It may be an earlier attempt of its own that has changed it.
             return OutcomeUnknown(TIMED_OUT)
         try:
-            return refusal(commit.writes, outcome.found, outcome.revision)
+            return conflict_error(commit.writes, outcome.found, outcome.revision)
         except ValueError:
-            return BadAnswer("etcd sent another answer than what was asked for")
+            return ProtocolError("etcd sent another answer than what was asked for")
 
-    async def _recognize(self, commit: Commit) -> int:
+    async def _wait_for_own_event(self, commit: Commit) -> int:
         """Wait for the event of a write that must not be sent again."""
-        if not commit.recognizable:
+        if not commit.identifiable_by_event:
             raise OutcomeUnknown(TIMED_OUT)
         if not commit.matched:
             commit.on_match = Deferred()
-            impatient = self._reactor.callLater(EVENT_PATIENCE, commit.on_match.cancel)
+            impatient = self._reactor.callLater(EVENT_TIMEOUT, commit.on_match.cancel)
             try:
                 await commit.on_match
             except CancelledError:

@@ -16,7 +16,7 @@ from ._errors import RPCError
 from .client import (
     TIMED_OUT,
     EtcdClient,
-    Uncertain,
+    WriteOutcomeUnknown,
 )
 
 #: kube-apiserver's, whatever its --etcd-prefix is.
@@ -24,7 +24,7 @@ COMPACTED_KEY: Final = "compact_rev_key"
 _KEY: Final = COMPACTED_KEY.encode("ascii")
 
 
-class CompactionTurns:
+class CompactionElection:
     """What this server knows of turns."""
 
     def __init__(self, client: EtcdClient) -> None:
@@ -52,13 +52,13 @@ class CompactionTurns:
             return False
         except RPCError as error:
             raise StorageUnavailable(str(error)) from None
-        except Uncertain:
+        except WriteOutcomeUnknown:
             # If it was done, the next attempt finds a turn that is not this server's: it waits a little longer then.
             raise StorageUnavailable(TIMED_OUT) from None
         self._seen += 1
         return True
 
 
-def compacted_to(value: bytes | None) -> int:
+def parse_compact_revision(value: bytes | None) -> int:
     """The revision that the key says; 0 for none."""
     return int(value) if value is not None and value.isdigit() and len(value) < 20 else 0

@@ -18,10 +18,10 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ._errors import (
-    BadAnswer,
-    NoAnswer,
+    NoResponse,
     NotSent,
-    TooLate,
+    ProtocolError,
+    ResponseTimeout,
 )
 from ._http2 import (
     Call,
@@ -90,7 +90,7 @@ class ConnectionOwner(TypingProtocol):
     def repeat(self, call: Call) -> None:
         """Send a call again that the member has not processed."""
 
-    def go_on(self) -> None:
+    def send_waiting(self) -> None:
         """Begin waiting calls, as far as there is room."""
 
 
@@ -129,9 +129,9 @@ class TimedCall(Call):
         assert connection is not None, "it was sent"
         self._timeout = None
         connection.missed(self)
-        self.failed(TooLate(f"no answer in {self.seconds:g} seconds"))
+        self.failed(ResponseTimeout(f"no answer in {self.seconds:g} seconds"))
 
-    def in_time(self) -> None:
+    def cancel_timeout(self) -> None:
         """It need not be watched any longer."""
         timeout, self._timeout = self._timeout, None
         if timeout is not None:
@@ -165,16 +165,16 @@ class Request(TimedCall):
     def received(self, message: bytes) -> None:
         """See L{Call.received}."""
         if self._found is not None:
-            raise BadAnswer("etcd sent more than one answer")
+            raise ProtocolError("etcd sent more than one answer")
         self.counts.received += 1
         self._found = message
 
     def ended(self) -> None:
         """See L{Call.ended}."""
         if self._found is None:
-            self.failed(BadAnswer("etcd sent no answer, and says that all is well"))
+            self.failed(ProtocolError("etcd sent no answer, and says that all is well"))
             return
-        self.in_time()
+        self.cancel_timeout()
         answer, self.answer = self.answer, None
         if answer is not None:
             self.counts.end()
@@ -182,7 +182,7 @@ class Request(TimedCall):
 
     def failed(self, error: Exception) -> None:
         """See L{Call.failed}."""
-        self.in_time()
+        self.cancel_timeout()
         answer, self.answer = self.answer, None
         if answer is not None:
             self.counts.end(error)
@@ -209,7 +209,7 @@ class Stream(TimedCall):
         """
         @param seconds: That there are for the first answer.
         """
-        super().__init__(path, message, seconds, MOST_MESSAGE, goes_on=True, leader=True)
+        super().__init__(path, message, seconds, MOST_MESSAGE, streaming=True, leader=True)
         self._receive = receive
         self.end: Callable[[Exception | None], object] | None = end
 
@@ -221,7 +221,7 @@ class Stream(TimedCall):
     def received(self, message: bytes) -> None:
         """See L{Call.received}."""
         if self._timeout is not None:
-            self.in_time()
+            self.cancel_timeout()
         if self.end is not None:
             self.counts.received += 1
             self._receive(message)
@@ -235,7 +235,7 @@ class Stream(TimedCall):
         self._finish(error)
 
     def _finish(self, error: Exception | None) -> None:
-        self.in_time()
+        self.cancel_timeout()
         end, self.end = self.end, None
         if end is not None:
             self.counts.end(error)
@@ -243,7 +243,7 @@ class Stream(TimedCall):
 
     def stop(self) -> None:
         """Listen no more."""
-        self.in_time()
+        self.cancel_timeout()
         if self.end is not None:
             self.counts.cancel()
         self.end = None
@@ -310,14 +310,14 @@ class Connection(Protocol):
             CONNECT_TIMEOUT, self.drop, NotSent(f"no HTTP/2 in {CONNECT_TIMEOUT:g} seconds")
         )
         if not tls:
-            self._write(self.session.greeting())
+            self._write(self.session.connection_preface())
 
     def handshakeCompleted(self) -> None:
         """See L{IHandshakeListener.handshakeCompleted}."""
         if self.transport.negotiatedProtocol == b"h2":
-            self._write(self.session.greeting())
+            self._write(self.session.connection_preface())
         else:
-            self.drop(BadAnswer("tls: etcd does not speak HTTP/2"))
+            self.drop(ProtocolError("tls: etcd does not speak HTTP/2"))
 
     def dataReceived(self, data: bytes) -> None:
         """See L{Protocol.dataReceived}."""
@@ -328,7 +328,7 @@ class Connection(Protocol):
         session = self.session
         try:
             session.feed(data)
-        except BadAnswer as error:
+        except ProtocolError as error:
             self.drop(error)
             return
         if session.pending and self._turn is None:
@@ -338,7 +338,7 @@ class Connection(Protocol):
         if not session.usable:
             self._retire()
         elif self.channel.waiting:
-            self.channel.go_on()
+            self.channel.send_waiting()
 
     def _open(self) -> None:
         self._opened = True
@@ -358,7 +358,7 @@ class Connection(Protocol):
         begun, self._begun = self._begun, []
         for unsent in begun:
             self.session.calls.pop(unsent.stream, None)
-        error = self._why or NoAnswer(reason.getErrorMessage())
+        error = self._why or NoResponse(reason.getErrorMessage())
         if self._opened:
             self.channel.lost(self)
             self.session.lost(error)
@@ -380,8 +380,8 @@ class Connection(Protocol):
 
     def _retire(self) -> None:
         """It takes no new calls; those under way go on."""
-        if self.session.calm:
-            self.session.calm = False
+        if self.session.too_many_pings:
+            self.session.too_many_pings = False
             member = self.channel.member
             member.keepalive = min(member.keepalive * 2, KEEPALIVE_MOST)
         self.channel.retire(self)
@@ -423,7 +423,7 @@ class Connection(Protocol):
         if not self.session.usable:
             self._retire()
         elif self.channel.waiting:
-            self.channel.go_on()
+            self.channel.send_waiting()
 
     def missed(self, call: TimedCall) -> None:
         """A call has not got its answer in time."""
@@ -435,7 +435,7 @@ class Connection(Protocol):
             return
         self._flush()
         if self.channel.waiting:
-            self.channel.go_on()
+            self.channel.send_waiting()
 
     # --- writing
 
@@ -459,7 +459,7 @@ class Connection(Protocol):
         if self._write(self.session.output()):
             self._begun.clear()
         else:
-            self.drop(NoAnswer("the connection was closed"))
+            self.drop(NoResponse("the connection was closed"))
 
     def pauseProducing(self) -> None:
         """See L{IPushProducer.pauseProducing}."""
@@ -473,7 +473,7 @@ class Connection(Protocol):
         if self.session.pending:
             self._flush()
         if self.channel.waiting:
-            self.channel.go_on()
+            self.channel.send_waiting()
 
     def stopProducing(self) -> None:
         """See L{IPullProducer.stopProducing}."""
@@ -492,7 +492,7 @@ class Connection(Protocol):
         member = self.channel.member
         if self.session.calls and self._seconds() - self._heard_at >= member.keepalive:
             if self._asked:
-                self.drop(NoAnswer("it gives no sign of life"))
+                self.drop(NoResponse("it gives no sign of life"))
                 return
             self._asked = True
             self.session.ping()

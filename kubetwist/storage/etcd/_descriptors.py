@@ -182,7 +182,7 @@ def decode(message: str, data: bytes) -> JSONObject:
     """
     A message as the gateway would send it: what is 0, empty or false is left out.
 
-    @raise BadAnswer: It is no such message.
+    @raise ProtocolError: It is no such message.
     """
     return _decode(message, data, 0, len(data))
 

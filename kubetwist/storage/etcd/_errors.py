@@ -31,15 +31,15 @@ class NotSent(Exception):
     """The member can not be reached, or has not taken the request: it was certainly not done."""
 
 
-class NoAnswer(Exception):
+class NoResponse(Exception):
     """The request was sent, but no answer came: it may have been done."""
 
 
-class TooLate(NoAnswer):
+class ResponseTimeout(NoResponse):
     """No answer came in time."""
 
 
-class BadAnswer(StorageError):
+class ProtocolError(StorageError):
     """What came back is not what etcd answers: no HTTP/2, no gRPC, or no message of etcd's."""
 
 

@@ -14,7 +14,7 @@ from ._descriptors import (
     RANGE,
 )
 from ._errors import (
-    BadAnswer,
+    ProtocolError,
     RPCError,
 )
 from ._messages import (
@@ -26,7 +26,7 @@ from .client import EtcdClient
 #: Keys that are looked at in one request; their values are not sent.
 PAGE: Final = 1000
 #: Leases that are asked about at a time.
-AT_ONCE: Final = 16
+MAX_CONCURRENT_LEASE_REQUESTS: Final = 16
 
 
 async def read_expiries(client: EtcdClient, prefix: str, now: float) -> dict[str, float]:
@@ -42,15 +42,15 @@ async def read_expiries(client: EtcdClient, prefix: str, now: float) -> dict[str
             by_lease.setdefault(lease, []).append(key)
         found: dict[str, float] = {}
         leases = list(by_lease)
-        for first in range(0, len(leases), AT_ONCE):
-            some = leases[first : first + AT_ONCE]
+        for first in range(0, len(leases), MAX_CONCURRENT_LEASE_REQUESTS):
+            some = leases[first : first + MAX_CONCURRENT_LEASE_REQUESTS]
             left = await gatherResults([Deferred.fromCoroutine(_left(client, lease)) for lease in some])
             for lease, seconds in zip(some, left, strict=True):
                 found |= dict.fromkeys(by_lease[lease], now + seconds)
     except RPCError as error:
         raise StorageUnavailable(str(error)) from None
     except (KeyError, TypeError, ValueError) as error:
-        raise BadAnswer(f"etcd sent a lease that can not be read: {error!r}") from None
+        raise ProtocolError(f"etcd sent a lease that can not be read: {error!r}") from None
     return found
 
 

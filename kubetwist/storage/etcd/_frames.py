@@ -20,7 +20,7 @@ from hyperframe.frame import DataFrame, Frame, HeadersFrame
 
 from ._errors import (
     UNKNOWN,
-    BadAnswer,
+    ProtocolError,
 )
 
 # Kinds of frames.
@@ -42,16 +42,16 @@ PADDED: Final = 8
 PRIORITY: Final = 32
 
 #: The largest frame that may be sent to us; what everybody may send who is not told otherwise.
-MOST_FRAME: Final = 16384
+MAX_FRAME_SIZE: Final = 16384
 #: What a block of headers may have at most, in one frame and those that continue it.
-MOST_HEAD: Final = 64 << 10
-MOST_CONTINUATIONS: Final = 32
+MAX_HEADER_SIZE: Final = 64 << 10
+MAX_CONTINUATIONS: Final = 32
 #: What all headers that requests have need at most, in a table: nothing is ever thrown out of it then.
 ROOMY_TABLE: Final = 2048
 #: The table that everybody has who does not say otherwise.
-MOST_TABLE: Final = 4096
+MAX_HEADER_TABLE_SIZE: Final = 4096
 #: What is kept of the text of an error.
-MOST_MESSAGE_TEXT: Final = 4096
+MAX_MESSAGE_TEXT: Final = 4096
 
 _HEADER: Final = Struct(">HBBBL")
 #: What stands before each message: whether it is compressed, and its length.
@@ -71,13 +71,13 @@ def parse_frame(kind: int, flags: int, stream: int, content: bytes) -> Frame:
     """
     A frame of any kind.
 
-    @raise BadAnswer: It is none.
+    @raise ProtocolError: It is none.
     """
     try:
         frame, _ = Frame.parse_frame_header(memoryview(frame_head(len(content), kind, flags, stream)))
         frame.parse_body(memoryview(content))
     except (HyperframeError, ValueError) as error:
-        raise BadAnswer(f"etcd sent a frame that can not be read: {error}") from None
+        raise ProtocolError(f"etcd sent a frame that can not be read: {error}") from None
     return frame
 
 
@@ -100,7 +100,7 @@ class FrameReader:
         Take what came.
 
         @return: The frames that are complete now.
-        @raise BadAnswer: A frame is too large, or stands where none of its kind can.
+        @raise ProtocolError: A frame is too large, or stands where none of its kind can.
         """
         buffer = self._rest + data if self._rest else data
         position, end = 0, len(buffer)
@@ -109,8 +109,8 @@ class FrameReader:
         while end - position >= 9:
             high, low, kind, flags, stream = unpack(buffer, position)
             size = high << 8 | low
-            if size > MOST_FRAME:
-                raise BadAnswer(f"what etcd sent is no HTTP/2: {buffer[position : position + 24]!r}")
+            if size > MAX_FRAME_SIZE:
+                raise ProtocolError(f"what etcd sent is no HTTP/2: {buffer[position : position + 24]!r}")
             stop = position + 9 + size
             if stop > end:
                 break
@@ -119,7 +119,7 @@ class FrameReader:
             stream &= _STREAM
             if kind <= HEADERS:
                 if not stream:
-                    raise BadAnswer("etcd sent an answer to nothing")
+                    raise ProtocolError("etcd sent an answer to nothing")
                 if flags & PADDED or (kind == HEADERS and flags & PRIORITY):
                     padded = parse_frame(kind, flags, stream, content)
                     assert isinstance(padded, (DataFrame, HeadersFrame)), "by its kind"
@@ -134,17 +134,17 @@ class FrameReader:
     def _unusual(self, kind: int, flags: int, stream: int, content: bytes, size: int) -> Iterable[RawFrame]:
         if self._block is None:
             if kind == CONTINUATION:
-                raise BadAnswer("etcd continued what it had not begun")
+                raise ProtocolError("etcd continued what it had not begun")
             if kind == HEADERS:
                 self._block = (flags, stream, [content])
                 return ()
             return ((kind, flags, stream, content, size),)
         first_flags, of, parts = self._block
         if kind != CONTINUATION or stream != of:
-            raise BadAnswer("etcd broke off a block of headers")
+            raise ProtocolError("etcd broke off a block of headers")
         parts.append(content)
-        if len(parts) > MOST_CONTINUATIONS or sum(map(len, parts)) > MOST_HEAD:
-            raise BadAnswer("etcd sent headers without an end")
+        if len(parts) > MAX_CONTINUATIONS or sum(map(len, parts)) > MAX_HEADER_SIZE:
+            raise ProtocolError("etcd sent headers without an end")
         if not flags & END_HEADERS:
             return ()
         self._block = None
@@ -175,25 +175,25 @@ def read_head(block: bytes) -> Head:
 
     It means the same whenever it comes, since whoever talks to us is told to have no table; nearly all are the same.
 
-    @raise BadAnswer: It is none.
+    @raise ProtocolError: It is none.
     """
-    decoder = Decoder(MOST_HEAD)
+    decoder = Decoder(MAX_HEADER_SIZE)
     decoder.max_allowed_table_size = 0
     decoder.header_table_size = 0
     try:
         fields = [(name.lower(), value) for name, value, *_ in decoder.decode(block, raw=True)]
     except (HPACKError, UnicodeError) as error:
-        raise BadAnswer(f"etcd sent headers that can not be read: {error}") from None
+        raise ProtocolError(f"etcd sent headers that can not be read: {error}") from None
     found: dict[bytes, bytes] = {}
     for name, value in fields:
         if name.startswith(b":") and (name != b":status" or name in found):
-            raise BadAnswer(f"etcd sent a header that no answer has: {name[:40]!r}")
+            raise ProtocolError(f"etcd sent a header that no answer has: {name[:40]!r}")
         found[name] = value
     status, code = found.get(b":status", b"0"), found.get(b"grpc-status")
     if not status.isdigit() or len(status) > 3 or (code is not None and (not code.isdigit() or len(code) > 3)):
-        raise BadAnswer(f"etcd sent a status that is none: {status[:40]!r}, {(code or b'')[:40]!r}")
+        raise ProtocolError(f"etcd sent a status that is none: {status[:40]!r}, {(code or b'')[:40]!r}")
     kind = found.get(b"content-type", b"")
-    text = unquote_to_bytes(found.get(b"grpc-message", b"")[:MOST_MESSAGE_TEXT]).decode("utf-8", "replace")
+    text = unquote_to_bytes(found.get(b"grpc-message", b"")[:MAX_MESSAGE_TEXT]).decode("utf-8", "replace")
     return Head(
         int(status),
         kind == b"application/grpc" or kind.startswith((b"application/grpc+", b"application/grpc;")),
@@ -228,7 +228,7 @@ class HeadWriter:
     def limit_table(self, size: int) -> None:
         """The other's table has so many bytes; one that has not got room for all that there is stays empty."""
         encoder = self._encoder
-        wanted = min(size, MOST_TABLE) if size >= ROOMY_TABLE else 0
+        wanted = min(size, MAX_HEADER_TABLE_SIZE) if size >= ROOMY_TABLE else 0
         if wanted != encoder.header_table_size:
             encoder.header_table_size = wanted
             # Of changes since the last block only these are told, or one of them might be too large by now.
@@ -291,7 +291,7 @@ class MessageReader:
         Take what came.
 
         @return: The messages that are complete now.
-        @raise BadAnswer: One is too large, or compressed, which nobody has allowed.
+        @raise ProtocolError: One is too large, or compressed, which nobody has allowed.
         """
         self._parts.append(data)
         self._size += len(data)
@@ -304,9 +304,9 @@ class MessageReader:
         while end - position >= 5:
             compressed, size = _PREFIX.unpack_from(buffer, position)
             if compressed:
-                raise BadAnswer("etcd sent a message that is compressed")
+                raise ProtocolError("etcd sent a message that is compressed")
             if size > self._limit:
-                raise BadAnswer("etcd sent a message that is too large")
+                raise ProtocolError("etcd sent a message that is too large")
             stop = position + 5 + size
             if stop > end:
                 self._wanted = 5 + size

@@ -26,7 +26,7 @@ from ._connection import (
     TimedCall,
 )
 from ._errors import (
-    NoAnswer,
+    NoResponse,
     NotSent,
 )
 from ._http2 import Call
@@ -35,7 +35,7 @@ from .address import Address
 
 #: Seconds until a member that gave no answer is tried again: the first time, and at most.
 BACKOFF_FIRST: Final = 0.5
-BACKOFF_MOST: Final = 10.0
+BACKOFF_MAX: Final = 10.0
 
 
 class Channel:
@@ -78,7 +78,7 @@ class Channel:
         assert isinstance(call, TimedCall), "a connection begins no others"
         if not call.wanted:
             return
-        call.in_time()
+        call.cancel_timeout()
         if call.repeated or self.member.closed:
             call.failed(NotSent("the member does not take it"))
             return
@@ -86,7 +86,7 @@ class Channel:
         call.again()
         self.send(call)
 
-    def go_on(self) -> None:
+    def send_waiting(self) -> None:
         """There may be room for those who wait."""
         connection = self._connection
         while self.waiting and connection is not None and connection is self._connection and connection.room:
@@ -110,7 +110,7 @@ class Channel:
             return
         self._all.add(connection)
         self._connection = connection
-        self.go_on()
+        self.send_waiting()
 
     def failed(self, failure: Failure, last: int) -> None:
         """
@@ -122,7 +122,7 @@ class Channel:
         later: deque[TimedCall] = deque()
         while self.waiting and self.waiting[-1].number > last:
             later.appendleft(self.waiting.pop())
-        self.member.suspect(f"{self.member.address.authority}: {failure.getErrorMessage() or failure.value!r}")
+        self.member.mark_unhealthy(f"{self.member.address.authority}: {failure.getErrorMessage() or failure.value!r}")
         if later:
             self.waiting.extend(later)
             self._open()
@@ -138,7 +138,7 @@ class Channel:
         self._all.discard(connection)
         self.retire(connection)
 
-    def give_up(self, why: str) -> None:
+    def fail_waiting(self, why: str) -> None:
         """Others can be asked what waits here."""
         waiting, self.waiting = self.waiting, deque()
         for call in waiting:
@@ -147,8 +147,8 @@ class Channel:
     def close(self) -> None:
         """Close all connections."""
         for connection in list(self._all):
-            connection.drop(NoAnswer("the client is closed"))
-        self.give_up("the client is closed")
+            connection.drop(NoResponse("the client is closed"))
+        self.fail_waiting("the client is closed")
 
 
 class Member:
@@ -159,7 +159,7 @@ class Member:
     etcd's; and etcd sends what is large in turns with all else.
 
     @ivar address: Where it is.
-    @ivar suspected: When it gave no answer, and has not since; others are asked rather then. L{None} while it is well.
+    @ivar unhealthy_since: When it failed to respond, or L{None} while it is healthy. Other members are preferred.
     @ivar keepalive: Seconds of silence after which it is asked for a sign of life.
     @ivar metrics: Where calls are counted.
     """
@@ -178,11 +178,11 @@ class Member:
         """
         self.address = address
         self.reactor = reactor
-        self.suspected: float | None = None
+        self.unhealthy_since: float | None = None
         self.keepalive = KEEPALIVE
         self.metrics = metrics or EtcdMetrics()
         self.closed = False
-        self._examine = examine
+        self._check_health = examine
         self._examination: IDelayedCall | None = None
         self._backoff = BACKOFF_FIRST
         self._channel = Channel(self)
@@ -215,8 +215,8 @@ class Member:
         @return: Fires with the answer.
         @raise RPCError: The member refuses.
         @raise NotSent: The member can not be reached.
-        @raise NoAnswer: It did not answer.
-        @raise BadAnswer: What it answered makes no sense.
+        @raise NoResponse: It did not answer.
+        @raise ProtocolError: What it answered makes no sense.
         """
         request = Request(path, message, timeout)
         request.counts = self.metrics.of(path)
@@ -248,20 +248,20 @@ class Member:
         self._channel.send(stream)
         return stream
 
-    def suspect(self, why: str) -> None:
+    def mark_unhealthy(self, why: str) -> None:
         """It gave no answer: what waits to be sent, others can be asked."""
         if self.closed:
             return
-        self.suspected = self.reactor.seconds()
-        if self._examine is not None and (self._examination is None or not self._examination.active()):
-            self._examination = self.reactor.callLater(self._backoff, self._examine, self)
-            self._backoff = min(self._backoff * 2, BACKOFF_MOST)
-        self._channel.give_up(why)
+        self.unhealthy_since = self.reactor.seconds()
+        if self._check_health is not None and (self._examination is None or not self._examination.active()):
+            self._examination = self.reactor.callLater(self._backoff, self._check_health, self)
+            self._backoff = min(self._backoff * 2, BACKOFF_MAX)
+        self._channel.fail_waiting(why)
 
     def good(self) -> None:
         """It has answered."""
-        if self.suspected is not None:
-            self.suspected = None
+        if self.unhealthy_since is not None:
+            self.unhealthy_since = None
             self._backoff = BACKOFF_FIRST
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from ..errors import (
 from ._errors import RPCError
 from ._messages import (
     FIRST_KEY,
-    Change,
+    WatchEvent,
 )
 from ._watch import (
     EtcdWatch,
@@ -32,18 +32,18 @@ from .client import (
 )
 
 #: Seconds that reading the past may take.
-PATIENCE: Final = 30.0
+HISTORY_TIMEOUT: Final = 30.0
 
 
-async def changes_between(client: EtcdClient, revision: int, until: int) -> list[Change]:
+async def changes_between(client: EtcdClient, revision: int, until: int) -> list[WatchEvent]:
     """
     All that changed after C{revision}, up to C{until}, anywhere.
 
     @raise WatchLost: They can not be told; perhaps since they are forgotten.
     """
-    found: list[Change] = []
+    found: list[WatchEvent] = []
 
-    def take(changes: list[Change]) -> bool:
+    def take(changes: list[WatchEvent]) -> bool:
         found.extend(change for change in changes if change.revision <= until)
         return changes[-1].revision >= until
 
@@ -52,7 +52,7 @@ async def changes_between(client: EtcdClient, revision: int, until: int) -> list
 
 
 async def _watch_until(
-    client: EtcdClient, revision: int, take: Callable[[list[Change]], bool], *, former: bool = False
+    client: EtcdClient, revision: int, take: Callable[[list[WatchEvent]], bool], *, former: bool = False
 ) -> None:
     """
     Watch the changes of all keys after C{revision}, for a while.
@@ -63,15 +63,15 @@ async def _watch_until(
     """
     done: Deferred[None] = Deferred()
 
-    def receive(changes: list[Change]) -> None:
+    def receive(changes: list[WatchEvent]) -> None:
         if not done.called and take(changes):
             watch.stop()
             done.callback(None)
 
-    member = client.choose()
+    member = client.pick_member()
     assert member is not None, "there are members"
     watch = EtcdWatch(client, member, revision, receive, done.errback, former=former)
-    impatient = client._reactor.callLater(PATIENCE, done.cancel)
+    impatient = client._reactor.callLater(HISTORY_TIMEOUT, done.cancel)
     try:
         await done
     except CancelledError:
@@ -79,7 +79,7 @@ async def _watch_until(
         raise WatchLost(TIMED_OUT) from None
     except WatchLost as lost:
         if not lost.compacted:
-            member.suspect(str(lost))
+            member.mark_unhealthy(str(lost))
         raise
     finally:
         if impatient.active():
@@ -121,7 +121,7 @@ async def read_past(client: EtcdClient, prefix: str, after: int, until: int, mos
     found: list[PastChange] = []
     reached, left = after, size
 
-    def take(changes: list[Change]) -> bool:
+    def take(changes: list[WatchEvent]) -> bool:
         nonlocal reached, left
         for change in changes:
             if change.revision > reached:

@@ -24,8 +24,8 @@ from hyperframe.frame import (
 )
 
 from ._errors import (
-    BadAnswer,
-    NoAnswer,
+    NoResponse,
+    ProtocolError,
     RPCError,
 )
 from ._frames import (
@@ -34,8 +34,8 @@ from ._frames import (
     END_HEADERS,
     END_STREAM,
     HEADERS,
-    MOST_FRAME,
-    MOST_HEAD,
+    MAX_FRAME_SIZE,
+    MAX_HEADER_SIZE,
     PUSH_PROMISE,
     SETTINGS,
     FrameReader,
@@ -54,11 +54,11 @@ STREAM_WINDOW: Final = 8 << 20
 CONNECTION_WINDOW: Final = 32 << 20
 #: What everybody has before anything else is said.
 FIRST_WINDOW: Final = 65535
-MOST_WINDOW: Final = (1 << 31) - 1
+MAX_WINDOW_SIZE: Final = (1 << 31) - 1
 #: Calls that one member is asked at a time; what comes beyond that waits.
-MOST_CALLS: Final = 200
+MAX_CONCURRENT_STREAMS: Final = 200
 #: Settings and signs of life that are answered before the other takes any of the answers.
-MOST_OWED: Final = 1000
+MAX_PENDING_ACKS: Final = 1000
 #: The last number that a stream can have.
 LAST_STREAM: Final = (1 << 31) - 1
 
@@ -74,21 +74,23 @@ class Call(ABC):
 
     @ivar path: The method, as C{/package.Service/Method}.
     @ivar leader: Whether a member without a leader is to end it.
-    @ivar goes_on: Whether answers come until somebody ends it.
+    @ivar streaming: Whether answers come until somebody ends it.
     @ivar stream: Its number on its connection; 0 before it was sent.
     """
 
     __slots__ = (
         *("_limit", "_message", "_unsent", "_window"),
-        *("answered", "credit", "goes_on", "leader", "path", "reader", "stream"),
+        *("answered", "credit", "streaming", "leader", "path", "reader", "stream"),
     )
 
-    def __init__(self, path: bytes, message: bytes, limit: int, *, goes_on: bool = False, leader: bool = False) -> None:
+    def __init__(
+        self, path: bytes, message: bytes, limit: int, *, streaming: bool = False, leader: bool = False
+    ) -> None:
         """
         @param limit: The most bytes of one answer.
         """
         self.path = path
-        self.goes_on = goes_on
+        self.streaming = streaming
         self.leader = leader
         self._message = message
         self._limit = limit
@@ -126,7 +128,7 @@ class Session:
     @ivar ready: Whether the other has said that it speaks HTTP/2; calls can be begun from then on.
     @ivar usable: Whether calls can be begun ever again.
     @ivar calls: What is under way, by stream.
-    @ivar calm: Whether the other was asked for signs of life too often.
+    @ivar too_many_pings: Whether the other was asked for signs of life too often.
     """
 
     def __init__(
@@ -139,7 +141,7 @@ class Session:
         self.ready = False
         self.usable = True
         self.calls: dict[int, Call] = {}
-        self.calm = False
+        self.too_many_pings = False
         self._refused = refused
         self._pinged = ping
         self._frames = FrameReader()
@@ -155,8 +157,8 @@ class Session:
         # What may be sent: by what all streams may, and what each new one may.
         self._window = FIRST_WINDOW
         self._first_window = FIRST_WINDOW
-        self._most_frame = MOST_FRAME
-        self._most_calls = MOST_CALLS
+        self._most_frame = MAX_FRAME_SIZE
+        self._most_calls = MAX_CONCURRENT_STREAMS
         #: Calls whose requests are too large for their windows.
         self._blocked: deque[Call] = deque()
         #: How much was received and not given back.
@@ -172,14 +174,14 @@ class Session:
         """Whether another call can be begun now."""
         return self.ready and self.usable and len(self.calls) < self._most_calls
 
-    def greeting(self) -> bytes:
+    def connection_preface(self) -> bytes:
         """What is sent first."""
         settings = {
             SettingsFrame.HEADER_TABLE_SIZE: 0,
             SettingsFrame.ENABLE_PUSH: 0,
             SettingsFrame.INITIAL_WINDOW_SIZE: STREAM_WINDOW,
-            SettingsFrame.MAX_FRAME_SIZE: MOST_FRAME,
-            SettingsFrame.MAX_HEADER_LIST_SIZE: MOST_HEAD,
+            SettingsFrame.MAX_FRAME_SIZE: MAX_FRAME_SIZE,
+            SettingsFrame.MAX_HEADER_LIST_SIZE: MAX_HEADER_SIZE,
         }
         window = WindowUpdateFrame(0, CONNECTION_WINDOW - FIRST_WINDOW)
         return PREFACE + SettingsFrame(0, settings).serialize() + window.serialize()
@@ -213,7 +215,7 @@ class Session:
             return
         self._window -= size
         call._unsent = memoryview(b"")
-        self._out += (head, block, frame_head(size, DATA, 0 if call.goes_on else END_STREAM, stream), body)
+        self._out += (head, block, frame_head(size, DATA, 0 if call.streaming else END_STREAM, stream), body)
 
     def cancel(self, call: Call) -> None:
         """Nobody wants to know more of a call; it is not told either."""
@@ -243,7 +245,7 @@ class Session:
             self._window -= size
             call._window -= size
             call._unsent = unsent[size:]
-            flags = END_STREAM if last and not call.goes_on else 0
+            flags = END_STREAM if last and not call.streaming else 0
             self._out += (frame_head(size, DATA, flags, call.stream), unsent[:size])
             if last:
                 blocked.popleft()
@@ -269,7 +271,7 @@ class Session:
         """
         Take what came.
 
-        @raise BadAnswer: It breaks the rules; the connection must be closed.
+        @raise ProtocolError: It breaks the rules; the connection must be closed.
         """
         for kind, flags, stream, content, size in self._frames.feed(data):
             if kind == DATA:
@@ -283,7 +285,7 @@ class Session:
         """The call of a stream; L{None} where that is over, as the other may not know yet."""
         call = self.calls.get(stream)
         if call is None and (not stream & 1 or stream >= self._next):
-            raise BadAnswer(f"etcd sent something about stream {stream}, which there is not")
+            raise ProtocolError(f"etcd sent something about stream {stream}, which there is not")
         return call
 
     def _data(self, stream: int, flags: int, content: bytes, size: int) -> None:
@@ -295,7 +297,7 @@ class Session:
         if call is None:
             return
         if not call.answered:
-            raise BadAnswer("etcd sent an answer without headers")
+            raise ProtocolError("etcd sent an answer without headers")
         call.credit += size
         for message in call.reader.feed(content):
             try:
@@ -304,12 +306,12 @@ class Session:
                 # That of one call: the connection is not to blame.
                 self.cancel(call)
                 call.failed(
-                    error if isinstance(error, BadAnswer) else NoAnswer(f"its answer broke the client: {error!r}")
+                    error if isinstance(error, ProtocolError) else NoResponse(f"its answer broke the client: {error!r}")
                 )
             if stream not in self.calls:
                 return
         if flags & END_STREAM:
-            raise BadAnswer("etcd sent an answer without trailers")
+            raise ProtocolError("etcd sent an answer without trailers")
         if call.credit >= STREAM_WINDOW // 2:
             self._out.append(WindowUpdateFrame(stream, call.credit).serialize())
             call.credit = 0
@@ -322,10 +324,10 @@ class Session:
         ends = flags & END_STREAM
         if call.answered:
             if not ends or head.status:
-                raise BadAnswer("etcd sent headers amid an answer")
+                raise ProtocolError("etcd sent headers amid an answer")
         else:
             if not head.status or (head.status < 200 and ends):
-                raise BadAnswer("etcd sent an answer without a status")
+                raise ProtocolError("etcd sent an answer without a status")
             if head.status < 200:
                 return
             if head.status != 200 or not head.grpc:
@@ -335,7 +337,7 @@ class Session:
             if not ends:
                 return
         if not call.reader.idle or head.code is None:
-            raise BadAnswer("etcd broke off an answer")
+            raise ProtocolError("etcd broke off an answer")
         self._over(call)
         if head.code:
             call.failed(RPCError(head.code, head.message or f"etcd answers with code {head.code}"))
@@ -353,13 +355,13 @@ class Session:
     def _over(self, call: Call) -> None:
         """The other has ended a call."""
         del self.calls[call.stream]
-        if call._unsent or call.goes_on:
+        if call._unsent or call.streaming:
             call._unsent = memoryview(b"")
             self._out.append(RstStreamFrame(call.stream, NO_ERROR).serialize())
 
     def _control(self, frame: Frame, kind: int, flags: int, stream: int) -> None:
         if not self.ready and (kind != SETTINGS or flags & ACK):
-            raise BadAnswer("etcd does not begin as HTTP/2 does")
+            raise ProtocolError("etcd does not begin as HTTP/2 does")
         if isinstance(frame, SettingsFrame):
             if not flags & ACK:
                 self._owe()
@@ -367,7 +369,7 @@ class Session:
                 self._out.append(SettingsFrame(0, flags=["ACK"]).serialize())
                 self._set(frame.settings)
         elif isinstance(frame, WindowUpdateFrame):
-            self._widen(stream, frame.window_increment)
+            self._window_updated(stream, frame.window_increment)
         elif isinstance(frame, PingFrame):
             if not flags & ACK:
                 self._owe()
@@ -381,13 +383,13 @@ class Session:
         elif isinstance(frame, GoAwayFrame):
             self._go_away(frame)
         elif kind == PUSH_PROMISE:
-            raise BadAnswer("etcd answers what nobody has asked")
+            raise ProtocolError("etcd answers what nobody has asked")
         # Priorities, and what extensions have, mean nothing here.
 
     def _owe(self) -> None:
         self._owed += 1
-        if self._owed > MOST_OWED:
-            raise BadAnswer("etcd wants answers that it does not take")
+        if self._owed > MAX_PENDING_ACKS:
+            raise ProtocolError("etcd wants answers that it does not take")
 
     def _set(self, settings: dict[int, int]) -> None:
         self.ready = True
@@ -395,34 +397,34 @@ class Session:
             if name == SettingsFrame.HEADER_TABLE_SIZE:
                 self._heads.limit_table(value)
             elif name == SettingsFrame.MAX_CONCURRENT_STREAMS:
-                self._most_calls = min(value, MOST_CALLS)
+                self._most_calls = min(value, MAX_CONCURRENT_STREAMS)
             elif name == SettingsFrame.MAX_FRAME_SIZE:
-                if not MOST_FRAME <= value < 1 << 24:
-                    raise BadAnswer(f"etcd wants frames of {value} bytes")
+                if not MAX_FRAME_SIZE <= value < 1 << 24:
+                    raise ProtocolError(f"etcd wants frames of {value} bytes")
                 self._most_frame = value
             elif name == SettingsFrame.INITIAL_WINDOW_SIZE:
-                if value > MOST_WINDOW:
-                    raise BadAnswer(f"etcd has a window of {value} bytes")
+                if value > MAX_WINDOW_SIZE:
+                    raise ProtocolError(f"etcd has a window of {value} bytes")
                 more, self._first_window = value - self._first_window, value
                 for call in self.calls.values():
                     call._window += more
-                    if call._window > MOST_WINDOW:
-                        raise BadAnswer("etcd has a window that is too large")
+                    if call._window > MAX_WINDOW_SIZE:
+                        raise ProtocolError("etcd has a window that is too large")
                     self._unblock(call)
         self._pump()
 
-    def _widen(self, stream: int, more: int) -> None:
+    def _window_updated(self, stream: int, more: int) -> None:
         if not stream:
             self._window += more
-            if self._window > MOST_WINDOW:
-                raise BadAnswer("etcd has a window that is too large")
+            if self._window > MAX_WINDOW_SIZE:
+                raise ProtocolError("etcd has a window that is too large")
         else:
             call = self._known(stream)
             if call is None:
                 return
             call._window += more
-            if call._window > MOST_WINDOW:
-                raise BadAnswer("etcd has a window that is too large")
+            if call._window > MAX_WINDOW_SIZE:
+                raise ProtocolError("etcd has a window that is too large")
             self._unblock(call)
         self._pump()
 
@@ -435,24 +437,24 @@ class Session:
         if code == REFUSED_STREAM:
             self._refused(call)
         else:
-            call.failed(NoAnswer(f"etcd broke off with code {code} of HTTP/2"))
+            call.failed(NoResponse(f"etcd broke off with code {code} of HTTP/2"))
 
     def _go_away(self, frame: GoAwayFrame) -> None:
         """Nothing more can be begun; what is greater than the last stream was not even looked at."""
         last = frame.last_stream_id
         if last > self._last:
-            raise BadAnswer("etcd goes away, and comes back")
+            raise ProtocolError("etcd goes away, and comes back")
         self._last = last
         self.usable = False
         if frame.error_code == ENHANCE_YOUR_CALM:
-            self.calm = True
+            self.too_many_pings = True
         why = frame.additional_data[:100].decode("utf-8", "replace") or f"code {frame.error_code} of HTTP/2"
         for stream, call in list(self.calls.items()):
             if stream > last:
                 del self.calls[stream]
                 call._unsent = memoryview(b"")
                 self._refused(call)
-            elif call.goes_on:
+            elif call.streaming:
                 # What would go on until the member is gone goes on elsewhere now.
                 self.cancel(call)
-                call.failed(NoAnswer(f"the member goes away: {why}"))
+                call.failed(NoResponse(f"the member goes away: {why}"))

@@ -17,7 +17,7 @@ from .client import EtcdClient
 #: The part of a time to live that keys may live longer, so that others can share their lease.
 REUSE_PART: Final = 0.05
 #: The most keys of one lease: they are deleted in one go.
-MOST_KEYS: Final = 1000
+MAX_LEASE_KEYS: Final = 1000
 
 
 class Leases:
@@ -50,7 +50,7 @@ class Leases:
             ttl = max(ceil(ttl), 1)
             reuse = min(int(REUSE_PART * ttl), int(self._reuse))
             now = self._reactor.seconds()
-            if self._lease is None or not now + ttl < self._expires < now + ttl + reuse or self._keys >= MOST_KEYS:
+            if self._lease is None or not now + ttl < self._expires < now + ttl + reuse or self._keys >= MAX_LEASE_KEYS:
                 try:
                     self._lease = await self._client.lease(ttl + reuse)
                 except RPCError as error:

@@ -32,7 +32,7 @@ from ...schema.protobuf.wire import (
     skip,
     varint,
 )
-from ._errors import BadAnswer
+from ._errors import ProtocolError
 
 _UINT64: Final = (1 << 64) - 1
 
@@ -71,7 +71,7 @@ def scan(data: bytes, position: int, end: int) -> list[Field]:
     """
     The fields of a message, each as its number and form, and its value, or where it begins and ends.
 
-    @raise BadAnswer: It is no message.
+    @raise ProtocolError: It is no message.
     """
     found: list[Field] = []
     try:
@@ -106,9 +106,9 @@ def scan(data: bytes, position: int, end: int) -> list[Field]:
         if position > end:
             raise IndexError
     except IndexError:
-        raise BadAnswer("etcd sent a message that is cut short") from None
+        raise ProtocolError("etcd sent a message that is cut short") from None
     except WireError as error:
-        raise BadAnswer(f"etcd sent what is no message: {error}") from None
+        raise ProtocolError(f"etcd sent what is no message: {error}") from None
     return found
 
 
@@ -204,23 +204,23 @@ def _revision(answer: bytes, start: int, stop: int) -> int:
     for tag, value, _ in scan(answer, start, stop):
         if tag == _REVISION:
             return value
-    raise BadAnswer("etcd sent an answer without a revision")
+    raise ProtocolError("etcd sent an answer without a revision")
 
 
 def header_revision(answer: bytes) -> int:
     """
     The revision of the store when a member gave an answer, whatever that is.
 
-    @raise BadAnswer: It is not said.
+    @raise ProtocolError: It is not said.
     """
     for tag, start, stop in scan(answer, 0, len(answer)):
         if tag == _HEADER:
             return _revision(answer, start, stop)
-    raise BadAnswer("etcd sent an answer without a revision")
+    raise ProtocolError("etcd sent an answer without a revision")
 
 
 @frozen
-class Found:
+class RangeResult:
     """
     What a range has.
 
@@ -233,11 +233,11 @@ class Found:
     more: bool
 
 
-def read_range(answer: bytes) -> Found:
+def read_range(answer: bytes) -> RangeResult:
     """
     The answer to L{range_request}.
 
-    @raise BadAnswer: It is none.
+    @raise ProtocolError: It is none.
     """
     revision, more = 0, 0
     values = []
@@ -250,8 +250,8 @@ def read_range(answer: bytes) -> Found:
         elif tag == _RANGE_MORE:
             more = value
     if not revision:
-        raise BadAnswer("etcd sent an answer without a revision")
-    return Found(values, revision, bool(more))
+        raise ProtocolError("etcd sent an answer without a revision")
+    return RangeResult(values, revision, bool(more))
 
 
 def _key_value(data: bytes, start: int, stop: int) -> tuple[str, bytes, int, int]:
@@ -268,12 +268,12 @@ def _key_value(data: bytes, start: int, stop: int) -> tuple[str, bytes, int, int
         elif tag == _KV_VALUE:
             value = data[first:last]
     if not key or not modified:
-        raise BadAnswer("etcd sent a value without a key, or without a revision")
+        raise ProtocolError("etcd sent a value without a key, or without a revision")
     return key.decode("utf-8", "surrogateescape"), value, created, modified
 
 
 @frozen
-class Outcome:
+class TxnResult:
     """
     What came of a transaction.
 
@@ -287,11 +287,11 @@ class Outcome:
     found: list[int]
 
 
-def read_outcome(answer: bytes) -> Outcome:
+def read_outcome(answer: bytes) -> TxnResult:
     """
     The answer to L{transaction}.
 
-    @raise BadAnswer: It is none.
+    @raise ProtocolError: It is none.
     """
     revision, succeeded = 0, 0
     responses = []
@@ -303,10 +303,10 @@ def read_outcome(answer: bytes) -> Outcome:
         elif tag == _TXN_RESPONSE:
             responses.append((value, stop))
     if not revision:
-        raise BadAnswer("etcd sent an answer without a revision")
+        raise ProtocolError("etcd sent an answer without a revision")
     if succeeded:
-        return Outcome(True, revision, [])
-    return Outcome(False, revision, [_looked_up(answer, start, stop) for start, stop in responses])
+        return TxnResult(True, revision, [])
+    return TxnResult(False, revision, [_looked_up(answer, start, stop) for start, stop in responses])
 
 
 def _looked_up(answer: bytes, start: int, stop: int) -> int:
@@ -316,11 +316,11 @@ def _looked_up(answer: bytes, start: int, stop: int) -> int:
                 if inner == _RANGE_KV:
                     return _key_value(answer, begin, end)[3]
             return 0
-    raise BadAnswer("etcd sent another answer than what was asked for")
+    raise ProtocolError("etcd sent another answer than what was asked for")
 
 
 @frozen
-class Change:
+class WatchEvent:
     """
     One event.
 
@@ -337,7 +337,7 @@ class Change:
 
 
 @frozen
-class WatchMessage:
+class WatchResponse:
     """
     One message of a watch.
 
@@ -346,7 +346,7 @@ class WatchMessage:
     @ivar compacted: The oldest revision that is left, where the watch ended for asking for an older one.
     """
 
-    changes: list[Change]
+    changes: list[WatchEvent]
     created: bool = False
     canceled: bool = False
     partial: bool = False
@@ -354,13 +354,13 @@ class WatchMessage:
     reason: str = ""
 
 
-def read_watch(message: bytes) -> WatchMessage:
+def read_watch(message: bytes) -> WatchResponse:
     """
     Read a message of a watch.
 
-    @raise BadAnswer: It is no such message.
+    @raise ProtocolError: It is no such message.
     """
-    changes: list[Change] = []
+    changes: list[WatchEvent] = []
     others: list[Field] | None = None
     for field in scan(message, 0, len(message)):
         tag = field[0]
@@ -369,7 +369,7 @@ def read_watch(message: bytes) -> WatchMessage:
         elif tag != _HEADER:
             others = [field] if others is None else [*others, field]
     if others is None:
-        return WatchMessage(changes)
+        return WatchResponse(changes)
     created = canceled = partial = compacted = 0
     reason = ""
     for tag, value, stop in others:
@@ -383,10 +383,10 @@ def read_watch(message: bytes) -> WatchMessage:
             partial = value
         elif tag == _WATCH_REASON:
             reason = message[value:stop].decode("utf-8", "replace")
-    return WatchMessage(changes, bool(created), bool(canceled), bool(partial), compacted, reason)
+    return WatchResponse(changes, bool(created), bool(canceled), bool(partial), compacted, reason)
 
 
-def _change(message: bytes, start: int, stop: int) -> Change:
+def _change(message: bytes, start: int, stop: int) -> WatchEvent:
     kind, first, last = 0, 0, 0
     former: bytes | None = None
     for tag, value, end in scan(message, start, stop):
@@ -398,7 +398,7 @@ def _change(message: bytes, start: int, stop: int) -> Change:
             former = _key_value(message, value, end)[1]
     key, content, created, modified = _key_value(message, first, last)
     if kind == 1:
-        return Change(key, None, modified, False, former)
+        return WatchEvent(key, None, modified, False, former)
     if kind:
-        raise BadAnswer(f"etcd sent an event of kind {kind}")
-    return Change(key, content, modified, created == modified, former)
+        raise ProtocolError(f"etcd sent an event of kind {kind}")
+    return WatchEvent(key, content, modified, created == modified, former)

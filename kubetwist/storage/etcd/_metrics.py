@@ -12,8 +12,8 @@ from ...metrics.registry import (
 from ._errors import (
     DEADLINE_EXCEEDED,
     UNAVAILABLE,
+    ResponseTimeout,
     RPCError,
-    TooLate,
 )
 
 _KEYS: Final = (10.0, 50.0, 100.0, 500.0, 1000.0, 2500.0, 5000.0)
@@ -62,7 +62,7 @@ def code_of(error: Exception) -> str:
     if isinstance(error, RPCError):
         code = error.code
     else:
-        code = DEADLINE_EXCEEDED if isinstance(error, TooLate) else UNAVAILABLE
+        code = DEADLINE_EXCEEDED if isinstance(error, ResponseTimeout) else UNAVAILABLE
     return _CODES[code] if 0 <= code < len(_CODES) else "Unknown"
 
 

@@ -52,8 +52,8 @@ from ..errors import (
 from ._commit import Committer
 from ._compaction import (
     COMPACTED_KEY,
-    CompactionTurns,
-    compacted_to,
+    CompactionElection,
+    parse_compact_revision,
 )
 from ._errors import RPCError
 from ._expiry import read_expiries
@@ -64,30 +64,30 @@ from ._history import (
 )
 from ._leases import Leases
 from ._messages import (
-    Change,
-    Found,
+    RangeResult,
+    WatchEvent,
     key_bytes,
 )
-from ._watch import Follower
+from ._watch import ResumableWatch
 from .client import EtcdClient
 
 #: Seconds that the start waits for etcd, and between two attempts.
-START_PATIENCE: Final = 60.0
+START_TIMEOUT: Final = 60.0
 START_INTERVAL: Final = 1.0
 #: Seconds that a watch may be behind what is known to be written before another member is asked.
-STALLED: Final = 1.0
+WATCH_STALL_TIMEOUT: Final = 1.0
 #: How often is looked in that time.
 CHECKS: Final = 4
 #: Seconds that a write waits for the watch to come to it; then it is answered all the same.
-ANSWER_ANYWAY: Final = 3.0
+OBSERVE_TIMEOUT: Final = 3.0
 #: Seconds without a sign of life of the watch after which the newest revision is asked for.
-PROBE: Final = 2.0
+PROBE_INTERVAL: Final = 2.0
 #: Seconds that writes under way are given when the store is closed.
-CLOSE_PATIENCE: Final = 10.0
+CLOSE_TIMEOUT: Final = 10.0
 
 #: Values that are asked for first, and at most, at a time; in between, as many as have about so many bytes.
 PAGE_FIRST: Final = 100
-PAGE_MOST: Final = 1000
+PAGE_MAX: Final = 1000
 PAGE_BYTES: Final = 2 << 20
 
 
@@ -110,7 +110,7 @@ class EtcdStorage:
         reactor: IReactorTime,
         *,
         lease_reuse: float = 60.0,
-        patience: float = START_PATIENCE,
+        patience: float = START_TIMEOUT,
     ) -> None:
         """
         @param lease_reuse: The most seconds that a lease is used for new keys.
@@ -125,7 +125,7 @@ class EtcdStorage:
         self._observers = Observers()
         self._starting: set[Watch] = set()
         self._committer = Committer(client, reactor, Leases(client, reactor, lease_reuse), self._written)
-        self._follower = Follower(client, reactor, self._changed, self._lost_place)
+        self._follower = ResumableWatch(client, reactor, self._changed, self._handle_compacted)
         #: Who waits for the watch: until which revision, and until when at most.
         self._waiting: list[tuple[int, int, float, Deferred[bool]]] = []
         self._order = count()
@@ -138,7 +138,7 @@ class EtcdStorage:
         self._alive_at = 0.0
         self._asking = False
         self._askers: list[Deferred[int]] = []
-        self._turns = CompactionTurns(client)
+        self._turns = CompactionElection(client)
 
     # --- life
 
@@ -169,7 +169,7 @@ class EtcdStorage:
         self.revision = self._known = revision
         self._follower.follow(revision)
         self._alive_at = self._reactor.seconds()
-        self._probing = self._reactor.callLater(PROBE, self._probe)
+        self._probing = self._reactor.callLater(PROBE_INTERVAL, self._probe)
 
     async def close(self) -> None:
         """See L{IStorageBackend.close}."""
@@ -178,7 +178,7 @@ class EtcdStorage:
         was, self._state = self._state, State.CLOSED
         if was is State.OPEN:
             under_way = DeferredList([commit.settled() for commit in self._committer.under_way()])
-            impatient = self._reactor.callLater(CLOSE_PATIENCE, under_way.cancel)
+            impatient = self._reactor.callLater(CLOSE_TIMEOUT, under_way.cancel)
             await under_way
             if impatient.active():
                 impatient.cancel()
@@ -186,7 +186,7 @@ class EtcdStorage:
             if call is not None and call.active():
                 call.cancel()
         self._follower.stop()
-        self._release(None)
+        self._wake_waiters(None)
         self.client.close()
 
     @property
@@ -210,9 +210,9 @@ class EtcdStorage:
         return self._committer.submit(writes)
 
     def _written(self, revision: int) -> Deferred[bool]:
-        """The store has come to C{revision}; fires as L{_seen}."""
-        self._note(revision)
-        return self._seen(revision)
+        """The store has come to C{revision}; fires as L{_wait_observed}."""
+        self._record_store_revision(revision)
+        return self._wait_observed(revision)
 
     async def compact(self, revision: int) -> None:
         """See L{IStorageBackend.compact}."""
@@ -230,8 +230,8 @@ class EtcdStorage:
             return
         self.compacted = max(self.compacted, revision)
 
-    async def take_turn(self, revision: int) -> bool:
-        """See L{ISharedStorage.take_turn}."""
+    async def claim_compaction(self, revision: int) -> bool:
+        """See L{ISharedStorage.claim_compaction}."""
         self._ready()
         return await self._turns.take(revision)
 
@@ -258,7 +258,7 @@ class EtcdStorage:
         def answered(result: int | Failure) -> None:
             self._asking = False
             if isinstance(result, int):
-                self._note(result)
+                self._record_store_revision(result)
             elif result.check(RPCError):
                 result = Failure(StorageUnavailable(str(result.value)))
             if self._askers:
@@ -293,14 +293,14 @@ class EtcdStorage:
                 return Page(items, revision, found.more)
             following = key_bytes(values[-1].key) + b"\0"
             size = sum(len(value.value) for value in values) // len(values) + 1
-            most = max(1, min(PAGE_BYTES // size, most * 4, PAGE_MOST))
+            most = max(1, min(PAGE_BYTES // size, most * 4, PAGE_MAX))
 
     async def expiries(self, prefix: str) -> dict[str, float]:
         """See L{IExpiringStorage.expiries}."""
         self._ready()
         return await read_expiries(self.client, prefix, self._reactor.seconds())
 
-    async def _range(self, key: bytes, end: bytes = b"", limit: int = 0, revision: int = 0) -> Found:
+    async def _range(self, key: bytes, end: bytes = b"", limit: int = 0, revision: int = 0) -> RangeResult:
         try:
             found = await self.client.range(key, end, limit=limit, revision=revision)
         except RPCError as error:
@@ -310,7 +310,7 @@ class EtcdStorage:
             if error.future:
                 raise FutureRevision(revision, self.revision) from None
             raise StorageUnavailable(str(error)) from None
-        self._note(found.revision)
+        self._record_store_revision(found.revision)
         return found
 
     # --- watching
@@ -323,7 +323,7 @@ class EtcdStorage:
             current = await self.current_revision()
             if revision > current:
                 raise FutureRevision(revision, current)
-            await self._seen(revision)
+            await self._wait_observed(revision)
         if revision < self.compacted:
             raise RevisionCompacted(revision, self.compacted)
         watch = self._observers.add(prefix, observer)
@@ -350,7 +350,7 @@ class EtcdStorage:
             raise RevisionCompacted(after, self.compacted)
         return await read_past(self.client, prefix, after, until, most, size)
 
-    def _changed(self, changes: list[Change]) -> None:
+    def _changed(self, changes: list[WatchEvent]) -> None:
         """The watch has come further."""
         attachment = self._committer.attachment
         events = [
@@ -359,18 +359,18 @@ class EtcdStorage:
         ]
         for event in events:
             if event.key == COMPACTED_KEY:
-                self.compacted = max(self.compacted, compacted_to(event.value))
+                self.compacted = max(self.compacted, parse_compact_revision(event.value))
         self.revision = events[-1].revision
         self._alive_at = self._reactor.seconds()
         self._observers.deliver(events, self.revision)
-        self._release(self.revision)
+        self._wake_waiters(self.revision)
 
-    def _lost_place(self, compacted: int) -> None:
+    def _handle_compacted(self, compacted: int) -> None:
         """What comes next is forgotten: everybody begins anew."""
         self.compacted = max(self.compacted, compacted)
-        self._begin_anew(RevisionCompacted(self.revision + 1, compacted))
+        self._restart_watch(RevisionCompacted(self.revision + 1, compacted))
 
-    def _begin_anew(self, why: StorageError) -> None:
+    def _restart_watch(self, why: StorageError) -> None:
         if self._state is not State.OPEN:
             return
         self._follower.stop()
@@ -378,20 +378,20 @@ class EtcdStorage:
         def known(revision: int) -> None:
             if self._state is State.OPEN:
                 self.revision = self._known = revision
-                self._committer.gaps += 1
+                self._committer.watch_restarts += 1
                 self._follower.follow(revision)
                 self._observers.end(why, self._starting)
-                self._release(None)
+                self._wake_waiters(None)
 
         def failed(failure: Failure) -> None:
             self._log.warn("etcd does not tell its revision: {why}", why=failure.getErrorMessage())
-            self._reactor.callLater(START_INTERVAL, self._begin_anew, why)
+            self._reactor.callLater(START_INTERVAL, self._restart_watch, why)
 
         Deferred.fromCoroutine(self.client.revision()).addCallbacks(known, failed)
 
     # --- how far the watch has come
 
-    def _seen(self, revision: int) -> Deferred[bool]:
+    def _wait_observed(self, revision: int) -> Deferred[bool]:
         """
         Wait until observers have seen everything up to C{revision}.
 
@@ -400,22 +400,22 @@ class EtcdStorage:
         if revision <= self.revision:
             return succeed(True)
         answer: Deferred[bool] = Deferred()
-        until = self._reactor.seconds() + ANSWER_ANYWAY
+        until = self._reactor.seconds() + OBSERVE_TIMEOUT
         heapq.heappush(self._waiting, (revision, next(self._order), until, answer))
         return answer
 
-    def _release(self, revision: int | None) -> None:
+    def _wake_waiters(self, revision: int | None) -> None:
         waiting = self._waiting
         while waiting and (revision is None or waiting[0][0] <= revision):
             heapq.heappop(waiting)[3].callback(revision is not None)
 
-    def _note(self, revision: int) -> None:
+    def _record_store_revision(self, revision: int) -> None:
         """The store is known to have come to C{revision}."""
         if revision > self._known:
             self._known = revision
         if revision > self.revision and (self._check is None or not self._check.active()):
             self._checked = (self.revision, 0)
-            self._check = self._reactor.callLater(STALLED / CHECKS, self._check_progress)
+            self._check = self._reactor.callLater(WATCH_STALL_TIMEOUT / CHECKS, self._check_progress)
 
     def _check_progress(self) -> None:
         now = self._reactor.seconds()
@@ -433,16 +433,16 @@ class EtcdStorage:
             heapq.heapify(self._waiting)
             for _, _, _, answer in late:
                 answer.callback(False)
-        self._check = self._reactor.callLater(STALLED / CHECKS, self._check_progress)
+        self._check = self._reactor.callLater(WATCH_STALL_TIMEOUT / CHECKS, self._check_progress)
 
     def _probe(self) -> None:
         """Find out whether the watch is silent because nothing happens."""
 
         def again(result: object) -> None:
             if self._state is State.OPEN:
-                self._probing = self._reactor.callLater(PROBE, self._probe)
+                self._probing = self._reactor.callLater(PROBE_INTERVAL, self._probe)
 
-        if self._reactor.seconds() - self._alive_at < PROBE:
+        if self._reactor.seconds() - self._alive_at < PROBE_INTERVAL:
             again(None)
             return
         Deferred.fromCoroutine(self._probe_once()).addErrback(self._probe_failed).addBoth(again)
@@ -456,7 +456,7 @@ class EtcdStorage:
                 revision=revision,
                 before=before,
             )
-            self._begin_anew(StorageUnavailable("the data of etcd were replaced"))
+            self._restart_watch(StorageUnavailable("the data of etcd were replaced"))
 
     def _probe_failed(self, failure: Failure) -> None:
         if not failure.check(StorageError, RPCError):

@@ -16,8 +16,8 @@ from twisted.logger import Logger
 from ._connection import Stream
 from ._grpc import Member
 from ._messages import (
-    Change,
-    WatchMessage,
+    WatchEvent,
+    WatchResponse,
     read_watch,
 )
 from .client import EtcdClient
@@ -26,7 +26,7 @@ from .client import EtcdClient
 BEGIN_TIMEOUT: Final = 3.0
 #: Seconds until a lost watch is tried again: after the first time, when it is tried at once, and at most.
 RETRY_FIRST: Final = 0.1
-RETRY_MOST: Final = 2.0
+RETRY_MAX: Final = 2.0
 
 
 class WatchLost(Exception):
@@ -49,7 +49,7 @@ class EtcdWatch:
         client: EtcdClient,
         member: Member,
         revision: int,
-        receive: Callable[[list[Change]], object],
+        receive: Callable[[list[WatchEvent]], object],
         ended: Callable[[WatchLost], object],
         *,
         former: bool = False,
@@ -64,7 +64,7 @@ class EtcdWatch:
         self._receive = receive
         self._ended: Callable[[WatchLost], object] | None = ended
         self._revision = revision
-        self._held: list[Change] = []
+        self._held: list[WatchEvent] = []
         self._stream: Stream | None = None
         beginning = True
 
@@ -89,7 +89,7 @@ class EtcdWatch:
     def _data(self, data: bytes) -> None:
         self._message(read_watch(data))
 
-    def _message(self, message: WatchMessage) -> None:
+    def _message(self, message: WatchResponse) -> None:
         if message.canceled or message.compacted:
             why = message.reason or ("compacted" if message.compacted else "canceled")
             self._end(WatchLost(why, message.compacted))
@@ -117,7 +117,7 @@ class EtcdWatch:
             ended(lost)
 
 
-class Follower:
+class ResumableWatch:
     """
     Follows all changes, over whichever member can be reached.
 
@@ -130,7 +130,7 @@ class Follower:
         self,
         client: EtcdClient,
         reactor: IReactorTime,
-        receive: Callable[[list[Change]], object],
+        receive: Callable[[list[WatchEvent]], object],
         compacted: Callable[[int], object],
     ) -> None:
         """
@@ -170,12 +170,12 @@ class Follower:
             self._lost(WatchLost(why))
 
     def _begin(self) -> None:
-        member = self._client.choose()
+        member = self._client.pick_member()
         assert member is not None, "there are members"
         self._member = member
         self._watch = EtcdWatch(self._client, member, self.revision, self._changes, self._lost)
 
-    def _changes(self, changes: list[Change]) -> None:
+    def _changes(self, changes: list[WatchEvent]) -> None:
         self.revision = changes[-1].revision
         if self._lost_at is not None or self._delay:
             self._recovered()
@@ -194,7 +194,7 @@ class Follower:
             return
         member = self._member
         if member is not None:
-            member.suspect(str(lost))
+            member.mark_unhealthy(str(lost))
             if self._lost_at is None:
                 self._log.warn("lost the watch of etcd at {member}: {why}", member=member.address.url, why=lost)
         if watch is not None and watch.begun:
@@ -202,5 +202,5 @@ class Follower:
         if self._lost_at is None:
             self._lost_at = self._reactor.seconds()
         delay = self._delay
-        self._delay = min(max(delay * 2, RETRY_FIRST), RETRY_MOST)
+        self._delay = min(max(delay * 2, RETRY_FIRST), RETRY_MAX)
         self._retry = self._reactor.callLater(delay, self._begin)

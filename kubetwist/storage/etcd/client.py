@@ -35,16 +35,16 @@ from ._descriptors import (
     encode,
 )
 from ._errors import (
-    BadAnswer,
-    NoAnswer,
+    NoResponse,
     NotSent,
+    ProtocolError,
+    ResponseTimeout,
     RPCError,
-    TooLate,
 )
 from ._grpc import Member
 from ._messages import (
     FIRST_KEY,
-    Found,
+    RangeResult,
     compaction_request,
     header_revision,
     range_request,
@@ -61,10 +61,10 @@ WATCH: Final = b"/etcdserverpb.Watch/Watch"
 READ_TIMEOUT: Final = 3.0
 #: Seconds in which it is asked again: a read that was on its way to a leader that is lost no member answers, but its
 #: repetition any.
-READ_PATIENCE: Final = 10.0
-PAUSE: Final = 0.1
+READ_RETRY_TIMEOUT: Final = 10.0
+RETRY_INTERVAL: Final = 0.1
 #: Seconds that one member is given for a write that can be sent to another one.
-AGAIN_TIMEOUT: Final = 3.0
+RETRY_TIMEOUT: Final = 3.0
 #: Seconds that one member is given for a write that must not be sent twice. etcd itself gives up after seven.
 WRITE_TIMEOUT: Final = 10.0
 
@@ -72,20 +72,20 @@ WRITE_TIMEOUT: Final = 10.0
 EXAMINATION_TIMEOUT: Final = 2.0
 
 #: Asks for nothing but what every answer has: the revision of the store. A key that is not there is soon looked up.
-REVISION_QUESTION: Final = range_request(FIRST_KEY, limit=1, keys_only=True)
+REVISION_REQUEST: Final = range_request(FIRST_KEY, limit=1, keys_only=True)
 
 #: What the reference says where no answer came.
 TIMED_OUT: Final = "etcdserver: request timed out"
 
 
-class Unreachable(StorageUnavailable):
+class NoMemberReachable(StorageUnavailable):
     """No member can be reached: none knows of the request."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f'rpc error: code = Unavailable desc = connection error: desc = "transport: {why}"')
 
 
-class Uncertain(Exception):
+class WriteOutcomeUnknown(Exception):
     """A write may have been done, or may still be done."""
 
 
@@ -113,7 +113,7 @@ class EtcdClient(Client):  # type: ignore[misc]
     answer, only what can be asked twice is asked elsewhere.
 
     @ivar read_timeout: Seconds that one member is given for a read.
-    @ivar again_timeout: Seconds that one member is given for a write that can be sent again.
+    @ivar retry_timeout: Seconds that one member is given for a write that can be sent again.
     @ivar metrics: What is counted.
     """
 
@@ -134,13 +134,13 @@ class EtcdClient(Client):  # type: ignore[misc]
             raise ValueError("no etcd servers are named")
         super().__init__(reactor, addresses[0].url)
         self.metrics = EtcdMetrics()
-        self.members = [Member(address, reactor, tls, self._examine, self.metrics) for address in addresses]
+        self.members = [Member(address, reactor, tls, self._check_health, self.metrics) for address in addresses]
         if mixed:
             shuffle(self.members)
         several = len(self.members) > 1
         # Where nobody else can be asked, it helps nobody to give up early.
-        self.read_timeout = READ_TIMEOUT if several else READ_PATIENCE
-        self.again_timeout = AGAIN_TIMEOUT if several else WRITE_TIMEOUT
+        self.read_timeout = READ_TIMEOUT if several else READ_RETRY_TIMEOUT
+        self.retry_timeout = RETRY_TIMEOUT if several else WRITE_TIMEOUT
         self._reactor = reactor
 
     @property
@@ -148,7 +148,7 @@ class EtcdClient(Client):  # type: ignore[misc]
         """The members, for messages."""
         return ", ".join(sorted(member.address.url for member in self.members))
 
-    def choose(self, without: Sequence[Member] = ()) -> Member | None:
+    def pick_member(self, without: Sequence[Member] = ()) -> Member | None:
         """
         The member to ask next, best one first; L{None} when there is none but C{without}.
 
@@ -158,28 +158,28 @@ class EtcdClient(Client):  # type: ignore[misc]
         for member in self.members:
             if member in without:
                 continue
-            if member.suspected is None:
+            if member.unhealthy_since is None:
                 return member
-            if best is None or member.suspected < (best.suspected or 0.0):
+            if best is None or member.unhealthy_since < (best.unhealthy_since or 0.0):
                 best = member
         return best
 
-    def no_answer(self, member: Member, why: BaseException | None) -> None:
+    def report_failure(self, member: Member, why: BaseException | None) -> None:
         """A member gave no answer: it is told of once."""
-        if member.suspected is None:
+        if member.unhealthy_since is None:
             self._log.warn("{member} gave no answer: {why}", member=member.address.url, why=why)
-        member.suspect(str(why))
+        member.mark_unhealthy(str(why))
 
-    def _examine(self, member: Member) -> None:
+    def _check_health(self, member: Member) -> None:
         """Find out whether a member that gave no answer is well again: nobody should have to wait for that."""
 
         def answered(answer: bytes) -> None:
             member.good()
 
         def failed(failure: Failure) -> None:
-            member.suspect(failure.getErrorMessage())
+            member.mark_unhealthy(failure.getErrorMessage())
 
-        member.post(RANGE.path, REVISION_QUESTION, EXAMINATION_TIMEOUT).addCallbacks(answered, failed)
+        member.post(RANGE.path, REVISION_REQUEST, EXAMINATION_TIMEOUT).addCallbacks(answered, failed)
 
     async def call(
         self, path: bytes, message: bytes, *, repeatable: bool = True, timeout: float | None = None
@@ -192,22 +192,22 @@ class EtcdClient(Client):  # type: ignore[misc]
         @param timeout: In seconds, for each of them; L{None} for as many as a read has.
         @return: The message that answers.
         @raise RPCError: etcd refuses.
-        @raise Unreachable: No member can be reached; nothing is done.
+        @raise NoMemberReachable: No member can be reached; nothing is done.
         @raise StorageUnavailable: No member gives an answer to what can be asked again.
-        @raise Uncertain: There is no answer to what must not be asked twice.
+        @raise WriteOutcomeUnknown: There is no answer to what must not be asked twice.
         """
         tried: list[Member] = []
-        problem: Exception = Unreachable("no member")
-        until = self._reactor.seconds() + READ_PATIENCE
+        problem: Exception = NoMemberReachable("no member")
+        until = self._reactor.seconds() + READ_RETRY_TIMEOUT
         timeout = timeout or self.read_timeout
         while True:
-            member = self.choose(tried)
+            member = self.pick_member(tried)
             if member is None:
-                if isinstance(problem, Unreachable) or not repeatable or self._reactor.seconds() > until:
+                if isinstance(problem, NoMemberReachable) or not repeatable or self._reactor.seconds() > until:
                     raise problem
                 tried.clear()
-                problem = Unreachable("no member")
-                await deferLater(self._reactor, PAUSE)
+                problem = NoMemberReachable("no member")
+                await deferLater(self._reactor, RETRY_INTERVAL)
                 continue
             tried.append(member)
             try:
@@ -217,21 +217,21 @@ class EtcdClient(Client):  # type: ignore[misc]
             except RPCError as refusal:
                 error = refusal
             except NotSent as why:
-                if isinstance(problem, Unreachable):
-                    problem = Unreachable(str(why))
+                if isinstance(problem, NoMemberReachable):
+                    problem = NoMemberReachable(str(why))
                 continue
-            except (NoAnswer, BadAnswer) as why:
-                self.no_answer(member, why)
+            except (NoResponse, ProtocolError) as why:
+                self.report_failure(member, why)
                 if not repeatable:
-                    raise Uncertain(str(why)) from None
-                late = isinstance(why, TooLate)
+                    raise WriteOutcomeUnknown(str(why)) from None
+                late = isinstance(why, ResponseTimeout)
                 problem = StorageUnavailable(TIMED_OUT if late else f"rpc error: code = Unavailable desc = {why}")
                 continue
             if not error.elsewhere:
                 raise error
-            member.suspect(str(error))
+            member.mark_unhealthy(str(error))
             if error.uncertain and not repeatable:
-                raise Uncertain(str(error))
+                raise WriteOutcomeUnknown(str(error))
             problem = StorageUnavailable(str(error))
 
     async def ask(
@@ -286,7 +286,7 @@ class EtcdClient(Client):  # type: ignore[misc]
 
     # --- what txaioetcd has not
 
-    async def range(self, key: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> Found:
+    async def range(self, key: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> RangeResult:
         """
         Values.
 
@@ -296,7 +296,7 @@ class EtcdClient(Client):  # type: ignore[misc]
 
     async def revision(self, timeout: float | None = None) -> int:
         """The newest revision of the store, whoever wrote it: read from the members' majority."""
-        return header_revision(await self.call(RANGE.path, REVISION_QUESTION, timeout=timeout))
+        return header_revision(await self.call(RANGE.path, REVISION_REQUEST, timeout=timeout))
 
     def revision_soon(self) -> Deferred[int]:
         """
@@ -304,7 +304,7 @@ class EtcdClient(Client):  # type: ignore[misc]
 
         Nothing is in the way of the usual answer.
         """
-        member = self.choose()
+        member = self.pick_member()
         assert member is not None, "there are members"
 
         def answered(answer: bytes) -> int:
@@ -313,10 +313,10 @@ class EtcdClient(Client):  # type: ignore[misc]
 
         def failed(failure: Failure) -> Deferred[int]:
             if not failure.check(NotSent, RPCError):
-                self.no_answer(member, failure.value)
+                self.report_failure(member, failure.value)
             return Deferred.fromCoroutine(self.revision())
 
-        return member.post(RANGE.path, REVISION_QUESTION, self.read_timeout, True).addCallbacks(answered, failed)
+        return member.post(RANGE.path, REVISION_REQUEST, self.read_timeout, True).addCallbacks(answered, failed)
 
     async def compact(self, revision: int) -> None:
         """

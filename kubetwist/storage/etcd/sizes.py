@@ -15,7 +15,7 @@ from ._descriptors import (
     encode,
 )
 from ._errors import (
-    NoAnswer,
+    NoResponse,
     NotSent,
     RPCError,
 )
@@ -47,7 +47,7 @@ class EtcdSizes:
     def start(self) -> None:
         """Ask, and ask again."""
         self._call = None
-        Deferred.fromCoroutine(self._round()).addBoth(self._later)
+        Deferred.fromCoroutine(self._sync_once()).addBoth(self._later)
 
     def stop(self) -> None:
         """Ask no more. Idempotent."""
@@ -61,13 +61,13 @@ class EtcdSizes:
             self._call = self._reactor.callLater(self._interval, self.start)
         return result
 
-    async def _round(self) -> None:
+    async def _sync_once(self) -> None:
         for member in self._members:
             url = member.address.url
             try:
                 answer = await member.post(_STATUS.path, encode(_STATUS.request, {}), _TIMEOUT)
                 size = int(decode(_STATUS.answer, answer).get("dbSize") or 0)
-            except (RPCError, NotSent, NoAnswer, StorageError, ValueError):
+            except (RPCError, NotSent, NoResponse, StorageError, ValueError):
                 # Who does not answer is told of by those who need an answer. What it said before is old.
                 self._metrics.sizes.pop(url, None)
             else:

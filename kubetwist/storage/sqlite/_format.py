@@ -55,7 +55,7 @@ def read_format(connection: sqlite3.Connection, path: str) -> int:
     return int(version)
 
 
-def bring_up_to_date(connection: sqlite3.Connection, version: int) -> None:
+def migrate_schema(connection: sqlite3.Connection, version: int) -> None:
     """
     Make a file one of the present format; a failure, or a kill, leaves it as it is.
 

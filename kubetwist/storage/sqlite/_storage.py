@@ -26,8 +26,8 @@ from ...api.storage import (
     Write,
 )
 from ...interfaces import (
+    IBumpableStorage,
     IExpiringStorage,
-    IForwardStorage,
     IProbedStorage,
     IStorageBackend,
     IStorageHistory,
@@ -72,7 +72,7 @@ IDLE: Final = 2.0
 SLICE_ROWS: Final = 250
 
 
-@implementer(IStorageBackend, IStorageHistory, IExpiringStorage, IForwardStorage, IProbedStorage)
+@implementer(IStorageBackend, IStorageHistory, IExpiringStorage, IBumpableStorage, IProbedStorage)
 class SQLiteStorage(EmbeddedStorage):
     """
     L{IStorageBackend} in a file.
@@ -143,7 +143,7 @@ class SQLiteStorage(EmbeddedStorage):
             await self._release()
             raise
         self._expiry.load(contents.due)
-        self._opened(contents.heads, contents.revision, contents.compacted)
+        self._initialize(contents.heads, contents.revision, contents.compacted)
 
     async def close(self) -> None:
         """See L{IStorageBackend.close}."""
@@ -207,7 +207,7 @@ class SQLiteStorage(EmbeddedStorage):
             error = StorageUnwritable(self.path, "its file is damaged")
         self._unwritable = error if isinstance(error, StorageError) else StorageUnavailable(str(error))
         self._lost += len(self._pending)
-        self._abandon(error)
+        self._fail_pending(error)
 
     def _writes_again(self) -> None:
         if self._unwritable is not None:
@@ -234,7 +234,7 @@ class SQLiteStorage(EmbeddedStorage):
             answer.callback(result)
 
     async def forward(self, revision: int) -> None:
-        """See L{IForwardStorage.forward}."""
+        """See L{IBumpableStorage.forward}."""
         self._check(self.revision)
         if self._pending or revision <= self.revision:
             raise InvalidArgument(f"{self.name} is at {self.revision} and can not be made {revision}")
@@ -245,9 +245,9 @@ class SQLiteStorage(EmbeddedStorage):
         """See L{IStorageBackend.compact}."""
         self._check(max(revision, self.compacted))
         if revision > self.compacted:
-            await self._writer.run(lambda: self._file.begin_compaction(revision))
+            await self._writer.run(lambda: self._file.mark_compacted(revision))
             self.compacted = max(revision, self.compacted)
-        while self._state is State.OPEN and await self._writer.run(lambda: self._file.clean(SLICE_ROWS)):
+        while self._state is State.OPEN and await self._writer.run(lambda: self._file.delete_superseded(SLICE_ROWS)):
             pass
 
     # --- reading
@@ -255,7 +255,7 @@ class SQLiteStorage(EmbeddedStorage):
     async def read(self, key: str) -> StoredValue:
         """See L{IStorageBackend.read}."""
         while True:
-            at = self._readable(0)
+            at = self._resolve_revision(0)
             revision = self._committed_revision(key)
             if not revision:
                 raise KeyNotFound(key, at)
@@ -269,7 +269,7 @@ class SQLiteStorage(EmbeddedStorage):
     async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
         """See L{IStorageBackend.read_page}."""
         while True:
-            at = self._readable(revision)
+            at = self._resolve_revision(revision)
             if at < self.revision:
                 return await self._read_past(prefix, start, limit, at)
             wanted: dict[str, int] = {}

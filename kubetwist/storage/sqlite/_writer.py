@@ -17,10 +17,10 @@ from .._worker import Job, ThreadedReactor, Worker
 from ..errors import StorageError
 from ._checksums import row_sum
 from ._format import PLACE_BITS
-from .logfile import ROWS_AT_ONCE, LogFile, Row
+from .logfile import MAX_INSERT_ROWS, LogFile, Row
 
 #: The most bytes of values in one SQLite transaction, beyond the first of its writes.
-BYTES_AT_ONCE: Final = 16 << 20
+MAX_TRANSACTION_BYTES: Final = 16 << 20
 
 
 def rows_of(transaction: Transaction) -> list[Row]:
@@ -90,9 +90,9 @@ class Writer(Worker):
         try:
             rows = rows_of(first)
             size = size_of(rows)
-            while size < BYTES_AT_ONCE:
+            while size < MAX_TRANSACTION_BYTES:
                 following = self._queue.get_nowait()
-                if not isinstance(following, Transaction) or len(rows) + len(following.events) > ROWS_AT_ONCE:
+                if not isinstance(following, Transaction) or len(rows) + len(following.events) > MAX_INSERT_ROWS:
                     break
                 more = rows_of(following)
                 size += size_of(more)
@@ -120,7 +120,7 @@ class Writer(Worker):
     def _failed(self, batch: list[Transaction], error: Exception) -> None:
         self._failing = True
         with suppress(StorageError, MemoryError):  # Writing may be the operation that fails.
-            self._file.advance_clock(batch[-1].revision)
+            self._file.reserve_revision(batch[-1].revision)
         # Nothing more is written before the reactor thread knows: what it submits until then depends on this batch.
         self._resume.clear()
         self._reactor.callFromThread(self._give_up, error)

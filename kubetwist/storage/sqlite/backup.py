@@ -17,11 +17,11 @@ from ..errors import (
 from ._format import read_format
 from .logfile import (
     LogFile,
-    damaged,
+    corrupt_error,
     find_loss,
     load,
     lost,
-    telling,
+    translate_sqlite_errors,
 )
 
 #: Pages copied in one step; then whoever waits is told how far it is, and what is copied so far goes to the disk.
@@ -61,15 +61,15 @@ def copy_store(source: str, target: str, progress: Progress) -> None:
     except OSError as error:
         raise StorageUnavailable(f"{target} can not be made: {error.strerror}") from error
     try:
-        with telling(source):
+        with translate_sqlite_errors(source):
             reading = sqlite3.connect(f"file:{quote(os.path.abspath(source))}?mode=rw", uri=True, isolation_level=None)
         try:
-            with telling(source):
+            with translate_sqlite_errors(source):
                 # One transaction around all steps: each would begin anew after a write of the server's otherwise.
                 reading.execute("BEGIN")
                 if not read_format(reading, source):
                     raise StorageCorrupt(f"{source} is empty")
-            with telling(f"the copy {target} of {source}"):
+            with translate_sqlite_errors(f"the copy {target} of {source}"):
                 _copy(reading, target, descriptor, progress)
         finally:
             reading.close()
@@ -99,14 +99,14 @@ def _copy(reading: sqlite3.Connection, target: str, descriptor: int, progress: P
         writing.close()
 
 
-def examine(path: str) -> Summary:
+def verify_copy(path: str) -> Summary:
     """
     Look through a copy for damage, and at what is in it. Writes nothing.
 
     @raise StorageUnavailable: It can not be read.
     @raise StorageCorrupt: It is damaged, or no store.
     """
-    with telling(path):
+    with translate_sqlite_errors(path):
         connection = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True, isolation_level=None)
         try:
             version = read_format(connection, path)
@@ -114,14 +114,14 @@ def examine(path: str) -> Summary:
                 raise StorageCorrupt(f"{path} is empty")
             (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if found != "ok":
-                raise damaged(path, " ".join(found.split()))
+                raise corrupt_error(path, " ".join(found.split()))
             contents = load(connection, path, version)
         finally:
             connection.close()
     return Summary(contents.revision, len(contents.heads))
 
 
-def make_store(path: str, bump: int) -> Summary:
+def restore_copy(path: str, bump: int) -> Summary:
     """
     Make a copy a store that clients of the one it was taken of can not mistake for that.
 

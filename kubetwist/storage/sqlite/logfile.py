@@ -40,7 +40,7 @@ from ._format import (
     FORMAT,
     PLACE_BITS,
     PLACES,
-    bring_up_to_date,
+    migrate_schema,
     read_format,
 )
 from ._highwater import HighWaterMark
@@ -50,7 +50,7 @@ from ._wal import find_damage
 _MAGIC: Final = b"SQLite format 3\0"
 
 #: The most rows that one statement inserts.
-ROWS_AT_ONCE: Final = 256
+MAX_INSERT_ROWS: Final = 256
 
 #: Pages in the write-ahead log after which SQLite copies them to the database.
 CHECKPOINT_PAGES: Final = 4000
@@ -86,7 +86,7 @@ def _insertion(rows: int) -> str:
     return f"INSERT INTO log SELECT * FROM (VALUES {values}) WHERE column1 IS NOT NULL"
 
 
-_INSERTIONS: Final = {1 << power: _insertion(1 << power) for power in range(ROWS_AT_ONCE.bit_length())}
+_INSERTIONS: Final = {1 << power: _insertion(1 << power) for power in range(MAX_INSERT_ROWS.bit_length())}
 
 
 @frozen
@@ -105,20 +105,20 @@ class Contents:
 
 
 @contextmanager
-def telling(path: str, *, writing: bool = False) -> Iterator[None]:
+def translate_sqlite_errors(path: str, *, writing: bool = False) -> Iterator[None]:
     """Raise what SQLite complains of in the words of storage."""
     try:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            raise damaged(path, str(error)) from error
+            raise corrupt_error(path, str(error)) from error
         if writing:
             raise StorageUnwritable(path, str(error)) from error
         raise StorageUnavailable(f"{path} can not be used: {error}") from error
 
 
-def damaged(path: str, why: str) -> StorageCorrupt:
+def corrupt_error(path: str, why: str) -> StorageCorrupt:
     """What to say of a file that can not be trusted any more."""
     return StorageCorrupt(f"{path} is damaged or no kubetwist store: {why}; {REPAIR}")
 
@@ -156,7 +156,7 @@ def find_loss(path: str, *, in_use: bool = False) -> str | None:
     mark = HighWaterMark(path + MARK).read()
     if not mark:
         return None
-    with telling(path):
+    with translate_sqlite_errors(path):
         # A read-only connection leaves the write-ahead log unchanged when it is closed.
         url = f"file:{quote(os.path.abspath(path))}?mode=ro"
         connection = sqlite3.connect(url, uri=True, isolation_level=None)
@@ -191,7 +191,7 @@ def load(connection: sqlite3.Connection, path: str, version: int = FORMAT) -> Co
     rows = connection.execute(f"SELECT id, key, previous, expires, value IS NULL, {total} FROM log ORDER BY id")
     for number, key, previous, expires, gone, total in rows:
         if total is not None and total >> 32 != head_sum(number, key, previous, expires, gone):
-            raise damaged(path, f"the row {number} was changed")
+            raise corrupt_error(path, f"the row {number} was changed")
         revision = number >> PLACE_BITS
         if gone:
             heads.pop(key, None)
@@ -238,7 +238,7 @@ class LogFile:
         if self.loss and not self._accept_loss:
             raise lost(self.path, self.loss)
         self.open_again()
-        with telling(self.path):
+        with translate_sqlite_errors(self.path):
             newest = newest_revision(self.connection)
         if self.loss:
             # Clients may hold revisions of lost writes, which must not be assigned again.
@@ -273,7 +273,7 @@ class LogFile:
         Nothing but SQLite may open it then: to close any descriptor of a file gives up all locks that the process has
         on it, and another program that takes SQLite's for given up could remove the write-ahead log.
         """
-        with telling(self.path):
+        with translate_sqlite_errors(self.path):
             self._connection = connection = self._connect(self.path, isolation_level=None)
             try:
                 self._begin(connection)
@@ -309,7 +309,7 @@ class LogFile:
         connection.execute("PRAGMA secure_delete = FAST")
         # What is sorted on the way must not need room on another disk, which may be full, too.
         connection.execute("PRAGMA temp_store = MEMORY")
-        bring_up_to_date(connection, version)
+        migrate_schema(connection, version)
 
     def check(self) -> None:
         """
@@ -317,10 +317,10 @@ class LogFile:
 
         @raise StorageCorrupt: There is some.
         """
-        with telling(self.path):
+        with translate_sqlite_errors(self.path):
             (found,) = self.connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
-            raise damaged(self.path, " ".join(found.split()))
+            raise corrupt_error(self.path, " ".join(found.split()))
 
     def close(self) -> None:
         """Disconnect."""
@@ -353,20 +353,20 @@ class LogFile:
 
     def load(self) -> Contents:
         """All keys."""
-        with telling(self.path):
+        with translate_sqlite_errors(self.path):
             return load(self.connection, self.path)
 
     # --- writing
 
     def append(self, rows: list[Row]) -> None:
         """Write rows: all of them or none, and on disk when this returns."""
-        with telling(self.path, writing=True):
-            if len(rows) <= ROWS_AT_ONCE:
+        with translate_sqlite_errors(self.path, writing=True):
+            if len(rows) <= MAX_INSERT_ROWS:
                 self._insert(rows)
             else:
                 with self._transaction():
-                    for first in range(0, len(rows), ROWS_AT_ONCE):
-                        self._insert(rows[first : first + ROWS_AT_ONCE])
+                    for first in range(0, len(rows), MAX_INSERT_ROWS):
+                        self._insert(rows[first : first + MAX_INSERT_ROWS])
         self._mark.set(rows[-1][0] >> PLACE_BITS)
 
     def _insert(self, rows: list[Row]) -> None:
@@ -378,14 +378,14 @@ class LogFile:
             parameters += _NO_ROW
         self.connection.execute(_INSERTIONS[places], parameters)
 
-    def advance_clock(self, revision: int) -> None:
+    def reserve_revision(self, revision: int) -> None:
         """
         Never give out a revision up to this one again.
 
         After a write that failed this also takes its place in the write-ahead log: were that write's pages left
         there, whole but refused, a crash could bring it back.
         """
-        with telling(self.path, writing=True):
+        with translate_sqlite_errors(self.path, writing=True):
             self.connection.execute("UPDATE state SET value = max(value, ?) WHERE name = 'clock'", (revision,))
 
     def probe(self) -> None:
@@ -394,15 +394,15 @@ class LogFile:
 
         @raise StorageUnwritable: That does not work.
         """
-        with telling(self.path, writing=True):
+        with translate_sqlite_errors(self.path, writing=True):
             # SQLite writes nothing where nothing changes.
             self.connection.execute("INSERT OR REPLACE INTO state VALUES ('probed', ?)", (time.time_ns(),))
 
     def forward(self, revision: int) -> None:
         """Make C{revision} the newest, if it is not passed yet, and forget all before it."""
-        with telling(self.path, writing=True), self._transaction():
-            self.advance_clock(revision)
-            self.begin_compaction(revision)
+        with translate_sqlite_errors(self.path, writing=True), self._transaction():
+            self.reserve_revision(revision)
+            self.mark_compacted(revision)
         self._mark.set(revision)
 
     def checkpoint(self) -> bool:
@@ -412,7 +412,7 @@ class LogFile:
         @return: Whether it is empty; a reader, such as a backup, may need it.
         @raise StorageUnwritable: The disk cannot be written.
         """
-        with telling(self.path, writing=True):
+        with translate_sqlite_errors(self.path, writing=True):
             (patience,) = self.connection.execute("PRAGMA busy_timeout").fetchone()
             self.connection.execute("PRAGMA busy_timeout = 0")
             try:
@@ -422,18 +422,18 @@ class LogFile:
         self._mark.sync()
         return not busy
 
-    def begin_compaction(self, revision: int) -> None:
+    def mark_compacted(self, revision: int) -> None:
         """Record that states before C{revision} can not be read any more."""
-        with telling(self.path, writing=True):
+        with translate_sqlite_errors(self.path, writing=True):
             self.connection.execute("UPDATE state SET value = max(value, ?) WHERE name = 'compacted'", (revision,))
 
-    def clean(self, rows: int) -> bool:
+    def delete_superseded(self, rows: int) -> bool:
         """
         Remove what compaction made superfluous, following up to C{rows} changes.
 
         @return: Whether more is left.
         """
-        with telling(self.path, writing=True), self._transaction() as connection:
+        with translate_sqlite_errors(self.path, writing=True), self._transaction() as connection:
             cleaned = self._state("cleaned")
             end = (self._state("compacted") + 1) << PLACE_BITS
             slice_end, count = connection.execute(
@@ -464,7 +464,7 @@ class LogFile:
 
         @raise RevisionCompacted: C{at} was forgotten meanwhile.
         """
-        with telling(self.path), self._transaction("BEGIN"):
+        with translate_sqlite_errors(self.path), self._transaction("BEGIN"):
             self._check(at)
             return self._values(wanted)
 
@@ -476,7 +476,7 @@ class LogFile:
 
         @param heads: All keys below C{prefix}, with their revisions as of C{newest}.
         """
-        with telling(self.path), self._transaction("BEGIN"):
+        with translate_sqlite_errors(self.path), self._transaction("BEGIN"):
             self._check(at)
             undone: dict[str, int] = {}
             rows = self.connection.execute(
@@ -498,7 +498,7 @@ class LogFile:
 
         @raise RevisionCompacted: Changes after C{after} are forgotten.
         """
-        with telling(self.path), self._transaction("BEGIN"):
+        with translate_sqlite_errors(self.path), self._transaction("BEGIN"):
             self._check(after)
             rows = self.connection.execute(
                 "SELECT key, value, id, previous, sum FROM log "
@@ -517,7 +517,7 @@ class LogFile:
         @raise RevisionCompacted: Changes after C{after} are compacted.
         """
         until = min(until, after + PAST_REVISIONS)
-        with telling(self.path), self._transaction("BEGIN"):
+        with translate_sqlite_errors(self.path), self._transaction("BEGIN"):
             self._check(after)
             # Compaction keeps the predecessor of each change that it keeps.
             rows = self.connection.execute(
@@ -554,4 +554,4 @@ class LogFile:
         try:
             return [StoredValue(key, found[key], revision) for key, revision in wanted.items()]
         except KeyError as error:
-            raise damaged(self.path, f"the newest state of {error.args[0]} is missing") from error
+            raise corrupt_error(self.path, f"the newest state of {error.args[0]} is missing") from error

@@ -139,7 +139,7 @@ class CallTests(KubeAPIMixin, TestCase):
         )
         self.assertEqual(code, 201, answer)
         outgoing = self.server._service.server.config.outgoing
-        outgoing.diversions[("10.0.0.77", 8443)] = ("127.0.0.1", self.hook.port)
+        outgoing.address_overrides[("10.0.0.77", 8443)] = ("127.0.0.1", self.hook.port)
         denied = 'admission webhook "a.example.org" denied the request: not for the-api-server'
         self.assertEqual(await self.refused(), (400, denied))
 

@@ -9,14 +9,14 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.webhooks.credentials import AuthenticationInfoResolver, read_credentials
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.restconfig import RESTConfig
 
 HEAD = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "WebhookAdmissionConfiguration"}
 
 
-def known_as(token: str) -> CallSettings:
+def known_as(token: str) -> RESTConfig:
     """What is shown by a user."""
-    return CallSettings(url="", token=token)
+    return RESTConfig(url="", token=token)
 
 
 class NameTests(SynchronousTestCase):
@@ -25,7 +25,7 @@ class NameTests(SynchronousTestCase):
     def shown(self, target: str, *names: str, default: str = "") -> str:
         """The name of the user whose token is shown; C{""} for none."""
         credentials = AuthenticationInfoResolver({name: known_as(name) for name in names}, default)
-        settings = credentials.client_config_for(CallSettings(url="https://x", ca=b"ca"), target)
+        settings = credentials.client_config_for(RESTConfig(url="https://x", ca=b"ca"), target)
         self.assertEqual((settings.url, settings.ca), ("https://x", b"ca"))
         return settings.token
 

@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 from kubetwist.registry.customresources.conversion import CRConverter
-from tests.admission_plugins.webhooks.webhookserver import Outgoing, patch, webhook
+from tests.admission_plugins.webhooks.webhookserver import ClientFactory, patch, webhook
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
 from tests.resources.server import configured
 
@@ -35,7 +35,7 @@ class CustomWebhookTests(SynchronousTestCase):
         """Clients use v2, webhooks want v1."""
         clock: list[Any] = []
         conversion = lambda crd: CRConverter("test", convert, clock[0])  # noqa: E731
-        self.outgoing = Outgoing()
+        self.outgoing = ClientFactory()
         self.server = CustomServer(
             "mutatingwebhookconfigurations",
             "validatingwebhookconfigurations",

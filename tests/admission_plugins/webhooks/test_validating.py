@@ -7,7 +7,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from kubetwist.client.errors import CallError
-from kubetwist.client.httpclient import Answer
+from kubetwist.client.httpclient import Response
 from tests.admission_plugins.webhooks.webhookserver import WebhookTestCase, patch, webhook
 from tests.admission_plugins.webhooks.webhooktools import MAPS, rule
 from tests.resources.server import config_map, pod
@@ -202,8 +202,8 @@ class ValidatingTests(WebhookTestCase):
         failed = 'Internal error occurred: failed calling webhook "a.example.org": '
         call = CallError("POST", "https://hooks.example.org/a?timeout=10s", "connection refused")
 
-        def raw(body: bytes, code: int = 200, kind: str = "application/json") -> Answer:
-            return Answer(code, {"content-type": kind}, body)
+        def raw(body: bytes, code: int = 200, kind: str = "application/json") -> Response:
+            return Response(code, {"content-type": kind}, body)
 
         said = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"%b}'
         cases: list[tuple[Any, str]] = [

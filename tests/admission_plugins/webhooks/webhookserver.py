@@ -11,16 +11,16 @@ import orjson
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
-from kubetwist.client.httpclient import Answer
+from kubetwist.client.httpclient import Response
 from kubetwist.client.services import Services
 from tests.resources.server import Server, configured, definitions
 
 
-class Outgoing:
+class ClientFactory:
     """
     Stands for all other servers.
 
-    @ivar answer: Gives for the URL and the review what to answer: a response, an L{Answer}, an exception to raise, or
+    @ivar answer: Gives for the URL and the review what to answer: a response, an L{Response}, an exception to raise, or
         something to wait for.
     @ivar calls: The URLs and reviews, in order.
     """
@@ -42,11 +42,11 @@ class Outgoing:
 class Client:
     """What calls it."""
 
-    def __init__(self, outgoing: Outgoing, url: str) -> None:
+    def __init__(self, outgoing: ClientFactory, url: str) -> None:
         self._outgoing = outgoing
         self._url = url
 
-    async def post(self, body: bytes, *, timeout: float) -> Answer:
+    async def post(self, body: bytes, *, timeout: float) -> Response:
         """Call."""
         self._outgoing.timeouts.append(timeout)
         review = orjson.loads(body)
@@ -54,16 +54,16 @@ class Client:
         said = self._outgoing.answer(self._url, review)
         if isinstance(said, BaseException):
             raise said
-        if not isinstance(said, dict | Answer):
+        if not isinstance(said, dict | Response):
             said = await said
-        if isinstance(said, Answer):
+        if isinstance(said, Response):
             return said
         answer = {
             "kind": "AdmissionReview",
             "apiVersion": review["apiVersion"],
             "response": {"uid": review["request"]["uid"], **said},
         }
-        return Answer(200, {"content-type": "application/json"}, orjson.dumps(answer))
+        return Response(200, {"content-type": "application/json"}, orjson.dumps(answer))
 
 
 def patch(*operations: tuple[str, str, Any]) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class WebhookTestCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         """A server with both plugins."""
-        self.outgoing = Outgoing()
+        self.outgoing = ClientFactory()
         self.server = Server(
             *self.resources,
             admission=configured(MutatingAdmissionWebhook, ValidatingAdmissionWebhook),

@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.client.errors import CallError
-from kubetwist.client.httpclient import Answer
+from kubetwist.client.httpclient import Response
 from kubetwist.client.services import (
     Services,
 )
@@ -36,14 +36,14 @@ class FakeOutgoing:
     """
     Makes clients that ask nobody.
 
-    @ivar answer: What each question is answered with: an L{Answer}, or a Deferred of one.
+    @ivar answer: What each question is answered with: an L{Response}, or a Deferred of one.
     @ivar asked: How often it was asked.
     @ivar retired: How many clients nobody needs any more.
     """
 
     def __init__(self, find: Callable[[str, str], Any]) -> None:
         self.services = Services(find)
-        self.answer: Callable[[], Any] = lambda: Answer(200, {}, b"{}")
+        self.answer: Callable[[], Any] = lambda: Response(200, {}, b"{}")
         self.asked = 0
         self.retired = 0
         self.settings: list[Any] = []
@@ -146,9 +146,9 @@ class AvailabilityTests(SynchronousTestCase):
 
     def test_one_of_several(self) -> None:
         """If the first question is not answered in a second, others are asked at the same time; one answer will do."""
-        waiting: list[Deferred[Answer]] = []
+        waiting: list[Deferred[Response]] = []
 
-        def later() -> Deferred[Answer]:
+        def later() -> Deferred[Response]:
             waiting.append(Deferred())
             return waiting[-1]
 
@@ -158,7 +158,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.assertEqual(len(waiting), 1)
         self.pass_(0.2)
         self.assertEqual(len(waiting), 5)
-        waiting[3].callback(Answer(200, {}, b""))
+        waiting[3].callback(Response(200, {}, b""))
         self.pass_()
         self.assertEqual(self.condition()["status"], "True")
 
@@ -177,7 +177,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.pass_(20)
         before = self.outgoing.asked
         self.assertLess(before, 100)
-        self.outgoing.answer = lambda: succeed(Answer(200, {}, b""))
+        self.outgoing.answer = lambda: succeed(Response(200, {}, b""))
         self.pass_(30)
         self.assertEqual(self.condition()["reason"], "Passed")
 
@@ -221,19 +221,19 @@ class AvailabilityTests(SynchronousTestCase):
 
     def test_other_conditions(self) -> None:
         """Conditions of other types stay as they are."""
-        self.outgoing.answer = lambda: Answer(500, {}, b"")
+        self.outgoing.answer = lambda: Response(500, {}, b"")
         self.register()
         self.pass_()
         other = {"type": "Mine", "status": "True"}
         self.patch_it({"status": {"conditions": [other, self.condition()]}}, "/status")
-        self.outgoing.answer = lambda: Answer(200, {}, b"")
+        self.outgoing.answer = lambda: Response(200, {}, b"")
         self.pass_(RESYNC + 1)
         found = self.api.ask("GET", f"{SERVICES}/{NAME}")[1]["status"]["conditions"]
         self.assertEqual([(one["type"], one["status"]) for one in found], [("Mine", "True"), ("Available", "True")])
 
     def test_redirect(self) -> None:
         """A redirect is no answer."""
-        self.outgoing.answer = lambda: Answer(302, {"location": "https://far/elsewhere"}, b"")
+        self.outgoing.answer = lambda: Response(302, {"location": "https://far/elsewhere"}, b"")
         self.register()
         self.pass_()
         self.assertTrue(self.condition()["message"].endswith("/apis/far.example.com/v1: 302"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubetwist.client.factory import Outgoing
+from kubetwist.client.factory import ClientFactory
 from kubetwist.registry.customresources.conversion import CRConverterFactory
 from tests.resources.customapply import OLD, TEXT, CustomApplyTestCase, struct
 from tests.resources.hostandport import HostAndPort, two_versions
@@ -72,7 +72,7 @@ class ConvertedElsewhereTests(CustomApplyTestCase):
         """Applies in the storage version that all managers use convert nothing."""
         plugin = HostAndPort()
         self.server.custom._conversion_of = CRConverterFactory(
-            Outgoing(None, lambda namespace, name: None), self.server.clock, [plugin]
+            ClientFactory(None, lambda namespace, name: None), self.server.clock, [plugin]
         )
         self.server.define(self.client, two_versions())
         self.applied({"spec": {"address": "here:1"}})

@@ -6,9 +6,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.generic.cacheerrors import translate_cache_error
 from kubetwist.storage.errors import (
+    CorruptObjectError,
     DecryptionUnavailable,
     RevisionCompacted,
-    UnreadableValue,
     WatchFailed,
     WatchInterrupted,
 )
@@ -30,7 +30,7 @@ class CacheErrorTests(SynchronousTestCase):
     def test_unreadable(self) -> None:
         """A value that cannot be read is an internal error that names the key and the reason."""
         for error, message in (
-            (UnreadableValue("/registry/a", "damaged"), 'unable to transform key "/registry/a": damaged'),
+            (CorruptObjectError("/registry/a", "damaged"), 'unable to transform key "/registry/a": damaged'),
             (DecryptionUnavailable("no answer"), "no answer"),
         ):
             translated = translate_cache_error(error)

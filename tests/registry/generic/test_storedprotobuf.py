@@ -19,7 +19,7 @@ from kubetwist.registry.generic.storedprotobuf import decode_stored, encode_stor
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.schema.definitions import Definitions, available_versions
 from kubetwist.schema.protobuf.wire import WireError
-from kubetwist.storage.errors import ForeignValue
+from kubetwist.storage.errors import UnknownFormatError
 from kubetwist.storage.protobuf import is_protobuf
 from tests.registry.sharedstores import SharedStoresTestCase
 from tests.registry.storetools import StoreTestCase
@@ -150,7 +150,7 @@ class ReadingTests(StoreTestCase):
     def test_without_types(self) -> None:
         """Where there are no types, it can not be read."""
         maps = Server("configmaps").stores.get("", "configmaps")
-        self.assertRaises(ForeignValue, maps.record, "default/a", self.map("a"), 1)
+        self.assertRaises(UnknownFormatError, maps.record, "default/a", self.map("a"), 1)
 
 
 class WritingTests(SharedStoresTestCase):
@@ -246,7 +246,7 @@ class FormatTests(SynchronousTestCase):
             enveloped("v1", "RangeAllocation", counted(2, "30000-32767") + b"\x1a\x7f"),
             enveloped("v1", "RangeAllocation", number(2, 30000)),
         ):
-            self.assertRaises(ForeignValue, decoded, value)
+            self.assertRaises(UnknownFormatError, decoded, value)
 
     def test_all_kinds(self) -> None:
         """Everything that is stored can be, in the oldest release and in the newest."""

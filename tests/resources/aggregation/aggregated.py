@@ -203,7 +203,7 @@ class AggregatedCase(KubeAPIMixin, TestCase):
 
     def divert(self) -> None:
         """Have the address of the service lead to the fake."""
-        self.config.outgoing.diversions[(ADDRESS, 443)] = ("127.0.0.1", self.backend.port)
+        self.config.outgoing.address_overrides[(ADDRESS, 443)] = ("127.0.0.1", self.backend.port)
 
     async def make_service(self, **spec: Any) -> None:
         """The service that the APIService names."""

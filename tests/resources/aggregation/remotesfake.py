@@ -12,18 +12,18 @@ from twisted.internet.defer import Deferred
 
 from kubetwist.api.resource import GroupVersion
 from kubetwist.client.errors import CallError
-from kubetwist.client.httpclient import Answer
+from kubetwist.client.httpclient import Response
 from kubetwist.registry.kinds import Priority
 
 _USUAL = Priority(1000, 15)
 AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-def answer(content: Any, code: int = 200, **headers: str) -> Answer:
+def answer(content: Any, code: int = 200, **headers: str) -> Response:
     """What a server answers; the names of headers have no dashes here."""
     body = content if isinstance(content, bytes) else orjson.dumps(content)
     fields = {"content-type": "application/json"} | {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer(code, fields, body)
+    return Response(code, fields, body)
 
 
 @define(eq=False)
@@ -31,8 +31,8 @@ class FakeServer:
     """
     A server.
 
-    @ivar answers: By path: an L{Answer}, an error that is raised, a Deferred of one of them, or what makes one of these
-        from the C{If-None-Match} of a call. What it does not know is 404.
+    @ivar answers: By path: an L{Response}, an error that is raised, a Deferred of one of them, or a function that
+        returns one of these for the C{If-None-Match} of a call. Other paths are answered 404.
     @ivar calls: What it was asked for: path, C{If-None-Match}, user.
     """
 

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred, execute
 from twisted.internet.task import Clock
 
 from kubetwist.api.resource import JSONObject
-from kubetwist.client.httpclient import Answer
+from kubetwist.client.httpclient import Response
 from kubetwist.registry.kinds import Priority
 from kubetwist.resources.aggregation.openapi import RemoteOpenAPI
 
@@ -85,7 +85,7 @@ class RemoteCase(OpenAPICase):
         self.clock.advance(0)
         self.successResultOf(stopped)
 
-    def index(self, found: str) -> Answer:
+    def index(self, found: str) -> Response:
         """What the other server lists: its document, and one that is not its own."""
         url = f"/openapi/v3/apis/{GROUP}/v1"
         urls = {f"apis/{GROUP}/v1": f"{url}?hash={found}" if found else url, "apis/apps/v1": "/openapi/v3/x?hash=EVIL"}

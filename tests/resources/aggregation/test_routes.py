@@ -509,7 +509,7 @@ class AvailableTests(AggregatedCase):
         await self.backend.start()
         self.addCleanup(self.backend.kill)
         self.server = await self.startKubeAPI("--controllers=", "--enable-aggregator-routing")
-        self.config.outgoing.diversions[("10.1.2.3", 8443)] = ("127.0.0.1", self.backend.port)
+        self.config.outgoing.address_overrides[("10.1.2.3", 8443)] = ("127.0.0.1", self.backend.port)
         await self.make_service()
         await self.make_slice()
         await self.register()

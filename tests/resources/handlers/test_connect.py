@@ -240,7 +240,7 @@ class ProxyTests(ConnectingCase):
     async def test_kubelets_by_name(self) -> None:
         """A kubelet that is called by a name must show a certificate for it; the name is looked up once."""
         kubelet = await self.begin(trust=True, strict=True, names=("node.example",))
-        self.config.outgoing.diversions["10.1.2.3", kubelet.port] = "127.0.0.1", kubelet.port
+        self.config.outgoing.address_overrides["10.1.2.3", kubelet.port] = "127.0.0.1", kubelet.port
         names = self.resolve("10.1.2.3")
         await self.move(kubelet.port, "node.example")
         self.assertEqual(await self.ask("GET", LOG), "fine")
@@ -256,7 +256,7 @@ class ProxyTests(ConnectingCase):
         addresses = ("fd00::7", "10.1.2.3")
         kubelet = await self.begin(trust=True, strict=True, names=addresses)
         for address in addresses:
-            self.config.outgoing.diversions[address, kubelet.port] = "127.0.0.1", kubelet.port
+            self.config.outgoing.address_overrides[address, kubelet.port] = "127.0.0.1", kubelet.port
             await self.move(kubelet.port, address)
             self.assertEqual(await self.ask("GET", LOG), "fine")
         self.assertEqual(

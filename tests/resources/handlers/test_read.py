@@ -13,8 +13,8 @@ import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.client.errors import CallError
-from kubetwist.client.httpclient import Answer
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.httpclient import Response
+from kubetwist.client.restconfig import RESTConfig
 from kubetwist.http import responses as respond
 from kubetwist.resources.encoding import to_yaml
 from kubetwist.resources.handlers.read import LONG_QUERY
@@ -130,16 +130,16 @@ class GetTests(ReadTestCase):
             def __init__(self, url: str) -> None:
                 self.url = url
 
-            async def get(self, **options: Any) -> Answer:
+            async def get(self, **options: Any) -> Response:
                 paths.append(self.url)
                 if "10259" in self.url:
                     raise CallError("GET", self.url, "connect: connection refused")
-                return Answer(200, {}, b"fine")
+                return Response(200, {}, b"fine")
 
             def retire(self) -> None:
                 pass
 
-        def call(settings: CallSettings) -> Client:
+        def call(settings: RESTConfig) -> Client:
             self.assertTrue(settings.insecure)
             return Client(settings.url)
 

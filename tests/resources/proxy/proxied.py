@@ -8,8 +8,8 @@ from twisted.internet import reactor as installed_reactor
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import TestCase
 
-from kubetwist.client.factory import Outgoing
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.factory import ClientFactory
+from kubetwist.client.restconfig import RESTConfig
 from kubetwist.filters.requestinfo import with_request_info
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import KubeSite
@@ -31,8 +31,8 @@ class Proxied(TestCase):
         """The three of them."""
         self.options: dict[str, Any] | None = {}
         self.backend = Backend(reactor, tls=self.tls).start()
-        self.outgoing = Outgoing(reactor, lambda namespace, name: None)
-        self.client = self.outgoing.stream_client(CallSettings(url=self.backend.url, ca=self.backend.ca))
+        self.outgoing = ClientFactory(reactor, lambda namespace, name: None)
+        self.client = self.outgoing.stream_client(RESTConfig(url=self.backend.url, ca=self.backend.ca))
         self.requests: list[KubeRequest] = []
         self.over: list[Deferred[None]] = []
         self.site = KubeSite(with_request_info(self._answer), reactor)

@@ -254,7 +254,7 @@ class BrokenTests(Proxied):
 
     async def test_head_timeout(self) -> None:
         """A backend that accepts a request and says nothing is given up after the time that it has."""
-        self.options = {"head_timeout": 0.01}
+        self.options = {"response_header_timeout": 0.01}
         wire, there, _ = await self.ask(b"GET / HTTP/1.1\r\nHost: front\r\n\r\n")
         await wire.until(b"net/http: timeout awaiting response headers")
         await there.end()

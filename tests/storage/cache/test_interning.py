@@ -30,7 +30,7 @@ class SharingTests(CacheCase):
     def test_bounded(self) -> None:
         """No more than SHARED_TEXTS texts are remembered, and equal texts are shared again afterwards."""
         self.patch(sharedtexts, "_texts", {})
-        self.patch(sharedtexts, "SHARED_TEXTS", 10)
+        self.patch(sharedtexts, "MAX_INTERNED_STRINGS", 10)
         for number in range(100):
             share_texts(Record(f"a/{number}", 1, b"", {f"k{number}": f"v{number}"}, {}))
             self.assertLess(len(sharedtexts._texts), 15)

@@ -11,9 +11,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.record import Record
 from kubetwist.storage.cache._listing import (
-    counted,
-    gather,
-    undo,
+    collect_page,
+    count_fetched,
+    rewind,
 )
 from kubetwist.storage.cache.metrics import CacheMetrics
 
@@ -37,7 +37,7 @@ def shown(found: list[Record]) -> str:
 
 
 class GatherTests(SynchronousTestCase):
-    """Tests for L{gather}."""
+    """Tests for L{collect_page}."""
 
     @given(st.integers(1, 8), st.integers(1, 4), st.sets(st.sampled_from("abcdefg")))
     def test_pages(self, limit: int, size: int, wanted: set[str]) -> None:
@@ -45,7 +45,7 @@ class GatherTests(SynchronousTestCase):
         keys, found, after = "abcdefg", "", ""
         while True:
             rest = "".join(key for key in keys if key > after)
-            page, after = gather(batches(rest, size), lambda one: one.key in wanted, limit)
+            page, after = collect_page(batches(rest, size), lambda one: one.key in wanted, limit)
             self.assertLessEqual(len(page), limit)
             found += shown(page)
             if not after:
@@ -54,43 +54,43 @@ class GatherTests(SynchronousTestCase):
 
     def test_all(self) -> None:
         """Without a limit there is one page."""
-        page, after = gather(batches("abcde"), None, 0)
+        page, after = collect_page(batches("abcde"), None, 0)
         self.assertEqual((shown(page), after), ("abcde", ""))
 
     def test_exact(self) -> None:
         """A page that ends with the last record is the last page."""
-        page, after = gather(batches("abc"), None, 3)
+        page, after = collect_page(batches("abc"), None, 3)
         self.assertEqual((shown(page), after), ("abc", ""))
-        page, after = gather(batches("abcd"), None, 3)
+        page, after = collect_page(batches("abcd"), None, 3)
         self.assertEqual((shown(page), after), ("abc", "c"))
 
 
 class UndoTests(SynchronousTestCase):
-    """Tests for L{undo}."""
+    """Tests for L{rewind}."""
 
     @given(KEYS, KEYS, KEYS, st.sampled_from(["", "c", "j"]), st.integers(1, 4))
     def test_former_state(self, now: set[str], before: set[str], touched: set[str], after: str, size: int) -> None:
         """What was changed is as it was, whether it was there before, is now, or both."""
         undone = {key: record(key, 0) if key in before else None for key in touched}
         kept = "".join(sorted(key for key in now if key > after))
-        found = [one for batch in undo(batches(kept, size), undone, after) for one in batch]
+        found = [one for batch in rewind(batches(kept, size), undone, after) for one in batch]
         expected = sorted(key for key in (now - touched) | (before & touched) if key > after)
         self.assertEqual([one.key for one in found], expected)
         self.assertEqual({one.key for one in found if one.revision == 0}, {key for key in expected if key in touched})
 
     def test_no_empty_batches(self) -> None:
         """A batch of which nothing is left is left out."""
-        found = list(undo(batches("abcdef"), dict.fromkeys("abc"), ""))
+        found = list(rewind(batches("abcdef"), dict.fromkeys("abc"), ""))
         self.assertEqual([shown(batch) for batch in found], ["def"])
 
 
 class CountTests(SynchronousTestCase):
-    """Tests for L{counted}."""
+    """Tests for L{count_fetched}."""
 
     def test_fetched(self) -> None:
         """Records are counted as they are taken."""
         metrics = CacheMetrics()
-        taken = counted(batches("abcde"), metrics)
+        taken = count_fetched(batches("abcde"), metrics)
         next(taken)
         self.assertEqual(metrics.fetched, 3)
         self.assertEqual([shown(batch) for batch in taken], ["de"])

@@ -8,11 +8,11 @@ from kubetwist.api.record import Record
 from kubetwist.api.storage import Write
 from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.errors import (
+    CorruptObjectError,
     DecryptionUnavailable,
     RevisionCompacted,
     StorageError,
     StorageUnavailable,
-    UnreadableValue,
     WatchInterrupted,
 )
 
@@ -89,9 +89,9 @@ class LossTests(CacheCase):
             lambda: self.cache.get("a/x"),
             lambda: self.cache.list(),
             lambda: self.cache.list("a/"),
-            lambda: self.failureResultOf(self.cache.list_stored("a/")).raiseException(),
+            lambda: self.failureResultOf(self.cache.list_from_storage("a/")).raiseException(),
         ):
-            self.assertEqual(str(self.assertRaises(UnreadableValue, read)), text)
+            self.assertEqual(str(self.assertRaises(CorruptObjectError, read)), text)
         for scope in ("", "a/", "a/x"):
             self.assertRaises(StorageUnavailable, self.cache.watch, scope, sink=sink)
         self.assertEqual([self.cache.get("a/w").revision, self.cache.get("a/y")], [2, None])
@@ -124,10 +124,10 @@ class LossTests(CacheCase):
         for read in (
             lambda: cache.get("a/x"),
             lambda: cache.list(),
-            lambda: self.failureResultOf(cache.list_stored()).raiseException(),
+            lambda: self.failureResultOf(cache.list_from_storage()).raiseException(),
         ):
             error = self.assertRaises(Translated, read)
-            self.assertEqual(str(error), "UnreadableValue")
+            self.assertEqual(str(error), "CorruptObjectError")
         cache.stop()
 
     def test_undecodable_no_more(self) -> None:
@@ -143,14 +143,14 @@ class LossTests(CacheCase):
             self.successResultOf(self.storage.commit([Write(f"/registry/swans/a/{name.decode()}", name, 0)]))
         cache = WatchCache(self.storage, "/registry/swans/", sometimes, self.clock)
         self.successResultOf(cache.start())
-        self.assertRaises(UnreadableValue, cache.list)
+        self.assertRaises(CorruptObjectError, cache.list)
         self.successResultOf(self.storage.commit([Write("/registry/swans/a/2", b"4", None)]))
         self.assertEqual(cache.get("a/2").revision, 5)
         self.successResultOf(self.storage.commit([Write("/registry/swans/a/3", None, None)]))
         self.assertEqual(cache.get("a/3"), None)
-        self.assertRaises(UnreadableValue, cache.list)
+        self.assertRaises(CorruptObjectError, cache.list)
         self.clock.pump([1] * 20)
-        self.assertRaises(UnreadableValue, cache.list)
+        self.assertRaises(CorruptObjectError, cache.list)
         broken.clear()
         self.clock.pump([1] * 20)
         self.assertEqual([(record.key, record.revision) for record in cache.list().records], [("a/1", 2), ("a/2", 5)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubetwist.api.storage import Write
 from kubetwist.storage.cache.metrics import CacheMetrics
 from kubetwist.storage.cache.reader import RecordReader
-from kubetwist.storage.errors import KeyNotFound, RevisionCompacted, UnreadableValue
+from kubetwist.storage.errors import CorruptObjectError, KeyNotFound, RevisionCompacted
 
 from .watchcache.cachecase import (
     PREFIX,
@@ -44,7 +44,7 @@ class RecordReaderTests(CacheCase):
         self.break_one()
         records, _, unreadable = self.successResultOf(self.reader.load())
         self.assertEqual((len(records), list(unreadable), self.metrics.unreadable), (6, ["a/5"], 1))
-        self.assertEqual(self.failureResultOf(self.reader.list(), UnreadableValue).value.key, f"{PREFIX}a/5")
+        self.assertEqual(self.failureResultOf(self.reader.list(), CorruptObjectError).value.key, f"{PREFIX}a/5")
         self.assertEqual(len(self.successResultOf(self.reader.list(limit=2)).records), 2)
 
     def test_read(self) -> None:

@@ -44,7 +44,7 @@ LONG = KEYS[2]
 _values = st.binary(max_size=100)
 
 
-def gcm_by_hand(key: bytes, nonce: bytes, value: bytes, place: bytes) -> bytes:
+def gcm_by_hand(key: bytes, nonce: bytes, value: bytes, authenticated_data: bytes) -> bytes:
     """AES-GCM as NIST SP 800-38D has it, of AES on single blocks: an implementation independent of the library's."""
     block = Cipher(AES(key), ECB()).encryptor()
 
@@ -68,9 +68,9 @@ def gcm_by_hand(key: bytes, nonce: bytes, value: bytes, place: bytes) -> bytes:
 
     subkey = int.from_bytes(block.update(bytes(16)), "big")
     sealed = counted(2, value)
-    lengths = (len(place) * 8).to_bytes(8, "big") + (len(sealed) * 8).to_bytes(8, "big")
+    lengths = (len(authenticated_data) * 8).to_bytes(8, "big") + (len(sealed) * 8).to_bytes(8, "big")
     tag = 0
-    hashed = padded(place) + padded(sealed) + lengths
+    hashed = padded(authenticated_data) + padded(sealed) + lengths
     for start in range(0, len(hashed), 16):
         tag = multiplied(tag ^ int.from_bytes(hashed[start : start + 16], "big"), subkey)
     return nonce + sealed + counted(1, tag.to_bytes(16, "big"))
@@ -195,13 +195,13 @@ class FormatTests(SynchronousTestCase):
             "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72"
             "1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39"
         )
-        place = bytes.fromhex("feedfacedeadbeeffeedfacedeadbeefabaddad2")
+        authenticated_data = bytes.fromhex("feedfacedeadbeeffeedfacedeadbeefabaddad2")
         data = bytes.fromhex(
             "42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e"
             "21d514b25466931c7d8f6a5aac84aa051ba30b396a0aac973d58e0915bc94fbc3221a5db94fae95ae7121a47"
         )
-        self.assertEqual(ciphers.GCM(key).decrypt(nonce + data, place), value)
-        self.assertEqual(gcm_by_hand(key, nonce, value, place), nonce + data)
+        self.assertEqual(ciphers.GCM(key).decrypt(nonce + data, authenticated_data), value)
+        self.assertEqual(gcm_by_hand(key, nonce, value, authenticated_data), nonce + data)
 
 
 def provider(kind: str, *names: str) -> Provider:
@@ -293,7 +293,7 @@ class TransformerTests(SynchronousTestCase):
             ([GroupResource("", "events")], [Provider("identity")]),
             ([GroupResource("*", "*")], [provider("aesgcm", "all")]),
         )
-        for place, resource, prefix in (
+        for authenticated_data, resource, prefix in (
             (found, SECRETS, b"k8s:enc:aesgcm:v1:own:"),
             (found, GroupResource("apps", "deployments"), b"k8s:enc:aesgcm:v1:group:"),
             (found, GroupResource("", "pods"), b"k8s:enc:aesgcm:v1:core:"),
@@ -301,7 +301,7 @@ class TransformerTests(SynchronousTestCase):
             (everything, GroupResource("", "events"), b"{}"),
             (everything, GroupResource("example.com", "swans"), b"k8s:enc:aesgcm:v1:all:"),
         ):
-            self.assertTrue(place.of(resource).encrypt(b"{}", PLACE).startswith(prefix), resource)
+            self.assertTrue(authenticated_data.of(resource).encrypt(b"{}", PLACE).startswith(prefix), resource)
 
     def test_rules_of_one_resource(self) -> None:
         """Several rules of one resource are one list of providers."""

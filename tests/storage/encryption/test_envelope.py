@@ -25,16 +25,16 @@ from kubetwist.storage.encryption._ciphers import (
 from kubetwist.storage.encryption._envelope import (
     KEY,
     SEED,
+    DEKSource,
+    EncryptionState,
     Envelope,
     MissingKey,
-    Sealing,
-    Source,
 )
 from kubetwist.storage.encryption._transformers import Plain
 
 PLACE = b"/registry/secrets/default/db"
 BYTES = bytes(range(32))
-SOURCE = Source("key-1", b"encrypted seed", (("a.example.com", b"1"), ("b.example.com", b"")), SEED)
+SOURCE = DEKSource("key-1", b"encrypted seed", (("a.example.com", b"1"), ("b.example.com", b"")), SEED)
 #: What Google's protobuf library makes of an EncryptedObject with the source above, a seed of the bytes above, info
 #: C{b"i" * 32} and nonce C{b"n" * 12}.
 STORED = bytes.fromhex(
@@ -47,8 +47,8 @@ STORED = bytes.fromhex(
 class NoKeeper:
     """Is not asked."""
 
-    def fetch(self, source: Source) -> Deferred[None]:
-        """See L{kubetwist.storage.encryption._envelope.Keeper.fetch}."""
+    def fetch(self, source: DEKSource) -> Deferred[None]:
+        """See L{kubetwist.storage.encryption._envelope.DEKFetcher.fetch}."""
         raise AssertionError("nobody is asked")
 
 
@@ -57,9 +57,9 @@ class EnvelopeTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Have an envelope that knows one key."""
-        self.sealing = Sealing(SOURCE, BYTES)
+        self.sealing = EncryptionState(SOURCE, BYTES)
         self.envelope = Envelope(NoKeeper(), lambda: self.sealing, lambda: self.sealing)
-        self.envelope.remember(SOURCE, self.sealing.cipher)
+        self.envelope.cache_cipher(SOURCE, self.sealing.cipher)
 
     def test_format(self) -> None:
         """What is stored has the reference's form, and is read in it."""
@@ -103,30 +103,30 @@ class EnvelopeTests(SynchronousTestCase):
 
     def test_missing(self) -> None:
         """A value with another key says which one it needs."""
-        other = Source("key-2", b"other seed")
-        data = Sealing(other, bytes(32)).seal(b"value", PLACE)
+        other = DEKSource("key-2", b"other seed")
+        data = EncryptionState(other, bytes(32)).seal(b"value", PLACE)
         error = self.assertRaises(MissingKey, self.envelope.decrypt, data, PLACE)
-        self.assertEqual((error.source, error.place), (other, PLACE))
-        self.envelope.learn(other, bytes(32))
+        self.assertEqual((error.source, error.authenticated_data), (other, PLACE))
+        self.envelope.cache_plaintext_key(other, bytes(32))
         self.assertEqual(self.envelope.decrypt(data, PLACE), Plain(b"value", True))
 
     def test_stale(self) -> None:
         """A value is stale when the service has another key by now, not when there is another seed of the same key."""
         data = self.envelope.encrypt(b"value", PLACE)
-        self.sealing = Sealing(Source("key-1", b"another seed"), BYTES)
+        self.sealing = EncryptionState(DEKSource("key-1", b"another seed"), BYTES)
         self.assertEqual(self.envelope.decrypt(data, PLACE), Plain(b"value", False))
-        self.sealing = Sealing(Source("key-2", b"another seed"), BYTES)
+        self.sealing = EncryptionState(DEKSource("key-2", b"another seed"), BYTES)
         self.assertEqual(self.envelope.decrypt(data, PLACE), Plain(b"value", True))
 
     def test_plain_key(self) -> None:
         """Values whose key is no seed, as the reference made them before 1.29, are read, and are stale."""
-        source = Source("key-1", b"key", kind=KEY)
+        source = DEKSource("key-1", b"key", kind=KEY)
         sealed = b"n" * 12 + AESGCM(BYTES).encrypt(b"n" * 12, b"value", PLACE)
         data = octets(1, sealed) + octets(2, b"key-1") + octets(3, b"key")
         self.assertRaises(MissingKey, self.envelope.decrypt, data, PLACE)
-        self.envelope.learn(source, BYTES)
+        self.envelope.cache_plaintext_key(source, BYTES)
         self.assertEqual(self.envelope.decrypt(data, PLACE), Plain(b"value", True))
-        error = self.assertRaises(TransformError, self.envelope.learn, source, bytes(7))
+        error = self.assertRaises(TransformError, self.envelope.cache_plaintext_key, source, bytes(7))
         self.assertEqual(str(error), "crypto/aes: invalid key size 7")
 
     def test_order(self) -> None:

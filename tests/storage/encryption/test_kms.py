@@ -13,12 +13,12 @@ from kubetwist.storage.encryption._ciphers import (
     TransformUnavailable,
 )
 from kubetwist.storage.encryption._envelope import (
+    DEKSource,
     MissingKey,
-    Source,
     key_id_hash,
 )
 from kubetwist.storage.encryption._kms import (
-    KeyProvider,
+    KMSv2Provider,
     ServiceError,
     ServiceStatus,
 )
@@ -58,19 +58,19 @@ class FakeService:
         return succeed(value)
 
     def status(self) -> Deferred[ServiceStatus]:
-        """See L{kubetwist.storage.encryption._kms.KeyManagement.status}."""
+        """See L{kubetwist.storage.encryption._kms.KMSService.status}."""
         return self._answer("status", ServiceStatus(self.version, self.healthz, self.key_id))
 
-    def encrypt(self, uid: str, plaintext: bytes) -> Deferred[Source]:
-        """See L{kubetwist.storage.encryption._kms.KeyManagement.encrypt}."""
-        return self._answer("encrypt", Source(self.encrypts_with or self.key_id, plaintext[::-1]))
+    def encrypt(self, uid: str, plaintext: bytes) -> Deferred[DEKSource]:
+        """See L{kubetwist.storage.encryption._kms.KMSService.encrypt}."""
+        return self._answer("encrypt", DEKSource(self.encrypts_with or self.key_id, plaintext[::-1]))
 
-    def decrypt(self, uid: str, source: Source) -> Deferred[bytes]:
-        """See L{kubetwist.storage.encryption._kms.KeyManagement.decrypt}."""
+    def decrypt(self, uid: str, source: DEKSource) -> Deferred[bytes]:
+        """See L{kubetwist.storage.encryption._kms.KMSService.decrypt}."""
         return self._answer(f"decrypt {source.key_id}", source.encrypted[::-1])
 
     def close(self) -> None:
-        """See L{kubetwist.storage.encryption._kms.KeyManagement.close}."""
+        """See L{kubetwist.storage.encryption._kms.KMSService.close}."""
         self.closed = True
 
     def asked(self) -> list[str]:
@@ -87,7 +87,7 @@ class ProviderTests(SynchronousTestCase):
         self.clock = Clock()
         self.clock.rightNow = 1_000_000.0
         self.service = FakeService()
-        self.provider = KeyProvider("foo", self.service, self.clock)
+        self.provider = KMSv2Provider("foo", self.service, self.clock)
         self.addCleanup(self.provider.close)
 
     def start(self) -> None:
@@ -128,7 +128,7 @@ class ProviderTests(SynchronousTestCase):
     def test_fetch(self) -> None:
         """A seed of another server is asked for once, whoever waits for it, and remembered."""
         self.start()
-        other = KeyProvider("foo", self.service, self.clock)
+        other = KMSv2Provider("foo", self.service, self.clock)
         self.addCleanup(other.close)
         self.successResultOf(other.start())
         data = other.envelope.encrypt(b"value", PLACE)
@@ -147,14 +147,14 @@ class ProviderTests(SynchronousTestCase):
     def test_fetch_fails(self) -> None:
         """A seed that can not be had is told of, and asked for again the next time."""
         self.start()
-        missing = MissingKey(self.provider, Source("zero", bytes(32)), PLACE)
+        missing = MissingKey(self.provider, DEKSource("zero", bytes(32)), PLACE)
         for unavailable, kind in ((False, TransformError), (True, TransformUnavailable)):
             self.service.problem = ServiceError("rpc error", unavailable)
             failure = self.failureResultOf(missing.fetch())
             self.assertEqual((failure.type, str(failure.value)), (kind, "failed to decrypt DEK, error: rpc error"))
         self.service.problem = None
         self.successResultOf(missing.fetch())
-        short = MissingKey(self.provider, Source("zero", b"short"), PLACE)
+        short = MissingKey(self.provider, DEKSource("zero", b"short"), PLACE)
         error = self.failureResultOf(short.fetch(), TransformError).value
         self.assertEqual(str(error), "invalid seed length 5 used for key generation")
 
@@ -278,7 +278,7 @@ class ProviderTests(SynchronousTestCase):
         self.assertEqual((self.clock.getDelayedCalls(), self.service.closed), ([], True))
         self.service.asked()
         self.service.held = []
-        late = KeyProvider("foo", self.service, self.clock)
+        late = KMSv2Provider("foo", self.service, self.clock)
         starting = Deferred.fromCoroutine(late.start())
         late.close()
         ((held, _),) = self.service.held

@@ -9,12 +9,12 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from kubetwist.storage.encryption._configuration import KeyService
-from kubetwist.storage.encryption._envelope import Source
+from kubetwist.storage.encryption._envelope import DEKSource
 from kubetwist.storage.encryption._kms import (
     ServiceError,
     ServiceStatus,
 )
-from kubetwist.storage.encryption._kmsclient import GRPCKeyManagement
+from kubetwist.storage.encryption._kmsclient import GRPCKMSService
 from kubetwist.testing.storage import StorageReactor
 
 from .kmsplugin import KMSPlugin
@@ -34,9 +34,9 @@ class ClientTests(TestCase):
         self.addCleanup(self.plugin.stop)
         self.reactor = reactor
 
-    def client(self, timeout: float = 30.0) -> GRPCKeyManagement:
+    def client(self, timeout: float = 30.0) -> GRPCKMSService:
         """A client of the plugin."""
-        client = GRPCKeyManagement(KeyService("foo", str(self.plugin.path), timeout), self.reactor)
+        client = GRPCKMSService(KeyService("foo", str(self.plugin.path), timeout), self.reactor)
         self.addCleanup(client.close)
         return client
 
@@ -46,7 +46,7 @@ class ClientTests(TestCase):
         client = self.client()
         self.assertEqual(await client.status(), ServiceStatus("v2", "ok", "key-1"))
         source = await client.encrypt("u" * 36, bytes(range(32)))
-        self.assertEqual(source, Source("key-1", bytes(range(32))[::-1], (("note.example.com", b"key-1"),)))
+        self.assertEqual(source, DEKSource("key-1", bytes(range(32))[::-1], (("note.example.com", b"key-1"),)))
         self.assertEqual(await client.decrypt("u", source), bytes(range(32)))
         self.assertEqual(self.plugin.calls, ["status", "encrypt key-1", "decrypt key-1"])
 
@@ -54,7 +54,7 @@ class ClientTests(TestCase):
         """What the plugin refuses fails with its words; that is no lack of the plugin."""
         self.plugin.start()
         self.plugin.lost.add("key-0")
-        error = await self.assertFailure(self.client().decrypt("u", Source("key-0", b"x")), ServiceError)
+        error = await self.assertFailure(self.client().decrypt("u", DEKSource("key-0", b"x")), ServiceError)
         self.assertEqual(str(error), "rpc error: code = NotFound desc = key-0 is lost")
         self.assertFalse(error.unavailable)
 
@@ -84,5 +84,5 @@ class WithoutGRPCTests(SynchronousTestCase):
         self.addCleanup(sys.modules.__setitem__, "grpc", sys.modules["grpc"])
         sys.modules["grpc"] = None  # type: ignore[assignment]
         service = KeyService("foo", "/run/kms.sock", 3.0)
-        error = self.assertRaises(ValueError, GRPCKeyManagement, service, StorageReactor())
+        error = self.assertRaises(ValueError, GRPCKMSService, service, StorageReactor())
         self.assertIn("kubetwist[kms]", str(error))

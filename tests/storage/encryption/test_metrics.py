@@ -16,17 +16,17 @@ from kubetwist.storage.encryption._configuration import (
     Rule,
 )
 from kubetwist.storage.encryption._envelope import (
+    DEKSource,
     MissingKey,
-    Source,
     key_id_hash,
 )
 from kubetwist.storage.encryption._kms import (
-    KeyProvider,
+    KMSv2Provider,
     ServiceError,
 )
 from kubetwist.storage.encryption._metrics import (
     EncryptionMetrics,
-    KeyUses,
+    KeyIDMetrics,
 )
 from kubetwist.storage.encryption._transformers import Transformers
 
@@ -87,7 +87,7 @@ class ServiceTests(SynchronousTestCase):
         """Have a service, and who asks it."""
         clock = Clock()
         self.service, self.metrics = FakeService(), EncryptionMetrics()
-        self.provider = KeyProvider("foo", self.service, clock, self.metrics)
+        self.provider = KMSv2Provider("foo", self.service, clock, self.metrics)
         self.addCleanup(self.provider.close)
         self.clock = clock
 
@@ -115,7 +115,7 @@ class ServiceTests(SynchronousTestCase):
         """Calls are timed by method and code, and names that are none are counted."""
         self.successResultOf(self.provider.start())
         self.service.problem = ServiceError("rpc error", True, "Unavailable")
-        missing = MissingKey(self.provider, Source("zero", bytes(32)), PLACE)
+        missing = MissingKey(self.provider, DEKSource("zero", bytes(32)), PLACE)
         self.failureResultOf(missing.fetch())
         self.service.problem, self.service.key_id = None, ""
         self.clock.advance(60)
@@ -135,7 +135,7 @@ class ServiceTests(SynchronousTestCase):
 
     def test_bounded(self) -> None:
         """However many keys there were, those are told of that were used last."""
-        uses = KeyUses()
+        uses = KeyIDMetrics()
         for number in range(150):
             uses.wrote(str(number))
             uses.named(str(number))

@@ -27,18 +27,18 @@ from kubetwist.storage.encryption._configuration import (
     Rule,
 )
 from kubetwist.storage.encryption._envelope import (
+    DEKSource,
+    EncryptionState,
     Envelope,
     MissingKey,
-    Sealing,
-    Source,
 )
 from kubetwist.storage.encryption._transformers import (
     IDENTITY,
     Transformer,
     Transformers,
 )
-from kubetwist.storage.encryption.storage import AT_ONCE, EncryptedStorage
-from kubetwist.storage.errors import DecryptionUnavailable, UnreadableValue, UnwritableValue
+from kubetwist.storage.encryption.storage import INLINE_DECRYPT_BYTES, EncryptedStorage
+from kubetwist.storage.errors import CorruptObjectError, DecryptionUnavailable, TransformToStorageError
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.testing.storage import RecordingObserver, StorageReactor, storage_tests
@@ -98,16 +98,16 @@ class SQLiteTests(storage_tests(over_sqlite)):
 
 
 class KeeperOf:
-    """Has keys when it is told so: an L{kubetwist.storage.encryption._envelope.Keeper}."""
+    """Has keys when it is told so: an L{kubetwist.storage.encryption._envelope.DEKFetcher}."""
 
     def __init__(self) -> None:
-        self.sealing = Sealing(Source("one", b"mine"), bytes(32))
+        self.sealing = EncryptionState(DEKSource("one", b"mine"), bytes(32))
         self.envelope = Envelope(self, lambda: self.sealing, lambda: self.sealing)
-        self.envelope.remember(self.sealing.source, self.sealing.cipher)
-        self.waiting: list[tuple[Source, Deferred[None]]] = []
+        self.envelope.cache_cipher(self.sealing.source, self.sealing.cipher)
+        self.waiting: list[tuple[DEKSource, Deferred[None]]] = []
 
-    def fetch(self, source: Source) -> Deferred[None]:
-        """See L{kubetwist.storage.encryption._envelope.Keeper.fetch}."""
+    def fetch(self, source: DEKSource) -> Deferred[None]:
+        """See L{kubetwist.storage.encryption._envelope.DEKFetcher.fetch}."""
         answer: Deferred[None] = Deferred()
         self.waiting.append((source, answer))
         return answer
@@ -118,13 +118,13 @@ class KeeperOf:
         if error is not None:
             answer.errback(error)
         else:
-            self.envelope.learn(source, bytes(32))
+            self.envelope.cache_plaintext_key(source, bytes(32))
             answer.callback(None)
 
 
 def foreign(name: str, key: str, value: bytes) -> bytes:
     """What another server wrote, whose seed is called C{name}."""
-    return Sealing(Source("one", name.encode()), bytes(32)).seal(value, key.encode())
+    return EncryptionState(DEKSource("one", name.encode()), bytes(32)).seal(value, key.encode())
 
 
 class EncryptedCase(SynchronousTestCase):
@@ -222,9 +222,9 @@ class EncryptedTests(EncryptedCase):
             (b"{}", "no matching prefix found"),
         ):
             self.put_raw(("/r/a", data))
-            error = self.failureResultOf(self.storage.read("/r/a"), UnreadableValue).value
+            error = self.failureResultOf(self.storage.read("/r/a"), CorruptObjectError).value
             self.assertEqual(str(error), f'unable to transform key "/r/a": {why}')
-            self.failureResultOf(self.storage.is_stale("/r/a"), UnreadableValue)
+            self.failureResultOf(self.storage.is_stale("/r/a"), CorruptObjectError)
             first, second = self.successResultOf(self.storage.read_page("/r/")).items
             self.assertEqual((first.key, first.value, first.problem), ("/r/a", b"", why))
             self.assertEqual((second.value, second.problem), (b"secret", ""))
@@ -267,18 +267,18 @@ class EncryptedTests(EncryptedCase):
     def test_unwritable(self) -> None:
         """What can not be encrypted is not written, nor is what would come with it."""
 
-        def refuse(value: bytes, place: bytes) -> bytes:
+        def refuse(value: bytes, authenticated_data: bytes) -> bytes:
             raise TransformError("no key")
 
         self.patch(self.encryption.used, "encrypt", refuse)
         writes = [Write("/other/a", b"", None), Write("/r/a", b"secret", None)]
-        error = self.failureResultOf(self.storage.commit(writes), UnwritableValue).value
+        error = self.failureResultOf(self.storage.commit(writes), TransformToStorageError).value
         self.assertEqual((str(error), error.key, self.inner.revision), ("no key", "/r/a", 1))
         self.successResultOf(self.storage.commit([Write("/other/a", b"", None)]))
 
     def test_many(self) -> None:
         """Many values are decrypted by a thread, in their order."""
-        values = {f"/r/{number:03}": b"%d" % number * 1000 for number in range(AT_ONCE // 1000)}
+        values = {f"/r/{number:03}": b"%d" % number * 1000 for number in range(INLINE_DECRYPT_BYTES // 1000)}
         for key, value in values.items():
             self.put(key, value)
         page = Deferred.fromCoroutine(self.storage.read_page("/r/"))
@@ -297,15 +297,15 @@ class WaitingTests(EncryptedCase):
 
     def made(self) -> Transformer:
         """A service."""
-        self.keeper = KeeperOf()
-        return self.keeper.envelope
+        self.fetcher = KeeperOf()
+        return self.fetcher.envelope
 
     def test_read(self) -> None:
         """A read waits for the key."""
         self.put_raw(("/r/a", foreign("other", "/r/a", b"secret")))
         reading = Deferred.fromCoroutine(self.storage.read("/r/a"))
         self.assertNoResult(reading)
-        self.keeper.answer()
+        self.fetcher.answer()
         self.assertEqual(self.successResultOf(reading).value, b"secret")
 
     def test_read_fails(self) -> None:
@@ -313,8 +313,8 @@ class WaitingTests(EncryptedCase):
         self.put_raw(("/r/a", foreign("other", "/r/a", b"secret")))
         for error in (TransformError("lost"), TransformUnavailable("lost")):
             reading = Deferred.fromCoroutine(self.storage.read("/r/a"))
-            self.keeper.answer(error)
-            failure = self.failureResultOf(reading, UnreadableValue)
+            self.fetcher.answer(error)
+            failure = self.failureResultOf(reading, CorruptObjectError)
             self.assertEqual(str(failure.value), 'unable to transform key "/r/a": lost')
 
     def page(self) -> Deferred[Any]:
@@ -327,17 +327,17 @@ class WaitingTests(EncryptedCase):
     def test_page(self) -> None:
         """A page waits for all the keys that it needs, each of which is asked for once."""
         page = self.page()
-        self.assertEqual([source.encrypted for source, _ in self.keeper.waiting], [b"first", b"second"])
-        self.keeper.answer()
+        self.assertEqual([source.encrypted for source, _ in self.fetcher.waiting], [b"first", b"second"])
+        self.fetcher.answer()
         self.assertNoResult(page)
-        self.keeper.answer()
+        self.fetcher.answer()
         self.assertEqual([item.value for item in self.successResultOf(page).items], [b"a", b"b", b"c", b"d"])
 
     def test_page_fails(self) -> None:
         """In a page, what has no key is told of, and the others are there."""
         page = self.page()
-        self.keeper.answer(TransformError("lost"))
-        self.keeper.answer()
+        self.fetcher.answer(TransformError("lost"))
+        self.fetcher.answer()
         items = self.successResultOf(page).items
         self.assertEqual([item.problem for item in items], ["lost", "", "lost", ""])
         self.assertEqual([item.value for item in items], [b"", b"b", b"", b"d"])
@@ -345,8 +345,8 @@ class WaitingTests(EncryptedCase):
     def test_page_unavailable(self) -> None:
         """A page for which nobody can be asked is not to be had at present."""
         page = self.page()
-        self.keeper.answer()
-        self.keeper.answer(TransformUnavailable("nobody there"))
+        self.fetcher.answer()
+        self.fetcher.answer(TransformUnavailable("nobody there"))
         error = self.failureResultOf(page, DecryptionUnavailable).value
         self.assertEqual(str(error), 'unable to transform key "/r/b": nobody there')
 
@@ -359,9 +359,9 @@ class WaitingTests(EncryptedCase):
         self.put_raw(("/other/x", b""))
         self.put_raw(("/r/d", foreign("first", "/r/d", b"d")))
         self.assertEqual(([event.value for event in observer.events], observer.progress), ([b"0"], 2))
-        self.keeper.answer()
+        self.fetcher.answer()
         self.assertEqual(([event.value for event in observer.events], observer.progress), ([b"0", b"a"], 3))
-        self.keeper.answer()
+        self.fetcher.answer()
         self.assertEqual([event.value for event in observer.events], [b"0", b"a", b"b", b"c", b"d"])
         self.assertEqual(([event.revision for event in observer.events], observer.progress), ([2, 3, 4, 4, 6], 6))
 
@@ -375,7 +375,7 @@ class WaitingTests(EncryptedCase):
         self.assertEqual(self.successResultOf(other), 4)
         self.assertNoResult(mine)
         self.assertNoResult(refused)
-        self.keeper.answer()
+        self.fetcher.answer()
         self.assertEqual(self.successResultOf(mine), 3)
         self.failureResultOf(refused)
         self.assertEqual([event.value for event in observer.events], [b"a", b"b"])
@@ -385,7 +385,7 @@ class WaitingTests(EncryptedCase):
         observer = self.watch()
         self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))
         mine = self.storage.commit([Write("/r/b", b"b", None)])
-        self.keeper.answer(TransformError("lost"))
+        self.fetcher.answer(TransformError("lost"))
         self.assertEqual(self.successResultOf(mine), 3)
         self.assertEqual([str(reason) for reason in observer.reasons], ['unable to transform key "/r/a": lost'])
         self.put("/r/c", b"c")
@@ -396,7 +396,7 @@ class WaitingTests(EncryptedCase):
         observer = self.watch()
         self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))
         self.handle.stop()
-        self.keeper.answer()
+        self.fetcher.answer()
         self.assertEqual((observer.events, observer.reasons, observer.progress), ([], [], 0))
 
     def test_failing_observer(self) -> None:
@@ -407,7 +407,7 @@ class WaitingTests(EncryptedCase):
 
         observer = self.watch(broken)
         self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))
-        self.keeper.answer()
+        self.fetcher.answer()
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
         self.assertIsInstance(observer.reasons[0], ZeroDivisionError)
 
@@ -415,12 +415,12 @@ class WaitingTests(EncryptedCase):
         """A key that is gone again whenever it was got is no reason to go on for ever."""
         self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))
 
-        def decrypt(data: bytes, place: bytes) -> Any:
-            raise MissingKey(self.keeper, Source("one", b"x"), place)
+        def decrypt(data: bytes, authenticated_data: bytes) -> Any:
+            raise MissingKey(self.fetcher, DEKSource("one", b"x"), authenticated_data)
 
-        self.patch(self.keeper.envelope, "decrypt", decrypt)
-        for read, kind in ((self.storage.read, UnreadableValue), (self.storage.read_page, DecryptionUnavailable)):
+        self.patch(self.fetcher.envelope, "decrypt", decrypt)
+        for read, kind in ((self.storage.read, CorruptObjectError), (self.storage.read_page, DecryptionUnavailable)):
             result: Deferred[Any] = Deferred.fromCoroutine(read("/r/a" if read == self.storage.read else "/r/"))
             for _ in range(3):
-                self.keeper.answer()
+                self.fetcher.answer()
             self.failureResultOf(result, kind)

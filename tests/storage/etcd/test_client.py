@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 
 from kubetwist.api.storage import Write
 from kubetwist.storage.etcd._errors import RPCError
-from kubetwist.storage.etcd._messages import Change
+from kubetwist.storage.etcd._messages import WatchEvent
 from kubetwist.storage.etcd._watch import (
     EtcdWatch,
     WatchLost,
@@ -96,11 +96,11 @@ class WatchTests(EtcdCase):
             self.reactor.run(storage.commit([Write(f"/r/{key}", bytes([number]) * 300_000, None) for key in range(4)]))
             for number in range(6)
         ]
-        got: list[list[Change]] = []
+        got: list[list[WatchEvent]] = []
         partial: list[bool] = []
         done: Deferred[None] = Deferred()
 
-        def receive(changes: list[Change]) -> None:
+        def receive(changes: list[WatchEvent]) -> None:
             got.append(changes)
             if changes[-1].revision == revisions[-1]:
                 done.callback(None)

@@ -9,7 +9,7 @@ from kubetwist.api.storage import (
 )
 from kubetwist.storage.errors import KeyExists, KeyNotFound, RevisionConflict, StorageUnavailable
 from kubetwist.storage.etcd._commit import refusal
-from kubetwist.storage.etcd._compaction import compacted_to
+from kubetwist.storage.etcd._compaction import parse_compact_revision
 
 
 class ErrorTests(SynchronousTestCase):
@@ -32,4 +32,6 @@ class ErrorTests(SynchronousTestCase):
 
     def test_compacted_to(self) -> None:
         """What kube-apiserver's key says is a number, or nothing."""
-        self.assertEqual([compacted_to(value) for value in (b"12", b"", b"x", None, b"9" * 40)], [12, 0, 0, 0, 0])
+        self.assertEqual(
+            [parse_compact_revision(value) for value in (b"12", b"", b"x", None, b"9" * 40)], [12, 0, 0, 0, 0]
+        )

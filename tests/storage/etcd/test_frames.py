@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.storage.etcd._errors import BadAnswer
+from kubetwist.storage.etcd._errors import ProtocolError
 from kubetwist.storage.etcd._frames import (
     DATA,
     END_HEADERS,
     HEADERS,
-    MOST_CONTINUATIONS,
-    MOST_FRAME,
+    MAX_CONTINUATIONS,
+    MAX_FRAME_SIZE,
     PING,
     WINDOW_UPDATE,
     FrameReader,
@@ -84,13 +84,13 @@ class FrameReaderTests(SynchronousTestCase):
 
     @given(st.binary(max_size=200), places)
     def test_nonsense(self, data: bytes, where: list[int]) -> None:
-        """Whatever comes is frames or L{BadAnswer}, and that does not depend on its pieces."""
+        """Whatever comes is frames or L{ProtocolError}, and that does not depend on its pieces."""
 
         def outcome(pieces: list[bytes]) -> Any:
             reader = FrameReader()
             try:
                 return [frame for piece in pieces for frame in reader.feed(piece)]
-            except BadAnswer:
+            except ProtocolError:
                 return "bad"
 
         self.assertEqual(outcome(cut(data, where)), outcome([data]))
@@ -100,19 +100,19 @@ class FrameReaderTests(SynchronousTestCase):
         begun = HeadersFrame(1, b"a").serialize()
         for data in (
             b"HTTP/1.1 400 Bad Request\r\n\r\n",
-            frame_head(MOST_FRAME + 1, DATA, 0, 1),
+            frame_head(MAX_FRAME_SIZE + 1, DATA, 0, 1),
             frame_head(0, DATA, 0, 0),
             frame_head(1, DATA, 8, 1) + b"\x05",
             ContinuationFrame(1, b"a").serialize(),
             begun + PingFrame(0, b"12345678").serialize(),
             begun + ContinuationFrame(3, b"a").serialize(),
-            begun + ContinuationFrame(1, b"").serialize() * MOST_CONTINUATIONS,
-            begun + ContinuationFrame(1, bytes(MOST_FRAME)).serialize() * 4,
+            begun + ContinuationFrame(1, b"").serialize() * MAX_CONTINUATIONS,
+            begun + ContinuationFrame(1, bytes(MAX_FRAME_SIZE)).serialize() * 4,
         ):
-            with self.assertRaises(BadAnswer):
+            with self.assertRaises(ProtocolError):
                 FrameReader().feed(data)
         for kind, content in ((PING, b"short"), (WINDOW_UPDATE, bytes(4)), (4, b"1"), (7, b"1")):
-            with self.assertRaises(BadAnswer):
+            with self.assertRaises(ProtocolError):
                 parse_frame(kind, 0, 0, content)
 
 
@@ -152,13 +152,13 @@ class HeadTests(SynchronousTestCase):
             self.block((b"grpc-status", b"99999")),
             self.block((b"x", bytes(70_000))),
         ):
-            with self.assertRaises(BadAnswer):
+            with self.assertRaises(ProtocolError):
                 read_head(block)
 
     @given(st.binary(max_size=60))
     def test_any_bytes(self, block: bytes) -> None:
-        """Whatever comes is a head or L{BadAnswer}."""
-        with contextlib.suppress(BadAnswer):
+        """Whatever comes is a head or L{ProtocolError}."""
+        with contextlib.suppress(ProtocolError):
             self.assertIsInstance(read_head(block), Head)
 
     @given(
@@ -202,5 +202,5 @@ class MessageReaderTests(SynchronousTestCase):
     def test_refused(self) -> None:
         """Messages that are too large, or compressed, are refused before they have come."""
         for data in (b"\0\0\0\0\x65", b"\1\0\0\0\0"):
-            with self.assertRaises(BadAnswer):
+            with self.assertRaises(ProtocolError):
                 MessageReader(100).feed(data)

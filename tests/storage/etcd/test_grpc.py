@@ -24,11 +24,11 @@ from kubetwist.storage.etcd._connection import (
     Stream,
 )
 from kubetwist.storage.etcd._errors import (
-    BadAnswer,
-    NoAnswer,
+    NoResponse,
     NotSent,
+    ProtocolError,
+    ResponseTimeout,
     RPCError,
-    TooLate,
 )
 from kubetwist.storage.etcd._grpc import (
     BACKOFF_FIRST,
@@ -200,7 +200,7 @@ class MemberTests(SynchronousTestCase):
         self.assertEqual(wire.peer.ended, [1, 3, 5, 7, 9, 11])
         wire.lose()
         for answer in answers:
-            self.failureResultOf(answer, NoAnswer)
+            self.failureResultOf(answer, NoResponse)
 
     def test_lost_before_sent(self) -> None:
         """What was not even written when its connection is lost is sent over another one."""
@@ -211,7 +211,7 @@ class MemberTests(SynchronousTestCase):
         given_up[0].stop()
         again = self.ask()
         wire.lose()
-        self.failureResultOf(sent, NoAnswer)
+        self.failureResultOf(sent, NoResponse)
         other = self.connect()
         self.assertEqual(len(other.peer.requests), 2)
         for stream in (1, 3):
@@ -233,7 +233,7 @@ class MemberTests(SynchronousTestCase):
         wire.turn()
         self.assertEqual(self.failureResultOf(answers[0], RPCError).value.message, "no")
         for answer in answers[1:]:
-            self.failureResultOf(answer, BadAnswer)
+            self.failureResultOf(answer, ProtocolError)
         self.assertFalse(wire.closed)
 
     def test_unreachable(self) -> None:
@@ -241,16 +241,16 @@ class MemberTests(SynchronousTestCase):
         answer = self.ask()
         self.refuse()
         self.assertIn("127.0.0.1:7", str(self.failureResultOf(answer, NotSent).value))
-        self.assertEqual(self.member.suspected, self.reactor.seconds())
+        self.assertEqual(self.member.unhealthy_since, self.reactor.seconds())
         self.reactor.advance(BACKOFF_FIRST)
         self.assertEqual(self.examined, [self.member])
-        self.member.suspect("still")
+        self.member.mark_unhealthy("still")
         self.reactor.advance(BACKOFF_FIRST)
         self.assertEqual(len(self.examined), 1)
         self.reactor.advance(BACKOFF_FIRST)
         self.assertEqual(len(self.examined), 2)
         self.member.good()
-        self.assertIsNone(self.member.suspected)
+        self.assertIsNone(self.member.unhealthy_since)
 
     def test_later_calls(self) -> None:
         """When an attempt fails, it is made again for those who came after it was begun."""
@@ -281,7 +281,7 @@ class MemberTests(SynchronousTestCase):
         """What was sent over a connection that is lost may have been done; what comes then goes over another one."""
         answer = self.ask()
         self.connect().lose(ConnectionDone())
-        self.failureResultOf(answer, NoAnswer)
+        self.failureResultOf(answer, NoResponse)
         again = self.ask()
         wire = self.connect()
         wire.peer.answer(1, b"fine")
@@ -294,7 +294,7 @@ class MemberTests(SynchronousTestCase):
         wire = self.connect()
         wire.connection.dataReceived(bytes(9))
         for answer in answers:
-            self.failureResultOf(answer, BadAnswer)
+            self.failureResultOf(answer, ProtocolError)
         self.assertTrue(wire.closed)
 
     def test_broken(self) -> None:
@@ -304,7 +304,7 @@ class MemberTests(SynchronousTestCase):
         wire.broken = True
         second, (_, messages, ends) = self.ask(), self.watch()
         self.reactor.advance(0)
-        self.failureResultOf(first, NoAnswer)
+        self.failureResultOf(first, NoResponse)
         other = self.connect()
         other.peer.answer(1, b"fine")
         other.peer.begin(3)
@@ -323,7 +323,7 @@ class MemberTests(SynchronousTestCase):
         wire.turn()
         self.reactor.advance(1)
         wire.turn()
-        self.assertEqual(str(self.failureResultOf(slow, TooLate).value), "no answer in 2 seconds")
+        self.assertEqual(str(self.failureResultOf(slow, ResponseTimeout).value), "no answer in 2 seconds")
         self.assertEqual((self.successResultOf(quick), wire.peer.resets, wire.closed), (b"fine", {1: 8}, False))
 
     def test_silence(self) -> None:
@@ -333,7 +333,7 @@ class MemberTests(SynchronousTestCase):
         self.reactor.advance(1)
         second = self.ask(2.0)
         self.reactor.advance(1)
-        self.failureResultOf(first, TooLate)
+        self.failureResultOf(first, ResponseTimeout)
         self.assertFalse(wire.closed)
         third = self.ask()
         other = self.connect()
@@ -341,7 +341,7 @@ class MemberTests(SynchronousTestCase):
         other.turn()
         self.assertEqual(self.successResultOf(third), b"fine")
         self.reactor.advance(1)
-        self.failureResultOf(second, TooLate)
+        self.failureResultOf(second, ResponseTimeout)
         self.assertTrue(wire.closed)
 
     def test_keepalive(self) -> None:
@@ -407,7 +407,7 @@ class MemberTests(SynchronousTestCase):
         other.turn()
         self.failureResultOf(second, NotSent)
         wire.lose()
-        self.failureResultOf(first, NoAnswer)
+        self.failureResultOf(first, NoResponse)
 
     def test_refused(self) -> None:
         """A call that a member refuses to look at is made again."""
@@ -488,7 +488,7 @@ class MemberTests(SynchronousTestCase):
         self.assertEqual(wire.peer.requests[1][b"hasleader"], b"true")
         _, _, late = self.watch(2.0)
         self.reactor.advance(2)
-        self.assertIsInstance(late[0], TooLate)
+        self.assertIsInstance(late[0], ResponseTimeout)
 
     def test_end_of_stream(self) -> None:
         """A stream ends well, or with an error, or with its connection."""
@@ -501,7 +501,7 @@ class MemberTests(SynchronousTestCase):
         wire.turn()
         wire.lose()
         self.assertEqual([ends[0], str(ends[1][0])], [[None], "etcdserver: no leader"])
-        self.assertIsInstance(ends[2][0], NoAnswer)
+        self.assertIsInstance(ends[2][0], NoResponse)
 
     def test_last_stream(self) -> None:
         """When a connection has no more numbers, another one is made."""
@@ -514,7 +514,7 @@ class MemberTests(SynchronousTestCase):
         second.turn()
         self.assertEqual((self.successResultOf(other), wire.closed), (b"fine", False))
         wire.lose()
-        self.failureResultOf(last, NoAnswer)
+        self.failureResultOf(last, NoResponse)
 
     def test_closed(self) -> None:
         """With the client go connections, and what waits."""

@@ -24,14 +24,14 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.storage.etcd._errors import (
-    BadAnswer,
-    NoAnswer,
+    NoResponse,
+    ProtocolError,
     RPCError,
 )
 from kubetwist.storage.etcd._http2 import (
     CONNECTION_WINDOW,
     LAST_STREAM,
-    MOST_OWED,
+    MAX_PENDING_ACKS,
     STREAM_WINDOW,
     Call,
     Session,
@@ -77,7 +77,7 @@ class SessionCase(SynchronousTestCase):
         self.asked_for_life = 0
         session = Session("etcd:2379", "http", self.refused.append, self.pinged)
         peer = Peer(settings)
-        peer.receive(session.greeting())
+        peer.receive(session.connection_preface())
         self.assertFalse(session.room)
         self.turn(session, peer)
         self.assertTrue(session.ready)
@@ -148,7 +148,7 @@ class CallTests(SessionCase):
     def test_stream(self) -> None:
         """A call may have answers until it is ended; what comes after that is for nobody."""
         session, peer = self.make()
-        call = self.begin(session, peer, RecordedCall(goes_on=True))
+        call = self.begin(session, peer, RecordedCall(streaming=True))
         self.assertEqual(peer.ended, [])
         peer.begin(1)
         for message in (b"one", b"", b"three"):
@@ -164,20 +164,20 @@ class CallTests(SessionCase):
     def test_broken_receiver(self) -> None:
         """Who can not take an answer loses that call, and no other."""
         session, peer = self.make()
-        first, second = self.begin(session, peer, RecordedCall(goes_on=True)), self.begin(session, peer)
+        first, second = self.begin(session, peer, RecordedCall(streaming=True)), self.begin(session, peer)
         peer.begin(1)
         peer.send(1, b"breaks")
         peer.send(1, b"more")
         peer.answer(3, b"fine")
         self.turn(session, peer)
-        self.assertIsInstance(first.over[0], NoAnswer)
+        self.assertIsInstance(first.over[0], NoResponse)
         self.assertEqual((first.messages, second.over, list(peer.resets)), ([b"breaks"], ["ended"], [1]))
 
     @given(st.lists(st.integers(0, 4000), max_size=30))
     def test_pieces(self, places: list[int]) -> None:
         """Whatever the pieces are in which answers come, they are the same."""
         session, peer = self.make()
-        calls = [self.begin(session, peer, RecordedCall(goes_on=number == 1)) for number in range(3)]
+        calls = [self.begin(session, peer, RecordedCall(streaming=number == 1)) for number in range(3)]
         peer.begin(3)
         peer.send(3, b"x" * 500)
         peer.answer(1, b"y" * 700)
@@ -263,7 +263,7 @@ class WindowTests(SessionCase):
     def test_large_answers(self) -> None:
         """What was received is given back, so that answers of any size come."""
         session, peer = self.make()
-        call = self.begin(session, peer, RecordedCall(goes_on=True))
+        call = self.begin(session, peer, RecordedCall(streaming=True))
         peer.begin(1)
         sent = 0
         while sent < CONNECTION_WINDOW + STREAM_WINDOW:
@@ -303,12 +303,12 @@ class EndTests(SessionCase):
         peer.h2.reset_stream(3, 2)
         self.turn(session, peer)
         self.assertEqual((self.refused, refused.over), ([refused], []))
-        self.assertIsInstance(broken.over[0], NoAnswer)
+        self.assertIsInstance(broken.over[0], NoResponse)
 
     def test_going_away(self) -> None:
         """What the other says to have looked at is finished, watches excepted; all else was certainly not done."""
         session, peer = self.make()
-        begun, watch, new = self.begin(session, peer), RecordedCall(goes_on=True), self.begin(session, peer)
+        begun, watch, new = self.begin(session, peer), RecordedCall(streaming=True), self.begin(session, peer)
         self.begin(session, peer, watch)
         self.assertEqual([begun.stream, new.stream, watch.stream], [1, 3, 5])
         peer.begin(1)
@@ -319,24 +319,24 @@ class EndTests(SessionCase):
         peer.finish(1)
         session.feed(peer.output())
         self.assertEqual((begun.over, session.calls), (["ended"], {}))
-        with self.assertRaises(BadAnswer):
+        with self.assertRaises(ProtocolError):
             session.feed(GoAwayFrame(0, 5).serialize())
 
     def test_shutting_down(self) -> None:
         """A member that goes away in good order ends its watches at once: they go on elsewhere."""
         session, peer = self.make()
-        watch, call = self.begin(session, peer, RecordedCall(goes_on=True)), self.begin(session, peer)
+        watch, call = self.begin(session, peer, RecordedCall(streaming=True)), self.begin(session, peer)
         session.feed(GoAwayFrame(0, LAST_STREAM, 0, b"bye").serialize())
         self.assertIn("bye", str(watch.over[0]))
-        self.assertEqual((list(session.calls.values()), session.calm), ([call], False))
+        self.assertEqual((list(session.calls.values()), session.too_many_pings), ([call], False))
         session.feed(GoAwayFrame(0, 3, 11, b"too_many_pings").serialize())
-        self.assertTrue(session.calm)
+        self.assertTrue(session.too_many_pings)
 
     def test_lost(self) -> None:
         """With the connection go all its calls."""
         session, peer = self.make()
         calls = [self.begin(session, peer) for _ in range(2)]
-        error = NoAnswer("lost")
+        error = NoResponse("lost")
         session.lost(error)
         self.assertEqual([call.over for call in calls], [[error], [error]])
         self.assertFalse(session.room)
@@ -369,8 +369,8 @@ class EndTests(SessionCase):
         """Who wants answers without end, and takes none, is left."""
         for frame in (PingFrame(0, b"12345678"), SettingsFrame(0)):
             session, _ = self.make()
-            with self.assertRaises(BadAnswer):
-                session.feed(frame.serialize() * (MOST_OWED + 2))
+            with self.assertRaises(ProtocolError):
+                session.feed(frame.serialize() * (MAX_PENDING_ACKS + 2))
 
 
 class StrictTests(SessionCase):
@@ -390,7 +390,7 @@ class StrictTests(SessionCase):
             b"SSH-2.0-x\r\n",
         ):
             session = Session("a", "http", self.fail, self.fail)
-            with self.assertRaises(BadAnswer):
+            with self.assertRaises(ProtocolError):
                 session.feed(data)
 
     def test_rules(self) -> None:
@@ -425,7 +425,7 @@ class StrictTests(SessionCase):
         }.items():
             session, peer = self.make()
             self.begin(session, peer)
-            with self.assertRaises(BadAnswer, msg=name):
+            with self.assertRaises(ProtocolError, msg=name):
                 session.feed(data)
 
     def test_allowed(self) -> None:
@@ -442,13 +442,13 @@ class StrictTests(SessionCase):
 
     @given(st.binary(max_size=120), st.integers(0, 60))
     def test_any_bytes(self, noise: bytes, where: int) -> None:
-        """Whatever comes, amid what is right, the connection goes on or ends with L{BadAnswer}."""
+        """Whatever comes, amid what is right, the connection goes on or ends with L{ProtocolError}."""
         session, peer = self.make()
-        self.begin(session, peer, RecordedCall(goes_on=True))
+        self.begin(session, peer, RecordedCall(streaming=True))
         peer.begin(1)
         peer.send(1, b"message")
         data = peer.output()
-        with contextlib.suppress(BadAnswer):
+        with contextlib.suppress(ProtocolError):
             session.feed(data[:where] + noise + data[where:])
 
     def test_errors(self) -> None:

@@ -18,7 +18,7 @@ from twisted.internet.defer import Deferred, fail, maybeDeferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.storage import Write
-from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.restconfig import RESTConfig
 from kubetwist.client.tls import ClientTLS
 from kubetwist.schema.protobuf.fields import octets
 from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority, CertKeyPair, private_pem
@@ -31,7 +31,7 @@ from kubetwist.storage.errors import (
 )
 from kubetwist.storage.etcd import EtcdStorage
 from kubetwist.storage.etcd import _storage as etcd
-from kubetwist.storage.etcd._errors import NoAnswer
+from kubetwist.storage.etcd._errors import NoResponse
 from kubetwist.testing.etcd import EtcdServer, TLSFiles, why_no_etcd
 from kubetwist.testing.storage import RecordingObserver
 
@@ -137,7 +137,7 @@ class LossTests(EtcdCase):
         self.reactor.turn_until(lambda: storage.revision >= revision)
         answers = wire.filtering()._lost
         self.overhear(wire, lambda what: "events" in what or answers(what))
-        self.patch(etcd, "ANSWER_ANYWAY", 0.0)
+        self.patch(etcd, "OBSERVE_TIMEOUT", 0.0)
         with self.assertRaises(OutcomeUnknown):
             self.write(storage, "/r/a", b"2", revision)
         self.assertEqual(len(lost), 1)
@@ -155,7 +155,7 @@ class LossTests(EtcdCase):
             return "events" in what
 
         self.overhear(wire, lose)
-        self.patch(etcd, "ANSWER_ANYWAY", 0.0)
+        self.patch(etcd, "OBSERVE_TIMEOUT", 0.0)
         before = storage.revision
         read = [self.write(other, "/r/a", b"%d" % number) for number in range(3)][-1]
         observer = RecordingObserver()
@@ -180,7 +180,7 @@ class LossTests(EtcdCase):
 
         def post(path: bytes, body: bytes, timeout: float, *prompt: bool) -> Any:
             attempts.append(path)
-            return fail(NoAnswer("lost")) if len(attempts) == 1 else sent(path, body, timeout, *prompt)
+            return fail(NoResponse("lost")) if len(attempts) == 1 else sent(path, body, timeout, *prompt)
 
         members[0].post = post
         again = self.write(storage, "/r/a", b"2", revision)
@@ -219,7 +219,7 @@ class ClusterTests(EtcdCase):
         storage = self.open()
         observer = self.follow(storage)
         revision = self.write(storage, "/r/a", b"0", 0)
-        asked = storage.client.choose()
+        asked = storage.client.pick_member()
         assert asked is not None
         (member,) = [one for one in self.etcd.members if one.url == asked.address.url]
         member.kill()
@@ -239,7 +239,7 @@ class ClusterTests(EtcdCase):
         observer = self.follow(storage)
         revision = self.write(storage, "/r/a", b"0", 0)
         done = [b"0"]
-        asked = storage.client.choose()
+        asked = storage.client.pick_member()
         assert asked is not None
         (member,) = [one for one in self.etcd.members if one.url == asked.address.url]
         member.signal(SIGTERM)
@@ -255,7 +255,7 @@ class ClusterTests(EtcdCase):
         self.reactor.turn_until(lambda: storage.revision >= revision)
         self.assertEqual([event.value for event in observer.events if event.value in done], done)
         self.assertEqual(observer.reasons, [])
-        self.assertNotEqual(storage.client.choose(), asked)
+        self.assertNotEqual(storage.client.pick_member(), asked)
 
     def test_paused_member(self) -> None:
         """A member that does not answer any more is left; what it was watched for comes from another one."""
@@ -322,7 +322,7 @@ class TLSTests(SynchronousTestCase):
 
     def storage(self, trusted: CertificateAuthority, shown: CertKeyPair, protocol: bytes = b"h2") -> EtcdStorage:
         """A store that trusts, and shows, and speaks something."""
-        settings = CallSettings(url="", ca=trusted.pair.certificate, certificate=shown.certificate, key=shown.key)
+        settings = RESTConfig(url="", ca=trusted.pair.certificate, certificate=shown.certificate, key=shown.key)
         made = etcd_storage(
             self.reactor, self.etcd.urls, tls=lambda host: ClientTLS(settings, host, [protocol]), patience=0.0
         )

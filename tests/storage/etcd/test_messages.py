@@ -19,13 +19,13 @@ from kubetwist.storage.etcd._descriptors import (
     decode,
     encode,
 )
-from kubetwist.storage.etcd._errors import BadAnswer
+from kubetwist.storage.etcd._errors import ProtocolError
 from kubetwist.storage.etcd._messages import (
     FIRST_KEY,
-    Change,
-    Found,
-    Outcome,
-    WatchMessage,
+    RangeResult,
+    TxnResult,
+    WatchEvent,
+    WatchResponse,
     compaction_request,
     header_revision,
     key_bytes,
@@ -74,7 +74,7 @@ class AnswerTests(SynchronousTestCase):
         kvs = [stored(key, value, 1, at, lease=5) for key, value, at in found]
         answer = encode("RangeResponse", {"header": header(revision), "kvs": kvs, "more": more, "count": 99})
         expected = [StoredValue(key_text(key), value, at) for key, value, at in found]
-        self.assertEqual(read_range(answer), Found(expected, revision, more))
+        self.assertEqual(read_range(answer), RangeResult(expected, revision, more))
         self.assertEqual([key_bytes(value.key) for value in expected], [key for key, _, _ in found])
         self.assertEqual(header_revision(answer), revision)
 
@@ -91,9 +91,9 @@ class AnswerTests(SynchronousTestCase):
             {"header": header(revision), "succeeded": succeeded, "responses": done if succeeded else ranges},
         )
         expected = [] if succeeded else [at or 0 for at in found]
-        self.assertEqual(read_outcome(answer), Outcome(succeeded, revision, expected))
+        self.assertEqual(read_outcome(answer), TxnResult(succeeded, revision, expected))
 
-    def message(self, *parts: bytes) -> WatchMessage:
+    def message(self, *parts: bytes) -> WatchResponse:
         """A message of a watch."""
         return read_watch(block(1, encode("ResponseHeader", header(9))) + b"".join(parts))
 
@@ -105,28 +105,28 @@ class AnswerTests(SynchronousTestCase):
         message = self.message(*(block(11, event) for event in (put, change, gone)))
         self.assertEqual(
             message,
-            WatchMessage(
+            WatchResponse(
                 [
-                    Change("/a", b"v", 7, True),
-                    Change("/a", b"", 8, False),
-                    Change(key_text(b"/\xff"), None, 9, False),
+                    WatchEvent("/a", b"v", 7, True),
+                    WatchEvent("/a", b"", 8, False),
+                    WatchEvent(key_text(b"/\xff"), None, 9, False),
                 ]
             ),
         )
 
     def test_other_messages(self) -> None:
         """A watch begins, is split, and is canceled, perhaps for asking for what is forgotten."""
-        self.assertEqual(self.message(b"\x18\x01"), WatchMessage([], created=True))
-        self.assertEqual(self.message(b"\x38\x01"), WatchMessage([], partial=True))
+        self.assertEqual(self.message(b"\x18\x01"), WatchResponse([], created=True))
+        self.assertEqual(self.message(b"\x38\x01"), WatchResponse([], partial=True))
         ended = self.message(b"\x20\x01\x28\x05", block(6, b"gr\xc3\xbcn"))
-        self.assertEqual(ended, WatchMessage([], canceled=True, compacted=5, reason="grün"))
-        self.assertEqual(read_watch(b""), WatchMessage([]))
+        self.assertEqual(ended, WatchResponse([], canceled=True, compacted=5, reason="grün"))
+        self.assertEqual(read_watch(b""), WatchResponse([]))
 
     def test_unknown_fields(self) -> None:
         """What later versions add is passed over, whatever it is."""
         new = b"\xa0\x06\x05" + b"\xa5\x06" + bytes(4) + b"\xa1\x06" + bytes(8) + b"\xa2\x06\x01x"
         answer = block(1, encode("ResponseHeader", header(9)) + new) + new
-        self.assertEqual((header_revision(answer), read_range(answer)), (9, Found([], 9, False)))
+        self.assertEqual((header_revision(answer), read_range(answer)), (9, RangeResult([], 9, False)))
 
     def test_nonsense(self) -> None:
         """What is none of these messages is refused."""
@@ -151,24 +151,24 @@ class AnswerTests(SynchronousTestCase):
             (read_watch, b"\x09\x00"),
             (read_watch, b"\x5a" + b"\xff" * 9 + b"\x01"),
         ):
-            with self.assertRaises(BadAnswer, msg=answer):
+            with self.assertRaises(ProtocolError, msg=answer):
                 reader(answer)
         # A number that begins within what it is counted by, and ends behind it.
-        with self.assertRaises(BadAnswer):
+        with self.assertRaises(ProtocolError):
             read_watch(block(11, b"\x08\x81") + b"\x01")
 
     @given(
         st.one_of(st.binary(max_size=80), st.lists(st.binary(max_size=6)).map(lambda parts: b"\x12\x06".join(parts)))
     )
     def test_any_bytes(self, data: bytes) -> None:
-        """Whatever comes is read, or is L{BadAnswer}."""
+        """Whatever comes is read, or is L{ProtocolError}."""
         for read in (*READERS, *(lambda data, name=name: decode(name, data) for name in ("TxnResponse", "KeyValue"))):
-            with contextlib.suppress(BadAnswer):
+            with contextlib.suppress(ProtocolError):
                 read(data)
 
     @given(st.data())
     def test_damaged(self, data: st.DataObject) -> None:
-        """An answer that is damaged anywhere is read, or is L{BadAnswer}; one that is cut short is no whole one."""
+        """An answer that is damaged anywhere is read, or is L{ProtocolError}; one that is cut short is no whole one."""
         event = block(2, encode("KeyValue", stored(b"/a", b"v" * 20, 300, 70_000)))
         whole = block(1, encode("ResponseHeader", header(1 << 40))) + block(11, event)
         where = data.draw(st.integers(0, len(whole) - 1))
@@ -177,7 +177,7 @@ class AnswerTests(SynchronousTestCase):
             for answer in (damaged, whole[:where]):
                 try:
                     found = read(answer)
-                except BadAnswer:
+                except ProtocolError:
                     continue
                 if answer is not damaged:
                     self.assertNotEqual(found, read_watch(whole))

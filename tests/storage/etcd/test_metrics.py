@@ -8,10 +8,10 @@ from kubetwist.api.storage import Write
 from kubetwist.storage.errors import KeyExists
 from kubetwist.storage.etcd._errors import (
     NOT_FOUND,
-    NoAnswer,
+    NoResponse,
     NotSent,
+    ResponseTimeout,
     RPCError,
-    TooLate,
 )
 from kubetwist.storage.etcd._metrics import code_of
 from tests.storage.etcd.case import EtcdCase
@@ -26,8 +26,8 @@ class CodeTests(SynchronousTestCase):
         for error, code in (
             (RPCError(NOT_FOUND, "x"), "NotFound"),
             (RPCError(99, "x"), "Unknown"),
-            (TooLate("x"), "DeadlineExceeded"),
-            (NoAnswer("x"), "Unavailable"),
+            (ResponseTimeout("x"), "DeadlineExceeded"),
+            (NoResponse("x"), "Unavailable"),
             (NotSent("x"), "Unavailable"),
         ):
             self.assertEqual(code_of(error), code)

@@ -14,7 +14,7 @@ from kubetwist.storage.etcd._errors import (
     PERMISSION_DENIED,
     RPCError,
 )
-from kubetwist.storage.etcd._messages import Found
+from kubetwist.storage.etcd._messages import RangeResult
 
 from .case import EtcdCase
 
@@ -77,10 +77,10 @@ class SharingTests(EtcdCase):
         servers = [self.open(), self.open()]
         self.write(servers[0], "/r/a", b"1")
         at = self.write(servers[0], "/r/a", b"2")
-        turns = [[self.reactor.run(server.take_turn(at)) for server in servers] for _ in range(3)]
+        turns = [[self.reactor.run(server.claim_compaction(at)) for server in servers] for _ in range(3)]
         self.assertEqual(turns, [[True, False]] * 3)
         self.reactor.turn_until(lambda: servers[1].compacted == at)
-        self.assertTrue(self.reactor.run(servers[1].take_turn(at)))
+        self.assertTrue(self.reactor.run(servers[1].claim_compaction(at)))
         found = self.reactor.run(servers[0].read("compact_rev_key"))
         self.assertEqual(found.value, b"%d" % at)
 
@@ -126,7 +126,7 @@ class SharingTests(EtcdCase):
         asked: list[int] = []
         ask = storage.client.range
 
-        async def recorded(key: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> Found:
+        async def recorded(key: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> RangeResult:
             asked.append(limit)
             if len(asked) == 1:
                 await storage.commit([Write("/r/000", b"late", None), Write("/r/029", b"late", None)])

@@ -17,8 +17,8 @@ from kubetwist.storage.sqlite import backup as sqlitecopy
 from kubetwist.storage.sqlite.backup import (
     Summary,
     copy_store,
-    examine,
-    make_store,
+    restore_copy,
+    verify_copy,
 )
 from kubetwist.testing.storage import RecordingObserver, StorageReactor
 
@@ -62,7 +62,7 @@ class CopyTests(CopyCase):
     def test_copy(self) -> None:
         """A copy holds everything, down to the revisions, is whole, private, and one file."""
         copy_store(self.path, self.target, nothing)
-        self.assertEqual(examine(self.target), Summary(self.storage.revision, 99))
+        self.assertEqual(verify_copy(self.target), Summary(self.storage.revision, 99))
         self.assertEqual(stat.S_IMODE(os.stat(self.target).st_mode), 0o600)
         self.assertFalse(os.path.exists(f"{self.target}-wal"))
         copied = self.open(self.target)
@@ -104,7 +104,7 @@ class CopyTests(CopyCase):
             file.write(b"precious")
         self.assertRaises(StorageUnavailable, copy_store, self.path, self.target, nothing)
         self.assertRaises(StorageCorrupt, copy_store, self.target, self.mktemp(), nothing)
-        self.assertRaises(StorageCorrupt, examine, self.target)
+        self.assertRaises(StorageCorrupt, verify_copy, self.target)
         with open(self.target, "rb") as file:
             self.assertEqual(file.read(), b"precious")
         foreign = self.mktemp()
@@ -119,7 +119,7 @@ class CopyTests(CopyCase):
         with open(self.target, "r+b") as file:
             file.seek(4096 * 5)
             file.write(b"\xff" * 4096)
-        self.assertRaises(StorageCorrupt, examine, self.target)
+        self.assertRaises(StorageCorrupt, verify_copy, self.target)
 
 
 class RestoredTests(CopyCase):
@@ -130,7 +130,7 @@ class RestoredTests(CopyCase):
         copy_store(self.path, self.target, nothing)
         before, revision = self.contents(self.storage), self.storage.revision
         lost = [self.write("/r/lost", b"") for _ in range(10)]
-        self.assertEqual(make_store(self.target, 1000), Summary(revision + 1000, 99))
+        self.assertEqual(restore_copy(self.target, 1000), Summary(revision + 1000, 99))
         restored = self.open(self.target)
         self.assertEqual(self.contents(restored), before)
         self.assertGreater(self.reactor.run(restored.commit([Write("/r/new", b"", 0)])), max(lost))
@@ -140,7 +140,7 @@ class RestoredTests(CopyCase):
         copy_store(self.path, self.target, nothing)
         revision = self.storage.revision
         self.write("/r/lost", b"")
-        make_store(self.target, 1000)
+        restore_copy(self.target, 1000)
         restored = self.open(self.target)
         for known in (revision, revision + 1, revision + 999):
             for reading in (
@@ -159,4 +159,4 @@ class RestoredTests(CopyCase):
     def test_exact(self) -> None:
         """With no bump at all the clock stands where it stood."""
         copy_store(self.path, self.target, nothing)
-        self.assertEqual(make_store(self.target, 0).revision, self.storage.revision)
+        self.assertEqual(restore_copy(self.target, 0).revision, self.storage.revision)

@@ -22,7 +22,7 @@ from ....interfaces import IGetter, ILister
 from ...generic.resourceinfo import ResourceInfo
 
 if TYPE_CHECKING:
-    from ....client.factory import Outgoing
+    from ....client.factory import ClientFactory
 
 #: Addresses of the components, whose certificates are not verified: C{pkg/registry/core/rest/storage_core.go}.
 _COMPONENTS: Final = (
@@ -43,7 +43,7 @@ class ComponentStatuses:
     The first two are called at the default addresses of kube-scheduler and kube-controller-manager.
     """
 
-    def __init__(self, info: ResourceInfo, outgoing: Outgoing | None) -> None:
+    def __init__(self, info: ResourceInfo, outgoing: ClientFactory | None) -> None:
         """
         @param outgoing: Calls the components; L{None} in servers that call no others.
         """
@@ -74,12 +74,12 @@ class ComponentStatuses:
     async def _probed(self, name: str, url: str) -> JSONObject:
         """Call a component, and return its condition, also after a failure."""
         from ....client.errors import CallError
-        from ....client.restconfig import CallSettings
+        from ....client.restconfig import RESTConfig
 
         outgoing = self._outgoing
         if outgoing is None:
             return _status(name, False, "this server calls no others")
-        client = outgoing.client(CallSettings(url=url, insecure=True))
+        client = outgoing.client(RESTConfig(url=url, insecure=True))
         try:
             answer = await client.get(timeout=_TIMEOUT, accept="*/*")
         except CallError as error:

@@ -134,9 +134,9 @@ def check_proxyable_ip(text: str, rules: ConnectionRules) -> None:
     except ValueError:
         return
     # Servers that lead nowhere get on without what connections are made with.
-    from ....client.dialing import is_forbidden
+    from ....client.dialing import is_internal_address
 
-    if is_forbidden(text, loopback=rules.loopback, interfaces=True):
+    if is_internal_address(text, loopback=rules.loopback, interfaces=True):
         raise not_allowed()
 
 

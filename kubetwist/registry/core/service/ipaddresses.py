@@ -14,7 +14,7 @@ from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
 from ....api.storage import Write
 from ....storage.errors import KeyExists
-from ....storage.wrappers import shared_storage
+from ....storage.wrappers import find_shared_storage
 from ...generic.environment import StoredResource, StoreEnvironment
 from ...generic.store import Store
 from .allocator import ObservedAllocations
@@ -102,7 +102,7 @@ class IPAddressStore(Store):
 
     def _expected(self, obj: JSONObject) -> bool:
         """Whether the service may be about to come: kube-apiserver makes the address first."""
-        if shared_storage(self.backend) is None:
+        if find_shared_storage(self.backend) is None:
             return False
         made = obj["metadata"].get("creationTimestamp")
         return made is not None and times.posix_now() < times.seconds_since_epoch(made) + GRACE

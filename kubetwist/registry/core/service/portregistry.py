@@ -34,7 +34,7 @@ from ....schema.protobuf.leaves import octets
 from ....schema.protobuf.messages import TEXT, VALUE, Message, Step
 from ....schema.protobuf.wire import CUT_SHORT, WireError, put_counted
 from ....storage.cache.watchcache import WatchCache
-from ....storage.errors import ForeignValue, KeyExists, KeyNotFound, RevisionConflict, StorageError
+from ....storage.errors import KeyExists, KeyNotFound, RevisionConflict, StorageError, UnknownFormatError
 from ....storage.protobuf import is_protobuf
 from ...generic.allocation import AllocationConflict
 from ...generic.cacheerrors import translate_cache_error
@@ -94,16 +94,16 @@ def decoded(value: bytes) -> tuple[int, int]:
     What a stored object says.
 
     @return: The bits, and the port that the lowest one stands for.
-    @raise ForeignValue: It is none of these objects.
+    @raise UnknownFormatError: It is none of these objects.
     """
     try:
         obj = _read(value)
         low = int(obj["range"].partition("-")[0]) if obj["kind"] == "RangeAllocation" else -1
         data = b64decode(obj.get("data") or "", validate=True)
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise ForeignValue("it is no range of ports") from None
+        raise UnknownFormatError("it is no range of ports") from None
     if not 0 <= low < 65536 or len(data) > _MAX_BYTES:
-        raise ForeignValue("it is no range of ports")
+        raise UnknownFormatError("it is no range of ports")
     return int.from_bytes(data, "big"), low
 
 

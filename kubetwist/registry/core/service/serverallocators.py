@@ -10,7 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from ....api.resource import JSONObject
 from ....interfaces import IStorageBackend
 from ....storage.cache.watchcache import WatchCache
-from ....storage.wrappers import shared_storage
+from ....storage.wrappers import find_shared_storage
 from .allocator import ObservedAllocations, ServiceAllocator
 from .allocatorsync import AllocatorSync
 from .portallocator import NodePortAllocator
@@ -46,7 +46,7 @@ class ServiceAllocators:
         self._reactor = reactor
         self._following: list[AllocatorSync] = []
         self.shared_ports: NodePortRegistry | None = None
-        if shared_storage(backend) is None:
+        if find_shared_storage(backend) is None:
             self.services = ServiceAllocator(ranges, NodePortAllocator(*node_ports))
             return
         from .portregistry import NodePortRegistry, RecordedPorts

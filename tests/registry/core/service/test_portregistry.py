@@ -27,7 +27,7 @@ from kubetwist.registry.core.service.portregistry import (
     encoded,
 )
 from kubetwist.registry.stores import Stores
-from kubetwist.storage.errors import ForeignValue, KeyNotFound, RevisionCompacted
+from kubetwist.storage.errors import KeyNotFound, RevisionCompacted, UnknownFormatError
 from tests.registry.sharedstores import SharedStoresTestCase
 from tests.registry.storetools import Meddler
 
@@ -79,7 +79,7 @@ class FormatTests(SynchronousTestCase):
             b'{"kind":"RangeAllocation","range":"99999-32767","data":""}',
             b'{"kind":"RangeAllocation","range":"30000-32767","data":"%b"}' % (b"A" * 20_000),
         ):
-            self.assertRaises(ForeignValue, decoded, value)
+            self.assertRaises(UnknownFormatError, decoded, value)
         self.assertEqual(decoded(b'{"kind":"RangeAllocation","range":"30000-32767","data":null}'), (0, 30000))
 
 

@@ -12,7 +12,7 @@ from twisted.trial.unittest import TestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import GroupVersionKind
-from kubetwist.client.factory import Outgoing
+from kubetwist.client.factory import ClientFactory
 from kubetwist.registry.customresources.conversion import CRConverter, CRConverterFactory
 from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
 from kubetwist.tracing.spans import Span, Tracer
@@ -42,7 +42,7 @@ class WebhookConversionTests(TestCase):
         """A webhook."""
         self.answer: Any = honest
         self.webhook = WebhookServer(reactor, lambda call: self.answer(call))
-        self.outgoing = Outgoing(reactor, lambda namespace, name: None)
+        self.outgoing = ClientFactory(reactor, lambda namespace, name: None)
         self.addCleanup(lambda: Deferred.fromCoroutine(self.outgoing.close()))
         self.addCleanup(lambda: Deferred.fromCoroutine(self.webhook.stop()))
         return Deferred.fromCoroutine(self.webhook.start())
