@@ -7,8 +7,9 @@ Storage has errors of its own (L{kubetwist.storage.errors}); the registry alone 
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
@@ -379,3 +380,14 @@ def too_many(field: str, actual: int, limit: int) -> FieldError:
 def type_invalid(field: str, value: JSONValue, detail: str) -> FieldError:
     """A value of the wrong type."""
     return FieldError("FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {detail}", field)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Return L{FieldError} by its name in kubetwist 0.1, C{Cause}; to be removed in 0.3."""
+        if name == "Cause":
+            text = "kubetwist.api.errors.Cause was renamed FieldError; the old name will be removed in kubetwist 0.3"
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
+            return FieldError
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
