@@ -1,4 +1,4 @@
-"""What the tools have in common: flags, one line when something is wrong, an exit code."""
+"""Base of the maintenance commands: flags, one-line errors and exit codes."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from .commandline import FlagOptions
 from .flagtypes import FlagError
 
 FAILED = 1
-#: As a shell tells of a program that was interrupted.
+#: Exit code of an interrupted program, as in shells.
 INTERRUPTED = 130
 
 
 class CommandError(Exception):
-    """The command can not do what it is asked to; the text is one line for whoever called it."""
+    """The command failed; the text is a one-line message for the user."""
 
 
 class CommandOptions(FlagOptions):
-    """The flags of a tool, by their names."""
+    """The options of a command."""
 
     def require_flags(self, *names: str) -> None:
         """
-        See that some flags are given.
+        Check that flags are set.
 
-        @raise FlagError: One is not.
+        @raise FlagError: A flag is missing.
         """
         for name in names:
             if not self[name]:
-                raise FlagError(f"--{name} is needed")
+                raise FlagError(f"--{name} is required")
 
 
 class CommandService(Service):
     """
-    Does the work of a tool, and then stops the reactor.
+    Runs a command and stops the reactor when it is done.
 
-    @ivar cancelled: Set when the work is to be given up, for those of its parts that are in threads.
-    @ivar code: The exit code, when it is done.
+    @ivar cancelled: Set when the command is cancelled, for work in threads.
+    @ivar code: The exit code.
     """
 
     _log = Logger()
@@ -64,7 +64,7 @@ class CommandService(Service):
         self._running: Deferred[None] | None = None
 
     def install(self) -> CommandService:
-        """Have C{twist} log what is wrong and nothing else, and end with our exit code."""
+        """Configure C{twist} to log warnings only, and to exit with L{code}."""
         if self.options.parent is not None:
             self.options.parent["fileLogObserverFactory"] = textFileLogObserver
             self.options.parent["logLevel"] = LogLevel.warn
@@ -73,11 +73,11 @@ class CommandService(Service):
         return self
 
     def print_line(self, line: str) -> None:
-        """Tell whoever called; C{sys.stdout} itself is the log's once the reactor runs."""
+        """Print a line to the original stdout; C{twist} redirects C{sys.stdout} to the log."""
         print(line, file=sys.__stdout__, flush=True)
 
     def startService(self) -> None:
-        """Begin."""
+        """Start the command when the reactor runs."""
         super().startService()  # type: ignore[no-untyped-call]
         self.reactor.callWhenRunning(self._begin)
 
@@ -111,7 +111,7 @@ class CommandService(Service):
             self._running.cancel()
 
     def _exit(self) -> None:
-        # twist knows no other exit code than 0.
+        # twist always exits with 0.
         for stream in (sys.__stdout__, sys.__stderr__):
             if stream is not None:
                 stream.flush()

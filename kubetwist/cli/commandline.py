@@ -1,4 +1,4 @@
-"""Command lines over tables of flags: what every command of ours under C{twist} has in common."""
+"""Options of the C{twist} subcommands, parsed by tables of flags."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class FlagOptions(usage.Options):
     @cvar command: The subcommand of C{twist}.
     @cvar flags: The flags of the command.
     @cvar description: The description in the help.
-    @cvar general: Flags that end the process with an answer; listed in the help, and handled by L{handle_query_flags}.
-    @ivar parent: The options of C{twist}, if that runs the command.
+    @cvar general: Flags that print something and exit, such as C{--version}; see L{handle_query_flags}.
+    @ivar parent: The options of C{twist}, if C{twist} runs the command.
     @ivar changed: The names of the flags on the command line.
     """
 
@@ -44,9 +44,9 @@ class FlagOptions(usage.Options):
 
     def parseOptions(self, options: Sequence[str] | None = None) -> None:
         """
-        Read the command line.
+        Parse and validate the command line.
 
-        @raise usage.UsageError: It makes no sense. Under C{twist}, which would print pages, the process ends instead.
+        @raise usage.UsageError: It is invalid. Under C{twist} the process prints one line and exits instead.
         """
         arguments = list(sys.argv[1:] if options is None else options)
         if "--help" in arguments or "-h" in arguments:
@@ -64,16 +64,16 @@ class FlagOptions(usage.Options):
 
     def handle_query_flags(self, arguments: Sequence[str]) -> None:
         """
-        Answer a command line that only wants to know something.
+        Handle flags that print something and exit.
 
-        @raise SystemExit: It is answered.
+        @raise SystemExit: Such a flag is set.
         """
 
     def read(self, arguments: Sequence[str]) -> None:
         """
-        Take the values of the flags.
+        Parse the flags.
 
-        @raise FlagError: They make no sense.
+        @raise FlagError: A flag is unknown or its value invalid.
         """
         given = parse_flags(self.flags, arguments)
         self.changed = frozenset(given)
@@ -81,9 +81,9 @@ class FlagOptions(usage.Options):
 
     def check(self) -> None:
         """
-        See that the flags make sense together.
+        Validate combinations of flags.
 
-        @raise FlagError: They do not.
+        @raise FlagError: Flags are inconsistent.
         """
 
     def shown_values(self) -> dict[str, str]:
@@ -95,7 +95,7 @@ class FlagOptions(usage.Options):
         return typed_flags(self.flags, self)
 
     def getSynopsis(self) -> str:
-        """How it is called."""
+        """Return the usage line."""
         return f"Usage: twist {self.command} [flags]"
 
     def getUsage(self, width: int | None = None) -> str:

@@ -1,8 +1,7 @@
 """
-Flags of kube-apiserver that are only one way here, and those that have nothing to do.
+Flags that are accepted for compatibility with command lines of kube-apiserver.
 
-Command lines that were written for kube-apiserver stand as they are wherever what they ask for is what happens; where
-it is not, the flag is refused with the reason.
+A value is accepted if the server behaves as the flag demands. Other values are rejected with the reason.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from .flagtypes import BOOLEAN, NATURAL, PORT, FlagType, Row
 
 def restrict_values(kind: FlagType, *values: object, why: str) -> FlagType:
     """
-    What takes C{values} and nothing else.
+    Return a flag type that accepts only C{values}.
 
-    @param why: What others are told.
+    @param why: Error text for other values.
     """
 
     def parse(text: str) -> object:
@@ -27,6 +26,6 @@ def restrict_values(kind: FlagType, *values: object, why: str) -> FlagType:
 
 
 def unsupported_flag(name: str, kind: FlagType, why: str) -> Row:
-    """A flag for what is not there, which can at most say so."""
+    """Return a flag of an unsupported feature, which accepts its default only."""
     default = {BOOLEAN: False, NATURAL: 0, PORT: 0}.get(kind, "")
-    return name, restrict_values(kind, default, why=why), default, f"Can not be set: {why}."
+    return name, restrict_values(kind, default, why=why), default, f"Not supported: {why}."

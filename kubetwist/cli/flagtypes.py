@@ -1,7 +1,7 @@
 """
-Command-line flags as kube-apiserver takes them: typed, with C{--flag=value}, C{--flag value} and C{--switch}.
+Typed command-line flags with the syntax of pflag: C{--flag=value}, C{--flag value} and C{--switch}.
 
-Twisted's L{usage.Options} knows neither switches with values nor flags that add up: a table of L{Flag}s is parsed here.
+Twisted's L{usage.Options} supports neither switches with values nor repeated flags that are merged.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _SHORT: Final = re.compile("-v(=|[0-9]|$)")
 @frozen
 class FlagType:
     """
-    A type of flags.
+    The type of a flag (pflag: C{Value}).
 
-    @ivar parse: Makes a value of an argument, or raises L{ValueError} with what is wrong about it.
-    @ivar metavar: What the help calls the argument.
-    @ivar merge: Joins the values of a flag that is given again; L{None} when the last one counts.
-    @ivar value_optional: The flag may stand alone, and then never takes the next argument.
+    @ivar parse: Parses an argument; raises L{ValueError} with the problem.
+    @ivar metavar: Placeholder of the argument in the help.
+    @ivar merge: Merges the values of a repeated flag; L{None} if the last one wins.
+    @ivar value_optional: The flag may stand without a value (pflag: C{NoOptDefVal}).
     """
 
     parse: Callable[[str], Any]
@@ -62,7 +62,7 @@ def flag_group(section: str, rows: Iterable[Row]) -> tuple[Flag, ...]:
 
 
 class FlagError(ValueError):
-    """Arguments that make no sense."""
+    """Invalid command-line arguments."""
 
 
 def _boolean(text: str) -> bool:
@@ -201,7 +201,7 @@ def _merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def one_of(*choices: str) -> FlagType:
-    """A choice."""
+    """Return a flag type that accepts one of C{choices}."""
 
     def parse(text: str) -> str:
         if text not in choices:
@@ -236,7 +236,7 @@ PORT_RANGE = FlagType(_port_range, "portRange")
 
 
 def checked(check: Callable[[tuple[str, ...]], object]) -> FlagType:
-    """Make a kind of lists of strings that C{check} refuses with L{ValueError}."""
+    """Return a flag type for lists of strings that C{check} validates; it raises L{ValueError}."""
 
     def parse(text: str) -> Any:
         values: tuple[str, ...] = STRINGS.parse(text)
@@ -248,10 +248,10 @@ def checked(check: Callable[[tuple[str, ...]], object]) -> FlagType:
 
 def parse_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, Any]:
     """
-    Read a command line.
+    Parse a command line.
 
-    @return: The values of the flags that are given.
-    @raise FlagError: With a line for the user.
+    @return: The values of the flags that are set, by name.
+    @raise FlagError: The command line is invalid; the text is a one-line message.
     """
     known = {flag.name: flag for flag in flags}
     values: dict[str, Any] = {}
@@ -264,7 +264,7 @@ def parse_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, An
         if not argument.startswith("--") or argument == "--":
             raise FlagError(f'unexpected argument "{argument}"')
         name, equals, text = argument[2:].partition("=")
-        # Underscores were once what dashes are now; the reference still takes them.
+        # As in kube-apiserver, underscores are accepted instead of dashes.
         flag = known.get(name.replace("_", "-"))
         if flag is None:
             raise FlagError(f"unknown flag: --{name}{_suggestion(name, known)}")
@@ -291,7 +291,7 @@ def _suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def describe_flags(flags: Sequence[Flag], width: int = 100) -> str:
-    """The help for all flags, section by section."""
+    """Return the help of the flags, grouped by section."""
     sections: dict[str, list[Flag]] = {}
     for flag in flags:
         sections.setdefault(flag.section, []).append(flag)
@@ -309,7 +309,7 @@ def describe_flags(flags: Sequence[Flag], width: int = 100) -> str:
 
 
 def shown_default(flag: Flag) -> str:
-    """A default as an argument, or nothing where it goes without saying."""
+    """Return the default as an argument; C{""} for zero values."""
     value = flag.default
     if value in (None, "", False, (), {}, 0):
         return ""
@@ -325,7 +325,7 @@ def shown_default(flag: Flag) -> str:
 
 
 def shown_duration(seconds: float) -> str:
-    """Whole seconds as Go prints them."""
+    """Format whole seconds as Go's C{time.Duration}."""
     minutes, second = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return (f"{hours}h" if hours else "") + (f"{minute}m" if minutes else "") + f"{second}s"

@@ -16,7 +16,7 @@ from .flagtypes import BOOLEAN, Flag, FlagError
 
 class Options(FlagOptions):
     """
-    The options of an API server; all that can not stand on the command line of a subclass have their default.
+    The options of an API server; all that cannot stand on the command line of a subclass have their default.
 
     @ivar verbosity: How much is logged.
     @ivar shown: What C{/metrics} shows.
@@ -52,9 +52,9 @@ class Options(FlagOptions):
         """What can be wrong about flags together."""
         self.verbosity = Verbosity(self["v"], self["vmodule"])
         if bool(self["tls-cert-file"]) != bool(self["tls-private-key-file"]):
-            raise FlagError("--tls-cert-file and --tls-private-key-file go together")
+            raise FlagError("--tls-cert-file and --tls-private-key-file must be set together")
         if bool(self["proxy-client-cert-file"]) != bool(self["proxy-client-key-file"]):
-            raise FlagError("--proxy-client-cert-file and --proxy-client-key-file go together")
+            raise FlagError("--proxy-client-cert-file and --proxy-client-key-file must be set together")
         if not self["aggregator-reject-forwarding-redirect"]:
             raise FlagError(
                 "--aggregator-reject-forwarding-redirect=false is not possible: redirects of other API servers are"
@@ -64,9 +64,9 @@ class Options(FlagOptions):
             raise FlagError("--disable-http2-serving=false is not possible yet: only HTTP/1.1 is served")
         if self["in-memory"]:
             if self["storage-backend"] != "memory" and "storage-backend" in self.changed:
-                raise FlagError(f"--in-memory and --storage-backend={self['storage-backend']} contradict each other")
+                raise FlagError(f"--in-memory and --storage-backend={self['storage-backend']} are mutually exclusive")
             if self["etcd-servers"]:
-                raise FlagError("--in-memory and --etcd-servers contradict each other")
+                raise FlagError("--in-memory and --etcd-servers are mutually exclusive")
             self["storage-backend"] = "memory"
         if self["etcd-servers"] and "storage-backend" not in self.changed:
             self["storage-backend"] = "etcd3"

@@ -85,7 +85,7 @@ class Options(CommandOptions):
                 name.removeprefix(f"{side}-"): value for name, value in given.items() if name.startswith(f"{side}-")
             }
             if not values:
-                raise FlagError(f"no flag says what the {SECTIONS[side].lower()} is, such as --{side}-data-dir")
+                raise FlagError(f"no flag selects the {SECTIONS[side].lower()}, such as --{side}-data-dir")
             options = ServerOptions()
             options.changed = frozenset(values)
             options.update(values)
@@ -113,7 +113,7 @@ class StorageEndpoint:
         Take the data directory, where the store is in it, and open the store.
 
         @raise StartError: It is in use, or no data directory.
-        @raise StorageError: The store can not be used.
+        @raise StorageError: The store cannot be used.
         """
         if not self.backend.shared:
             from ..server.backups import STORE
@@ -161,8 +161,8 @@ async def _run(service: CommandService) -> None:
     )
     if moved.target_revision <= moved.source_revision:
         service.print_line(
-            f"revisions begin anew at {moved.target_revision}, behind the {moved.source_revision} of the source: "
-            "restart clients that keep what they read there"
+            f"revisions restart at {moved.target_revision}, below the source's {moved.source_revision}: "
+            "restart all clients that cache objects"
         )
 
 

@@ -25,7 +25,7 @@ class Options(CommandOptions):
         "\n"
         "A restored server goes back in time. So that no client takes its state for one that came\n"
         "after what the client knows, revisions go on behind all that can have been given since, and\n"
-        "watches from before are answered 410: clients list anew, as after any long break."
+        "existing watches fail with 410 Gone, and clients list again."
     )
     flags: ClassVar = (
         Flag("from", STRING, "", "The backup.", "Restore"),

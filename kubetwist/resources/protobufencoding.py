@@ -132,7 +132,7 @@ class ProtobufEncoder:
         return end
 
     def encode_event(self, event_type: str, record: Record) -> bytes:
-        """A watch event; an ERROR where it can not be shown."""
+        """A watch event; an ERROR where it cannot be shown."""
         try:
             message = self._message(self.inner.value(record))
         except WireError as error:

@@ -9,7 +9,7 @@ from ..client.errors import CallError, Unreachable
 
 
 class BadDocument(ValueError):
-    """It can not be used; the text says why."""
+    """It cannot be used; the text says why."""
 
 
 class UnexpectedResponse(Exception):

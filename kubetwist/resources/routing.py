@@ -61,7 +61,7 @@ class HandlerResource(Resource):
     Has handlers answer.
 
     What they return is L{None} when they have answered, or a Deferred of that; an L{APIStatusError} becomes its Status,
-    and storage that can not be used a 500 that says so, as in the reference. Any other exception is a bug: logged, and
+    and storage that cannot be used a 500 that says so, as in the reference. Any other exception is a bug: logged, and
     answered with a 500 that does not tell.
     """
 

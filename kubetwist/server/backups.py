@@ -61,18 +61,19 @@ def back_up(source: Path, target: Path, progress: Progress, *, keys: bool = True
 
     @param target: Where nothing is yet.
     @param keys: Whether keys and certificates are taken along.
-    @raise StartError: Something can not be read or written.
-    @raise StorageError: The store is damaged or can not be read.
+    @raise StartError: Something cannot be read or written.
+    @raise StorageError: The store is damaged or cannot be read.
     """
     if not (source / MARKER).is_file():
-        raise StartError(f"{source} is not a data directory of kubetwist: there is no {MARKER} in it")
+        raise StartError(f"{source} is not a data directory of kubetwist: it has no {MARKER} in it")
     DataDirectory(source).check_restored()
     if not (source / STORE).is_file():
         raise StartError(
-            f"there is no {STORE} in {source}: only the embedded store is backed up so; etcd has etcdctl snapshot save"
+            f"there is no {STORE} in {source}: only the embedded store can be backed up; for etcd use etcdctl snapshot"
+            " save"
         )
     if os.path.lexists(target):
-        raise StartError(f"{target} is there already")
+        raise StartError(f"{target} already exists")
     new = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         new.mkdir(mode=0o700, parents=True)
@@ -85,7 +86,7 @@ def back_up(source: Path, target: Path, progress: Progress, *, keys: bool = True
         sync_directory(target.absolute().parent)
     except OSError as error:
         shutil.rmtree(new, ignore_errors=True)
-        raise StartError(f"can not write {target}: {error.strerror or error}") from error
+        raise StartError(f"cannot write {target}: {error.strerror or error}") from error
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
         raise
@@ -129,7 +130,7 @@ def read_backup(folder: Path) -> Backup:
     try:
         known: Any = json.loads((folder / MANIFEST).read_bytes())
         if known["format"] > FORMAT:
-            raise StartError(f"the backup {folder} was made by a newer kubetwist: use that")
+            raise StartError(f"the backup {folder} was created by a newer version of kubetwist")
         backup = Backup(known["taken"], int(known["revision"]), int(known["keys"]), dict(known["files"]))
         if STORE not in backup.files:
             raise ValueError
@@ -137,13 +138,13 @@ def read_backup(folder: Path) -> Backup:
             if ".." in Path(name).parts or Path(name).is_absolute():
                 raise ValueError
             if _digest(folder / name) != digest:
-                raise StartError(f"the backup {folder} is damaged: {name} is not what it was")
+                raise StartError(f"the backup {folder} is damaged: {name} has changed")
     except OSError as error:
         if not (folder / MANIFEST).exists():
-            raise StartError(f"{folder} is no backup: there is no {MANIFEST} in it") from None
-        raise StartError(f"the backup {folder} can not be read: {error.strerror}: {error.filename}") from error
+            raise StartError(f"{folder} is not a backup: it has no {MANIFEST} in it") from None
+        raise StartError(f"the backup {folder} cannot be read: {error.strerror}: {error.filename}") from error
     except (ValueError, TypeError, KeyError):
-        raise StartError(f"the backup {folder} is damaged: {MANIFEST} in it can not be read") from None
+        raise StartError(f"the backup {folder} is damaged: {MANIFEST} in it cannot be read") from None
     return backup
 
 
@@ -157,7 +158,7 @@ def restore(source: Path, target: Path, bump: int, *, replace: bool = False, say
     @param bump: See L{kubetwist.storage.sqlite.backup.restore_copy}.
     @param replace: Whether a directory that has a store may be taken.
     @param say: Told, in a line, of what is kept.
-    @raise StartError: Something can not be read or written, or the directory is in use.
+    @raise StartError: Something cannot be read or written, or the directory is in use.
     @raise StorageError: The backup's store is damaged.
     """
     backup = read_backup(source)
@@ -166,7 +167,7 @@ def restore(source: Path, target: Path, bump: int, *, replace: bool = False, say
     try:
         begun = (data.path / RESTORE_MARKER).exists()
         if (data.path / STORE).exists() and not (replace or begun):
-            raise StartError(f"there is a {STORE} in {target} already: with --replace it is put aside")
+            raise StartError(f"there is a {STORE} in {target} already: --replace moves it aside")
         for leftover in data.path.glob(".restored.*"):
             shutil.rmtree(leftover)
         new = data.path / f".restored.{os.getpid()}"
@@ -181,7 +182,7 @@ def restore(source: Path, target: Path, bump: int, *, replace: bool = False, say
         finally:
             shutil.rmtree(new, ignore_errors=True)
     except OSError as error:
-        raise StartError(f"can not restore into {target}: {error.strerror or error}") from error
+        raise StartError(f"cannot restore into {target}: {error.strerror or error}") from error
     finally:
         data.close()
     return made

@@ -183,7 +183,7 @@ def start_error(error: BaseException) -> StartError | None:
     if isinstance(error, BadRuntimeConfig):
         return StartError(f"--runtime-config: {error}")
     if isinstance(error, StorageError):
-        return StartError(f"can not use the store: {error}")
+        return StartError(f"cannot use the store: {error}")
     return None
 
 

@@ -81,7 +81,7 @@ class DataDirectory:
         """
         Make it if it is not there, and take it for this process.
 
-        @raise StartError: It is not ours, damaged, used by another process, or can not be written.
+        @raise StartError: It is not ours, damaged, used by another process, or cannot be written.
         """
         self.lock()
         with self._left_when_it_fails():
@@ -92,7 +92,7 @@ class DataDirectory:
         """
         Take it for this process, and make nothing in it but its marker.
 
-        @raise StartError: It is not ours, damaged, used by another process, or can not be written.
+        @raise StartError: It is not ours, damaged, used by another process, or cannot be written.
         """
         with self._left_when_it_fails():
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -105,8 +105,8 @@ class DataDirectory:
             yield
         except OSError as error:
             self.close()
-            why = "it is no directory" if isinstance(error, FileExistsError) else error.strerror or error
-            raise StartError(f"can not use the data directory {self.path}: {why}") from error
+            why = "not a directory" if isinstance(error, FileExistsError) else error.strerror or error
+            raise StartError(f"cannot use the data directory {self.path}: {why}") from error
         except BaseException:
             self.close()
             raise
@@ -118,7 +118,10 @@ class DataDirectory:
         @raise StartError: One was.
         """
         if (self.path / RESTORE_MARKER).exists():
-            raise StartError(f"the data directory {self.path} is half restored: call twist kubeapi-restore again")
+            raise StartError(
+                f"the data directory {self.path} is incomplete: a restore was interrupted; run twist kubeapi-restore"
+                " again"
+            )
 
     def close(self) -> None:
         """Leave it to others. Idempotent."""
@@ -135,17 +138,17 @@ class DataDirectory:
         except FileNotFoundError:
             if any(not entry.name.startswith(f".{MARKER}.") for entry in self.path.iterdir()):
                 raise StartError(
-                    f"{self.path} is not a data directory of kubetwist: it has files in it, but no {MARKER}"
+                    f"{self.path} is not a data directory of kubetwist: it is not empty and has no {MARKER}"
                 ) from None
             self.path.chmod(0o700)
             self.write(marker, json.dumps({"format": FORMAT}).encode() + b"\n")
             return
         except ValueError:
-            raise StartError(f"the data directory {self.path} is damaged: {MARKER} in it can not be read") from None
+            raise StartError(f"the data directory {self.path} is damaged: {MARKER} in it cannot be read") from None
         if not isinstance(known, dict) or not isinstance(known.get("format"), int):
-            raise StartError(f"the data directory {self.path} is damaged: {MARKER} in it can not be read")
+            raise StartError(f"the data directory {self.path} is damaged: {MARKER} in it cannot be read")
         if known["format"] > FORMAT:
-            raise StartError(f"the data directory {self.path} was made by a newer kubetwist: use that, or another one")
+            raise StartError(f"the data directory {self.path} was created by a newer version of kubetwist")
 
     def _flock(self) -> None:
         descriptor = os.open(self.path / MARKER, os.O_RDWR | os.O_CLOEXEC)
@@ -204,17 +207,17 @@ class DataDirectory:
         """
         A certificate of ours: the one of an earlier start, or a new one.
 
-        @raise StartError: It can not be written.
+        @raise StartError: It cannot be written.
         """
         try:
             pair = self._pair(folder, name)
             if authority.is_valid_for(pair, subject):
                 return pair
-            self._log.info("issuing {name} anew: it expires soon, or is for other names", name=f"{name}.crt")
+            self._log.info("reissuing {name}: it is about to expire or its names changed", name=f"{name}.crt")
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise StartError(f"can not read {error.filename}: {error.strerror}") from error
+            raise StartError(f"cannot read {error.filename}: {error.strerror}") from error
         pair = authority.issue(subject)
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -222,7 +225,7 @@ class DataDirectory:
             self.write(folder / f"{name}.key", pair.key)
             self.write(folder / f"{name}.crt", pair.certificate, 0o644)
         except OSError as error:
-            raise StartError(f"can not write {folder / name}.crt: {error.strerror or error}") from error
+            raise StartError(f"cannot write {folder / name}.crt: {error.strerror or error}") from error
         return pair
 
     def service_account_keys(self) -> tuple[Path, Path]:
@@ -257,7 +260,7 @@ class Credentials:
         Read, and make what is missing.
 
         @param names: What the server is called; as a Kubernetes API server is, without any.
-        @raise StartError: Something can not be read, used or written.
+        @raise StartError: Something cannot be read, used or written.
         """
         self._data = data
         self.ca_bundle_listeners: list[Callable[[], object]] = []
@@ -299,7 +302,7 @@ class Credentials:
             elif path.stat().st_mode & 0o777 != 0o600:
                 path.chmod(0o600)
         except OSError as error:
-            raise StartError(f"can not write {path}: {error.strerror or error}") from error
+            raise StartError(f"cannot write {path}: {error.strerror or error}") from error
         return path
 
 
@@ -308,10 +311,10 @@ def _given(certificate: str, key: str) -> CertKeyPair:
     try:
         contents = [Path(path).read_bytes() for path in (certificate, key)]
     except OSError as error:
-        raise StartError(f"can not read {error.filename}: {error.strerror}") from error
+        raise StartError(f"cannot read {error.filename}: {error.strerror}") from error
     pair = CertKeyPair(*contents)
     try:
         pair.parsed()
     except BadCertificate as error:
-        raise StartError(f"can not use --tls-cert-file {certificate} with {key}: {error}") from error
+        raise StartError(f"cannot use --tls-cert-file {certificate} with {key}: {error}") from error
     return pair

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class StartError(Exception):
-    """The server can not start; the text is one line for whoever started it."""
+    """The server cannot start; the text is one line for whoever started it."""

@@ -29,7 +29,7 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
     """
     The store that --etcd-servers name.
 
-    @raise StartError: They, or the certificates for them, can not be used.
+    @raise StartError: They, or the certificates for them, cannot be used.
     """
     try:
         from ..storage.etcd import EtcdStorage
@@ -44,7 +44,7 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
     if not options["etcd-servers"]:
         raise StartError("--etcd-servers must be specified")
     if bool(options["etcd-certfile"]) != bool(options["etcd-keyfile"]):
-        raise StartError("--etcd-certfile and --etcd-keyfile go together")
+        raise StartError("--etcd-certfile and --etcd-keyfile must be set together")
     settings = RESTConfig(
         url="",
         ca=_read(options, "etcd-cafile"),
@@ -55,7 +55,7 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
         addresses = [Address.parse(url) for url in options["etcd-servers"]]
         client = EtcdClient(reactor, addresses, lambda host: ClientTLS(settings, host, (b"h2",)))
     except (ValueError, InvalidRESTConfig) as error:
-        raise StartError(f"can not use etcd: {error}") from error
+        raise StartError(f"cannot use etcd: {error}") from error
     return EtcdStorage(
         client,
         reactor,

@@ -21,4 +21,4 @@ def notify(state: str) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as notified:
             notified.sendto(state.encode(), address)
     except OSError as error:
-        _log.warn("can not notify the service manager: {error}", error=str(error))
+        _log.warn("cannot notify the service manager: {error}", error=str(error))

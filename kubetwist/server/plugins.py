@@ -175,7 +175,7 @@ def make_authenticator(options: FlagValues, server: PluginContext) -> Authentica
     """
     All authenticators that the options ask for, as one.
 
-    @raise StartError: One can not be made.
+    @raise StartError: One cannot be made.
     """
     from ..authentication.union import AuthenticatorUnion
 
@@ -206,7 +206,7 @@ def choose_controllers(options: FlagValues) -> Sequence[IControllerFactory]:
     from ..controllers.machinery.selection import UnknownControllers, chosen
 
     if options["pretend-nodes"] > _MOST_PRETEND_NODES:
-        raise StartError(f"--pretend-nodes: there can be at most {_MOST_PRETEND_NODES}")
+        raise StartError(f"--pretend-nodes: the limit is {_MOST_PRETEND_NODES}")
     try:
         # The first word on a name counts: what the user says of these two goes before.
         implied = ("pretend-nodes", "kube-scheduler") if options["pretend-nodes"] else ()
@@ -219,7 +219,7 @@ def make_auditor(options: FlagValues, server: PluginContext) -> Auditor | None:
     """
     The L{kubetwist.audit.auditor.Auditor} that the options ask for; L{None} for none, which costs nothing.
 
-    @raise StartError: It can not be made.
+    @raise StartError: It cannot be made.
     """
     if not (options["audit-policy-file"] or options["audit-log-path"] or options["audit-webhook-config-file"]):
         return None
@@ -238,7 +238,7 @@ def make_authorizer(
     Those of --authorization-mode in their order, as one; or those of --authorization-config.
 
     @param installed: Factories to choose from instead of the installed plugins.
-    @raise StartError: The flags make no sense, or one can not be made.
+    @raise StartError: The flags make no sense, or one cannot be made.
     """
     available = getPlugins(IAuthorizerFactory) if installed is None else installed
     factories = named(available, IAuthorizerFactory, "authorizer")

@@ -125,7 +125,7 @@ class APIServer:
         """
         Start, and come back when the server is ready.
 
-        @raise StartError: It can not; everything is as it was before, and C{stop} is not needed.
+        @raise StartError: It cannot; everything is as it was before, and C{stop} is not needed.
         """
         try:
             await self._start()
@@ -380,7 +380,7 @@ class APIServer:
                 "--tls-cert-file and --tls-private-key-file",
             )
         except (OSError, ValueError) as error:
-            raise StartError(f"can not use the serving certificate: {error}") from error
+            raise StartError(f"cannot use the serving certificate: {error}") from error
 
     def reread_files(self) -> None:
         """Check the files of the command line for changes immediately."""
@@ -431,10 +431,10 @@ class APIServer:
         try:
             await self.config.backend.close()
         except Exception:
-            self._log.failure("closing the store failed")
+            self._log.failure("cannot close the storage backend")
 
     async def _end_watches(self, site: KubeSite) -> None:
-        """Have watches end, one after the other where that is wanted."""
+        """End watches, spread over the grace period."""
         grace = self._options["shutdown-watch-termination-grace-period"]
         if grace:
             until = self._reactor.seconds() + grace
@@ -451,7 +451,7 @@ class APIServer:
         try:
             await finished
         except CancelledError:
-            self._log.warn("{count} requests were not finished in time", count=len(site.open_requests))
+            self._log.warn("{count} requests did not finish before the shutdown timeout", count=len(site.open_requests))
         else:
             timeout.cancel()
 

@@ -35,7 +35,7 @@ class KubeAPIService(Service):
     """
     Starts and stops an L{APIServer}.
 
-    @ivar ready: Fires when the server is ready; fails with L{StartError} when it can not be.
+    @ivar ready: Fires when the server is ready; fails with L{StartError} when it cannot be.
     @ivar server: What was started.
     """
 
@@ -168,9 +168,9 @@ class TwistProcess:
     def _answer(self, number: int) -> None:
         name = signal.Signals(number).name
         if number != signal.SIGHUP:
-            self._log.info("received {name}, which has no meaning here", name=name)
+            self._log.info("ignoring signal {name}", name=name)
             return
-        self._log.info("received {name}: looking at all files again", name=name)
+        self._log.info("received {name}: checking all files for changes", name=name)
         if self._service.server is not None:
             self._service.server.reread_files()
 
@@ -193,8 +193,8 @@ class TwistProcess:
         if failure.check(StartError):
             line = str(failure.value)
         else:
-            self._log.failure("the server can not start", failure)
-            line = f"can not start: {failure.value!r}"
+            self._log.failure("the server cannot start", failure)
+            line = f"cannot start: {failure.value!r}"
         self._stop_requested = True
         if self._options.parent is not None:
             # "Starting reactor..." has no meaning for users.

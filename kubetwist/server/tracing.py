@@ -69,7 +69,7 @@ def make_tracing(options: FlagValues) -> Tracing | None:
     """
     What traces requests; L{None} where nobody wants that.
 
-    @raise StartError: The file can not be used.
+    @raise StartError: The file cannot be used.
     """
     path = options["tracing-config-file"]
     if not path:
@@ -82,7 +82,7 @@ def make_tracing(options: FlagValues) -> Tracing | None:
         with open(path, "rb") as file:
             content = file.read()
     except OSError as error:
-        why = (error.strerror or "can not be read").lower()
+        why = (error.strerror or "cannot be read").lower()
         raise StartError(
             f"failed to read tracing config: unable to read tracing configuration from {quoted(path)}: {why}"
         ) from error

@@ -1,8 +1,8 @@
 """
-Files that are looked at again while the server runs: whoever read one at the start is told of its new content.
+Reload files while the server runs (Go: C{dynamiccertificates}).
 
-Nothing of this happens in the reactor's thread but the telling. A file that can not be used changes nothing: what was
-read before stays, and the log says why.
+Files are polled and loaded in a thread; callbacks run in the reactor's thread. If new content is invalid, the previous
+content stays in use and the error is logged.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from ..interfaces import IServerReactor
 
 T = TypeVar("T")
 
-#: Seconds between two looks.
+#: Seconds between two polls.
 POLL_INTERVAL: Final = 5.0
-#: Bytes of a file.
+#: Maximum size of a file in bytes.
 MAX_FILE_SIZE: Final = 16 * 1024 * 1024
 
-#: Makes something of the contents of files; raises L{ValueError} when they are bad. Called in a thread, but for once.
+#: Parses the contents of files; raises L{ValueError} if they are invalid. Called in a thread, except the first time.
 Load = Callable[[Sequence[bytes]], Any]
 Stamp = tuple[object, ...]
 
@@ -59,7 +59,7 @@ class _Watch:
 
 @define
 class _Change:
-    """What became of files that have changed: a value, or what is wrong."""
+    """The result of reloading changed files: a value or an error."""
 
     watch: _Watch
     value: Any = None
@@ -68,7 +68,7 @@ class _Change:
 
 
 class FileReloader:
-    """All files of one server."""
+    """Polls files and reloads them when they change."""
 
     _log = Logger()
 
@@ -79,8 +79,8 @@ class FileReloader:
         in_thread: Callable[[Callable[[], list[_Change]]], Deferred[list[_Change]]] | None = None,
     ) -> None:
         """
-        @param interval: Seconds between two looks; L{None} for L{POLL_INTERVAL}.
-        @param in_thread: Runs a function elsewhere; L{None} for the reactor's threads.
+        @param interval: Seconds between two polls; L{None} for L{POLL_INTERVAL}.
+        @param in_thread: Runs a function in a thread; L{None} for the reactor's thread pool.
         """
         self._reactor = reactor
         self._interval = POLL_INTERVAL if interval is None else interval
@@ -101,16 +101,16 @@ class FileReloader:
         also: Callable[[T], Sequence[Path]] = lambda value: (),
     ) -> T:
         """
-        Read files now, and again whenever they change.
+        Read files now, and reload them when they change.
 
-        @param load: Makes something of their contents: now, and later in a thread.
-        @param use: Called in the reactor's thread with what C{load} made of new contents; raises L{ValueError} if it
-            can not be used. A Deferred is waited for, before the log tells of it.
-        @param what: What the log calls them: a flag.
+        @param load: Parses the contents; called now, and later in a thread.
+        @param use: Called in the reactor's thread with the result of C{load} after a change; raises L{ValueError} if it
+            is invalid. A Deferred is awaited before the reload is logged.
+        @param what: Source in log lines: the name of a flag.
         @param also: Names dependent_paths files, by what was loaded; when those change, it is as if these had.
-        @return: What C{load} makes of them now.
-        @raise OSError: One can not be read.
-        @raise ValueError: They can not be used, as C{load} has it, or are too long.
+        @return: The loaded value.
+        @raise OSError: A file cannot be read.
+        @raise ValueError: The contents are invalid or too long.
         """
         watch = _Watch(tuple(map(Path, paths)), load, use, what, also)
         watch.stamp = _stamp(watch.paths)
@@ -120,7 +120,7 @@ class FileReloader:
         watch.digest = _digest(contents, watch.dependent_paths)
         watch.stamp += _stamp(watch.dependent_paths)
         if not all(map(_is_regular, watch.paths)):
-            # A pipe has been read for good.
+            # A pipe cannot be read twice.
             return value
         self._watches.append(watch)
         if self._running and self._timer is None and not self._polling:
@@ -128,7 +128,7 @@ class FileReloader:
         return value
 
     def start(self) -> None:
-        """Look from now on."""
+        """Start polling."""
         self._running = True
         self._later()
 
@@ -142,7 +142,7 @@ class FileReloader:
             self._poll()
 
     def stop(self) -> None:
-        """Look no more. Idempotent."""
+        """Stop polling. Idempotent."""
         self._running = False
         timer, self._timer = self._timer, None
         if timer is not None:
@@ -157,7 +157,7 @@ class FileReloader:
         self._polling = True
         looking = self._in_thread(self._changes)
         looking.addCallback(self._tell)
-        looking.addErrback(lambda failure: self._log.failure("looking at files failed", failure))
+        looking.addErrback(lambda failure: self._log.failure("checking files for changes failed", failure))
         looking.addCallback(self._polled)
 
     def _polled(self, _: object) -> None:
@@ -172,7 +172,7 @@ class FileReloader:
         return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), call)
 
     def _changes(self) -> list[_Change]:
-        """What is new; in a thread."""
+        """Return the changes; runs in a thread."""
         found = (_check(watch) for watch in list(self._watches))
         return [news for news in found if news is not None]
 
@@ -205,7 +205,7 @@ class FileReloader:
     def _used(self, _: object, watch: _Watch) -> None:
         self._count(watch, "success")
         self._log.info(
-            "{what}: new content of {paths} is in use", what=watch.what, paths=", ".join(map(str, watch.paths))
+            "reloaded files source={what} paths={paths}", what=watch.what, paths=", ".join(map(str, watch.paths))
         )
 
     def _refused(self, failure: Failure, watch: _Watch) -> None:
@@ -217,7 +217,7 @@ class FileReloader:
     def _log_refused(self, watch: _Watch, why: str) -> None:
         self._count(watch, "failure")
         self._log.error(
-            "{what}: what was read before stays in use, as the new content can not be used: {why}",
+            "cannot reload files, keeping the previous content source={what} error={why}",
             what=watch.what,
             why=why,
         )
@@ -233,7 +233,7 @@ def _check(watch: _Watch) -> _Change | None:
         digest = _digest(contents, watch.dependent_paths)
     except (OSError, ValueError) as error:
         contents, digest = [], b""
-        why = f"can not read {error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        why = f"cannot read {error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
         digest = sha256(why.encode("utf-8", "replace")).digest()
         if digest == watch.digest:
             return None

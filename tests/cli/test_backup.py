@@ -22,7 +22,7 @@ class OptionsTests(SynchronousTestCase):
 
     def test_needed(self) -> None:
         """The target must be named, and flags of other commands are unknown."""
-        self.assertEqual(refused(), "--to is needed")
+        self.assertEqual(refused(), "--to is required")
         self.assertEqual(refused("--from=x"), "unknown flag: --from")
         options = Options()
         options.parseOptions(["--to=x"])

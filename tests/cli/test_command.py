@@ -63,7 +63,7 @@ class CommandServiceTests(SynchronousTestCase):
         self.assertEqual((self.out.getvalue(), self.err.getvalue()), ("done\n", ""))
 
     def test_failed(self) -> None:
-        """What can not be done is told in one line."""
+        """What cannot be done is told in one line."""
         for error in (CommandError("no way"), StorageUnavailable("no way")):
             self.setUp()
 

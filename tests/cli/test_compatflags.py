@@ -14,7 +14,7 @@ class CompatibilityTests(CommandLineTestCase):
 
     def test_defaults_are_taken(self) -> None:
         """Flags that are only one way can be given that way."""
-        unused = {flag.name for flag in FLAGS if flag.help.startswith("Can not be set: ")}
+        unused = {flag.name for flag in FLAGS if flag.help.startswith("Not supported: ")}
         self.assertGreater(len(unused), 20)
         unused |= {"goaway-chance", "http2-max-streams-per-connection", "permit-address-sharing", "log-flush-frequency"}
         unused |= {"storage-media-type", "enable-garbage-collector"}
@@ -28,11 +28,11 @@ class CompatibilityTests(CommandLineTestCase):
             self.assertEqual(parsed(f"--{flag.name}={text}")[flag.name], flag.default, flag.name)
 
     def test_reasons(self) -> None:
-        """What can not be set says why."""
+        """An unsupported flag is rejected with the reason."""
         self.assert_refused(
             'invalid argument "/events#https://127.0.0.1:4002" for "--etcd-servers-overrides" flag: all resources are'
-            " in one store, as one revision orders all changes; leave it out, and move what is elsewhere to"
-            " --etcd-servers before",
+            " in one store, because one revision orders all changes; move the objects of other servers to"
+            " --etcd-servers and omit the flag",
             "--etcd-servers-overrides=/events#https://127.0.0.1:4002",
         )
         self.assert_refused(

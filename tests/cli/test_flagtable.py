@@ -21,7 +21,7 @@ class FlagTableTests(SynchronousTestCase):
     """Which flags there are."""
 
     def test_all(self) -> None:
-        """Every flag of kube-apiserver is known, if only to say why it can not be set."""
+        """Every flag of kube-apiserver is known, if only to say why it cannot be set."""
         names = set(_NAMES.read_text().split())
         self.assertGreater(len(names), 150)
         self.assertEqual(names - {flag.name for flag in FLAGS} - _ELSEWHERE, set())

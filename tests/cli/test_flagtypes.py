@@ -61,7 +61,7 @@ class FlagTypeTests(CommandLineTestCase):
         self.assertEqual(parsed("--service-node-port-range=10+5")["service-node-port-range"], (10, 15))
 
     def test_bad_values(self) -> None:
-        """Values that can not be used are refused, whatever their kind."""
+        """Values that cannot be used are refused, whatever their kind."""
         for argument in (
             "--bind-address=localhost",
             "--service-cluster-ip-range=10.0.0.1/24",

@@ -28,10 +28,10 @@ class OptionsTests(CommandLineTestCase):
         self.assertEqual(parsed("--in-memory", "--storage-backend=memory")["storage-backend"], "memory")
         self.assertEqual(parsed("--in-memory=false")["storage-backend"], "sqlite")
         self.assert_refused(
-            "--in-memory and --storage-backend=sqlite contradict each other", "--in-memory", "--storage-backend=sqlite"
+            "--in-memory and --storage-backend=sqlite are mutually exclusive", "--in-memory", "--storage-backend=sqlite"
         )
         self.assert_refused(
-            "--in-memory and --etcd-servers contradict each other",
+            "--in-memory and --etcd-servers are mutually exclusive",
             "--in-memory",
             "--etcd-servers=http://127.0.0.1:2379",
         )
@@ -70,10 +70,10 @@ class OptionsTests(CommandLineTestCase):
             'invalid argument "maybe" for "--anonymous-auth" flag: it must be true or false', "--anonymous-auth=maybe"
         )
         self.assert_refused(
-            "--tls-cert-file and --tls-private-key-file go together", "--tls-cert-file=x", "--secure-port=1"
+            "--tls-cert-file and --tls-private-key-file must be set together", "--tls-cert-file=x", "--secure-port=1"
         )
         self.assert_refused(
-            "--proxy-client-cert-file and --proxy-client-key-file go together", "--proxy-client-key-file=x"
+            "--proxy-client-cert-file and --proxy-client-key-file must be set together", "--proxy-client-key-file=x"
         )
         self.assert_refused(
             "--aggregator-reject-forwarding-redirect=false is not possible: redirects of other API servers are never"

@@ -36,8 +36,8 @@ class OptionsTests(SynchronousTestCase):
 
     def test_bad_sides(self) -> None:
         """Each side must be said, and what makes no sense for a server makes none here."""
-        self.assertIn("no flag says what the source is", refused("--to-data-dir=x"))
-        self.assertIn("no flag says what the target is", refused("--from-data-dir=x"))
+        self.assertIn("no flag selects the source", refused("--to-data-dir=x"))
+        self.assertIn("no flag selects the target", refused("--from-data-dir=x"))
         problem = refused("--from-data-dir=x", "--to-etcd-prefix=/")
         self.assertEqual(problem, "--etcd-prefix must not be empty")
         self.assertIn("unknown flag: --data-dir; did you mean --", refused("--data-dir=x"))

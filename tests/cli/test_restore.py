@@ -22,4 +22,4 @@ class OptionsTests(SynchronousTestCase):
 
     def test_needed(self) -> None:
         """The backup must be named."""
-        self.assertEqual(refused(), "--from is needed")
+        self.assertEqual(refused(), "--from is required")

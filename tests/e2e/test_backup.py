@@ -123,11 +123,11 @@ def test_mistakes(tmp_path: Path, start_server: Callable[..., SubprocessServer])
     """Mistakes are told in one line, and nothing is made of them."""
     server = start_server(*FLAGS[:2])
     for command, flags, text in (
-        ("kubeapi-backup", (), "--to is needed"),
+        ("kubeapi-backup", (), "--to is required"),
         ("kubeapi-backup", (f"--data-dir={tmp_path}", f"--to={tmp_path}/b"), "is not a data directory of kubetwist"),
-        ("kubeapi-backup", (f"--data-dir={server.data_dir}", f"--to={tmp_path}"), "is there already"),
+        ("kubeapi-backup", (f"--data-dir={server.data_dir}", f"--to={tmp_path}"), "already exists"),
         ("kubeapi-backup", (f"--data-dir={server.data_dir}", "--to=/proc/b"), "can not write /proc/b"),
-        ("kubeapi-restore", (f"--data-dir={tmp_path}/d",), "--from is needed"),
+        ("kubeapi-restore", (f"--data-dir={tmp_path}/d",), "--from is required"),
         ("kubeapi-restore", (f"--from={tmp_path}", f"--data-dir={tmp_path}/d"), "is no backup"),
         ("kubeapi-restore", ("--bump-revision=-1",), "must not be negative"),
     ):

@@ -115,8 +115,8 @@ def test_there_and_back(tmp_path: Path) -> None:
 def test_usage(tmp_path: Path) -> None:
     """Mistakes are told in one line."""
     for flags, text in (
-        ((), "no flag says what the source is"),
-        (("--from-data-dir=x",), "no flag says what the target is"),
+        ((), "no flag selects the source"),
+        (("--from-data-dir=x",), "no flag selects the target"),
         (("--nope",), "unknown flag: --nope"),
         ((f"--from-data-dir={tmp_path}/x", f"--to-data-dir={tmp_path}/y"), "there is no store.sqlite"),
         (("--from-storage-backend=nope", "--to-storage-backend=memory"), "--storage-backend must be one of"),

@@ -1,4 +1,4 @@
-"""What definitions can not do: keep the server from starting or from answering, or take what is not theirs."""
+"""What definitions cannot do: keep the server from starting or from answering, or take what is not theirs."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class DamagedTests(SynchronousTestCase):
         self.flushLoggedErrors()
 
     def test_failed_deletion(self) -> None:
-        """A definition whose objects can not be deleted says so, and goes once they can."""
+        """A definition whose objects cannot be deleted says so, and goes once they can."""
         server = CustomServer()
         client = server.client()
         server.define(client, definition())

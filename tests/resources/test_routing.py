@@ -81,7 +81,7 @@ class HandlerTests(SynchronousTestCase):
         """What is wrong with the store clients are told, without a reason, as the reference does; no file is named."""
         full = StorageUnwritable("/data/store.sqlite", "database or disk is full")
         for error, message in (
-            (full, "storage can not be written at present: database or disk is full"),
+            (full, "storage cannot be written at present: database or disk is full"),
             (OutcomeUnknown("etcdserver: request timed out"), "etcdserver: request timed out"),
         ):
 

@@ -42,7 +42,7 @@ class WebhookCase(KubeAPIMixin, TestCase):
         self.patch(watchedfiles, "POLL_INTERVAL", 0.02)
 
     def log(self) -> list[str]:
-        """What is logged from now on about files that can not be used."""
+        """What is logged from now on about files that cannot be used."""
         lines: list[str] = []
 
         def observe(event: Any) -> None:
@@ -54,7 +54,7 @@ class WebhookCase(KubeAPIMixin, TestCase):
         return lines
 
     async def told(self, lines: list[str], why: str) -> None:
-        """Wait until the log says why a file can not be used."""
+        """Wait until the log says why a file cannot be used."""
 
         async def found() -> bool:
             return any(why in line for line in lines)
@@ -252,7 +252,7 @@ class DecisionTests(WebhookCase):
         self.assertEqual([call for call in webhook.calls if call.json()["spec"]["user"] == "root"], [])
 
     async def test_trouble(self) -> None:
-        """When the webhook can not say whether somebody may, the answer is 500 with the reason, as in the reference."""
+        """When the webhook cannot say whether somebody may, the answer is 500 with the reason, as in the reference."""
         webhook = await self.serve(lambda call: Reply(404, b"nothing here"))
         server = await self.webhook_mode(webhook)
         code, answer = await self.ask(server, "GET", PODS, token="jane-token")
@@ -406,7 +406,7 @@ class FileTests(WebhookCase):
         # A certificate without its key is none.
         lines = self.log()
         files[0].write_bytes(second.certificate)
-        await self.told(lines, "do not belong together")
+        await self.told(lines, "certificate and key do not match")
         self.assertEqual(await shown(), first.certificate)
         put_pair(second)
 

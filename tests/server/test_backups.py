@@ -123,9 +123,7 @@ class BackupTests(SynchronousTestCase):
             error = self.assertRaises(StartError, back_up, folder, self.backup, nothing)
             self.assertIn(text, str(error))
         back_up(self.source, self.backup, nothing)
-        self.assertIn(
-            "is there already", str(self.assertRaises(StartError, back_up, self.source, self.backup, nothing))
-        )
+        self.assertIn("already exists", str(self.assertRaises(StartError, back_up, self.source, self.backup, nothing)))
 
     def test_nothing_left(self) -> None:
         """A backup that fails, or is given up, leaves nothing behind."""
@@ -159,7 +157,7 @@ class BackupTests(SynchronousTestCase):
         self.assertEqual(self.value(aside), b"2")
 
     def test_damaged(self) -> None:
-        """A backup that is not what it was is refused, and nothing is put aside for it."""
+        """A backup that has changed is refused, and nothing is put aside for it."""
         back_up(self.source, self.backup, nothing)
         self.restore()
         (self.backup / "pki" / "sa.key").write_bytes(b"other")
@@ -169,7 +167,7 @@ class BackupTests(SynchronousTestCase):
         (self.backup / MANIFEST).write_bytes(b"{}")
         self.refused("is damaged", MANIFEST, replace=True)
         (self.backup / MANIFEST).write_text(json.dumps({"format": 99}))
-        self.refused("newer kubetwist", replace=True)
+        self.refused("newer version of kubetwist", replace=True)
         (self.backup / MANIFEST).unlink()
         self.refused("is no backup", replace=True)
         self.assertEqual(list(self.target.glob("replaced-*")), [])
@@ -210,7 +208,7 @@ class BackupTests(SynchronousTestCase):
                 break
             self.assertTrue((self.target / RESTORE_MARKER).exists())
             error = self.assertRaises(StartError, DataDirectory(self.target).open)
-            self.assertIn("half restored", str(error))
+            self.assertIn("a restore was interrupted", str(error))
             self.restore()
             self.assertEqual(self.value(self.target), b"1")
         self.assertGreater(calls, 3)

@@ -116,7 +116,7 @@ class CompleteTests(TestCase):
 
         with self.assertRaises(StartError) as caught:
             await Failing(self.options(), REACTOR).complete()
-        self.assertEqual(str(caught.exception), "can not use the store: no disk")
+        self.assertEqual(str(caught.exception), "cannot use the store: no disk")
         self.assertEqual(closed, ["plugin"])
         data = DataDirectory(self.folder / "data")
         data.open()

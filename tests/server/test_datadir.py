@@ -119,7 +119,7 @@ class DataDirectoryTests(DataDirectoryTestCase):
         pair.parsed()
 
     def test_cert_dir(self) -> None:
-        """With --cert-dir the serving certificate is there, and is used if it is there already."""
+        """With --cert-dir the serving certificate is there, and is used if it already exists."""
         folder = self.path.parent / "certs"
         self.start(f"--cert-dir={folder}")
         self.assertEqual(sorted(contents(folder)), ["apiserver.crt", "apiserver.key"])
@@ -138,7 +138,7 @@ class DataDirectoryTests(DataDirectoryTestCase):
         self.assertTrue(credentials.ca_bundle.endswith(pair.certificate))
         names[1].write_bytes(CertificateAuthority.make("other").pair.key)
         error = self.assertRaises(StartError, self.credentials, DataDirectory(self.path), *flags)
-        self.assertIn("do not belong together", str(error))
+        self.assertIn("certificate and key do not match", str(error))
         names[1].unlink()
         error = self.assertRaises(StartError, self.credentials, DataDirectory(self.path), *flags)
         self.assertIn("No such file", str(error))
@@ -169,21 +169,21 @@ class DataDirectoryTests(DataDirectoryTestCase):
         """A file is no directory."""
         self.path.parent.mkdir(parents=True)
         self.path.write_text("mine")
-        self.assertEqual(self.refused(), f"can not use the data directory {self.path}: it is no directory")
+        self.assertEqual(self.refused(), f"cannot use the data directory {self.path}: not a directory")
 
     def test_unwritable(self) -> None:
         """A place where nothing can be written is told."""
         self.path = Path("/proc/kubetwist-data")
-        self.assertIn("can not use the data directory", self.refused())
+        self.assertIn("cannot use the data directory", self.refused())
 
     def test_newer(self) -> None:
         """A directory of a newer release is left to that."""
         self.start()
         (self.path / datadir.MARKER).write_text('{"format": 99}')
-        self.assertIn("newer kubetwist", self.refused())
+        self.assertIn("newer version of kubetwist", self.refused())
 
     def test_damaged(self) -> None:
-        """Whatever is damaged or lost that can not be made again is named."""
+        """Whatever is damaged or lost that cannot be made again is named."""
         for name in (datadir.MARKER, "pki/ca.crt", "pki/ca.key", "pki/sa.key", "pki/front-proxy-ca.key"):
             for content in (None, b"garbage"):
                 if name in (datadir.MARKER, "pki/sa.key") and (content is None) == (name == datadir.MARKER):
@@ -218,4 +218,4 @@ class DataDirectoryTests(DataDirectoryTestCase):
         """A directory that is only half of what it is to be is not used."""
         self.start()
         (self.path / datadir.RESTORE_MARKER).touch()
-        self.assertIn("is half restored: call twist kubeapi-restore again", self.refused())
+        self.assertIn("is incomplete: a restore was interrupted; run twist kubeapi-restore again", self.refused())

@@ -83,7 +83,7 @@ class EncryptionCase(KubeAPIMixin, TestCase):
         return int(made["metadata"]["resourceVersion"])
 
     async def value(self, name: str) -> Any:
-        """What a secret holds; of one that can not be read, the message."""
+        """What a secret holds; of one that cannot be read, the message."""
         code, found = await self.ask("GET", f"{SECRETS}/{name}")
         return found["data"]["password"] if code == 200 else (code, found["message"])
 
@@ -161,7 +161,7 @@ class EncryptionTests(EncryptionCase):
         self.assertEqual(await self.value("db"), VALUE)
 
     async def test_unknown_key(self) -> None:
-        """A secret whose key is not there is told of by its own; the others are served, and it can not be replaced."""
+        """A secret whose key is not there is told of by its own; the others are served, and it cannot be replaced."""
         self.configure(provider("aesgcm", "one"))
         await self.start()
         await self.put("lost")
@@ -251,7 +251,7 @@ class EncryptionTests(EncryptionCase):
         )
 
     async def test_bad_file(self) -> None:
-        """A file that can not be used keeps the server from starting, and is not quoted."""
+        """A file that cannot be used keeps the server from starting, and is not quoted."""
         self.configure({"aesgcm": {"keys": [{"name": "one", "secret": "hunter2"}]}})
         error = await self.assertFailure(deferredStart(self), StartError)
         self.assertEqual(

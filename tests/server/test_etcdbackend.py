@@ -75,11 +75,13 @@ class EtcdBackendTests(SynchronousTestCase):
         self.assertIs(find_shared_storage(Over(shared)), shared)
 
     def test_refusals(self) -> None:
-        """Flags that can not be used stop the start, each by its name."""
+        """Flags that cannot be used stop the start, each by its name."""
         self.assertEqual(self.refused("--storage-backend=etcd3"), "--etcd-servers must be specified")
         self.assertIn("'ftp://x' is not the URL", self.refused("--etcd-servers=ftp://x"))
         servers = "--etcd-servers=https://127.0.0.1:1"
-        self.assertEqual(self.refused(servers, "--etcd-certfile=c"), "--etcd-certfile and --etcd-keyfile go together")
+        self.assertEqual(
+            self.refused(servers, "--etcd-certfile=c"), "--etcd-certfile and --etcd-keyfile must be set together"
+        )
         self.assertIn("--etcd-cafile: No such file", self.refused(servers, "--etcd-cafile=/nowhere/ca"))
         folder = Path(self.mktemp())
         folder.mkdir()

@@ -24,7 +24,7 @@ class WriteFileTests(SynchronousTestCase):
         self.assertEqual((contents(folder), mode(path)), ({"file": b"two"}, 0o600))
 
     def test_fails(self) -> None:
-        """When the new content can not be put in place the old one is still there."""
+        """When the new content cannot be put in place the old one is still there."""
         folder = Path(self.mktemp())
         folder.mkdir()
         path = folder / "file"

@@ -38,7 +38,7 @@ class HookTests(SynchronousTestCase):
         self.assertEqual([hook.name for hook in self.first.post_start_hooks() if hook.problem is not None], [])
 
     def test_twice(self) -> None:
-        """Two hooks of a chain can not have the same name."""
+        """Two hooks of a chain cannot have the same name."""
         self.last.add_post_start_hook("mine", self.called("mine"))
         self.assertRaises(ValueError, self.first.add_post_start_hook, "mine", self.called("mine"))
 

@@ -98,7 +98,7 @@ class ChosenControllersTests(SynchronousTestCase):
         self.assertEqual(self.names(3, "*") - self.names(0, "*"), {"pretend-nodes", "kube-scheduler"})
         self.assertLessEqual({"job-controller", "cronjob-controller"}, self.names(0, "+workloads"))
         error = self.assertRaises(StartError, self.names, 1001)
-        self.assertEqual(str(error), "--pretend-nodes: there can be at most 1000")
+        self.assertEqual(str(error), "--pretend-nodes: the limit is 1000")
 
 
 class AuthenticatorFactoryTests(SynchronousTestCase):

@@ -88,7 +88,7 @@ class ProcessTests(SynchronousTestCase):
         """So is a directory that is another's."""
         (self.folder / "precious").write_text("mine")
         self.assert_refused("is not a data directory of kubetwist", "--data-dir=.")
-        self.assert_refused("can not use the data directory", "--data-dir=/proc/kubetwist")
+        self.assert_refused("cannot use the data directory", "--data-dir=/proc/kubetwist")
 
     def test_corrupt_store(self) -> None:
         """And a store that is damaged."""
@@ -98,7 +98,7 @@ class ProcessTests(SynchronousTestCase):
         for path in (self.folder / "kubetwist-data").glob("store.sqlite*"):
             path.unlink()
         (self.folder / "kubetwist-data" / "store.sqlite").write_bytes(b"garbage" * 1000)
-        self.assert_refused("can not use the store", "--secure-port=0")
+        self.assert_refused("cannot use the store", "--secure-port=0")
 
     def test_port_in_use(self) -> None:
         """A port in use ends the start before a certificate is issued or reissued."""
@@ -136,7 +136,7 @@ class ProcessTests(SynchronousTestCase):
             process.send_signal(number)
             while (name := number.name.encode()) not in (line := process.stderr.readline()):
                 self.assertTrue(line, f"it ended after {name!r}")
-        self.assertIn(b"looking at all files again", line)
+        self.assertIn(b"checking all files for changes", line)
         process.terminate()
         process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 0)

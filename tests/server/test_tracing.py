@@ -228,7 +228,7 @@ class TracedServerTests(TestCase):
         raise AssertionError("it starts")
 
     async def test_bad_files(self) -> None:
-        """A file that can not be used keeps the server from starting, in the reference's words."""
+        """A file that cannot be used keeps the server from starting, in the reference's words."""
         self.assertEqual(await self.refused("--tracing-config-file=/none"), "tracing-config-file /none does not exist")
         self.assertEqual(
             await self.refused("--tracing-config-file=/"),

@@ -140,7 +140,7 @@ class FileReloaderTests(SynchronousTestCase):
         self.assertEqual(self.told, [])
         self.assertEqual(
             self.lines,
-            ["--flag: what was read before stays in use, as the new content can not be used: bad is bad"],
+            ["cannot reload files, keeping the previous content source=--flag error=bad is bad"],
         )
         self.write("three")
         self.look()
@@ -149,7 +149,7 @@ class FileReloaderTests(SynchronousTestCase):
         self.assertEqual(counts, {("--flag", "failure"): 1, ("--flag", "success"): 1})
 
     def test_refused(self) -> None:
-        """Whoever uses the content may refuse it as well."""
+        """A callback that rejects the new content keeps the previous one."""
 
         def use(value: Any) -> None:
             raise ValueError("not with me")
@@ -158,10 +158,10 @@ class FileReloaderTests(SynchronousTestCase):
         self.files.watch([self.path], _upper, use, "--flag")
         self.write("two")
         self.look()
-        self.assertTrue(self.lines[0].endswith(": not with me"), self.lines)
+        self.assertTrue(self.lines[0].endswith("error=not with me"), self.lines)
 
     def test_used_later(self) -> None:
-        """Who needs time to use the content is waited for; the log tells what comes of it, and others do not wait."""
+        """The Deferred of a callback is awaited before the reload is logged; other files do not wait."""
         infos: list[str] = []
         self.info = lambda text, **fields: infos.append(text.format(**fields))  # type: ignore[method-assign]
         answers: list[Deferred[None]] = []
@@ -178,10 +178,8 @@ class FileReloaderTests(SynchronousTestCase):
         self.assertEqual((len(answers), infos, self.lines), (3, [], []))
         answers[0].callback(None)
         answers[1].errback(ValueError("not now"))
-        self.assertEqual(infos, [f"--flag: new content of {self.path} is in use"])
-        self.assertEqual(
-            self.lines, ["--flag: what was read before stays in use, as the new content can not be used: not now"]
-        )
+        self.assertEqual(infos, [f"reloaded files source=--flag paths={self.path}"])
+        self.assertEqual(self.lines, ["cannot reload files, keeping the previous content source=--flag error=not now"])
         with self.assertRaises(AssertionError):
             answers[2].errback(ZeroDivisionError())
             self.failureResultOf(answers[2]).raiseException()

@@ -176,7 +176,7 @@ items:
         self.assertNotEqual(deployment["metadata"]["uid"], "old-1")
 
     async def test_load_twice(self) -> None:
-        """What is there already is made as the manifest has it."""
+        """What already exists is made as the manifest has it."""
         await self.begin("--controllers=")
         for value in ("1", "2"):
             obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": value}}

@@ -14,7 +14,7 @@ from ..flagtypes import BOOLEAN, DURATION, FLOAT, INTEGER, STRING, Row, flag_gro
 def _backend(
     name: str, mode: str, most: int, wait: float, throttled: bool, rate: float, burst: int, where: str
 ) -> list[Row]:
-    """What both places have where events go."""
+    """Return the flags of one audit backend."""
     batch = f"audit-{name}-batch-"
     only = " Only in batch mode."
     return [
@@ -22,30 +22,36 @@ def _backend(
             f"audit-{name}-mode",
             STRING,
             mode,
-            "Whether answers wait until their events are written: blocking. Also requests fail whose first event can"
-            " not be: blocking-strict. Events are collected, and nobody waits: batch.",
+            "Strategy for writing events: blocking delays responses until their events are written; blocking-strict"
+            " also fails requests whose first event cannot be written; batch buffers events and writes them"
+            " asynchronously.",
         ),
-        (f"{batch}buffer-size", INTEGER, 10000, f"How many events are held at most; more are lost.{only}"),
-        (f"{batch}max-size", INTEGER, most, f"How many events are written together.{only}"),
-        (f"{batch}max-wait", DURATION, wait, f"How long events wait for others to be written with.{only}"),
-        (f"{batch}throttle-enable", BOOLEAN, throttled, f"Whether there are limits to how many batches come.{only}"),
-        (f"{batch}throttle-qps", FLOAT, rate, f"How many batches come in a second, on average.{only}"),
-        (f"{batch}throttle-burst", INTEGER, burst, f"How many batches may come at once where none came before.{only}"),
-        (f"audit-{name}-truncate-enabled", BOOLEAN, False, "Whether there are limits to the size of events."),
+        (f"{batch}buffer-size", INTEGER, 10000, f"Maximum number of buffered events; more are dropped.{only}"),
+        (f"{batch}max-size", INTEGER, most, f"Maximum size of a batch, in events.{only}"),
+        (f"{batch}max-wait", DURATION, wait, f"Maximum time to wait for a batch to fill.{only}"),
+        (f"{batch}throttle-enable", BOOLEAN, throttled, f"Limit the rate of batches.{only}"),
+        (f"{batch}throttle-qps", FLOAT, rate, f"Maximum average number of batches per second.{only}"),
+        (
+            f"{batch}throttle-burst",
+            INTEGER,
+            burst,
+            f"Maximum number of batches sent at once after an idle period.{only}",
+        ),
+        (f"audit-{name}-truncate-enabled", BOOLEAN, False, "Truncate large events and batches."),
         (
             f"audit-{name}-truncate-max-batch-size",
             INTEGER,
             10 * 1024 * 1024,
-            "How many bytes of events are written together.",
+            "Maximum size of a batch in bytes.",
         ),
         (
             f"audit-{name}-truncate-max-event-size",
             INTEGER,
             100 * 1024,
-            "Events of more bytes are told without the objects of request and answer, and not at all if that does not"
-            " help.",
+            "Maximum size of an event in bytes. Larger events lose their request and response objects; events that are"
+            " still too large are dropped.",
         ),
-        (f"audit-{name}-version", STRING, "audit.k8s.io/v1", f"The version of events in {where}."),
+        (f"audit-{name}-version", STRING, "audit.k8s.io/v1", f"API version of events in {where}."),
     ]
 
 
@@ -56,39 +62,39 @@ FLAGS: Final = flag_group(
             "audit-policy-file",
             STRING,
             "",
-            "A file with an audit.k8s.io/v1 Policy: which requests are told of, and how much. Without it, nothing is."
-            " Read again when it changes.",
+            "File with an audit.k8s.io/v1 Policy: which requests are logged, at which level. Without it nothing is"
+            " logged. Reloaded when it changes.",
         ),
-        ("audit-log-path", STRING, "", "The file that events are written to; - is the standard output."),
+        ("audit-log-path", STRING, "", "File that events are written to; - for standard output."),
         ("audit-log-format", STRING, "json", "json, or legacy for lines of text."),
         (
             "audit-log-maxsize",
             INTEGER,
             100,
-            "The megabytes that a log may have before another is begun; 0 for any number.",
+            "Maximum size of a log file in megabytes before it is rotated; 0 for no limit.",
         ),
-        ("audit-log-maxage", INTEGER, 366, "The days after which full logs are removed; 0 for never."),
-        ("audit-log-maxbackup", INTEGER, 100, "How many full logs are kept; 0 for all."),
-        ("audit-log-compress", BOOLEAN, False, "Whether full logs are compressed with gzip."),
+        ("audit-log-maxage", INTEGER, 366, "Maximum age of rotated log files in days; 0 for no limit."),
+        ("audit-log-maxbackup", INTEGER, 100, "Maximum number of rotated log files to retain; 0 for no limit."),
+        ("audit-log-compress", BOOLEAN, False, "Compress rotated log files with gzip."),
         *_backend("log", "blocking", 1, 0.0, False, 0.0, 0, "the log"),
-        ("audit-webhook-config-file", STRING, "", "A kubeconfig that says which server events are sent to."),
+        ("audit-webhook-config-file", STRING, "", "Kubeconfig of the server that events are sent to."),
         (
             "audit-webhook-initial-backoff",
             DURATION,
             10.0,
-            "How long to wait before events are sent again, after the first time that this failed.",
+            "Delay before the first retry of a failed request.",
         ),
-        ("audit-webhook-batch-initial-backoff", DURATION, 10.0, "The old name of --audit-webhook-initial-backoff."),
-        *_backend("webhook", "batch", 400, 30.0, True, 10.0, 15, "what is sent"),
+        ("audit-webhook-batch-initial-backoff", DURATION, 10.0, "Deprecated alias of --audit-webhook-initial-backoff."),
+        *_backend("webhook", "batch", 400, 30.0, True, 10.0, 15, "webhook requests"),
     ],
 )
 
 
 def check_flags(options: FlagValues) -> None:
     """
-    Check them, before anything is read or made.
+    Validate the audit flags before files are read or created.
 
-    @raise ValueError: They make no sense; the text tells everything that is wrong.
+    @raise ValueError: Flags are invalid; the text lists all problems.
     """
     problems = []
     if options["audit-log-path"]:

@@ -13,132 +13,131 @@ from ..flagtypes import BOOLEAN, DURATION, PAIR, STRING, STRING_ARRAY, STRINGS, 
 FLAGS: Final = flag_group(
     "Authentication",
     [
-        ("anonymous-auth", BOOLEAN, True, "Whether requests without credentials are those of system:anonymous."),
+        ("anonymous-auth", BOOLEAN, True, "Accept requests without credentials as user system:anonymous."),
         (
             "authentication-config",
             STRING,
             "",
-            "A file with an AuthenticationConfiguration: issuers of JSON Web Tokens, and where anonymous requests may"
-            " go. Read again when it changes.",
+            "File with an AuthenticationConfiguration: JWT issuers, and paths for anonymous requests. Reloaded when it"
+            " changes.",
         ),
         (
             "authentication-token-webhook-config-file",
             STRING,
             "",
-            "A kubeconfig that says how to call the webhook that knows tokens. Read again when it changes.",
+            "Kubeconfig of the token authentication webhook. Reloaded when it changes.",
         ),
         (
             "authentication-token-webhook-cache-ttl",
             DURATION,
             120.0,
-            "For how long what that webhook says of a token is remembered; 0 for not at all.",
+            "How long to cache responses of the token webhook; 0 disables the cache.",
         ),
         (
             "authentication-token-webhook-version",
             one_of("v1", "v1beta1"),
             "v1beta1",
-            "The version of the TokenReviews that it is sent.",
+            "API version of TokenReviews sent to the webhook.",
         ),
         (
             "client-ca-file",
             STRING,
             "",
-            "Authorities whose client certificates are accepted, besides the one of the data directory.",
+            "CA bundle for client certificates, in addition to the CA of the data directory.",
         ),
         (
             "enable-bootstrap-token-auth",
             BOOLEAN,
             False,
-            "Whether secrets of type bootstrap.kubernetes.io/token in kube-system are tokens.",
+            "Accept secrets of type bootstrap.kubernetes.io/token in kube-system as tokens.",
         ),
-        ("oidc-issuer-url", STRING, "", "An OpenID Connect issuer, https, whose tokens are accepted."),
-        ("oidc-client-id", STRING, "", "What the tokens of --oidc-issuer-url must be meant for."),
-        ("oidc-ca-file", STRING, "", "The authorities of --oidc-issuer-url; those of the system without it."),
-        ("oidc-username-claim", STRING, "sub", "The claim that names the user."),
+        ("oidc-issuer-url", STRING, "", "URL (https) of the OpenID Connect issuer whose tokens are accepted."),
+        ("oidc-client-id", STRING, "", "Client ID; tokens must have it as an audience."),
+        ("oidc-ca-file", STRING, "", "CA bundle of --oidc-issuer-url. Default: the system's CAs."),
+        ("oidc-username-claim", STRING, "sub", "JWT claim of the user name."),
         (
             "oidc-username-prefix",
             STRING,
             "",
-            "What user names begin with; without it the URL of the issuer and #, unless the claim is email. - for"
-            " nothing.",
+            "Prefix of user names. Default: the issuer URL and #, unless the claim is email. - for no prefix.",
         ),
-        ("oidc-groups-claim", STRING, "", "The claim that names the groups of the user, one or several."),
-        ("oidc-groups-prefix", STRING, "", "What the names of such groups begin with."),
-        ("oidc-required-claim", PAIR, {}, "A claim that tokens must have, as key=value; may be given several times."),
+        ("oidc-groups-claim", STRING, "", "JWT claim of the groups: a string or a list of strings."),
+        ("oidc-groups-prefix", STRING, "", "Prefix of group names."),
+        ("oidc-required-claim", PAIR, {}, "Required claim of tokens, as key=value; may be repeated."),
         (
             "oidc-signing-algs",
             STRINGS,
             ("RS256",),
-            "How tokens may be signed: RS256, RS384, RS512, ES256, ES384, ES512, PS256, PS384, PS512.",
+            "Allowed signing algorithms: RS256, RS384, RS512, ES256, ES384, ES512, PS256, PS384, PS512.",
         ),
         (
             "requestheader-client-ca-file",
             STRING,
             "",
-            "Authorities of proxies that say in headers whom they speak for.",
+            "CA bundle of authenticating proxies, which send the user in headers.",
         ),
         (
             "requestheader-allowed-names",
             STRINGS,
             (),
-            "Common names of such proxies; whoever those authorities vouch for without it.",
+            "Allowed common names of such proxies. Empty allows all certificates of the CA bundle.",
         ),
-        ("requestheader-username-headers", STRINGS, (), "Where they say the user name. X-Remote-User is common."),
-        ("requestheader-uid-headers", STRINGS, (), "Where they say the uid. X-Remote-Uid is common."),
-        ("requestheader-group-headers", STRINGS, (), "Where they say groups. X-Remote-Group is common."),
+        ("requestheader-username-headers", STRINGS, (), "Headers with the user name, such as X-Remote-User."),
+        ("requestheader-uid-headers", STRINGS, (), "Headers with the uid, such as X-Remote-Uid."),
+        ("requestheader-group-headers", STRINGS, (), "Headers with groups, such as X-Remote-Group."),
         (
             "requestheader-extra-headers-prefix",
             STRINGS,
             (),
-            "What headers begin with in which they say more. X-Remote-Extra- is common.",
+            "Prefixes of headers with extra attributes, such as X-Remote-Extra-.",
         ),
         (
             "token-auth-file",
             STRING,
             "",
-            "Users of bearer tokens, as CSV: token, name, uid and, in quotes, groups.",
+            "CSV file of bearer tokens: token, user name, uid and groups (quoted).",
         ),
         (
             "api-audiences",
             STRINGS,
             (),
-            "What service account tokens must be meant for; --service-account-issuer without it.",
+            "Identifiers of the API: accepted audiences of service account tokens. Default: --service-account-issuer.",
         ),
         (
             "service-account-issuer",
             STRING_ARRAY,
             ("https://kubernetes.default.svc.cluster.local",),
-            "Who issues service account tokens. Tokens of others that are named too are accepted.",
+            "Issuer of service account tokens. Tokens of further issuers (repeated flag) are accepted.",
         ),
         (
             "service-account-key-file",
             STRING_ARRAY,
             (),
-            "Public keys for service account tokens; the one of the key that signs them without it.",
+            "Public keys that verify service account tokens. Default: the public key of the signing key.",
         ),
         (
             "service-account-extend-token-expiration",
             BOOLEAN,
             True,
-            "Whether tokens that kubelets ask for are good for a year, as old clients read them only once.",
+            "Extend tokens that kubelets request to one year, for clients that do not reload tokens.",
         ),
         (
             "service-account-max-token-expiration",
             DURATION,
             0.0,
-            "The longest life of a service account token; longer ones are shortened. 0 for no limit.",
+            "Maximum lifetime of a service account token; longer requests are shortened. 0 for no limit.",
         ),
         (
             "service-account-lookup",
             BOOLEAN,
             True,
-            "Whether service account tokens from secrets end with those secrets.",
+            "Reject service account tokens whose secret was deleted.",
         ),
         (
             "service-account-jwks-uri",
             STRING,
             "",
-            "Where those who verify service account tokens are told to find the keys; at this server without it.",
+            "URI of the JSON Web Key Set in the discovery document. Default: a URL of this server.",
         ),
     ],
 )
@@ -146,9 +145,9 @@ FLAGS: Final = flag_group(
 
 def check_flags(options: FlagValues) -> None:
     """
-    Check them, before anything is read or made.
+    Validate the authentication flags before files are read or created.
 
-    @raise ValueError: They make no sense; the text tells everything that is wrong.
+    @raise ValueError: Flags are invalid; the text lists all problems.
     """
     problems = [*_oidc(options), *_service_accounts(options), *_request_header(options)]
     if problems:

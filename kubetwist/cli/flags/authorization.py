@@ -13,44 +13,44 @@ FLAGS: Final = flag_group(
             "authorization-mode",
             STRINGS,
             (),
-            "Who is asked whether a request is allowed, in this order. Members of system:masters may do everything.",
+            "Ordered list of authorizers. Members of system:masters are always allowed.",
         ),
         (
             "authorization-policy-file",
             STRING,
             "",
-            "What the mode ABAC allows: a JSON object a line. Read again when it changes.",
+            "File with the ABAC policy: one JSON object per line. Reloaded when it changes.",
         ),
         (
             "authorization-config",
             STRING,
             "",
-            "A file with an AuthorizationConfiguration, instead of --authorization-mode and --authorization-webhook-*:"
-            " several webhooks, and what they are asked about. Read again when it changes.",
+            "File with an AuthorizationConfiguration, instead of --authorization-mode and --authorization-webhook-*:"
+            " several webhooks with match conditions. Reloaded when it changes.",
         ),
         (
             "authorization-webhook-config-file",
             STRING,
             "",
-            "A kubeconfig that says how to call the webhook of the mode Webhook. Read again when it changes.",
+            "Kubeconfig of the authorization webhook (mode Webhook). Reloaded when it changes.",
         ),
         (
             "authorization-webhook-cache-authorized-ttl",
             DURATION,
             300.0,
-            "For how long it is remembered what that webhook allows; 0 for not at all.",
+            "How long to cache allowed responses of the webhook; 0 disables the cache.",
         ),
         (
             "authorization-webhook-cache-unauthorized-ttl",
             DURATION,
             30.0,
-            "For how long it is remembered what that webhook does not allow; 0 for not at all.",
+            "How long to cache denied responses of the webhook; 0 disables the cache.",
         ),
         (
             "authorization-webhook-version",
             one_of("v1", "v1beta1"),
             "v1beta1",
-            "The version of the SubjectAccessReviews that it is sent.",
+            "API version of SubjectAccessReviews sent to the webhook.",
         ),
     ],
 )

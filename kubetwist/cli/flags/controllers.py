@@ -13,14 +13,14 @@ FLAGS: Final = flag_group(
             "controllers",
             STRINGS,
             ("*",),
-            "Which controllers run here, by kube-controller-manager's names: * means all that are on by default, name"
-            " or +name that one, -name all but that one. An empty list switches all off.",
+            "Controllers to run, by kube-controller-manager's names: * enables all on-by-default controllers, name or"
+            " +name enables one, -name disables one. An empty list disables all.",
         ),
         (
             "pretend-nodes",
             NATURAL,
             0,
-            "How many nodes there are that run pods in appearance only, for tests; pods are scheduled to them. At most"
+            "Number of simulated nodes for tests; pods are scheduled to them and their status is simulated. At most"
             " 1000.",
         ),
     ],

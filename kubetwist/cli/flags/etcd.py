@@ -14,7 +14,7 @@ FLAGS: Final = flag_group(
             "storage-backend",
             STRING,
             "sqlite",
-            "What objects are stored in: sqlite, memory, etcd3 (as --etcd-servers says), or one that a plugin brings.",
+            "Storage backend: sqlite, memory, etcd3 (with --etcd-servers), or the name of a plugin's backend.",
         ),
         (
             "allow-lost-writes",
@@ -23,60 +23,64 @@ FLAGS: Final = flag_group(
             "Start although the embedded store has lost acknowledged writes: its write-ahead log is damaged, or it is"
             " older than its high-water mark. Such a store is refused without this flag.",
         ),
-        ("etcd-servers", STRINGS, (), "The members of etcd, as http://host:port or https://host:port."),
-        ("etcd-cafile", STRING, "", "Authorities that the members' certificates must come from."),
-        ("etcd-certfile", STRING, "", "The certificate that members are shown."),
+        ("etcd-servers", STRINGS, (), "URLs of etcd members: http://host:port or https://host:port."),
+        ("etcd-cafile", STRING, "", "CA bundle for the members' certificates."),
+        ("etcd-certfile", STRING, "", "Client certificate for etcd."),
         ("etcd-keyfile", STRING, "", "The key of --etcd-certfile."),
-        ("etcd-healthcheck-timeout", DURATION, 2.0, "How long etcd may take to answer when /livez asks."),
-        ("etcd-readycheck-timeout", DURATION, 2.0, "How long etcd may take to answer when /readyz asks."),
-        ("lease-reuse-duration-seconds", NATURAL, 60, "How long a lease of etcd is used for new keys at most."),
-        ("etcd-prefix", STRING, "/registry", "What all keys in the store begin with."),
+        ("etcd-healthcheck-timeout", DURATION, 2.0, "Timeout of the etcd check of /livez."),
+        ("etcd-readycheck-timeout", DURATION, 2.0, "Timeout of the etcd check of /readyz."),
+        (
+            "lease-reuse-duration-seconds",
+            NATURAL,
+            60,
+            "Maximum time, in seconds, that an etcd lease is reused for new keys.",
+        ),
+        ("etcd-prefix", STRING, "/registry", "Prefix of all keys in the store."),
         (
             "encryption-provider-config",
             STRING,
             "",
-            "A file with an EncryptionConfiguration: which resources are encrypted in the store, how, and with which"
-            " keys.",
+            "File with an EncryptionConfiguration: encryption at rest of resources, with providers and keys.",
         ),
         (
             "encryption-provider-config-automatic-reload",
             BOOLEAN,
             False,
-            "Whether --encryption-provider-config is read again when it changes.",
+            "Reload --encryption-provider-config when it changes.",
         ),
-        ("etcd-compaction-interval", DURATION, 300.0, "How often old revisions are forgotten. 0 keeps them all."),
-        ("delete-collection-workers", POSITIVE, 1, "How many objects one deletecollection deletes at a time."),
-        ("watch-cache", BOOLEAN, True, "Whether reads and watches are answered from memory."),
+        ("etcd-compaction-interval", DURATION, 300.0, "Interval of compaction requests. 0 disables compaction."),
+        ("delete-collection-workers", POSITIVE, 1, "Number of workers of a DeleteCollection request."),
+        ("watch-cache", BOOLEAN, True, "Serve reads and watches from the watch cache."),
         (
             "watch-cache-sizes",
             SIZES,
             {},
-            "How many past events are kept for watches, by resource, as resource[.group]#size; 0 for no cache.",
+            "Watch cache sizes, in events, as resource[.group]#size; 0 disables the cache of a resource.",
         ),
-        ("default-watch-cache-size", NATURAL, 100, "The same for all others."),
+        ("default-watch-cache-size", NATURAL, 100, "Watch cache size of the other resources."),
         (
             "storage-initialization-timeout",
             DURATION,
             60.0,
-            "How long the start waits for etcd.",
+            "How long the start waits for the storage to be initialized.",
         ),
         (
             "etcd-count-metric-poll-period",
             DURATION,
             60.0,
-            "Objects are counted whenever /metrics is asked for, however often that is; 0 for not at all.",
+            "Objects are counted at each scrape of /metrics; 0 disables the count.",
         ),
         (
             "etcd-db-metric-poll-interval",
             DURATION,
             30.0,
-            "How often the members of etcd are asked how large their databases are, for /metrics; 0 for never.",
+            "Interval of polling the database sizes of etcd members, for /metrics; 0 disables it.",
         ),
         unsupported_flag(
             "etcd-servers-overrides",
             STRING,
-            "all resources are in one store, as one revision orders all changes; leave it out, and move what is"
-            " elsewhere to --etcd-servers before",
+            "all resources are in one store, because one revision orders all changes; move the objects of other"
+            " servers to --etcd-servers and omit the flag",
         ),
         (
             "storage-media-type",
@@ -87,9 +91,9 @@ FLAGS: Final = flag_group(
                 why="objects are stored as application/json or application/vnd.kubernetes.protobuf",
             ),
             "application/json",
-            "As what objects are stored: application/json, or in etcd application/vnd.kubernetes.protobuf as"
-            " kube-apiserver does by default. Both are read in any case. Custom resources, their definitions and"
-            " APIServices are always JSON.",
+            "Media type of stored objects: application/json or, in etcd, application/vnd.kubernetes.protobuf, the"
+            " default of kube-apiserver. Both can be read. Custom resources, CustomResourceDefinitions and"
+            " APIServices are always stored as JSON.",
         ),
         (
             "enable-garbage-collector",
@@ -97,7 +101,8 @@ FLAGS: Final = flag_group(
                 BOOLEAN, True, why="finalizers of deletions are always kept, whether or not the collector runs here"
             ),
             True,
-            "Whether deletions may wait for dependents: they may. --controllers says whether the collector runs here.",
+            "Keep finalizers of foreground deletion; always true. --controllers selects whether the collector runs"
+            " here.",
         ),
     ],
 )

@@ -14,11 +14,11 @@ FLAGS: Final = flag_group(
             "profiling",
             BOOLEAN,
             True,
-            "Whether /debug/pprof tells what the process is busy with, and /debug/flags/v sets -v.",
+            "Serve profiles at /debug/pprof, and /debug/flags/v, which sets -v.",
         ),
         unsupported_flag(
-            "contention-profiling", BOOLEAN, "one thread does everything, so none waits for another's lock"
+            "contention-profiling", BOOLEAN, "there is no lock contention: requests are served by one thread"
         ),
-        unsupported_flag("debug-socket-path", STRING, "/debug/pprof is served where everything is, for who may"),
+        unsupported_flag("debug-socket-path", STRING, "/debug/pprof is served at the secure port, to authorized users"),
     ],
 )

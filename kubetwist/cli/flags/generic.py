@@ -35,7 +35,7 @@ def _check_origins(patterns: tuple[str, ...]) -> None:
             compiled(pattern)
         except PatternError as error:
             raise ValueError(str(error)) from None
-        # What is found anywhere in an origin is also found in those that somebody else has made up.
+        # An unanchored pattern also matches origins that an attacker controls.
         if not any(begin in pattern for begin in ("^", "//")) or not any(end in pattern for end in ("$", ":")):
             raise ValueError("regular expression does not pin to start/end of host in the origin header")
 
@@ -50,7 +50,7 @@ def _unit_of(most: float) -> Callable[[str], float]:
     return parse
 
 
-_RELEASE: Final = "--kubernetes-version says which release is served"
+_RELEASE: Final = "--kubernetes-version selects the release"
 
 FLAGS: Final = flag_group(
     "Generic",
@@ -59,102 +59,103 @@ FLAGS: Final = flag_group(
             "advertise-address",
             ADDRESS,
             "",
-            "The IP address under which others reach this server; the one of --bind-address without it.",
+            "The IP address on which to advertise this server to the cluster. Default: --bind-address.",
         ),
-        ("external-hostname", STRING, "", "The host name under which others reach this server."),
-        ("feature-gates", SWITCHES, {}, "Switches of features, as Name=true or Name=false."),
+        ("external-hostname", STRING, "", "The hostname to use in URLs of this server."),
+        ("feature-gates", SWITCHES, {}, "Feature gates, as Name=true or Name=false."),
         (
             "enable-priority-and-fairness",
             BOOLEAN,
             True,
-            "Whether FlowSchemas and PriorityLevelConfigurations decide which requests go first. Requests are only"
-            " counted without it.",
+            "Schedule requests by FlowSchemas and PriorityLevelConfigurations. If false, only the number of requests in"
+            " flight is limited.",
         ),
-        ("max-requests-inflight", NATURAL, 400, "How many requests that only read may be open at a time; 0 for all."),
+        ("max-requests-inflight", NATURAL, 400, "Maximum number of non-mutating requests in flight; 0 for no limit."),
         (
             "max-mutating-requests-inflight",
             NATURAL,
             200,
-            "How many other requests may be open at a time; 0 for all. Priority levels share the sum of both.",
+            "Maximum number of mutating requests in flight; 0 for no limit. Priority levels share the sum of both"
+            " limits.",
         ),
         (
             "max-connections-per-address",
             NATURAL,
             0,
-            "How many connections may be open from one address, or from one network of IPv6 with a prefix of 64 bits;"
-            " 0 for three quarters of the files that the process may have open.",
+            "Maximum number of open connections per IPv4 address or IPv6 /64 network; 0 for three quarters of the"
+            " limit of open files.",
         ),
         (
             "memory-limit",
             MEMORY,
             None,
-            "Memory that the process may use, as 512Mi: requests are answered 429 before it is reached. 0 for no limit;"
-            " without the flag the limit is that of the control group (cgroup), or of the address space (ulimit -v).",
+            "Memory limit of the process, such as 512Mi: requests are rejected with 429 before it is reached. 0 for"
+            " no limit. Default: the limit of the cgroup, or of the address space (ulimit -v).",
         ),
         (
             "min-request-timeout",
             NATURAL,
             1800,
-            "The least number of seconds that watches last which set no timeout themselves.",
+            "Minimum duration, in seconds, of watches that set no timeout.",
         ),
         (
             "request-timeout",
             DURATION,
             60.0,
-            "How long a request may take before it is answered with an error. Watches and the like are exempt.",
+            "Maximum duration of a request before it fails with a timeout. Long-running requests are exempt.",
         ),
         (
             "shutdown-delay-duration",
             DURATION,
             0.0,
-            "How long the server goes on as usual after it was told to stop, but for /readyz, which fails at once.",
+            "How long the server keeps serving after the termination signal. /readyz fails immediately.",
         ),
         (
             "cors-allowed-origins",
             checked(_check_origins),
             (),
-            "Patterns for the origins whose pages may ask this server from a browser, such as //example[.]com(:|$).",
+            "Regular expressions of origins allowed for CORS, such as //example[.]com(:|$).",
         ),
         (
             "strict-transport-security-directives",
             checked(_check_directives),
             (),
-            "What the header Strict-Transport-Security of all answers says: max-age=31536000, includeSubDomains,"
-            " preload. There is none without it.",
+            "Directives of the Strict-Transport-Security header: max-age=31536000, includeSubDomains, preload."
+            " Without them the header is not sent.",
         ),
         (
             "livez-grace-period",
             DURATION,
             0.0,
-            "How long /livez takes no offence at what the server does at its start, and has not done yet.",
+            "How long /livez ignores post-start hooks that are not finished.",
         ),
         (
             "shutdown-send-retry-after",
             BOOLEAN,
             False,
-            "Whether a server that stops goes on listening until open requests are answered, and tells those who come"
-            " to come again: 429. Otherwise they find nobody.",
+            "Keep listening during shutdown until open requests are done, and answer new requests with 429 and"
+            " Retry-After. If false, the port is closed.",
         ),
         (
             "shutdown-watch-termination-grace-period",
             DURATION,
             0.0,
-            "Over how long a server that stops spreads the end of its watches, so that not all clients come to another"
-            " one at once.",
+            "Period over which a server that shuts down ends its watches, so that clients do not reconnect to another"
+            " server all at once.",
         ),
         (
             "goaway-chance",
             FlagType(_unit_of(0.02), "float"),
             0.0,
-            "How likely connections of HTTP/2 are told to go elsewhere, at most 0.02. HTTP/1.1 is what is served, so"
-            " none is.",
+            "Probability that an HTTP/2 connection receives GOAWAY, at most 0.02. No effect, because only HTTP/1.1 is"
+            " served.",
         ),
         unsupported_flag("emulated-version", STRING, _RELEASE),
         unsupported_flag("min-compatibility-version", STRING, _RELEASE),
         unsupported_flag("emulation-forward-compatible", BOOLEAN, _RELEASE),
         unsupported_flag("runtime-config-emulation-forward-compatible", BOOLEAN, _RELEASE),
         unsupported_flag(
-            "send-retry-after-while-not-ready-once", BOOLEAN, "a server that is not ready answers as it can"
+            "send-retry-after-while-not-ready-once", BOOLEAN, "a server that is not ready serves requests"
         ),
     ],
 )

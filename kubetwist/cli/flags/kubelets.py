@@ -16,14 +16,14 @@ FLAGS: Final = flag_group(
             "kubelet-certificate-authority",
             STRING,
             "",
-            "Authorities that kubelets' serving certificates must come from; without it any certificate will do. Read"
-            " again when it changes.",
+            "CA bundle for kubelets' serving certificates; without it any certificate is accepted. Reloaded when it"
+            " changes.",
         ),
         (
             "kubelet-client-certificate",
             STRING,
             "",
-            "What kubelets are shown; without it a certificate of the data directory's authority. Read again when it"
+            "Client certificate for kubelets. Default: a certificate of the data directory's CA. Reloaded when it"
             " changes.",
         ),
         ("kubelet-client-key", STRING, "", "The key of --kubelet-client-certificate."),
@@ -31,22 +31,22 @@ FLAGS: Final = flag_group(
             "kubelet-preferred-address-types",
             STRINGS,
             ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"),
-            "At which of its addresses a node's kubelet is called, best first.",
+            "Preferred node address types for kubelet connections, in order.",
         ),
-        ("kubelet-port", PORT, 10250, "The port of kubelets whose nodes do not tell it."),
-        ("kubelet-timeout", DURATION, 5.0, "How long a kubelet may take to accept a connection."),
+        ("kubelet-port", PORT, 10250, "Kubelet port of nodes without a daemon endpoint in their status."),
+        ("kubelet-timeout", DURATION, 5.0, "Timeout for connections to kubelets."),
         (
             "allow-loopback-proxy",
             BOOLEAN,
             False,
-            "Whether kubelets and the targets of proxies of nodes, pods and services may have addresses of this"
-            " machine, such as 127.0.0.1 or those of its network interfaces: for tests, simulated kubelets, and a"
-            " kubelet on the machine of the server.",
+            "Allow kubelets and proxied nodes, pods and services at addresses of this machine, such as 127.0.0.1 or"
+            " those of its network interfaces: for tests, simulated kubelets, and a kubelet on the machine of the"
+            " server.",
         ),
         unsupported_flag(
-            "egress-selector-config-file", STRING, "others are called directly, without a proxy of connections"
+            "egress-selector-config-file", STRING, "outgoing connections are direct, without a konnectivity proxy"
         ),
-        unsupported_flag("max-connection-bytes-per-sec", NATURAL, "streams are as fast as both sides are"),
+        unsupported_flag("max-connection-bytes-per-sec", NATURAL, "streams are not rate limited"),
         unsupported_flag("peer-ca-file", STRING, _PEERS),
         unsupported_flag("peer-advertise-ip", STRING, _PEERS),
         unsupported_flag("peer-advertise-port", STRING, _PEERS),

@@ -1,4 +1,4 @@
-"""Flags that kube-apiserver does not have: the data directory, the release, the web pages."""
+"""Flags that kube-apiserver does not have: data directory, Kubernetes version, web UI."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from ..flagtypes import BOOLEAN, STRING, flag_group
 
-#: Which release is stood in for unless --kubernetes-version says otherwise.
+#: Default of --kubernetes-version.
 DEFAULT_KUBERNETES_VERSION: Final = "1.36"
 
 FLAGS: Final = flag_group(
@@ -16,14 +16,14 @@ FLAGS: Final = flag_group(
             "data-dir",
             STRING,
             "./kubetwist-data",
-            "Where certificates, keys, admin.kubeconfig and the embedded store are. Made at the first start.",
+            "Directory of certificates, keys, admin.kubeconfig and the embedded store. Created at the first start.",
         ),
         (
             "in-memory",
             BOOLEAN,
             False,
-            "Keep nothing: objects are in memory, and the data directory, unless it is given, is a new temporary one "
-            "that is removed at the end.",
+            "Persist nothing: objects are kept in memory. Without --data-dir, the data directory is a temporary one"
+            " that is removed at exit.",
         ),
         (
             "kubernetes-version",
@@ -31,20 +31,19 @@ FLAGS: Final = flag_group(
             DEFAULT_KUBERNETES_VERSION,
             "The Kubernetes release whose API is served, 1.25 or later.",
         ),
-        ("enable-ui", BOOLEAN, True, "Whether there is a web page at /ui that shows what the server holds."),
+        ("enable-ui", BOOLEAN, True, "Serve a web UI at /ui."),
         (
             "ui-sign-in-link",
             BOOLEAN,
             True,
-            "Log, at the start, a link that signs a browser on this machine in to the web page as the admin; it is "
-            "valid once, for 15 minutes.",
+            "Log a sign-in link for the web UI at startup. It signs a browser on this machine in as the admin, once,"
+            " within 15 minutes.",
         ),
         (
             "enable-swagger-ui",
             BOOLEAN,
             True,
-            "Whether there is, with the web page, Swagger UI at /swagger-ui: all requests that the server knows, to "
-            "read and to try.",
+            "Serve Swagger UI at /swagger-ui, if --enable-ui is set.",
         ),
     ],
 )

@@ -12,19 +12,19 @@ _LOGS: Final = "log lines are written at once, and to one place"
 FLAGS: Final = flag_group(
     "Logs",
     [
-        ("logging-format", one_of("text", "json"), "text", "How log lines are written."),
+        ("logging-format", one_of("text", "json"), "text", "Format of log lines."),
         (
             "v",
             LEVEL,
             0,
-            "How much is logged: from 3 on a line about every request, from 4 on what is for debugging. Bodies never.",
+            "Log verbosity: 3 logs every request, 4 adds debug messages. Bodies are never logged.",
         ),
-        ("vmodule", MODULES, (), "How much single modules log, as pattern=N,...; httplog tells of requests."),
+        ("vmodule", MODULES, (), "Verbosity of single modules, as pattern=N,...; httplog logs requests."),
         (
             "log-flush-frequency",
             DURATION,
             5.0,
-            "How long log lines may wait until they are written. They are written at once.",
+            "Maximum delay of log lines. No effect: they are written immediately.",
         ),
         unsupported_flag("log-json-split-stream", BOOLEAN, _LOGS),
         unsupported_flag("log-json-info-buffer-size", STRING, _LOGS),

@@ -13,8 +13,8 @@ FLAGS: Final = flag_group(
             "tracing-config-file",
             STRING,
             "",
-            "A file with an apiserver.config.k8s.io/v1 TracingConfiguration: how many requests are traced, and which"
-            " OpenTelemetry collector is sent their spans. Needs kubetwist[tracing].",
+            "File with an apiserver.config.k8s.io/v1 TracingConfiguration: sampling rate and OpenTelemetry collector."
+            " Needs kubetwist[tracing].",
         ),
     ],
 )

@@ -112,7 +112,7 @@ class Patch(ABC):
         """
         The object after the patch, in the endpoint's version.
 
-        @raise APIStatusError: It can not be applied, or leaves no object of the kind.
+        @raise APIStatusError: It cannot be applied, or leaves no object of the kind.
         """
         self.last_result = value = self.patched(current)
         problems: list[str] = []
@@ -283,7 +283,7 @@ async def make_patch(media: str, request: KubeRequest, endpoint: Endpoint, optio
     """
     The patch that a body is.
 
-    @raise APIStatusError: It is of a type that is not served (415), or can not be read as one (400).
+    @raise APIStatusError: It is of a type that is not served (415), or cannot be read as one (400).
     """
     kind = _KINDS.get(media)
     if kind is None or (kind is Apply and endpoint.field_manager is None):

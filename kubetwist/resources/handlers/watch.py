@@ -574,7 +574,7 @@ class WatchStream:
 
 
 class NotAcceptableWatchStream(WatchStream):
-    """A watch whose events can not be output in the form that was asked for: the first one ends it."""
+    """A watch whose events cannot be output in the form that was asked for: the first one ends it."""
 
     _waiting_to_end = False
 

@@ -109,7 +109,7 @@ def _check(method: bytes, fields: Mapping[bytes, Sequence[bytes]]) -> Handshake:
 
     Nothing is chosen among subprotocols: one is as good as another, and several are too many.
 
-    @raise NoWebSocket: It can not be had.
+    @raise NoWebSocket: It cannot be had.
     """
     handshake = check_handshake(method, fields)
     if not _ORIGIN.fullmatch(fields.get(b"origin", (b"",))[0]):

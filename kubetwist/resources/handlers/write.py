@@ -37,11 +37,11 @@ from .read import ReadHandlers, check_name
 if TYPE_CHECKING:
     from ...api.requestscope import RequestScope
 
-#: Metadata that clients can not choose for a new object: what they send is dropped before anybody looks.
+#: Metadata that clients cannot choose for a new object: what they send is dropped before anybody looks.
 SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 #: The longest name of a manager, in bytes.
 MANAGER_LENGTH = 128
-#: The verb of deletions of what can not be read.
+#: The verb of deletions of what cannot be read.
 UNSAFE_DELETE_VERB = "unsafe-delete-ignore-read-errors"
 
 
@@ -220,7 +220,7 @@ class WriteHandlers:
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
     async def discard(self, request: KubeRequest, scope: RequestScope, name: str, protobuf: bool) -> None:
-        """DELETE of an object that can not be read, for which one needs to be allowed more."""
+        """DELETE of an object that cannot be read, for which one needs to be allowed more."""
         request.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "", "Metadata")
         await self.check_unsafe_delete(request, name)
         await self.endpoint.storage.discard(scope, name)
@@ -230,7 +230,7 @@ class WriteHandlers:
 
     async def check_unsafe_delete(self, request: KubeRequest, name: str) -> None:
         """
-        Ask whether a client may delete what can not be read.
+        Ask whether a client may delete what cannot be read.
 
         @raise APIStatusError: It may not (403).
         """

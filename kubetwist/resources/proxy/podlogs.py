@@ -40,7 +40,7 @@ async def send_log(
 
     @param client: A L{kubetwist.client.streaming.StreamingClient} of the kubelet.
     @param name: Of the pod.
-    @raise APIStatusError: The kubelet can not be asked, or has none.
+    @raise APIStatusError: The kubelet cannot be asked, or has none.
     """
     asking: Deferred[StreamingResponse] = Deferred.fromCoroutine(client.request(b"GET", target, ()))
     request.register_long_running(asking.cancel)

@@ -45,7 +45,7 @@ class KubeletTLS:
         """
         Try them.
 
-        @raise InvalidRESTConfig: They can not be used.
+        @raise InvalidRESTConfig: They cannot be used.
         """
         from ...client.tls import ClientTLS
 

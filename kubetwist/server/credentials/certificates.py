@@ -34,7 +34,7 @@ _BACKDATED = timedelta(minutes=5)
 
 
 class BadCertificate(ValueError):
-    """A certificate or key can not be used; the text says why."""
+    """A certificate or key cannot be used; the text says why."""
 
 
 @frozen
@@ -56,7 +56,7 @@ class CertKeyPair:
         except (ValueError, TypeError) as error:
             raise BadCertificate("it is damaged") from error
         if certificate.public_key() != key.public_key():
-            raise BadCertificate("certificate and key do not belong together")
+            raise BadCertificate("certificate and key do not match")
         return certificate, key  # type: ignore[return-value]
 
 

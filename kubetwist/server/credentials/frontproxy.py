@@ -28,7 +28,7 @@ def configure_proxy_client_certificate(
     @param options: The parsed command line.
     @param own: The certificate of the data directory.
     @param files: Watches the files.
-    @raise StartError: The files can not be used.
+    @raise StartError: The files cannot be used.
     """
     if not options["proxy-client-cert-file"]:
         caller.use_identity(own.certificate, own.key)
@@ -46,6 +46,6 @@ def configure_proxy_client_certificate(
     try:
         use(files.watch(paths, load, use, "--proxy-client-cert-file and --proxy-client-key-file"))
     except OSError as error:
-        raise StartError(f"can not read {error.filename}: {error.strerror}") from error
+        raise StartError(f"cannot read {error.filename}: {error.strerror}") from error
     except ValueError as error:
-        raise StartError(f"can not use the certificate for other API servers: {error}") from error
+        raise StartError(f"cannot use the certificate for other API servers: {error}") from error

@@ -51,7 +51,7 @@ def kubeconfig(server: str, authority: bytes, user: CertKeyPair) -> bytes:
 
 def refreshed(found: bytes, fresh: bytes) -> bytes:
     """
-    A kubeconfig that is there already, with what is true now of the server and its admin.
+    A kubeconfig that already exists, with what is true now of the server and its admin.
 
     What C{kubectl config} has put there stays: our context's namespace, entries of users' own, the current context.
 

@@ -45,7 +45,7 @@ class KubeletCredentials:
         @param options: The parsed command line, with the flags that begin with C{--kubelet-}.
         @param data: Issues a certificate if the command line names none.
         @param files: Watches the files that the command line names.
-        @raise StartError: The files can not be used.
+        @raise StartError: The files cannot be used.
         """
         self._reactor = reactor
         self._data = data
@@ -57,7 +57,7 @@ class KubeletCredentials:
         self._shown: set[bytes] = set()
         self._given = options["kubelet-client-certificate"] != ""
         if self._given != (options["kubelet-client-key"] != ""):
-            raise StartError("--kubelet-client-certificate and --kubelet-client-key belong together")
+            raise StartError("--kubelet-client-certificate and --kubelet-client-key must be set together")
         names = [name for name in _FLAGS if options[name]]
         if names:
             self._watch(files, names, [Path(options[name]) for name in names])
@@ -73,9 +73,9 @@ class KubeletCredentials:
         try:
             self._files = files.watch(paths, load, self._use, flags)
         except OSError as error:
-            raise StartError(f"can not read {error.filename}: {error.strerror}") from error
+            raise StartError(f"cannot read {error.filename}: {error.strerror}") from error
         except ValueError as error:
-            raise StartError(f"can not use {flags}: {error}") from error
+            raise StartError(f"cannot use {flags}: {error}") from error
 
     def _use(self, files: KubeletTLS) -> None:
         self._files = files
@@ -89,7 +89,7 @@ class KubeletCredentials:
                 try:
                     own = await deferToThreadPool(self._reactor, self._reactor.getThreadPool(), self._issue)
                 except StartError as error:
-                    self._log.error("there is no certificate for kubelets: {why}", why=str(error))
+                    self._log.error("cannot issue the kubelet client certificate: {why}", why=str(error))
                     return found
                 self._own, self._renewed = own, _parsed(own.certificate).not_valid_after_utc - RENEW_BEFORE
             found = KubeletTLS(own.certificate, own.key, found.ca)

@@ -66,7 +66,7 @@ class NamedCertificates:
     def __init__(self, files: Sequence[NamedFiles], make: Callable[[CertKeyPair], SSL.Context]) -> None:
         """
         @param make: Makes a context that shows a certificate; raises L{BadCertificate}.
-        @raise StartError: A certificate can not be read or used.
+        @raise StartError: A certificate cannot be read or used.
         """
         self._files = files
         self._make = make
@@ -75,14 +75,14 @@ class NamedCertificates:
         try:
             self.renew()
         except BadCertificate as error:
-            raise StartError(f"can not use --tls-sni-cert-key: {error}") from error
+            raise StartError(f"cannot use --tls-sni-cert-key: {error}") from error
 
     @staticmethod
     def _read(files: NamedFiles) -> CertKeyPair:
         try:
             return CertKeyPair(Path(files.certificate).read_bytes(), Path(files.key).read_bytes())
         except OSError as error:
-            raise StartError(f"can not read {error.filename}: {error.strerror}") from error
+            raise StartError(f"cannot read {error.filename}: {error.strerror}") from error
 
     def follow(self, watched: FileReloader) -> None:
         """Show the certificates as they are in the files at the time."""
@@ -105,7 +105,7 @@ class NamedCertificates:
         """
         Make the contexts anew: a certificate, or what clients are asked for, has changed.
 
-        @raise BadCertificate: One can not be used; all stays as it was.
+        @raise BadCertificate: One cannot be used; all stays as it was.
         """
         contexts: dict[str, SSL.Context] = {}
         implied: dict[str, SSL.Context] = {}

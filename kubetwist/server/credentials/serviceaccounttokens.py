@@ -24,7 +24,7 @@ def make_token_issuer(options: FlagValues, data: KeyDirectory) -> TokenIssuer:
     """
     Read the key of C{--service-account-signing-key-file}, or without it that of the data directory.
 
-    @raise StartError: It can not be read, or not be used.
+    @raise StartError: It cannot be read, or not be used.
     """
     given = options["service-account-signing-key-file"]
     path = Path(given) if given else data.service_account_keys()[0]
@@ -34,9 +34,9 @@ def make_token_issuer(options: FlagValues, data: KeyDirectory) -> TokenIssuer:
         longest, extend = _expiration(options)
         return TokenIssuer.load(path.read_bytes(), issuers[0], audiences, longest, extend, own=not given)
     except OSError as error:
-        raise StartError(f"can not read {path}: {error.strerror}") from error
+        raise StartError(f"cannot read {path}: {error.strerror}") from error
     except BadSigningKey as error:
-        raise StartError(f"can not use {path}: {error}") from error
+        raise StartError(f"cannot use {path}: {error}") from error
 
 
 def _expiration(options: FlagValues) -> tuple[int, bool]:
@@ -75,7 +75,7 @@ def read_token_keys(
     @param data: Has the key if the command line names none.
     @param files: Watches the files.
     @param followers: Called with the keys after the files have changed.
-    @raise StartError: They can not be read, or not be used.
+    @raise StartError: They cannot be read, or not be used.
     """
     given = options["service-account-key-file"]
     signing = options["service-account-signing-key-file"]
@@ -87,7 +87,7 @@ def read_token_keys(
             try:
                 keys += load_token_keys(content)
             except BadVerificationKey as error:
-                raise ValueError(f"can not use {path}: {error}") from error
+                raise ValueError(f"cannot use {path}: {error}") from error
         return keys
 
     def use(keys: list[TokenKey]) -> None:
@@ -101,7 +101,7 @@ def read_token_keys(
         else:
             found = load([path.read_bytes() for path in paths])
     except OSError as error:
-        raise StartError(f"can not read {error.filename}: {error.strerror}") from error
+        raise StartError(f"cannot read {error.filename}: {error.strerror}") from error
     except ValueError as error:
         raise StartError(str(error)) from error
     return found

@@ -36,7 +36,7 @@ class ServingContextFactory:
         @param lowest: As in --tls-min-version.
         @param ciphers: Those that are spoken, as OpenSSL lists them; without any what Twisted thinks good.
         @param named: Certificates for clients that come by certain names.
-        @raise StartError: A certificate can not be used.
+        @raise StartError: A certificate cannot be used.
         """
         self._pair = pair
         self._lowest = lowest
@@ -46,7 +46,7 @@ class ServingContextFactory:
         try:
             self._context = self._made(pair)
         except BadCertificate as error:
-            raise StartError(f"can not use the serving certificate: {error}") from error
+            raise StartError(f"cannot use the serving certificate: {error}") from error
 
     def _make(self, pair: CertKeyPair) -> SSL.Context:
         return make_context(pair, self._lowest, self._authorities, self._ciphers)
@@ -61,9 +61,9 @@ class ServingContextFactory:
         """
         Show another certificate to those who connect from now on.
 
-        @raise BadCertificate: It can not be used.
+        @raise BadCertificate: It cannot be used.
         """
-        # A context that connections were made of can not be changed any more.
+        # A context that connections were made of cannot be changed any more.
         self._context = self._made(pair)
         self._pair = pair
 
@@ -97,7 +97,7 @@ def make_context(
     @param lowest: As in --tls-min-version.
     @param authorities: Whose certificates clients are asked for.
     @param ciphers: As for L{ServingContextFactory}.
-    @raise BadCertificate: It can not be used.
+    @raise BadCertificate: It cannot be used.
     """
     try:
         certificate, *chain = [load_pem_x509_certificate(pem) for pem in split_pem(pair.certificate)]

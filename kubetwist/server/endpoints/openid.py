@@ -75,7 +75,7 @@ def check_issuer(issuer: str, jwks_uri: str) -> None:
         try:
             parts = urlsplit(url)
         except ValueError as error:
-            raise BadIssuer(f"{what} can not be read: {error}") from error
+            raise BadIssuer(f"{what} cannot be read: {error}") from error
         if url and parts.scheme != "https":
             raise BadIssuer(f"{what} must use https scheme, got: {url}")
         if what == "issuer URL" and (parts.query or parts.fragment):
@@ -96,7 +96,7 @@ def serve_documents(
     try:
         check_issuer(issuer, jwks_uri)
     except BadIssuer as error:
-        _log.warn("there is no discovery of the issuer of service account tokens: {why}", why=str(error))
+        _log.warn("OpenID discovery of the service account issuer is disabled: {why}", why=str(error))
         return lambda: None
 
     def configuration() -> JSONObject:

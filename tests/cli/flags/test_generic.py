@@ -11,7 +11,7 @@ class GenericTests(CommandLineTestCase):
     """What browsers may do."""
 
     def test_browsers(self) -> None:
-        """What browsers are told makes sense, and patterns can not match in the middle of other hosts."""
+        """What browsers are told makes sense, and patterns cannot match in the middle of other hosts."""
         given = parsed("--strict-transport-security-directives=max-age=31536000,includeSubDomains,preload")
         self.assertEqual(len(given["strict-transport-security-directives"]), 3)
         self.assertRaises(UsageError, parsed, "--strict-transport-security-directives=max-age")

@@ -48,7 +48,7 @@ class TargetTests(SynchronousTestCase):
 
     @given(binary())
     def test_any_bytes(self, uri: bytes) -> None:
-        """Whatever is asked for: what is passed on can not break out of its line."""
+        """Whatever is asked for: what is passed on cannot break out of its line."""
         self.assertRegex(normalized_target(b"/" + uri), rb"\A[\x21-\x7e]*\Z")
 
 
@@ -339,15 +339,15 @@ class UpgradeTests(AggregatedCase):
 
 
 class StartTests(KubeAPIMixin, TestCase):
-    """A server that can not be started."""
+    """A server that cannot be started."""
 
     async def test_bad_certificate(self) -> None:
         """What --proxy-client-cert-file names must be a certificate, with its key."""
         folder = Path(self.mktemp()).resolve()
         folder.mkdir()
         (folder / "a").write_bytes(b"garbage")
-        damaged = "can not use the certificate for other API servers: it is damaged"
-        for name, why in (("a", damaged), ("b", f"can not read {folder}/b: No such file or directory")):
+        damaged = "cannot use the certificate for other API servers: it is damaged"
+        for name, why in (("a", damaged), ("b", f"cannot read {folder}/b: No such file or directory")):
             flags = [f"--proxy-client-{what}-file={folder / name}" for what in ("cert", "key")]
             starting = Deferred.fromCoroutine(self.startKubeAPI(*flags))
             error = await self.assertFailure(starting, StartError)
@@ -459,7 +459,7 @@ class AvailableTests(AggregatedCase):
         self.assertEqual((await self.ask("GET", THINGS))[0], 200)
 
     async def test_bad_status(self) -> None:
-        """A server that can not tell what it serves is not available."""
+        """A server that cannot tell what it serves is not available."""
         await self.begin(available=False)
         self.backend.healthy = False
         self.apis.availability.enqueue(NAME)

@@ -1,4 +1,4 @@
-"""Tests of deletions of what can not be read."""
+"""Tests of deletions of what cannot be read."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class DiscardingTests(DiscardingTestCase):
         self.assertTrue(self.stored("bad").value)
 
     def test_list(self) -> None:
-        """A list tells of all that can not be read, up to a number."""
+        """A list tells of all that cannot be read, up to a number."""
         self.damage(*(f"bad-{index:03}" for index in range(MOST_UNREADABLE)))
         code, status = self.client.ask("GET", MAPS)
         self.assertEqual((code, status["reason"]), (500, "StorageReadError"))

@@ -195,12 +195,12 @@ class PatchTests(SynchronousTestCase):
             )
 
     def test_name(self) -> None:
-        """A patch can not rename an object."""
+        """A patch cannot rename an object."""
         for meta in ({"name": "b"}, {"name": None}, None):
             self.assertEqual(self.patched({"metadata": meta}, MERGE)[0], 400, meta)
 
     def test_identity(self) -> None:
-        """A patch can not change what identifies an object, and one to another kind is refused."""
+        """A patch cannot change what identifies an object, and one to another kind is refused."""
         self.assertEqual(self.patched({"metadata": {"uid": "other"}}, MERGE)[0], 422)
         self.assertEqual(self.patched({"kind": "Secret"}, MERGE)[0], 422)
 
@@ -255,7 +255,7 @@ class PatchTests(SynchronousTestCase):
         self.assertEqual(self.patched(steps, JSON)[0], 413)
 
     def test_amplification(self) -> None:
-        """CVE-2019-1002100: a JSON patch can not grow an object by copying it into itself again and again."""
+        """CVE-2019-1002100: a JSON patch cannot grow an object by copying it into itself again and again."""
         steps = [{"op": "add", "path": "/data/x", "value": "x" * 10_000}]
         steps += [{"op": "copy", "from": "/data", "path": f"/data/c{n}"} for n in range(60)]
         self.assertIn(self.patched(steps, JSON)[0], (413, 422))

@@ -472,7 +472,7 @@ class FormTests(ReadTestCase):
         self.assertEqual(self.client.answer("GET", MAPS, Accept=view).code, 200)
 
     def test_other_errors_first(self) -> None:
-        """That something can not be shown as asked is told only when there is something."""
+        """That something cannot be shown as asked is told only when there is something."""
         view = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
         self.assertEqual(self.client.answer("GET", f"{MAPS}/none", Accept=view).code, 404)
         view = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"

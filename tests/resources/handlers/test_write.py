@@ -136,7 +136,7 @@ class CreateTests(WriteTestCase):
             self.assertTrue(message.startswith(why), message)
 
     def test_bodies_that_are_none(self) -> None:
-        """A body that can not be read is a 400 that says why."""
+        """A body that cannot be read is a 400 that says why."""
         for body in (b"{", b"[]", b'"x"', b"1", b'{"kind": 1}', b'{"metadata": []}', b"\xff", b"{} {}"):
             code, message = self.refused(self.client.answer("POST", MAPS, body))
             self.assertEqual(code, 400, body)
@@ -514,7 +514,7 @@ class DeleteTests(WriteTestCase):
         self.assertEqual(status["details"], {"name": "a", "kind": "configmaps", "uid": made["metadata"]["uid"]})
 
     def test_status_in_other_forms(self) -> None:
-        """That Status can not be shown otherwise, but comes in YAML for those who ask for a view in it."""
+        """That Status cannot be shown otherwise, but comes in YAML for those who ask for a view in it."""
         answer = self.client.answer("DELETE", f"{MAPS}/a", Accept=f"{YAML};as=Table;v=v1;g=meta.k8s.io")
         self.assertEqual(yaml.safe_load(answer.body)["status"], "Success")
         self.assertEqual(answer.header("content-type"), YAML)
@@ -545,7 +545,7 @@ class DeleteTests(WriteTestCase):
         self.assertEqual(self.names(), list("bc"))
 
     def test_bad_options(self) -> None:
-        """Options that can not be read delete nothing."""
+        """Options that cannot be read delete nothing."""
         for body, media, code in (
             (b"{", "application/json", 400),
             (b"x", "text/plain", 415),

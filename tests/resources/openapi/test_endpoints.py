@@ -253,7 +253,7 @@ class WaitingTests(OpenAPICase):
         self.assertEqual(self.ask("/openapi/v3/api")[0], 200)
 
     def test_failure(self) -> None:
-        """When documents can not be built this is logged, and the next request tries again."""
+        """When documents cannot be built this is logged, and the next request tries again."""
         self.definitions.broken = True
         asked = self.begin("/openapi/v3/api")
         self.work.pop()()

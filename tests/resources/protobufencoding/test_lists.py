@@ -85,7 +85,7 @@ class ListTests(AnswerTestCase):
         self.assertEqual(client.taken(), b"")
 
     def test_unshowable(self) -> None:
-        """A list with an item that can not be encoded is an error, even if that is found late."""
+        """A list with an item that cannot be encoded is an error, even if that is found late."""
         types = definitions().protobuf
         encode = types.encode
 

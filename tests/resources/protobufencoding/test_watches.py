@@ -87,7 +87,7 @@ class WatchTests(AnswerTestCase):
         self.assertEqual(meta["resourceVersion"], str(self.server.backend.revision))
 
     def test_failures(self) -> None:
-        """A watch that can not begin where it should says so in an event, and ends."""
+        """A watch that cannot begin where it should says so in an event, and ends."""
         self.successResultOf(self.server.backend.compact(self.server.backend.revision))
         client = self.server.client()
         body = client.begin(f"{MAPS}?watch=1&resourceVersion=1", Accept=STREAM).partition(b"\r\n\r\n")[2]
@@ -96,7 +96,7 @@ class WatchTests(AnswerTestCase):
         self.assertEqual((kind, found.kind, found.value["code"]), ("ERROR", "Status", 410))
 
     def test_unshowable(self) -> None:
-        """An object that can not be encoded is told of as an error, and what comes behind it is shown."""
+        """An object that cannot be encoded is told of as an error, and what comes behind it is shown."""
         self.watch(f"resourceVersion={self.server.backend.revision}")
         types = definitions().protobuf
         encode = types.encode

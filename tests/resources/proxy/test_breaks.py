@@ -52,7 +52,7 @@ class BrokenTests(Proxied):
         await self.all_over()
 
     async def test_malformed_end(self) -> None:
-        """An answer that can not be understood to its end is cut off."""
+        """An answer that cannot be understood to its end is cut off."""
         wire, there, _ = await self.ask(b"GET / HTTP/1.1\r\nHost: front\r\n\r\n")
         there.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
         await wire.until(b"hello\r\n")
@@ -129,7 +129,7 @@ class BrokenTests(Proxied):
         await self.all_over()
 
     async def test_malformed_upload(self) -> None:
-        """Neither does a body that can not be understood to its end; its client is told."""
+        """Neither does a body that cannot be understood to its end; its client is told."""
         wire, there, _ = await self.ask(
             b"PUT / HTTP/1.1\r\nHost: front\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
         )

@@ -72,8 +72,8 @@ class FrontProxyTests(SynchronousTestCase):
     def test_unusable(self) -> None:
         """A start fails by a message when the files are not there, or do not fit each other."""
         error = self.assertRaises(StartError, self.show, str(self.certificate), "/no/such/file")
-        self.assertEqual(str(error), "can not read /no/such/file: No such file or directory")
+        self.assertEqual(str(error), "cannot read /no/such/file: No such file or directory")
         self.key.write_bytes(self.later.key)
         error = self.assertRaises(StartError, self.show, str(self.certificate), str(self.key))
-        self.assertIn("can not use the certificate for other API servers", str(error))
+        self.assertIn("cannot use the certificate for other API servers", str(error))
         self.assertEqual(self.caller.shown, [])

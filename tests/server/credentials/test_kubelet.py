@@ -91,7 +91,7 @@ class KubeletCredentialsTests(TestCase):
         """Where none can be made kubelets are called without one."""
 
         def fail(*arguments: Any) -> Any:
-            raise StartError("can not write it: No space left on device")
+            raise StartError("cannot write it: No space left on device")
 
         self.patch(self.config.data, "ensure_certificate", fail)
         self.assertEqual(await self.make().current(), KubeletTLS())
@@ -113,13 +113,13 @@ class KubeletCredentialsTests(TestCase):
         self.assertFalse((self.config.data.pki / "apiserver-kubelet-client.crt").exists())
 
     def test_bad(self) -> None:
-        """What can not be used stops the start, and says which flag is meant."""
+        """What cannot be used stops the start, and says which flag is meant."""
         paths = self.files("one")
-        with self.assertRaisesRegex(StartError, "belong together"):
+        with self.assertRaisesRegex(StartError, "must be set together"):
             self.make(kubelet_client_key=paths["kubelet_client_key"])
-        with self.assertRaisesRegex(StartError, "can not read .*nowhere"):
+        with self.assertRaisesRegex(StartError, "cannot read .*nowhere"):
             self.make(kubelet_certificate_authority=self.folder / "nowhere")
-        with self.assertRaisesRegex(StartError, "can not use --kubelet-certificate-authority"):
+        with self.assertRaisesRegex(StartError, "cannot use --kubelet-certificate-authority"):
             self.make(kubelet_certificate_authority=paths["kubelet_client_key"])
         with self.assertRaisesRegex(StartError, "--kubelet-client-certificate, --kubelet-client-key: tls: "):
             self.make(

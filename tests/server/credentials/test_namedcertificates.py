@@ -58,17 +58,17 @@ class NamedCertificateTests(SynchronousTestCase):
         self.assertEqual([named.find(f"{one}.c.test") for one in "xyz"], ["one.test", "three.test", "two.test"])
 
     def test_damage(self) -> None:
-        """What can not be read or used stops the start."""
+        """What cannot be read or used stops the start."""
         files = self.files("one.test")
         with self.assertRaises(StartError):
             NamedCertificates([NamedFiles(files.certificate, f"{files.key}.not")], self.make)
         Path(files.key).write_bytes(self.authority.pair.key)
         with self.assertRaises(StartError) as caught:
             NamedCertificates([files], self.make)
-        self.assertIn("do not belong together", str(caught.exception))
+        self.assertIn("certificate and key do not match", str(caught.exception))
 
     def test_new_content(self) -> None:
-        """What is in the files later is shown from then on; what can not be used is not."""
+        """What is in the files later is shown from then on; what cannot be used is not."""
 
         class Watched:
             """Takes what would follow the files."""

@@ -76,7 +76,7 @@ class DocumentTests(SynchronousTestCase):
             self.assertEqual(self.ask(path).code, 404, path)
 
     def test_other_issuers(self) -> None:
-        """What is no https URL can not be looked up, so there is nothing to find."""
+        """What is no https URL cannot be looked up, so there is nothing to find."""
         for issuer in ("http://here", "here", "https://here?x", "https://here#x", ""):
             self.assertRaises(BadIssuer, check_issuer, issuer, "")
             self.assertEqual(self.ask(KEYS, issuer=issuer).code, 404)
