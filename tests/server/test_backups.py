@@ -169,7 +169,7 @@ class BackupTests(SynchronousTestCase):
         (self.backup / MANIFEST).write_text(json.dumps({"format": 99}))
         self.refused("newer version of kubetwist", replace=True)
         (self.backup / MANIFEST).unlink()
-        self.refused("is no backup", replace=True)
+        self.refused("is not a backup", replace=True)
         self.assertEqual(list(self.target.glob("replaced-*")), [])
         self.assertEqual(self.value(self.target), b"1")
 
