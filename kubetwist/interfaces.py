@@ -20,6 +20,8 @@ from twisted.internet.interfaces import (
 )
 from zope.interface import Attribute, Interface
 
+from .api.renamed import renamed_names
+
 if TYPE_CHECKING:
     from OpenSSL.crypto import X509
 
@@ -788,3 +790,7 @@ class IAuditBackend(Interface):
 
     async def stop() -> None:
         """Write all pending events and release all resources. There are no more events."""
+
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed_names(__name__, {"IForwardStorage": "IBumpableStorage"})

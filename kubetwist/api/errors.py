@@ -7,7 +7,6 @@ Storage has errors of its own (L{kubetwist.storage.errors}); the registry alone 
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +15,7 @@ from attrs import frozen
 from .go.quote import quoted
 from .go.syntax import float_text
 from .jsontypes import JSONObject, JSONValue
+from .renamed import renamed_names
 from .resource import GroupKind, GroupResource
 
 #: How many things that are wrong with an object are told, and how many characters they have; never less than one.
@@ -383,11 +383,4 @@ def type_invalid(field: str, value: JSONValue, detail: str) -> FieldError:
 
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        """Return L{FieldError} by its name in kubetwist 0.1, C{Cause}; to be removed in 0.3."""
-        if name == "Cause":
-            text = "kubetwist.api.errors.Cause was renamed FieldError; the old name will be removed in kubetwist 0.3"
-            warnings.warn(text, DeprecationWarning, stacklevel=2)
-            return FieldError
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__ = renamed_names(__name__, {"Cause": "FieldError"})

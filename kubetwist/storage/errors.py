@@ -8,10 +8,11 @@ The registry translates them for clients. L{MemoryError} passes unchanged, since
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..api.errors import ReportedError
 from ..api.go.quote import quoted
+from ..api.renamed import renamed_names
 
 
 class StorageError(Exception):
@@ -150,3 +151,14 @@ class TransformToStorageError(StorageError):
     def __init__(self, key: str, why: str) -> None:
         super().__init__(why)
         self.key = key
+
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed_names(
+        __name__,
+        {
+            "ForeignValue": "UnknownFormatError",
+            "UnreadableValue": "CorruptObjectError",
+            "UnwritableValue": "TransformToStorageError",
+        },
+    )

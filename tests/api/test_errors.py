@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api import errors
 from kubetwist.api.errors import MAX_FIELD_ERRORS, MAX_FIELD_ERRORS_LENGTH, APIStatusError, forget_frames, invalid
 from kubetwist.api.resource import GroupKind, GroupResource
 
@@ -86,14 +85,3 @@ class ForgetTests(SynchronousTestCase):
             assert one is not None
             self.assertEqual((one.__traceback__, one.__context__, one.__cause__), (None, None, None))
         self.assertEqual(str(outer), "no")
-
-
-class RenamedTests(SynchronousTestCase):
-    """Names of kubetwist 0.1."""
-
-    def test_cause(self) -> None:
-        """C{Cause} still is L{FieldError}, with a warning."""
-        self.assertIs(errors.__dict__["__getattr__"]("Cause"), errors.FieldError)
-        [warning] = self.flushWarnings()
-        self.assertIn("was renamed FieldError", warning["message"])
-        self.assertFalse(hasattr(errors, "Other"))

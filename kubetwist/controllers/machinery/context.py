@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
-from warnings import warn
+from typing import TYPE_CHECKING, Protocol
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ...api.errors import APIStatusError
+from ...api.renamed import renamed_names
 from ...api.resource import GroupResource
 from ...registry.assembly import ResourceRegistry
 from ...registry.customresources.served import ServedResource
@@ -245,9 +245,5 @@ class ControllerContext:
             informer.stop()
 
 
-def __getattr__(name: str) -> Any:
-    """Return L{ControllerContext} under its deprecated name C{Context}."""
-    if name == "Context":
-        warn("Context was renamed to ControllerContext", DeprecationWarning, stacklevel=2)
-        return ControllerContext
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+    __getattr__ = renamed_names(__name__, {"Context": "ControllerContext"})

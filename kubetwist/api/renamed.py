@@ -1,0 +1,29 @@
+"""Old names of public classes and functions, for one release."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def renamed_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """
+    Return a C{__getattr__} for a module that finds renamed names by their old ones, with a L{DeprecationWarning}.
+
+    A module defines it where type checkers do not see it: they would accept any name of the module otherwise.
+
+    @param module: The name of the module: C{__name__}.
+    @param names: The new names by the names in kubetwist 0.1. The old ones will be removed in 0.3.
+    """
+
+    def find(name: str) -> Any:
+        new = names.get(name)
+        if new is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        text = f"{module}.{name} was renamed {new}; the old name will be removed in kubetwist 0.3"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return getattr(sys.modules[module], new)
+
+    return find

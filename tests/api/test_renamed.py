@@ -1,0 +1,41 @@
+"""Tests for L{kubetwist.api.renamed}."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.renamed import renamed_names
+
+#: Public names of kubetwist 0.1, and what they are now.
+RENAMED = (
+    ("kubetwist.api.errors", "Cause", "FieldError"),
+    ("kubetwist.controllers.machinery.context", "Context", "ControllerContext"),
+    ("kubetwist.interfaces", "IForwardStorage", "IBumpableStorage"),
+    ("kubetwist.storage.errors", "ForeignValue", "UnknownFormatError"),
+    ("kubetwist.storage.errors", "UnreadableValue", "CorruptObjectError"),
+    ("kubetwist.storage.errors", "UnwritableValue", "TransformToStorageError"),
+)
+
+
+class RenamedTests(SynchronousTestCase):
+    """Names that public classes had in the previous release."""
+
+    def test_public_names(self) -> None:
+        """The old name of a public class is the class itself; its use warns and names the new one."""
+        for name, old, new in RENAMED:
+            module = import_module(name)
+            self.assertIs(getattr(module, old), getattr(module, new), old)
+            [warning] = self.flushWarnings()
+            self.assertEqual(warning["category"], DeprecationWarning)
+            self.assertEqual(
+                warning["message"], f"{name}.{old} was renamed {new}; the old name will be removed in kubetwist 0.3"
+            )
+
+    def test_unknown_name(self) -> None:
+        """Other names are not found, as in any module."""
+        find = renamed_names("kubetwist.api.errors", {"Cause": "FieldError"})
+        error = self.assertRaises(AttributeError, find, "Other")
+        self.assertEqual(str(error), "module 'kubetwist.api.errors' has no attribute 'Other'")
+        self.assertEqual(self.flushWarnings(), [])
