@@ -15,7 +15,7 @@ def rest_config_for(client_config: JSONObject, outgoing: ClientFactory) -> RESTC
     """
     How to call whom a C{WebhookClientConfig} means.
 
-    @raise InvalidRESTConfig: It can not be read; validation should have seen to that.
+    @raise InvalidRESTConfig: It cannot be read; validation should have seen to that.
     """
     bundle = client_config.get("caBundle") or ""
     try:

@@ -295,7 +295,7 @@ class BackendConnection(Protocol):
             answer.lost(Failure(why or Unreachable("unexpected EOF")))
 
     def _fail(self, why: str) -> None:
-        """The other side can not be understood."""
+        """The other side cannot be understood."""
         self._why = Unreachable(why)
         self.abort()
         answered, self._answered = self._answered, None

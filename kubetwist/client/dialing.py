@@ -231,7 +231,7 @@ class _Addresses:
 
     def __init__(self) -> None:
         self._found: list[str] = []
-        # Twisted's resolvers can not be stopped: whoever does not wait any more just does not hear of it.
+        # Twisted's resolvers cannot be stopped: whoever does not wait any more just does not hear of it.
         self.done: Deferred[list[str]] = Deferred()
 
     def resolutionBegan(self, resolutionInProgress: IHostResolution) -> None:

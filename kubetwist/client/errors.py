@@ -6,7 +6,7 @@ from typing import Final
 
 from ..api.go.quote import quoted
 
-#: What a name is that can not be verified: a common name alone does not count.
+#: What a name is that cannot be verified: a common name alone does not count.
 COMMON_NAME_ONLY: Final = "x509: certificate relies on legacy Common Name field, use SANs instead"
 
 
@@ -47,4 +47,4 @@ class NoSuchHost(Unreachable):
 
 
 class InvalidRESTConfig(ValueError):
-    """Settings of calls that can not be used; the text says why."""
+    """Settings of calls that cannot be used; the text says why."""

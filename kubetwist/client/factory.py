@@ -50,7 +50,7 @@ class ClientFactory:
         A client; whoever asks for it retires it when its settings are no longer those of a caller.
 
         @param limit: Bytes that an answer may have; L{None} for the usual ones.
-        @raise InvalidRESTConfig: They can not be used.
+        @raise InvalidRESTConfig: They cannot be used.
         """
         # Most servers call nobody.
         from .httpclient import (
@@ -80,7 +80,7 @@ class ClientFactory:
         """
         A client whose bodies are passed on while they arrive; whoever asks for it retires it as with L{client}.
 
-        @raise InvalidRESTConfig: They can not be used.
+        @raise InvalidRESTConfig: They cannot be used.
         """
         from .streaming import StreamingClient
 

@@ -93,7 +93,7 @@ class WebhookClient:
         @param limit: Bytes that an answer may have.
         @param metrics: Told of what is posted.
         @param connected: Has this client in it as long as there are connections.
-        @raise InvalidRESTConfig: They can not be used.
+        @raise InvalidRESTConfig: They cannot be used.
         """
         parts, self._host, self._port = split_url(settings.url)
         self.settings = settings

@@ -17,21 +17,21 @@ from .restconfig import RESTConfig
 
 #: Bytes of a kubeconfig, and of each file that it names.
 _MOST: Final = 1024 * 1024
-#: What of a user we can not do, and what would be left out silently otherwise.
+#: What of a user we cannot do, and what would be left out silently otherwise.
 _UNKNOWN: Final = ("exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra")
 #: Fields that name other files.
 _FILES: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
 class InvalidKubeconfig(InvalidRESTConfig):
-    """A kubeconfig can not be used; the text says why."""
+    """A kubeconfig cannot be used; the text says why."""
 
 
 def read_kubeconfig(path: str | Path) -> RESTConfig:
     """
     Read a kubeconfig and the files that it names. Blocks.
 
-    @raise InvalidKubeconfig: It can not be read, or not be used.
+    @raise InvalidKubeconfig: It cannot be read, or not be used.
     """
     path = Path(path)
     return parse_kubeconfig(_read(path), path.parent, str(path))
@@ -42,7 +42,7 @@ def read_users(path: str | Path) -> tuple[dict[str, RESTConfig], str]:
     Read what the users of a kubeconfig are known by; whom to call is not in these settings. Blocks.
 
     @return: By the users' names; and the name of the current context's user, C{""} without one.
-    @raise InvalidKubeconfig: It can not be read, or not be used.
+    @raise InvalidKubeconfig: It cannot be read, or not be used.
     """
     path = Path(path)
     config = _decoded(_read(path), str(path))
@@ -66,7 +66,7 @@ def parse_kubeconfig(content: bytes, folder: Path, name: str) -> RESTConfig:
 
     @param folder: Where those are that are named without one.
     @param name: What errors call it.
-    @raise InvalidKubeconfig: It can not be used.
+    @raise InvalidKubeconfig: It cannot be used.
     """
     config = _decoded(content, name)
     try:

@@ -28,7 +28,7 @@ class KubeconfigClient:
 
         @param files: Watches files.
         @param what: What the log calls the file: a flag.
-        @raise InvalidRESTConfig: It can not be read, or not be used.
+        @raise InvalidRESTConfig: It cannot be read, or not be used.
         """
         self._outgoing = outgoing
         self._path = Path(path)

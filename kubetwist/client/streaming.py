@@ -67,7 +67,7 @@ class StreamingClient:
     ) -> None:
         """
         @param connected: Has this client in it as long as there are connections.
-        @raise InvalidRESTConfig: They can not be used.
+        @raise InvalidRESTConfig: They cannot be used.
         """
         parts, host, port = split_url(settings.url)
         if not parts.netloc.isascii():

@@ -71,7 +71,7 @@ class ClientTLS:
         """
         @param host: What the other's certificate must be for, unless C{settings} say something else.
         @param protocols: What is spoken over TLS, best first.
-        @raise InvalidRESTConfig: Certificates or keys that can not be used.
+        @raise InvalidRESTConfig: Certificates or keys that cannot be used.
         """
         self._name = settings.server_name or host
         self._insecure = settings.insecure

@@ -44,7 +44,7 @@ class KubeAPIClient:
 
         @param files: L{kubetwist.server.watchedfiles.FileReloader}.
         @param path: C{""} for what the pod is given that this runs in.
-        @raise InvalidRESTConfig: There is none, or it can not be used.
+        @raise InvalidRESTConfig: There is none, or it cannot be used.
         """
         self._outgoing = outgoing
         self._clients: dict[str, WebhookClient] = {}

@@ -296,7 +296,7 @@ def make_service(
     What C{twist} starts: for the C{makeService} of a drop-in's module.
 
     @param admission: Asked about every write in this order.
-    @return: A service whose C{ready}, a Deferred, fires when the server is, or fails when it can not be.
+    @return: A service whose C{ready}, a Deferred, fires when the server is, or fails when it cannot be.
     """
     from twisted.internet import reactor
 

@@ -97,7 +97,7 @@ class WatchFailed(StorageError):
 
 
 class StorageUnavailable(StorageError, ReportedError):
-    """The store can not write at present (disk full, connection lost); nothing was written."""
+    """The store cannot write at present (disk full, connection lost); nothing was written."""
 
 
 class StorageUnwritable(StorageUnavailable):
@@ -128,7 +128,7 @@ class StorageCorrupt(StorageError):
 
 
 class DecryptionUnavailable(StorageUnavailable):
-    """What is stored can not be decrypted at present: whoever has the key does not answer."""
+    """What is stored cannot be decrypted at present: whoever has the key does not answer."""
 
 
 class CorruptObjectError(StorageError):
@@ -146,7 +146,7 @@ class UnknownFormatError(StorageError):
 
 
 class TransformToStorageError(StorageError):
-    """A value can not be made what is to be stored at C{key}; nothing was written."""
+    """A value cannot be made what is to be stored at C{key}; nothing was written."""
 
     def __init__(self, key: str, why: str) -> None:
         super().__init__(why)

@@ -62,7 +62,7 @@ CONTROLLERS: Final = "leases/kube-system/kubetwist-controllers"
 
 
 class MigrationError(StorageError):
-    """It can not be moved, or was not; the text is one line."""
+    """It cannot be moved, or was not; the text is one line."""
 
 
 #: A Lease in protobuf, as far as it says who holds it.
@@ -85,7 +85,7 @@ def _lease(value: bytes) -> JSONValue:
 
 
 async def _holder(backend: IStorageBackend, key: str) -> str:
-    """Who holds a Lease at present; C{""} if nobody does, or if it can not be told, as it is encrypted."""
+    """Who holds a Lease at present; C{""} if nobody does, or if it cannot be told, as it is encrypted."""
     try:
         spec = _lease((await backend.read(key)).value)["spec"]
         until = seconds_since_epoch(spec["renewTime"]) + spec["leaseDurationSeconds"]
@@ -141,7 +141,7 @@ class Migration:
         """
         Move everything, then compare all of it.
 
-        @raise MigrationError: It can not be moved, or was changed meanwhile.
+        @raise MigrationError: It cannot be moved, or was changed meanwhile.
         @raise StorageError: One of the two fails. What was written so far is there; call again with C{replace}.
         """
         await self._check_unserved(self.source, self.source_prefix, "source")

@@ -1,4 +1,4 @@
-"""What a watch cache can not tell: values that are there and that no object can be made of, and why."""
+"""What a watch cache cannot tell: values that are there and that no object can be made of, and why."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _what_is_wrong(value: bytes, error: Exception) -> str:
 
 class CorruptObjects:
     """
-    The values of one cache that can not be read. It is true while there are some.
+    The values of one cache that cannot be read. It is true while there are some.
 
     @ivar unavailable: Why none can be read at all; L{None} when that is not so.
     """
@@ -140,9 +140,9 @@ class CorruptObjects:
 
     def refuse(self, prefix: str = "", key: str | None = None) -> None:
         """
-        Fail if what is asked for can not be told: C{key}, or all below C{prefix}.
+        Fail if what is asked for cannot be told: C{key}, or all below C{prefix}.
 
-        @raise Exception: It can not; as the translator has it, by default the L{StorageError}.
+        @raise Exception: It cannot; as the translator has it, by default the L{StorageError}.
         """
         found: StorageError | None = self.unavailable
         if found is None and key is not None:
@@ -169,7 +169,7 @@ class CorruptObjects:
             try:
                 record = await self._read(key)
             except StorageError:
-                break  # Most of what can not be read has the same reason.
+                break  # Most of what cannot be read has the same reason.
             # What has changed meanwhile has been told of, or will be.
             if self._found.get(key) is before and record.revision == before.revision:
                 del self._found[key]

@@ -85,7 +85,7 @@ class WatchCache:
     """
     The objects of one resource.
 
-    What can not be read is neither there nor missing: whoever asks for it, or for what it would be among, is told so.
+    What cannot be read is neither there nor missing: whoever asks for it, or for what it would be among, is told so.
 
     @ivar prefix: Of their keys in the backend, with its last slash.
     @ivar revision: Everything up to here is in the cache and was sent to its watches.
@@ -145,7 +145,7 @@ class WatchCache:
         self._sending = 0
         #: Watches to suspend when all events of that revision are sent.
         self._full: list[PacedWatch] = []
-        #: What can not be read.
+        #: What cannot be read.
         self.unreadable = CorruptObjects(prefix, clock, self._reader.read, self._found, translate)
 
     # --- life
@@ -154,9 +154,9 @@ class WatchCache:
         """
         Read everything and begin to follow.
 
-        What can not be decrypted at present is tried again later; L{ready} is false until then.
+        What cannot be decrypted at present is tried again later; L{ready} is false until then.
 
-        @raise StorageError: The backend can not be read.
+        @raise StorageError: The backend cannot be read.
         """
         try:
             await self._fill()
@@ -231,7 +231,7 @@ class WatchCache:
         self.received += len(events)
         self.revision = events[-1].revision
         if rewritten:
-            # What was there before can not be told by undoing this.
+            # What was there before cannot be told by undoing this.
             self._window.forget(self.revision)
         if self._watches:
             self.metrics.dispatched += len(changes)
@@ -335,7 +335,7 @@ class WatchCache:
         """
         The newest state of an object, by its key below the prefix.
 
-        @raise Exception: It can not be read; as the translator has it, by default the L{StorageError}.
+        @raise Exception: It cannot be read; as the translator has it, by default the L{StorageError}.
         """
         record = self._table.get(key)
         if record is None and self.unreadable:
@@ -362,7 +362,7 @@ class WatchCache:
         @param revision: As of which; 0 for now.
         @raise RevisionCompacted: That revision is before the window; L{list_at} may still know it.
         @raise FutureRevision: That revision is not there yet.
-        @raise Exception: Something of it can not be read; as the translator has it, by default the L{StorageError}.
+        @raise Exception: Something of it cannot be read; as the translator has it, by default the L{StorageError}.
         """
         if self.unreadable:
             self.unreadable.refuse(prefix)

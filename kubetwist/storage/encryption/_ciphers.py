@@ -2,7 +2,7 @@
 The ciphers, each with one key: what is stored behind the name of the key.
 
 Their forms are those of the reference, byte for byte. Where the place of a value is authenticated with it, the value
-can not be read at another place.
+cannot be read at another place.
 
 @see: kubernetes/apiserver, C{pkg/storage/value/encrypt}.
 """
@@ -32,7 +32,7 @@ _TOO_SHORT: Final = "the stored data was shorter than the required size"
 
 class TransformError(Exception):
     """
-    A value can not be decrypted, or not be encrypted; the text is the reference's.
+    A value cannot be decrypted, or not be encrypted; the text is the reference's.
 
     @ivar status: Why, for metrics: a code of gRPC, where something was asked for by that.
     """
@@ -41,7 +41,7 @@ class TransformError(Exception):
 
 
 class TransformUnavailable(TransformError):
-    """It can not be done now, and perhaps later: whoever keeps the key does not answer."""
+    """It cannot be done now, and perhaps later: whoever keeps the key does not answer."""
 
 
 class Cipher(Protocol):

@@ -153,7 +153,7 @@ def load_configuration(content: bytes, path: str, *, reload: bool) -> tuple[Rule
 
     @param path: Of the file, for messages.
     @param reload: Whether it is read again when it changes.
-    @raise BadConfiguration: It can not be used, in the reference's words.
+    @raise BadConfiguration: It cannot be used, in the reference's words.
     """
     if not content:
         raise BadConfiguration(

@@ -147,13 +147,13 @@ class DEKFetcher(Protocol):
         """
         Have a key known to its L{Envelope}.
 
-        The Deferred fails with L{TransformError} if it can not be got.
+        The Deferred fails with L{TransformError} if it cannot be got.
         """
 
 
 class MissingKey(Exception):
     """
-    A value can not be decrypted before somebody was asked for its key: C{fetch}, then try again.
+    A value cannot be decrypted before somebody was asked for its key: C{fetch}, then try again.
 
     @ivar authenticated_data: Where the value is.
     """

@@ -52,7 +52,7 @@ class Transformer(Protocol):
         """
         What is stored of C{value} at the key C{authenticated_data}.
 
-        @raise TransformError: It can not be encrypted now.
+        @raise TransformError: It cannot be encrypted now.
         """
 
     def decrypt(self, data: bytes, authenticated_data: bytes) -> Plain:

@@ -56,7 +56,7 @@ class _Generation:
         self, rules: Sequence[Rule], make_service: MakeService, reactor: ThreadedReactor, metrics: EncryptionMetrics
     ) -> None:
         """
-        @raise ValueError: A service can not be called.
+        @raise ValueError: A service cannot be called.
         """
         self.providers: list[KMSv2Provider] = []
         self.grace = 0.0
@@ -126,7 +126,7 @@ class FileEncryption:
         """
         Read the file, once and for all.
 
-        @raise ValueError: It can not be used.
+        @raise ValueError: It cannot be used.
         """
         try:
             with open(self._path, "rb") as file:
@@ -139,7 +139,7 @@ class FileEncryption:
         """
         Read the file, now and whenever it changes.
 
-        @raise ValueError: It can not be used.
+        @raise ValueError: It cannot be used.
         """
 
         def load(contents: Sequence[bytes]) -> tuple[Rule, ...]:
@@ -209,7 +209,7 @@ class FileEncryption:
         """
         Encrypt by new rules as soon as their services are well.
 
-        @raise ValueError: A service can not be called.
+        @raise ValueError: A service cannot be called.
         """
         self._forget_retry()
         made = self._made(rules)

@@ -213,7 +213,7 @@ class EncryptedStorage:
         """
         What was encrypted; L{None} for what is stored as it is.
 
-        @raise CorruptObjectError: It can not be read.
+        @raise CorruptObjectError: It cannot be read.
         """
         transformer = self.transformer(key)
         if transformer is None:
@@ -318,7 +318,7 @@ def _open_all(
     """
     Decrypt many values, in any thread.
 
-    @param failed: What is known of keys that can not be got.
+    @param failed: What is known of keys that cannot be got.
     @return: The values, and the keys that must be got first.
     @raise DecryptionUnavailable: None of one provider can be decrypted now.
     """
@@ -349,7 +349,7 @@ async def _fetch(missing: _Missing, failed: dict[tuple[DEKFetcher, DEKSource], s
     """
     Get keys, all at once.
 
-    @param failed: Takes what is wrong with those that can not be got.
+    @param failed: Takes what is wrong with those that cannot be got.
     @raise DecryptionUnavailable: Who has them does not answer.
     """
     answers: Any = await DeferredList([one.fetch() for one in missing.values()], consumeErrors=True)
@@ -447,7 +447,7 @@ class _Watch:
         Events with their values as they were before they were encrypted.
 
         @raise MissingKey: A key must be got first.
-        @raise CorruptObjectError: One can not be read.
+        @raise CorruptObjectError: One cannot be read.
         """
         opened: list[StorageEvent] | None = None
         for index, event in enumerate(events):
@@ -513,7 +513,7 @@ class _Watch:
         self._lose(failure.value if isinstance(failure.value, Exception) else Exception(str(failure.value)))
 
     def _lose(self, error: Exception) -> None:
-        """Something can not be told, so nothing after it can be, either."""
+        """Something cannot be told, so nothing after it can be, either."""
         if not self._over:
             self.stop()
             self._observer.ended(error)

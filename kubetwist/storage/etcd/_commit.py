@@ -2,8 +2,8 @@
 Writes on their way to etcd: one transaction each, and what is known of those that were not answered.
 
 A transaction that compares a revision greater than 0 can be sent again without harm: once anything was written at its
-key, the same comparison never holds again. One that creates can not (what it made may be deleted meanwhile, and be made
-again by a request that was only late), and one that compares nothing can not either.
+key, the same comparison never holds again. One that creates cannot (what it made may be deleted meanwhile, and be made
+again by a request that was only late), and one that compares nothing cannot either.
 """
 
 from __future__ import annotations

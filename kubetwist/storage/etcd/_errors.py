@@ -28,7 +28,7 @@ _UNCERTAIN: Final = frozenset({CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, I
 
 
 class NotSent(Exception):
-    """The member can not be reached, or has not taken the request: it was certainly not done."""
+    """The member cannot be reached, or has not taken the request: it was certainly not done."""
 
 
 class NoResponse(Exception):

@@ -214,7 +214,7 @@ class Member:
         @param prompt: See L{Channel.send}.
         @return: Fires with the answer.
         @raise RPCError: The member refuses.
-        @raise NotSent: The member can not be reached.
+        @raise NotSent: The member cannot be reached.
         @raise NoResponse: It did not answer.
         @raise ProtocolError: What it answered makes no sense.
         """

@@ -39,7 +39,7 @@ async def changes_between(client: EtcdClient, revision: int, until: int) -> list
     """
     All that changed after C{revision}, up to C{until}, anywhere.
 
-    @raise WatchLost: They can not be told; perhaps since they are forgotten.
+    @raise WatchLost: They cannot be told; perhaps since they are forgotten.
     """
     found: list[WatchEvent] = []
 

@@ -109,7 +109,7 @@ class EtcdClient(Client):  # type: ignore[misc]
     """
     A client of all members of one etcd.
 
-    One member is asked as long as it answers. Another is asked at once when it can not be reached; when it does not
+    One member is asked as long as it answers. Another is asked at once when it cannot be reached; when it does not
     answer, only what can be asked twice is asked elsewhere.
 
     @ivar read_timeout: Seconds that one member is given for a read.

@@ -25,7 +25,7 @@ class FileLock:
         """
         Take the lock.
 
-        @raise StorageUnavailable: Someone has it, or it can not be made.
+        @raise StorageUnavailable: Someone has it, or it cannot be made.
         """
         try:
             descriptor = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -77,7 +77,7 @@ class SQLiteStorage(EmbeddedStorage):
     """
     L{IStorageBackend} in a file.
 
-    A disk that can not be written makes writes fail, each for itself, and nothing else: reads and watches go on, and
+    A disk that cannot be written makes writes fail, each for itself, and nothing else: reads and watches go on, and
     writes do when the disk can be written again.
 
     @ivar path: Of the file.

@@ -103,7 +103,7 @@ def verify_copy(path: str) -> Summary:
     """
     Look through a copy for damage, and at what is in it. Writes nothing.
 
-    @raise StorageUnavailable: It can not be read.
+    @raise StorageUnavailable: It cannot be read.
     @raise StorageCorrupt: It is damaged, or no store.
     """
     with translate_sqlite_errors(path):
@@ -123,7 +123,7 @@ def verify_copy(path: str) -> Summary:
 
 def restore_copy(path: str, bump: int) -> Summary:
     """
-    Make a copy a store that clients of the one it was taken of can not mistake for that.
+    Make a copy a store that clients of the one it was taken of cannot mistake for that.
 
     Its clock is set forward, past all revisions that were given since the copy was taken, and all before that is
     forgotten: whoever comes with one of those is told that it is too old, and reads anew.

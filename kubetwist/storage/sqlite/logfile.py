@@ -62,7 +62,7 @@ PAST_REVISIONS: Final = 10_000
 Row = tuple[int, str, int, float | None, bytes | None, int | None]
 Connect = Callable[..., sqlite3.Connection]
 
-#: What helps where a file can not be used any more.
+#: What helps where a file cannot be used any more.
 REPAIR: Final = "twist kubeapi-restore puts a backup in its place"
 
 #: Suffix of the file with the high-water mark.
@@ -119,7 +119,7 @@ def translate_sqlite_errors(path: str, *, writing: bool = False) -> Iterator[Non
 
 
 def corrupt_error(path: str, why: str) -> StorageCorrupt:
-    """What to say of a file that can not be trusted any more."""
+    """What to say of a file that cannot be trusted any more."""
     return StorageCorrupt(f"{path} is damaged or no kubetwist store: {why}; {REPAIR}")
 
 
@@ -423,7 +423,7 @@ class LogFile:
         return not busy
 
     def mark_compacted(self, revision: int) -> None:
-        """Record that states before C{revision} can not be read any more."""
+        """Record that states before C{revision} cannot be read any more."""
         with translate_sqlite_errors(self.path, writing=True):
             self.connection.execute("UPDATE state SET value = max(value, ?) WHERE name = 'compacted'", (revision,))
 
