@@ -248,7 +248,7 @@ class IRewriting(Interface):
 
     async def is_stale(key: str) -> bool:
         """
-        Whether a key would be stored in another form now, so that it is to be written even if nothing changes.
+        Return whether a key would be stored in another form now, so that it is to be written even if nothing changes.
 
         @raise CorruptObjectError: It cannot be read.
         """

@@ -27,7 +27,7 @@ async def authorize(attributes: AdmissionAttributes, verb: str, **what: Any) -> 
 
 
 async def is_authorized_for_signer_name(attributes: AdmissionAttributes, verb: str, signer: str) -> bool:
-    """Whether the sender may do something with a signer, or with all signers of its domain."""
+    """Return whether the sender may do something with a signer, or with all signers of its domain."""
     for name in (signer, f"{signer.split('/', 1)[0]}/*"):
         found = await authorize(
             attributes, verb, group="certificates.k8s.io", version="*", resource="signers", name=name

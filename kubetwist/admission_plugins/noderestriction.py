@@ -317,7 +317,7 @@ def _admit_resource_slice(attributes: AdmissionAttributes, node: str) -> None:
 
 
 def same(one: JSONValue, other: JSONValue) -> bool:
-    """Whether two values mean the same, where nothing is as good as what is empty."""
+    """Return whether two values mean the same, where nothing is as good as what is empty."""
     if isinstance(one, dict) and isinstance(other, dict):
         return all(same(one.get(name), other.get(name)) for name in {*one, *other})
     if isinstance(one, list) and isinstance(other, list):

@@ -128,7 +128,7 @@ def _get_service_account(spec: JSONObject, attributes: AdmissionAttributes) -> J
 
 
 def enforces_mountable_secrets(account: JSONObject) -> bool:
-    """Whether the pods of an account may have no secrets but those that the account names."""
+    """Return whether the pods of an account may have no secrets but those that the account names."""
     return (account["metadata"].get("annotations") or {}).get(_ENFORCE) in _TRUE
 
 

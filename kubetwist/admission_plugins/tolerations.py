@@ -21,7 +21,7 @@ def merge_tolerations(first: Sequence[JSONObject], second: Sequence[JSONObject])
 
 
 def implies(wide: JSONObject, narrow: JSONObject) -> bool:
-    """Whether whatever C{narrow} tolerates is tolerated by C{wide}."""
+    """Return whether whatever C{narrow} tolerates is tolerated by C{wide}."""
     if wide == narrow:
         return True
     exists = wide.get("operator") == "Exists"

@@ -44,7 +44,7 @@ class AdmissionContext(Protocol):
     What plugins may ask the server for.
 
     @ivar reactor: The reactor, or a clock in tests.
-    @ivar toleration_seconds: How long pods stay on a node that is not ready, and on one that can not be reached:
+    @ivar toleration_seconds: How long pods stay on a node that is not ready, and on one that cannot be reached:
         C{--default-not-ready-toleration-seconds}, C{--default-unreachable-toleration-seconds}.
     """
 

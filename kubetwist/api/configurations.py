@@ -21,7 +21,7 @@ LIMIT: Final = 3 * 1024 * 1024
 
 
 class BadConfiguration(ValueError):
-    """A file can not be used; the text says why."""
+    """A file cannot be used; the text says why."""
 
 
 @frozen

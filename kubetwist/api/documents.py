@@ -19,7 +19,7 @@ TOO_DEEP: Final = "exceeded max depth"
 
 class BodyError(ValueError):
     """
-    A document that can not be read; C{str} of it is what the parser of the reference says.
+    A document that cannot be read; C{str} of it is what the parser of the reference says.
 
     @ivar json: Whether it was read as JSON.
     """

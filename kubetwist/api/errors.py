@@ -234,7 +234,7 @@ class APIStatusError(Exception):
 
     @classmethod
     def service_unavailable(cls, message: str) -> APIStatusError:
-        """The server, or one behind it, can not answer at present."""
+        """The server, or one behind it, cannot answer at present."""
         return cls(503, "ServiceUnavailable", message)
 
     @classmethod

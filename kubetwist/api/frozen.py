@@ -52,7 +52,7 @@ class FrozenList(list[JSONValue]):
 
 
 def frozen(value: JSONValue) -> JSONValue:
-    """A copy that can not be changed, nor anything in it."""
+    """A copy that cannot be changed, nor anything in it."""
     kind = type(value)
     if kind is dict:
         return FrozenDict({name: _frozen_inner(inner) for name, inner in value.items()})

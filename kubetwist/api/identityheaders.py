@@ -96,9 +96,9 @@ def identity_fields(user: UserInfo) -> list[tuple[bytes, bytes]]:
     """
     The fields that tell another server for whom it is asked, in their usual names.
 
-    Keys of extra values are percent-encoded where names of fields can not have their characters.
+    Keys of extra values are percent-encoded where names of fields cannot have their characters.
 
-    @raise OddHeader: Something about the user can not stand in a field.
+    @raise OddHeader: Something about the user cannot stand in a field.
     """
     found = [(b"X-Remote-User", user.name)]
     if user.uid:

@@ -81,7 +81,7 @@ def _constant(name: str) -> JSONValue:
 
 def _float(text: str) -> float:
     number = float(text)
-    # Go refuses these only when it knows the field: but what it can not hold, it can not be told either.
+    # Go refuses these only when it knows the field: but what it cannot hold, it cannot be told either.
     if math.isinf(number):
         raise BodyError(f"json: cannot unmarshal number {text} into Go value of type float64")
     return number

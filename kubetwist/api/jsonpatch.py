@@ -340,7 +340,7 @@ _METHODS: Final = {
 
 
 def _equal(one: JSONValue, other: JSONValue) -> bool:
-    """Whether two values have the same JSON: unlike in Python, C{1}, C{1.0} and C{true} are three."""
+    """Return whether two values have the same JSON: unlike in Python, C{1}, C{1.0} and C{true} are three."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):

@@ -32,7 +32,7 @@ MISSING: Final = object()
 
 
 class JSONPathError(ValueError):
-    """A path that can not be read."""
+    """A path that cannot be read."""
 
 
 class Budget:

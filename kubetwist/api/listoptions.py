@@ -285,7 +285,7 @@ def _validate_dry_run(values: Sequence[str]) -> list[FieldError]:
     return [not_supported("dryRun", list(values), ("All",))]
 
 
-#: Has what can not be read deleted: it is long so that nobody sets it by accident.
+#: Has what cannot be read deleted: it is long so that nobody sets it by accident.
 _IGNORE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
@@ -322,7 +322,7 @@ def delete_options_from_body(body: JSONValue, unreadable: bool = False) -> Delet
     C{DeleteOptions} may come in any group and version, known or not, and with fields that nobody knows.
 
     @param body: The decoded document.
-    @param unreadable: Whether what can not be read can be deleted; where it can not, nobody is told.
+    @param unreadable: Whether what cannot be read can be deleted; where it cannot, nobody is told.
     @raise APIStatusError: They make no sense: 400 or 422.
     """
     if body is None:
@@ -402,7 +402,7 @@ def _checked(options: DeleteOptions, dry_run: Sequence[str]) -> DeleteOptions:
 
 
 def _beside(options: DeleteOptions) -> Iterator[str]:
-    """What was asked for besides; of what can not be read, nothing of it can be done."""
+    """What was asked for besides; of what cannot be read, nothing of it can be done."""
     if options.dry_run:
         yield "dryRun"
     if options.propagation_policy is not None:
@@ -417,7 +417,7 @@ def _beside(options: DeleteOptions) -> Iterator[str]:
 
 def refuse_unreadable_collection(options: DeleteOptions) -> None:
     """
-    What can not be read is deleted one by one.
+    What cannot be read is deleted one by one.
 
     @raise APIStatusError: All of a collection are to be deleted so (422).
     """

@@ -244,7 +244,7 @@ def validate_qualified_name(name: str) -> list[str]:
 
 
 def is_qualified_name(name: str) -> bool:
-    """Whether L{validate_qualified_name} finds none; quick for the names that come again and again."""
+    """Return whether L{validate_qualified_name} finds none; quick for the names that come again and again."""
     return len(name) <= _LONGEST_QUALIFIED_NAME and _is_known_qualified_name(name)
 
 

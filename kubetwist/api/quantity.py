@@ -207,7 +207,7 @@ def _read(text: str) -> Quantity:
 
 def _stays(whole: str, fraction: str, exponent: int, family: Family) -> bool:
     """
-    Whether the reference keeps a quantity as it was written.
+    Return whether the reference keeps a quantity as it was written.
 
     It does so when it takes the text for canonical already, by a test that lets C{1.500}, C{+5} and C{1E3} through.
     """

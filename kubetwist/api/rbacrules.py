@@ -33,7 +33,7 @@ _PRINTED: Final = (
 
 
 def allows(rule: Rule, question: AuthorizerAttributes) -> bool:
-    """Whether a rule grants what is asked for."""
+    """Return whether a rule grants what is asked for."""
     verbs = rule.get("verbs") or ()
     if question.verb not in verbs and "*" not in verbs:
         return False
@@ -80,7 +80,7 @@ def lacking(rule: Rule, question: AuthorizerAttributes) -> list[str]:
 
 
 def path_matches(pattern: str, path: str) -> bool:
-    """Whether a path is meant by C{nonResourceURLs}: the same, or below one that ends in a star."""
+    """Return whether a path is meant by C{nonResourceURLs}: the same, or below one that ends in a star."""
     if pattern in ("*", path):
         return True
     return pattern.endswith("*") and path.startswith(pattern.rstrip("*"))
@@ -104,7 +104,7 @@ class RoleRules:
                 self._by_resource.setdefault(resource, []).append(rule)
 
     def allow(self, question: AuthorizerAttributes) -> bool:
-        """Whether one of them L{allows} what is asked for."""
+        """Return whether one of them L{allows} what is asked for."""
         if not question.is_resource_request:
             return any(allows(rule, question) for rule in self._paths)
         known = self._by_resource
@@ -144,7 +144,7 @@ def _parts(rule: Rule) -> Iterator[Rule]:
 
 
 def _covers(rule: Rule, part: Rule) -> bool:
-    """Whether a rule has all of another one, which is such a part."""
+    """Return whether a rule has all of another one, which is such a part."""
     verbs = rule.get("verbs") or ()
     if part["verbs"][0] not in verbs and "*" not in verbs:
         return False

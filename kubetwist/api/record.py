@@ -76,7 +76,7 @@ class Record:
 
 
 class StaleFormatRecord(Record):
-    """One that an update writes anew even if it changes nothing."""
+    """One that an update writes again even if it changes nothing."""
 
     __slots__ = ()
     stale_format = True

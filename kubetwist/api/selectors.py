@@ -75,7 +75,7 @@ class LabelSelector:
 
     @property
     def empty(self) -> bool:
-        """Whether it selects everything."""
+        """Return whether it selects everything."""
         return not self.requirements and not self.nothing
 
     def __str__(self) -> str:

@@ -55,7 +55,7 @@ class StoredValue:
     """
     What a key holds; C{revision} is that of its newest write.
 
-    @ivar problem: Why the value can not be read; C{value} means nothing then. Only pages have such values.
+    @ivar problem: Why the value cannot be read; C{value} means nothing then. Only pages have such values.
     """
 
     key: str

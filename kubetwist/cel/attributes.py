@@ -41,7 +41,7 @@ class Qualifier:
 
 
 def is_attribute(compiler: StepCompiler, expr: Expr) -> bool:
-    """Whether an expression is an attribute; constants are none."""
+    """Return whether an expression is an attribute; constants are none."""
     if compiler.constant(expr) is not MISSING:
         return False
     if isinstance(expr, (Ident, Select)):
@@ -212,7 +212,7 @@ def _of_local(slot: int, qualifiers: Sequence[Qualifier], own: int, optional: bo
 
 
 def _are_plain(qualifiers: Sequence[Qualifier]) -> bool:
-    """Whether Python's own subscription does for all qualifiers, as long as it succeeds."""
+    """Return whether Python's own subscription does for all qualifiers, as long as it succeeds."""
     return all(type(qualifier.key) is str and not qualifier.optional for qualifier in qualifiers)
 
 

@@ -78,10 +78,10 @@ class MatchConditions:
 
     def matches(self, spec: Mapping[str, JSONValue]) -> bool:
         """
-        Whether all conditions hold for a request.
+        Return whether all conditions hold for a request.
 
         @param spec: The specification of the SubjectAccessReview that the webhook would be sent.
-        @raise MatchConditionError: Some can not be told, and the others hold.
+        @raise MatchConditionError: Some cannot be told, and the others hold.
         """
         from kubetwist.cel.environment import PER_CALL_LIMIT
         from kubetwist.cel.errors import EvaluationError

@@ -87,7 +87,7 @@ class Compiler:
         return self._checked.types[expr.id]
 
     def is_name(self, expr: Expr) -> bool:
-        """Whether a part is the name of a variable, perhaps a dotted one."""
+        """Return whether a part is the name of a variable, perhaps a dotted one."""
         resolved = self._checked.names.get(expr.id)
         return resolved is not None and resolved.value is MISSING and not isinstance(expr, StructExpr)
 
@@ -122,7 +122,7 @@ class Compiler:
         return None
 
     def is_lazy_local(self, slot: int) -> bool:
-        """Whether a slot holds something that is computed at its first use."""
+        """Return whether a slot holds something that is computed at its first use."""
         return slot in self._lazy
 
     def lazy_local(self, slot: int) -> Step:

@@ -23,7 +23,7 @@ def selected_fields(root: Expr) -> set[str]:
 
 
 def selects(root: Expr, variable: str, field: str) -> bool:
-    """Whether a field of a variable is selected anywhere."""
+    """Return whether a field of a variable is selected anywhere."""
     for node in walk(root):
         selection = _selection(node)
         if selection is not None and selection[1] == field:

@@ -34,7 +34,7 @@ _ANY: Final = frozenset({Kind.DYN, Kind.TYPE_PARAM, Kind.ERROR})
 
 
 def is_certain(type_: Type) -> bool:
-    """Whether a static type says all that a check of the value could."""
+    """Return whether a static type says all that a check of the value could."""
     return type_.kind not in _ANY and all(map(is_certain, type_.parameters))
 
 

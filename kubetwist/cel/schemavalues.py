@@ -198,7 +198,7 @@ class SchemaSet(SchemaList):
     __slots__ = ()
 
     def equals(self, other: Sequence[Value]) -> bool:
-        """Whether another list has the same elements."""
+        """Return whether another list has the same elements."""
         if len(self) != len(other):
             return False
         known = {_key(element) for element in self}
@@ -232,7 +232,7 @@ class SchemaMapList(SchemaList):
         return tuple(_key(raw.get(key)) for key in self._keys)
 
     def equals(self, other: Sequence[Value]) -> bool:
-        """Whether another list has equal elements with the same keys."""
+        """Return whether another list has equal elements with the same keys."""
         if len(self) != len(other):
             return False
         known = {self._key_of(element): element for element in self}

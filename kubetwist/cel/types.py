@@ -76,7 +76,7 @@ class Type:
 
     @property
     def is_dyn(self) -> bool:
-        """Whether the type is found out at run time only."""
+        """Return whether the type is found out at run time only."""
         return self.kind is Kind.DYN
 
     def fields(self) -> Mapping[str, Type]:
@@ -175,7 +175,7 @@ def nullable(primitive: Type) -> Type:
 
 
 def is_optional(type_: Type) -> bool:
-    """Whether values of a type are optionals."""
+    """Return whether values of a type are optionals."""
     return type_.kind is Kind.OPAQUE and type_.name == "optional_type"
 
 

@@ -110,7 +110,7 @@ def _takes_null(type_: Type) -> bool:
 
 
 def _binds(bindings: Bindings, type_: Type, variable: Type) -> tuple[bool, bool]:
-    """Whether a variable may stand for a type, and whether it stood for one before."""
+    """Return whether a variable may stand for a type, and whether it stood for one before."""
     if type_ == variable:
         return True, True
     bound = bindings.known.get(variable.name)

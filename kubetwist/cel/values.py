@@ -127,7 +127,7 @@ class OpaqueValue:
     cel_type: Type
 
     def equals(self, other: Value) -> bool:
-        """Whether another value, of whatever type, equals this one."""
+        """Return whether another value, of whatever type, equals this one."""
         return self is other
 
     def size(self) -> int | None:
@@ -141,7 +141,7 @@ class ListValue(Sequence[Value]):
     __slots__ = ()
 
     def equals(self, other: Sequence[Value]) -> bool:
-        """Whether a list has the same elements; lists with another notion of equality override this."""
+        """Return whether a list has the same elements; lists with another notion of equality override this."""
         return len(self) == len(other) and all(map(equal, self, other))
 
     def concat(self, other: Sequence[Value]) -> Sequence[Value]:

@@ -113,7 +113,7 @@ class Definitions:
         return self._kinds.keys()
 
     def knows(self, gvk: GroupVersionKind) -> bool:
-        """Whether the release has a kind."""
+        """Return whether the release has a kind."""
         return gvk in self._kinds
 
     def definition_of(self, gvk: GroupVersionKind) -> str:
@@ -155,7 +155,7 @@ class Definitions:
         """
         What the release says of a field; C{""} when it says nothing, or has no such type.
 
-        The file is read anew for every type that is asked about for the first time.
+        The file is read again for every type that is asked about for the first time.
         """
         known = self._descriptions.get(definition)
         if known is None:
@@ -166,7 +166,7 @@ class Definitions:
 
     def openapi_schemas(self, ref_prefix: str) -> dict[str, JSONObject]:
         """
-        All definitions as the OpenAPI documents have them, read anew and the caller's own.
+        All definitions as the OpenAPI documents have them, read again and the caller's own.
 
         @param ref_prefix: What stands before the name in a C{$ref}: C{"#/definitions/"} makes them OpenAPI 2,
             everything else (C{"#/components/schemas/"}) OpenAPI 3.

@@ -71,7 +71,7 @@ class Trail:
         raise DecodeError(message, converter_message(mismatch), tuple(self.path), mismatch.number)
 
     def refuse(self, error: Unreadable) -> NoReturn:
-        """The value here can not be read by its own type."""
+        """The value here cannot be read by its own type."""
         raise DecodeError(str(error), error.converted, tuple(self.path))
 
     def _shown(self, name: str) -> str:
@@ -271,7 +271,7 @@ class MapNode(Node):
 
 
 def is_text(node: Node) -> bool:
-    """Whether values of the type are plain strings."""
+    """Return whether values of the type are plain strings."""
     return isinstance(node, Leaf) and node.zero() == ""
 
 

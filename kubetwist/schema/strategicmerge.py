@@ -29,7 +29,7 @@ _ELEMENT_ORDER = "$setElementOrder"
 
 class StrategicMergeError(Exception):
     """
-    A patch that can not be applied.
+    A patch that cannot be applied.
 
     @ivar code: The HTTP status: 400 for directives of the wrong form, 422 for lists of lists, and 500 (without a
         reason) for all else, as the reference answers it.

@@ -101,7 +101,7 @@ class Structural:
 
     @property
     def has_default(self) -> bool:
-        """Whether something is filled in where nothing is."""
+        """Return whether something is filled in where nothing is."""
         return self.default is not _NOTHING
 
     def child(self, name: str) -> Structural | None:
@@ -180,7 +180,7 @@ class Structural:
         return self._default
 
     def uniqueness_anywhere(self) -> bool:
-        """Whether lists in here promise that their items differ."""
+        """Return whether lists in here promise that their items differ."""
         return (
             self.list_type in ("set", "map")
             or any(part.uniqueness_anywhere() for part in self.properties.values())
@@ -189,7 +189,7 @@ class Structural:
         )
 
     def embedded_anywhere(self) -> bool:
-        """Whether resources are embedded below this level."""
+        """Return whether resources are embedded below this level."""
         parts = [*self.properties.values(), self.additional, self.items]
         return any(part is not None and (part.embedded or part.embedded_anywhere()) for part in parts)
 

@@ -36,7 +36,7 @@ UNSUPPORTED: Final = (
 
 
 def unsupported(schema: JSONObject) -> str:
-    """Why a schema can not even be read as a structural one; C{""} when it can."""
+    """Why a schema cannot even be read as a structural one; C{""} when it can."""
     for name in UNSUPPORTED:
         if schema.get(name):
             return f"OpenAPIV3Schema '{name.removeprefix('$') if name == '$schema' else name}' is not supported"

@@ -249,7 +249,7 @@ def _unconfined(profile: str) -> bool:
 
 
 def bad_seccomp(kinds: set[str]) -> Callable[[JSONObject], bool]:
-    """Whether a security context has a profile that does not confine, whose kind is then added to C{kinds}."""
+    """Return whether a security context has a profile that does not confine, whose kind is then added to C{kinds}."""
 
     def is_forbidden(context: JSONObject) -> bool:
         profile = context.get("seccompProfile")

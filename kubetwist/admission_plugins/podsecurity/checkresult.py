@@ -71,10 +71,10 @@ def bad_containers(spec: JSONObject, is_forbidden: Callable[[JSONObject], object
 
 
 def is_windows(spec: JSONObject) -> bool:
-    """Whether a pod says that it is for Windows, where Linux' ways of confinement do not exist."""
+    """Return whether a pod says that it is for Windows, where Linux' ways of confinement do not exist."""
     return bool((spec.get("os") or {}).get("name") == "windows")
 
 
 def in_user_namespace(spec: JSONObject) -> bool:
-    """Whether the pod's root is nobody on the node."""
+    """Return whether the pod's root is nobody on the node."""
     return spec.get("hostUsers") is False

@@ -44,7 +44,7 @@ class LevelVersion:
         return f"{self.level}:{LATEST if self.minor is None else f'v1.{self.minor}'}"
 
     def equivalent(self, other: LevelVersion) -> bool:
-        """Whether both forbid the same."""
+        """Return whether both forbid the same."""
         return self == other or self.level == other.level == PRIVILEGED
 
 
@@ -58,11 +58,11 @@ class Policy:
 
     @property
     def fully_privileged(self) -> bool:
-        """Whether everything is allowed without a word."""
+        """Return whether everything is allowed without a word."""
         return self.enforce.level == self.audit.level == self.warn.level == PRIVILEGED
 
     def equivalent(self, other: Policy) -> bool:
-        """Whether both come to the same."""
+        """Return whether both come to the same."""
         return (
             self.enforce.equivalent(other.enforce)
             and self.audit.equivalent(other.audit)
@@ -90,7 +90,7 @@ def parse_version(text: object) -> int | None:
 
 
 def stricter(one: str, other: str) -> bool:
-    """Whether a level forbids more than another."""
+    """Return whether a level forbids more than another."""
     return LEVELS.index(one) > LEVELS.index(other)
 
 

@@ -45,13 +45,13 @@ class Prefix:
         return int(self.address) >> (self.address.max_prefixlen - self.bits)
 
     def contains(self, address: Address) -> bool:
-        """Whether an address, of the same family, begins with the same bits."""
+        """Return whether an address, of the same family, begins with the same bits."""
         if address.version != self.address.version:
             return False
         return int(address) >> (address.max_prefixlen - self.bits) == self.network
 
     def covers(self, other: Prefix) -> bool:
-        """Whether every address of another prefix is in this one."""
+        """Return whether every address of another prefix is in this one."""
         return self.bits <= other.bits and self.contains(other.address)
 
     def masked(self) -> Prefix:
@@ -64,7 +64,7 @@ class Prefix:
 
 
 def is_mapped(address: Address) -> bool:
-    """Whether it is an IPv4 address within IPv6."""
+    """Return whether it is an IPv4 address within IPv6."""
     return isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None
 
 

@@ -54,6 +54,6 @@ def _escaped(character: str) -> str:
 
 
 def unicode_number(character: str) -> str:
-    """Go's C{%#U}: C{U+0041 'A'}; of what can not be printed only the number."""
+    """Go's C{%#U}: C{U+0041 'A'}; of what cannot be printed only the number."""
     number = f"U+{ord(character):04X}"
     return f"{number} '{character}'" if is_print(character) else number

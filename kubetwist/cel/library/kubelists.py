@@ -49,7 +49,7 @@ def order(left: Value, right: Value) -> int | None:
 
 
 def is_comparable(value: Value) -> bool:
-    """Whether a value is of a type that has an order."""
+    """Return whether a value is of a type that has an order."""
     return type_of(value).name in _ORDERED
 
 

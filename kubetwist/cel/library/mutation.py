@@ -156,7 +156,7 @@ def find_type(name: str) -> Type | None:
 
 def type_problems(value: ObjectValue) -> str:
     """
-    Whether the names of the types of all objects within are those of the fields that they are in.
+    Return whether the names of the types of all objects within are those of the fields that they are in.
 
     @return: What is not, a line for each; C{""} if all are.
     """

@@ -24,7 +24,7 @@ _ZERO_TIME: Final = -62_135_596_800_000_000_000
 
 
 def is_zero(value: Value) -> bool:
-    """Whether a value is the one that its type begins with: 0, C{""}, an empty list, null."""
+    """Return whether a value is the one that its type begins with: 0, C{""}, an empty list, null."""
     if value is None:
         return True
     if isinstance(value, (bool, int, float, str, bytes)):

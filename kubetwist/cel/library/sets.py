@@ -17,7 +17,7 @@ from kubetwist.cel.values import Value, size_for_cost
 
 
 def contains(values: Sequence[Value], wanted: Sequence[Value]) -> bool:
-    """Whether every element of the second list is in the first."""
+    """Return whether every element of the second list is in the first."""
     members = Members(values)
     return all(value in members for value in wanted)
 

@@ -137,7 +137,7 @@ def _contains(text: str, part: str) -> bool:
 
 def matches(text: str, pattern: str) -> bool:
     """
-    Whether an expression of RE2 matches some part of a text.
+    Return whether an expression of RE2 matches some part of a text.
 
     @raise CelError: It is no expression.
     """

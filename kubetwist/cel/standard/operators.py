@@ -441,7 +441,7 @@ def _special(*_: Value) -> Value:
 
 
 def not_strictly_false(value: Value) -> bool:
-    """Whether a comprehension may still go on."""
+    """Return whether a comprehension may still go on."""
     return value is not False
 
 

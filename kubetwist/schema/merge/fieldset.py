@@ -37,7 +37,7 @@ def node(below: FieldSet, member: bool) -> FieldSet | None:
 
 
 def is_member(found: FieldSet) -> bool:
-    """Whether the field that C{found} stands under is itself in the set."""
+    """Return whether the field that C{found} stands under is itself in the set."""
     return not found or SELF in found
 
 
@@ -73,7 +73,7 @@ def _paths(prefix: tuple[str, ...], fields: FieldSet) -> Iterator[tuple[str, ...
 
 
 def has(fields: FieldSet, path: Iterable[str]) -> bool:
-    """Whether a path is in a set."""
+    """Return whether a path is in a set."""
     found: FieldSet | None = fields
     for step in path:
         found = found.get(step) if found else None

@@ -81,7 +81,7 @@ Managers = dict[Manager, Entry]
 
 
 class MalformedEntries(ValueError):
-    """Someone sent C{managedFields} that can not be read."""
+    """Someone sent C{managedFields} that cannot be read."""
 
 
 def read(entries: Iterable[JSONValue]) -> Managers:
@@ -124,7 +124,7 @@ def read_foreign(entries: Iterable[JSONValue]) -> Managers:
 
 
 def is_reset(entries: JSONValue) -> bool:
-    """Whether these say that nobody is to own anything: no entry, or a single empty one."""
+    """Return whether these say that nobody is to own anything: no entry, or a single empty one."""
     return entries is not None and (not entries or (len(entries) == 1 and not entries[0]))
 
 

@@ -349,7 +349,7 @@ class Ownership:
     # --- what nobody applies any more
 
     def _drops(self, last: Entry, own: FieldSet) -> bool:
-        """Whether an applier, who owned C{last}, does not own something of it any more."""
+        """Return whether an applier, who owned C{last}, does not own something of it any more."""
         if last.api_version != self.version:
             return True
         return bool(difference(self.type.named(last.fields), self.type.named(own)))

@@ -474,7 +474,7 @@ class AnyOf(MergeType):
         return self.items if value.__class__ is list else self.scalar
 
     def _divides(self, value: JSONValue) -> bool:
-        """Whether a value is owned by its parts."""
+        """Return whether a value is owned by its parts."""
         return bool(value) and not self.of(value).leaf
 
     def added(self, value: JSONValue) -> FieldSet:

@@ -82,7 +82,7 @@ class Correlated(Protocol):
 
     @property
     def unchanged(self) -> bool:
-        """Whether the two are the same."""
+        """Return whether the two are the same."""
 
     def field(self, name: str) -> Correlated | None:
         """The two values of a field, where both have it."""
@@ -114,7 +114,7 @@ class CompiledRule:
 
     @property
     def optional(self) -> bool:
-        """Whether a rule about changes is run for new values, too."""
+        """Return whether a rule about changes is run for new values, too."""
         return bool(self.rule.get("optionalOldSelf"))
 
     @property
@@ -233,7 +233,7 @@ class _Ratchet:
 
     @property
     def tolerates(self) -> bool:
-        """Whether what fails here was there before."""
+        """Return whether what fails here was there before."""
         if self.current is not None:
             return self.current.unchanged
         return self.nearest is not None and self.nearest.unchanged
@@ -243,7 +243,7 @@ class _Ratchet:
         if self.current is None:
             return self
         if self.nearest is None and name in ("apiVersion", "kind"):
-            # Old and new are converted to the same version, so their changes can not be seen.
+            # Old and new are converted to the same version, so their changes cannot be seen.
             return _Ratchet()
         return _Ratchet(self.current.field(name), self.current)
 
@@ -298,7 +298,7 @@ class RuleTree:
             if identifier is not None:
                 field = (declaration.fields or {}).get(identifier)
             else:
-                # Rules above can not speak of it, but its own can.
+                # Rules above cannot speak of it, but its own can.
                 field = declare(inner, SELF_TYPE, bool(inner.get("x-kubernetes-embedded-resource")))
             if field is not None:
                 made = cls._made(part, inner, field)
@@ -409,7 +409,7 @@ class RuleTree:
                 return
 
     def _holds(self, run: _Run, rule: CompiledRule, variables: dict[str, Value], where: str) -> bool:
-        """Whether a rule holds; what keeps it from being run is told here, and taken for holding."""
+        """Return whether a rule holds; what keeps it from being run is told here, and taken for holding."""
         assert rule.program is not None
         try:
             result, cost = rule.program.evaluate(variables, cost_limit=CALL_LIMIT)

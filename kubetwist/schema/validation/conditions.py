@@ -144,7 +144,7 @@ class Conditions:
         return found
 
     def _range(self, value: float, what: str, path: str) -> list[Problem]:
-        """Whether a number fits the type and format that the schema gives, if it gives one."""
+        """Return whether a number fits the type and format that the schema gives, if it gives one."""
         if not fits_range(value, self):
             named = f"with format {self.format}" if self.format in RANGES else "(default format)"
             text = f"{what} value must be of type {self.types[0]} {named} in {path}"
@@ -153,7 +153,7 @@ class Conditions:
 
 
 def fits_range(value: float, schema: Conditions) -> bool:
-    """Whether a number is one that the schema's type and format can hold."""
+    """Return whether a number is one that the schema's type and format can hold."""
     kind = schema.types[0] if len(schema.types) == 1 else ""
     if kind == "integer":
         limit = INT32 if schema.format == "int32" else INT64

@@ -38,12 +38,12 @@ def json_type(value: JSONValue) -> tuple[str, str]:
 
 
 def fits_int64(value: int) -> bool:
-    """Whether an integer is one for the reference, too; others are fractions to it."""
+    """Return whether an integer is one for the reference, too; others are fractions to it."""
     return -INT64 <= value < INT64
 
 
 def is_exact(value: float) -> bool:
-    """Whether a fraction is a whole number that nothing was lost of."""
+    """Return whether a fraction is a whole number that nothing was lost of."""
     return value.is_integer() and abs(value) < _EXACT
 
 
@@ -99,7 +99,7 @@ class Choices:
 
     def __contains__(self, value: JSONValue) -> bool:
         """
-        Whether a value is one of them; null never is, not even where the enum has it.
+        Return whether a value is one of them; null never is, not even where the enum has it.
 
         The reference converts values to the type of the choice: fractions lose theirs, numbers become characters.
         """
@@ -115,5 +115,5 @@ class Choices:
 
 
 def distinct(values: list[JSONValue]) -> bool:
-    """Whether no two values are equal."""
+    """Return whether no two values are equal."""
     return len({encoded(value) for value in values}) == len(values)

@@ -30,7 +30,7 @@ _TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]]+", re.DOTALL)
 
 
 def has_rules(schema: JSONObject) -> bool:
-    """Whether rules stand anywhere in the structure of a schema."""
+    """Return whether rules stand anywhere in the structure of a schema."""
     if schema.get("x-kubernetes-validations"):
         return True
     parts = [schema.get("items"), schema.get("additionalProperties"), *(schema.get("properties") or {}).values()]

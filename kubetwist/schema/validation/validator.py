@@ -53,7 +53,7 @@ class ValueSchema(Conditions):
 
     def accepts(self, value: JSONValue) -> bool:
         """
-        Whether a value satisfies all conditions.
+        Return whether a value satisfies all conditions.
 
         @raise TooManyAlternatives: Finding that out takes too long.
         """
