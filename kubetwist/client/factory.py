@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from ..api.renamed import renamed_names
 from ..interfaces import IServerReactor
 from ..metrics.registry import MetricSnapshot
 from .metrics import CallMetrics
@@ -98,3 +99,7 @@ class ClientFactory:
         """End calls that are under way, and close all connections. Idempotent."""
         for client in {*self._clients, *self._connected}:
             await client.close()
+
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed_names(__name__, {"Outgoing": "ClientFactory"})

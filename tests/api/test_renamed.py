@@ -11,6 +11,7 @@ from kubetwist.api.renamed import renamed_names
 #: Public names of kubetwist 0.1, and what they are now.
 RENAMED = (
     ("kubetwist.api.errors", "Cause", "FieldError"),
+    ("kubetwist.client.factory", "Outgoing", "ClientFactory"),
     ("kubetwist.controllers.machinery.context", "Context", "ControllerContext"),
     ("kubetwist.interfaces", "IForwardStorage", "IBumpableStorage"),
     ("kubetwist.storage.errors", "ForeignValue", "UnknownFormatError"),

@@ -8,7 +8,7 @@ from kubetwist.api.storage import (
     Write,
 )
 from kubetwist.storage.errors import KeyExists, KeyNotFound, RevisionConflict, StorageUnavailable
-from kubetwist.storage.etcd._commit import refusal
+from kubetwist.storage.etcd._commit import conflict_error
 from kubetwist.storage.etcd._compaction import parse_compact_revision
 
 
@@ -26,8 +26,8 @@ class ErrorTests(SynchronousTestCase):
             (Write("/k", None, None), 0, KeyNotFound),
             (Write("/k", b"v", 4), 4, StorageUnavailable),
         ):
-            self.assertIsInstance(refusal([write], [there], 9), kind)
-        error = refusal([Write("/a", b"", 4), Write("/b", b"", 5)], [4, 6], 9)
+            self.assertIsInstance(conflict_error([write], [there], 9), kind)
+        error = conflict_error([Write("/a", b"", 4), Write("/b", b"", 5)], [4, 6], 9)
         self.assertEqual(str(error), "/b is at revision 6")
 
     def test_compacted_to(self) -> None:
