@@ -138,13 +138,13 @@ class APIs:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is being done about definitions of custom resources just now."""
+        """Return whether no work on definitions of custom resources is pending."""
         followers = self._definition_controller, self._registration
         return all(follower is None or follower.idle for follower in followers)
 
     @property
     def controllers(self) -> ControllerManager | LeaderElectedControllerManager | None:
-        """The controllers, from the time that the server is ready; L{None} before, and without any."""
+        """Return the controllers once the server is ready; L{None} before, and if none are configured."""
         return None if self._controllers is None else self._controllers.running
 
     def _install(self, aggregator: DelegatingMux, kube: DelegatingMux, extensions: DelegatingMux) -> list[Installer]:

@@ -1,4 +1,4 @@
-"""How documents that the server makes of itself are answered: kept as bytes, made anew when what is served changes."""
+"""Answers the documents that the server generates: cached as bytes, rebuilt when the served resources change."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Document:
         return found
 
     def packed(self, media: str, pretty: bool) -> bytes:
-        """The same, compressed."""
+        """Return the body, compressed."""
         name = f"{media} {pretty} packed"
         found = self._forms.get(name)
         if found is None:
@@ -95,7 +95,7 @@ class CachedDocument:
 
 
 def content_hash(content: bytes) -> str:
-    """What tells clients whether they have a document already."""
+    """Return the hash that serves as the document's ETag."""
     return sha512(content).hexdigest().upper()
 
 
@@ -116,7 +116,7 @@ def encoded(content: JSONObject, media: str) -> bytes:
 
 
 def answer_document(request: Request, document: Document, negotiated: Negotiated) -> bytes:
-    """A document in the form that was negotiated."""
+    """Answer with a document in the negotiated form."""
     pretty = wants_pretty(negotiated, request.uri, header(request, b"user-agent"))
     body = document.form(negotiated.media, pretty)
     if len(body) >= GZIP_FROM and takes_gzip(request):
@@ -125,7 +125,7 @@ def answer_document(request: Request, document: Document, negotiated: Negotiated
 
 
 def answer_error(request: Request, error: APIStatusError) -> bytes:
-    """A Status, in the media type that the client accepts."""
+    """Answer with a Status, in the media type that the client accepts."""
     negotiated = error_media(header(request, b"accept"), protobuf=True)
     status = error.status()
     trail = getattr(request, "audit", None)
@@ -142,7 +142,7 @@ def answer_error(request: Request, error: APIStatusError) -> bytes:
 
 
 def answer(request: Request, code: int, body: bytes, content_type: bytes) -> bytes:
-    """What C{render} returns for C{body}, which is compressed where that is worth it, and left out for HEAD."""
+    """Return C{body} for C{render}: compressed if that is worth it, and left out for HEAD."""
     packed = len(body) >= GZIP_FROM and takes_gzip(request)
     return _answer(request, code, gzipped(body) if packed else body, content_type, packed)
 
@@ -168,7 +168,7 @@ def answer_bare(request: Request, code: int) -> int:
 
 
 def takes_gzip(request: Request) -> bool:
-    """Whether the client asks for gzip."""
+    """Return whether the client accepts gzip."""
     accepted = header(request, b"accept-encoding") or b""
     return any(one.partition(b";")[0].strip() == b"gzip" for one in accepted.split(b","))
 
@@ -180,6 +180,6 @@ def gzipped(body: bytes) -> bytes:
 
 
 def header(request: Request, name: bytes) -> bytes | None:
-    """The first header of that name."""
+    """Return the first header field with the name."""
     values = request.requestHeaders.getRawHeaders(name)
     return values[0] if values else None

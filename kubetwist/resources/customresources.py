@@ -1,8 +1,8 @@
 """
-Serves custom resources: their paths, their lines in discovery, and what answers there.
+Serves custom resources: their paths, their entries in discovery, and their handlers.
 
-All of it comes and goes while the server runs. As there may be thousands of them, of which most are seldom asked for,
-nothing but a line is kept of one until somebody asks for its objects.
+Resources are added and removed while the server runs. There may be thousands, most of them rarely used, so only an
+entry is kept of each until the first request for its objects.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class CRDVersionHandlers:
         self._handlers: dict[tuple[str, str], Callable[..., Any]] = {}
 
     def subresources(self) -> set[str]:
-        """The names of those that are served."""
+        """Return the names of the served subresources."""
         found = {""}
         if self.version.has_status:
             found.add("status")
@@ -79,7 +79,7 @@ class CRDVersionHandlers:
         return found
 
     def handler(self, subresource: str, verb: str) -> Callable[..., object] | None:
-        """What answers a verb; L{None} where nothing does. The objects must be there."""
+        """Return the handler of a verb; L{None} if there is none. Requires the served objects."""
         if not self._handlers:
             for name in self.subresources():
                 for known, handler in self.handlers(name).items():
@@ -88,11 +88,11 @@ class CRDVersionHandlers:
         return self._handlers.get((subresource, verb))
 
     def verbs(self) -> tuple[str, ...]:
-        """What can be done with its objects, in the order of discovery."""
+        """Return the verbs of the resource, in the order of discovery."""
         return FINAL_VERBS if self.served.terminating else VERBS
 
     def handlers(self, subresource: str) -> dict[str, Callable[..., object]]:
-        """What answers each verb of one of its L{subresources}."""
+        """Return the handlers of one of its L{subresources}, by verb."""
         endpoint = self._endpoint(subresource)
         reads = ReadHandlers(endpoint, self._server.reactor, self._server.flusher)
         writes = WriteHandlers(endpoint, reads)
@@ -144,7 +144,7 @@ class CRDVersionHandlers:
         )
 
     def lines(self) -> list[APIResource]:
-        """What discovery and OpenAPI are told."""
+        """Return the entries for discovery and OpenAPI."""
         definition, version = self.served.definition, self.version
         info, group_version = definition.info, GroupVersion(definition.group, version.name)
 
@@ -176,7 +176,7 @@ class CRDVersionHandlers:
 
 
 class CRDHandler(HandlerResource):
-    """Answers everything below C{/apis/<group>/<version>}; what it does not know is nobody's, as in the reference."""
+    """Answers everything below C{/apis/<group>/<version>}; unknown paths get a 404, as in the reference."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -239,7 +239,7 @@ class CustomResources:
     """
     The custom resources of the extensions server.
 
-    @ivar installed: What discovery and OpenAPI tell of them, together with the server's own.
+    @ivar installed: The entries for discovery and OpenAPI, together with the server's own.
     """
 
     _log = Logger()
@@ -282,25 +282,25 @@ class CustomResources:
         self._served = registry.stores.custom
         self._followers: list[Callable[[], None]] = []
         self._leaves: dict[GroupVersion, CRDHandler] = {}
-        #: Group-versions that other servers of the chain answer: nobody gets in their way.
+        #: Group-versions that other servers of the chain serve: custom resources do not shadow them.
         self._reserved = frozenset(everything.group_versions())
         self._reserved_groups = frozenset(one.group for one in self._reserved)
 
     @property
     def authorizer(self) -> IAuthorizer | None:
-        """Asked again where a request does more than its verb tells."""
+        """Return the authorizer, for requests that need another check than the one of their verb."""
         return self._registry.context.authorizer
 
     def group_versions(self) -> set[GroupVersion]:
-        """What is served now."""
+        """Return the group-versions that are served now."""
         return set(self._leaves)
 
     def served(self, name: str) -> ServedResource | None:
-        """What is served for the definition of a name."""
+        """Return the served resource of the definition with the name."""
         return self._served.get(name)
 
     def all_served(self) -> Collection[ServedResource]:
-        """What is served for all definitions."""
+        """Return the served resources of all definitions."""
         return self._served.values()
 
     def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
@@ -351,7 +351,7 @@ class CustomResources:
         return served
 
     def version_handlers(self, served: ServedResource, version: CustomVersion) -> CRDVersionHandlers:
-        """What answers for a version."""
+        """Return the handlers of a version."""
         return CRDVersionHandlers(served, version, self)
 
     def remove(self, name: str) -> None:

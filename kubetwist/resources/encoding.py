@@ -78,7 +78,7 @@ LIST_END: Final = b"]}\n"
 
 
 def list_body(start: bytes, items: list[bytes], end: bytes) -> Body:
-    """The parts of a list document; C{items} are used up."""
+    """Return the parts of a list document; empties C{items}."""
     parts = [start]
     if items:
         separated = [b","] * (2 * len(items) - 1)
@@ -101,7 +101,7 @@ def headed_list_body(start: bytes, head: bytes, items: list[bytes], end: bytes) 
 
 
 def list_meta(listing: Listing, token: str) -> JSONObject:
-    """The C{metadata} of a list."""
+    """Return the C{metadata} of a list."""
     # Objects that are not stored have no revision.
     meta: JSONObject = {"resourceVersion": str(listing.revision)} if listing.revision else {}
     if token:
@@ -141,7 +141,7 @@ class JSONEncoder:
         return type(self) is JSONEncoder and not self.codec.converts
 
     def item(self, record: Record) -> bytes:
-        """A record without kind and apiVersion, in this version."""
+        """Encode a record without kind and apiVersion, in this version."""
         return self.codec.item(record) if self.codec.converts else record.item
 
     def value(self, record: Record) -> JSONObject:
@@ -150,7 +150,7 @@ class JSONEncoder:
         return value
 
     def encode_object(self, result: Result) -> bytes:
-        """A single object."""
+        """Encode a single object."""
         if isinstance(result, Record):
             return self.head + self.item(result)[1:]
         if "kind" in result and not self.codec.converts:
@@ -183,23 +183,23 @@ class JSONEncoder:
         return list_body(start, items, LIST_END)
 
     def encode_event(self, event_type: str, record: Record) -> bytes:
-        """A watch event, with its newline."""
+        """Encode a watch event, with its newline."""
         return b'{"type":"%b","object":%b%b}\n' % (event_type.encode(), self.head, self.item(record)[1:])
 
     def encode_first_event(self, event_type: str, record: Record) -> bytes:
-        """The first event of a watch, where it differs from the others."""
+        """Encode the first event of a watch, if it differs from the others."""
         return self.encode_event(event_type, record)
 
     def encode_error_event(self, status: JSONObject) -> bytes:
-        """The event that tells why a watch ends."""
+        """Encode the ERROR event that ends a watch."""
         return failed_event(status)
 
     def encode_bookmark(self, revision: int, initial_events_end: bool) -> bytes:
-        """A bookmark: the zero value of the kind."""
+        """Encode a bookmark: the zero value of the kind."""
         return b'{"type":"BOOKMARK","object":%b}\n' % orjson.dumps(self.bookmark_object(revision, initial_events_end))
 
     def bookmark_object(self, revision: int, initial_events_end: bool) -> JSONObject:
-        """What a bookmark shows."""
+        """Return the object in a bookmark."""
         if self._zero is None:
             self._zero = orjson.dumps(self.codec.zero())
         zero = orjson.loads(self._zero)
@@ -213,7 +213,7 @@ class JSONEncoder:
 
 
 def failed_event(status: JSONObject) -> bytes:
-    """The last event of a watch, with its newline."""
+    """Return the last event of a failed watch, with its newline."""
     return b'{"type":"ERROR","object":%b}\n' % orjson.dumps(status)
 
 
@@ -244,7 +244,7 @@ class PartialEncoder(JSONEncoder):
         self.list_head = b'{"kind":"PartialObjectMetadataList","apiVersion":%b,"metadata":' % api_version
 
     def item(self, record: Record) -> bytes:
-        """The record's metadata."""
+        """Encode the record's metadata."""
         return orjson.dumps(self.value(record))
 
     def value(self, record: Record) -> JSONObject:
@@ -254,7 +254,7 @@ class PartialEncoder(JSONEncoder):
         return {"metadata": self.codec.metadata(orjson.loads(item))}
 
     def encode_object(self, result: Result) -> bytes:
-        """A single object's metadata."""
+        """Encode a single object's metadata."""
         if isinstance(result, Record):
             return self.head + self.item(result)[1:]
         return self.head + orjson.dumps({"metadata": self.codec.metadata(result)})[1:]
@@ -278,7 +278,7 @@ class PartialEncoder(JSONEncoder):
         return list_body(start, list(map(self._headed, listing.records)) if items is None else items, LIST_END)
 
     def bookmark_object(self, revision: int, initial_events_end: bool) -> JSONObject:
-        """What a bookmark shows."""
+        """Return the object in a bookmark."""
         return {
             "kind": "PartialObjectMetadata",
             "apiVersion": self.api_version,
@@ -287,35 +287,35 @@ class PartialEncoder(JSONEncoder):
 
 
 class YAMLEncoder:
-    """Another encoder's documents, as YAML; lists are encoded by whoever answers with them, as that may take long."""
+    """Encodes another encoder's documents as YAML. Callers encode lists themselves, as that may take long."""
 
     def __init__(self, inner: Encoder) -> None:
         self.inner = inner
 
     def encode_object(self, result: Result) -> bytes:
-        """A single object."""
+        """Encode a single object."""
         return to_yaml(self.inner.encode_object(result))
 
     def encode_event(self, event_type: str, record: Record) -> bytes:
-        """A watch event; documents of a stream are parted by dashes."""
+        """Encode a watch event; dashes separate the documents of a stream."""
         return b"---\n" + to_yaml(self.inner.encode_event(event_type, record))
 
     def encode_first_event(self, event_type: str, record: Record) -> bytes:
-        """The first event of a watch."""
+        """Encode the first event of a watch."""
         return b"---\n" + to_yaml(self.inner.encode_first_event(event_type, record))
 
     def encode_bookmark(self, revision: int, initial_events_end: bool) -> bytes:
-        """A bookmark."""
+        """Encode a bookmark."""
         return b"---\n" + to_yaml(self.inner.encode_bookmark(revision, initial_events_end))
 
 
 def to_yaml(document: bytes) -> bytes:
-    """A JSON document as YAML."""
+    """Convert a JSON document to YAML."""
     return encode_yaml(orjson.loads(document))
 
 
 def not_a_list(transform: str, kind: str, group: str) -> APIStatusError:
-    """The 406 for a list's view of a single object."""
+    """Return the 406 for a list's view of a single object."""
     internal = group.partition(".")[0] or "core"
     return APIStatusError(
         406,

@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 
 def thread_deferrer(reactor: IReactorThreads) -> DeferToThread:
-    """What calls functions in the threads of a reactor."""
+    """Return the function that runs functions in the threads of a reactor."""
 
     def defer_to_thread(function: Callable[[*Arguments], Result], *arguments: *Arguments) -> Deferred[Result]:
         return deferToThreadPool(reactor, reactor.getThreadPool(), function, *arguments)
@@ -97,7 +97,7 @@ class Endpoint:
         self.tables = self.subresource in ("status", "scale") or (not self.subresource and listed)
 
     def scope(self, request: KubeRequest, namespace: str, body: bytes = b"") -> RequestScope:
-        """The request as the store knows it."""
+        """Return the scope of the request for the store."""
         user = request.user
         assert user is not None, "authentication comes before routing"
         scheduler = request.site.scheduler
@@ -147,7 +147,7 @@ class Endpoint:
         return self.update_managed_fields(live, self.default(obj), manager, sent)
 
     def default(self, obj: JSONObject) -> JSONObject:
-        """An object in this version as the store takes it: in the stored version, with defaults."""
+        """Convert an object of this version to the stored version, with defaults."""
         if self.strategy is None:
             return self.codec.to_storage(obj)
         return self.strategy.defaulted(obj, self.codec.to_storage)

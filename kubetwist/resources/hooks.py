@@ -127,7 +127,7 @@ def add_fairness(config: APIConfig, stores: Stores, aggregator: APIHost) -> Flow
 
 
 def add_authentication_info(config: APIConfig, stores: Stores, aggregator: APIHost, kube: APIHost) -> None:
-    """Have servers behind this one be told how it knows users."""
+    """Publish the authentication settings to aggregated servers."""
     from ..controllers.clusterauthenticationtrust import (
         ClusterAuthenticationTrustController,
         cluster_authentication_info,

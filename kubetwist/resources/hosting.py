@@ -30,7 +30,7 @@ class APIHost(Protocol):
 
     @property
     def mux(self) -> DelegatingMux:
-        """The paths of the server."""
+        """Return the mux of the server's paths."""
 
     def add_pre_listen_hook(self, name: str, start: Hook, /) -> None:
         """Call C{start} when the storage is open, and await it before the server listens."""
@@ -53,7 +53,7 @@ class ProxyTrustSource(TrustSource, Protocol):
 
     @property
     def front_proxy_authority(self) -> bytes:
-        """The certificate that verifies the front proxy certificate, PEM."""
+        """Return the certificate that verifies the front proxy certificate, PEM."""
 
 
 class KubeletTLSSource(Protocol):
@@ -68,27 +68,27 @@ class APIConfig(ControllerConfig, Protocol):
 
     @property
     def options(self) -> FlagValues:
-        """The values of flags, by name."""
+        """Return the values of flags, by name."""
 
     @property
     def reactor(self) -> IServerReactor:
-        """The reactor that the server runs on."""
+        """Return the reactor that the server runs on."""
 
     @property
     def backend(self) -> IStorageBackend:
-        """The storage backend, not opened."""
+        """Return the storage backend, not opened."""
 
     @property
     def traced(self) -> bool:
-        """Whether requests leave spans."""
+        """Return whether requests are traced."""
 
     @property
     def authorizer(self) -> IAuthorizer:
-        """All authorizers, as one."""
+        """Return all authorizers, combined."""
 
     @property
     def grants(self) -> RuleResolver:
-        """What roles and bindings say now."""
+        """Return the resolver of the current roles and bindings."""
 
     @property
     def outgoing(self) -> ClientFactory:
@@ -96,7 +96,7 @@ class APIConfig(ControllerConfig, Protocol):
 
     @property
     def metrics(self) -> Registry:
-        """The metrics of C{/metrics}."""
+        """Return the registry of the metrics in C{/metrics}."""
 
     @property
     def scheduler(self) -> CooperativeScheduler:
@@ -104,27 +104,27 @@ class APIConfig(ControllerConfig, Protocol):
 
     @property
     def credentials(self) -> ProxyTrustSource:
-        """The certificates of the server."""
+        """Return the certificates of the server."""
 
     @property
     def kubelet_credentials(self) -> KubeletTLSSource | None:
-        """The client certificate for kubelets."""
+        """Return the client certificate for kubelets."""
 
     @property
     def client_authorities(self) -> Sequence[ClientCAProvider]:
-        """The authorities whose certificates the server requests from clients."""
+        """Return the authorities for the client certificates that the server requests."""
 
     @property
     def controllers(self) -> Sequence[IControllerFactory]:
-        """The factories of the controllers that run."""
+        """Return the factories of the enabled controllers."""
 
     @property
     def address(self) -> str:
-        """The host and port at which clients reach this server."""
+        """Return the host and port at which clients reach this server."""
 
     @property
     def endpoint(self) -> tuple[str, int]:
-        """The advertised address and port."""
+        """Return the advertised address and port."""
 
     def authenticate_token(
         self, token: str, audiences: Sequence[str] = (), /

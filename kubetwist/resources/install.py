@@ -93,9 +93,9 @@ CONNECT_VERBS: Final = {"GET": "get", "POST": "create", "PUT": "update", "PATCH"
 
 class Installer:
     """
-    Gives the resources of one server of the chain their paths.
+    Registers the paths of the resources of one server of the chain.
 
-    @ivar installed: What discovery and OpenAPI tell of it.
+    @ivar installed: The server's entries for discovery and OpenAPI.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class Handlers:
         self._traced = endpoint.traced
 
     def of(self, verb: Verb) -> Callable[..., object]:
-        """The handler of a verb."""
+        """Return the handler of a verb."""
         for part in (self._reads, self._writes):
             handler: Callable[..., Any] | None = getattr(part, verb.handler, None)
             if handler is not None:
@@ -260,7 +260,7 @@ def add(app: Klein, method: str, path: str, handler: Callable[..., object]) -> N
 
 
 def warned(handler: Callable[..., object], warning: str) -> Callable[..., object]:
-    """A handler whose every answer, also an error, comes with a warning, and whose audit events say so."""
+    """Return a handler that adds a warning to every answer, also to errors, and records it in audit events."""
 
     def handle(request: KubeRequest, *arguments: str, **named: str) -> object:
         request.warn(warning)
@@ -271,7 +271,7 @@ def warned(handler: Callable[..., object], warning: str) -> Callable[..., object
 
 
 def bare(handler: Callable[..., object]) -> Callable[..., Any]:
-    """A handler as Klein can wrap it: a function of its own, which bound methods are not."""
+    """Return a handler as a plain function for Klein, which cannot wrap bound methods."""
 
     def handle(request: KubeRequest, **arguments: str) -> object:
         return handler(request, **arguments)
@@ -280,19 +280,19 @@ def bare(handler: Callable[..., object]) -> Callable[..., Any]:
 
 
 def group_version_path(group_version: GroupVersion) -> str:
-    """Where a group-version is served."""
+    """Return the path of a group-version."""
     return f"/apis/{group_version}" if group_version.group else f"/api/{group_version.version}"
 
 
 def subresource_kind(info: ResourceInfo, subresource: SubresourceInfo, version: str) -> GroupVersionKind:
-    """The kind that a subresource takes and answers."""
+    """Return the kind that a subresource reads and returns."""
     if subresource.version:
         return GroupVersionKind(subresource.group, subresource.version, subresource.kind)
     return GroupVersionKind(info.group, version, subresource.kind)
 
 
 def verbs(storage: object) -> tuple[str, ...]:
-    """The verbs that a storage object makes possible, sorted as discovery shows them."""
+    """Return the verbs that a storage object supports, sorted as in discovery."""
     found = {name for verb in VERBS if verb.capability.providedBy(storage) for name in verb.names}
     if IConnecter.providedBy(storage):
         found.update(CONNECT_VERBS[method] for method in storage.methods if method in CONNECT_VERBS)
@@ -300,7 +300,7 @@ def verbs(storage: object) -> tuple[str, ...]:
 
 
 def line(endpoint: Endpoint) -> APIResource:
-    """What discovery and OpenAPI are told of an endpoint."""
+    """Return the entry of an endpoint for discovery and OpenAPI."""
     info, storage, gvk = endpoint.info, endpoint.storage, endpoint.gvk
     connects = IConnecter.providedBy(storage)
     main = not endpoint.subresource

@@ -51,9 +51,9 @@ class DelegatingMux(Resource):
         """
         Answer C{path} and everything below it.
 
-        @param resource: A leaf that routes on the whole path, or what makes it at the first request.
-        @param exposed: Whether those who look for paths are told of this one.
-        @param listed_subpaths: What there is below it that they are told of as well, without C{path} and a slash.
+        @param resource: A leaf that routes on the whole path, or the function that creates it at the first request.
+        @param exposed: Whether the index lists this path.
+        @param listed_subpaths: The paths below it that the index lists, too, without C{path} and a slash.
         """
         if not exposed:
             self._unlisted.add(segments(path))
@@ -75,13 +75,13 @@ class DelegatingMux(Resource):
         self._prefixes.pop(segments(path), None)
 
     def listed_paths(self) -> list[str]:
-        """Every claimed path that is listed, and those below that are, sorted."""
+        """Return all listed paths and their listed subpaths, sorted."""
         listed = {*self._exact, *self._prefixes} - self._unlisted
         below = (f"{path}/{rest}" for path, beneath in self._listed_subpaths.items() for rest in beneath())
         return sorted({*("/" + b"/".join(path).decode() for path in listed), *below})
 
     def getChild(self, path: bytes, request: IRequest) -> IResource:
-        """Traversal has eaten a segment; whoever answers routes on the whole path, so it is given back."""
+        """Restore the segment that traversal has consumed, as resources route on the whole path."""
         del request.prepath[-1]
         request.postpath = [path, *request.postpath]
         found = self._find(request.postpath)
@@ -120,5 +120,5 @@ class DelegatingMux(Resource):
 
 
 def segments(path: str) -> tuple[bytes, ...]:
-    """The parts of a path, as traversal sees them: C{"/apis/apps"} has two, C{"/"} none."""
+    """Return the segments of a path, as in traversal: two for C{"/apis/apps"}, none for C{"/"}."""
     return tuple(part.encode() for part in path.split("/") if part)

@@ -65,7 +65,7 @@ class ProtobufEncoder:
         self._said: tuple[str, str] = said["apiVersion"], said["kind"]
 
     def _message(self, value: JSONObject) -> bytes:
-        """The message of an object."""
+        """Return the message of an object."""
         if self._partial:
             return put_counted(1, self._codec.message(value.get("metadata") or {}, f"{_META}.ObjectMeta"))
         return self._codec.message(value)
@@ -83,7 +83,7 @@ class ProtobufEncoder:
             raise APIStatusError.internal(str(error)) from None
 
     def encode_object(self, result: Result) -> bytes:
-        """A single object."""
+        """Encode a single object."""
         return self.of_document(self.inner.encode_object(result))
 
     async def encode_list(
@@ -132,7 +132,7 @@ class ProtobufEncoder:
         return end
 
     def encode_event(self, event_type: str, record: Record) -> bytes:
-        """A watch event; an ERROR where it cannot be shown."""
+        """Encode a watch event; an ERROR if the object cannot be shown."""
         try:
             message = self._message(self.inner.value(record))
         except WireError as error:
@@ -143,13 +143,13 @@ class ProtobufEncoder:
     encode_first_event = encode_event
 
     def encode_bookmark(self, revision: int, initial_events_end: bool) -> bytes:
-        """A bookmark."""
+        """Encode a bookmark."""
         return _frame(
             "BOOKMARK", self.of_document(orjson.dumps(self.inner.bookmark_object(revision, initial_events_end)))
         )
 
     def encode_error_event(self, status: JSONObject) -> bytes:
-        """The event that tells why a watch ends."""
+        """Encode the ERROR event that ends a watch."""
         return failed_frame(status)
 
 
@@ -159,6 +159,6 @@ def failed_frame(status: JSONObject) -> bytes:
 
 
 def _frame(event_type: str, shown: bytes) -> bytes:
-    """A C{WatchEvent} behind its length; the object in it has its envelope."""
+    """Return a C{WatchEvent} behind its length; the object in it has its envelope."""
     event = put_counted(1, event_type.encode()) + put_counted(2, put_counted(1, shown))
     return pack(">I", len(event)) + event

@@ -58,11 +58,13 @@ def resource_routes() -> Klein:
 
 class HandlerResource(Resource):
     """
-    Has handlers answer.
+    Calls handlers.
 
-    What they return is L{None} when they have answered, or a Deferred of that; an L{APIStatusError} becomes its Status,
-    and storage that cannot be used a 500 that says so, as in the reference. Any other exception is a bug: logged, and
-    answered with a 500 that does not tell.
+    A handler returns L{None} after it has answered, or a Deferred. An L{APIStatusError} becomes its Status.
+    Unavailable
+    storage becomes a 500 that says so, as in the reference. Any other exception is a bug: it is logged, and answered
+    with
+    a 500 without details.
     """
 
     isLeaf = True

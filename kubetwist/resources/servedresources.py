@@ -1,8 +1,8 @@
 """
-What the servers of the chain serve, as discovery and OpenAPI tell of it.
+The resources that the servers of the chain serve, as listed in discovery and OpenAPI.
 
-The installer adds a line here for every route it registers, so that no document lists what nobody answers. Each server
-has an L{ServedResources} of its own; L{MergedServedResources} shows those of a whole chain as one.
+The installer adds an entry here for every route it registers, so that no document lists a path without a handler.
+Each server has its own L{ServedResources}; L{MergedServedResources} combines those of a chain.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class APIResource:
 
 
 def built_in_priority(group_version: GroupVersion) -> Priority:
-    """The place of a group and version that the server brings along; others come last."""
+    """Return the priority of a built-in group-version; others come last."""
     group, version = group_version
     if group not in GROUP_PRIORITIES:
         return Priority(0, 0)
@@ -86,13 +86,13 @@ class IServedResources(Protocol):
 
     @property
     def priorities(self) -> Mapping[GroupVersion, Priority]:
-        """Where those stand whose place is not built in."""
+        """Return the priorities of the group-versions that are not built in."""
 
     def group_versions(self) -> Sequence[GroupVersion]:
         """Everything served, preferred ones first: groups by their priority, versions by theirs in their group."""
 
     def versions(self, group: str) -> Sequence[str]:
-        """The versions of C{group}, the preferred one first; empty where nothing of it is served."""
+        """Return the versions of C{group}, the preferred one first; empty if no version is served."""
 
     def resources(self, group_version: GroupVersion) -> Sequence[APIResource]:
         """In the order in which documents list them."""

@@ -99,7 +99,7 @@ class TableEncoder:
         self._partial = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%b",' % version.encode()
 
     def _pieces(self, record: Record, budget: Budget | None) -> _Pieces:
-        """What is kept of a record: the JSON of its cells around its ages, and where its metadata ends."""
+        """Return the cached parts of a record: the JSON of its cells around its ages, and the end of its metadata."""
         views = record.views
         if views is None:
             views = record.views = {}
@@ -184,13 +184,13 @@ class TableEncoder:
         return list_body(head + b"[", rows, b"]}" + end)
 
     def encode_object(self, result: Result) -> bytes:
-        """A single object, as a table of one row."""
+        """Encode a single object, as a table of one row."""
         record = result if isinstance(result, Record) else self._made_up(result)
         meta = b"{}" if not record.revision else b'{"resourceVersion":"%d"}' % record.revision
         return self.table(meta, [self.row(record, {}, posix_now())]).joined()
 
     def _made_up(self, obj: JSONObject) -> Record:
-        """A record for an object that is not stored: a dry run's, a subresource's."""
+        """Return a record for an object that is not stored, such as the result of a dry run or a subresource."""
         codec = self.plain.codec
         meta = obj.get("metadata") or {}
         key = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
@@ -236,11 +236,11 @@ class TableEncoder:
         return self.table(orjson.dumps(list_meta(listing, token)), rows, end=b"\n")
 
     def encode_event(self, event_type: str, record: Record) -> bytes:
-        """A watch event; only the first of a watch repeats the columns."""
+        """Encode a watch event; only the first of a watch has the columns."""
         return self._event(event_type, record, with_columns=False)
 
     def encode_first_event(self, event_type: str, record: Record) -> bytes:
-        """The first event of a watch."""
+        """Encode the first event of a watch."""
         return self._event(event_type, record, with_columns=True)
 
     def _event(self, event_type: str, record: Record, *, with_columns: bool) -> bytes:
@@ -252,11 +252,11 @@ class TableEncoder:
         )
 
     def encode_error_event(self, status: JSONObject) -> bytes:
-        """The event that tells why a watch ends."""
+        """Encode the ERROR event that ends a watch."""
         return failed_event(status)
 
     def encode_bookmark(self, revision: int, initial_events_end: bool) -> bytes:
-        """A bookmark: a row of blanks."""
+        """Encode a bookmark: a row of blanks."""
         zero = self.plain.bookmark_object(revision, initial_events_end)
         cells = cell_pieces(self._row(zero))
         shown = cells[0]

@@ -57,7 +57,7 @@ def traced_handler(handler: Callable[..., object], verb: str) -> Callable[..., o
 
 
 def attributes_of(request: KubeRequest) -> dict[str, Value]:
-    """What the reference tells of a request at its handler."""
+    """Return the attributes that the reference gives the span of a request at its handler."""
     info = request.info
     scope = "resource" if info.name or info.verb == "create" else "namespace" if info.namespace else "cluster"
     return {**trace_fields(request, client_of(request) or "unknown"), "scope": scope}
@@ -114,11 +114,11 @@ class TracedEncoder:
         return getattr(self._encoder, name)
 
     def encode_object(self, result: Result) -> bytes:
-        """A single object."""
+        """Encode a single object."""
         return self._within(self._encoder.encode_object, result)
 
     def encode_list(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
-        """A list."""
+        """Encode a list."""
         return self._within(self._encoder.encode_list, listing, token, items)
 
     def _within(self, call: Callable[[*Arguments], T], *arguments: *Arguments) -> T:

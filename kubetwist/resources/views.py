@@ -35,11 +35,11 @@ class OutputFormat(NamedTuple):
 
     @property
     def protobuf(self) -> bool:
-        """Whether that is in protobuf."""
+        """Return whether the format is protobuf."""
         return False
 
     def encode_object(self, result: Result) -> bytes:
-        """A single object."""
+        """Encode a single object."""
         with Spending(SERIALIZATION):
             body: bytes = self.encoder.encode_object(result)
             if self.pretty:
@@ -57,9 +57,9 @@ class OutputFormat(NamedTuple):
 
 class ProtobufOutputFormat(NamedTuple):
     """
-    How a request wants its answer, if that is in protobuf.
+    The format of an answer in protobuf.
 
-    @ivar request: Whose audit event is told what is in it.
+    @ivar request: The request whose audit event gets the object of the answer.
     """
 
     encoder: ProtobufEncoder
@@ -73,7 +73,7 @@ class ProtobufOutputFormat(NamedTuple):
         return True
 
     def encode_object(self, result: Result) -> bytes:
-        """A single object."""
+        """Encode a single object."""
         with Spending(SERIALIZATION):
             document: bytes = self.encoder.inner.encode_object(result)
             self.audit_response(document)
@@ -157,7 +157,7 @@ def _negotiated(endpoint: Endpoint, request: KubeRequest, collection: bool) -> N
 
 
 class NotAcceptableEncoder:
-    """Stands for an encoder where nothing can be shown, which is told when there is something to show."""
+    """Replaces an encoder for objects that have no such view; raises the error at the first object."""
 
     def __init__(self, error: APIStatusError, media: str) -> None:
         self._error = error
@@ -171,7 +171,7 @@ class NotAcceptableEncoder:
     encode_object = encode_list = _refuse
 
     def encode_error_event(self, status: JSONObject) -> bytes:
-        """The event that tells why a watch ends."""
+        """Encode the ERROR event that ends a watch."""
         return self._failed_event(status)
 
 
@@ -191,6 +191,6 @@ def _make(endpoint: Endpoint, media: str, transform: str, version: str, include:
 
 
 def first(request: KubeRequest, name: str) -> str:
-    """The first value of a query parameter; C{""} without one."""
+    """Return the first value of a query parameter; C{""} without one."""
     values = request.query.get(name)
     return values[0] if values else ""

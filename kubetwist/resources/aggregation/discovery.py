@@ -65,7 +65,7 @@ class RemoteDiscovery:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody is being asked now."""
+        """Return whether no request to a server is running."""
         return self._servers.idle
 
     def _changed(self, group_version: GroupVersion, remote: IRemoteGroupVersion | None) -> None:
@@ -118,7 +118,7 @@ class RemoteDiscovery:
             raise failure
 
     async def _aggregated(self, service: Hashable, remote: IRemoteGroupVersion) -> _Found | None:
-        """What the document of everything says, or L{None} where there is none."""
+        """Return the entries of the aggregated document, or L{None} if the server does not serve one."""
         etag, known = self._known.get(service, ("", {}))
         answer = await remote.fetch("/apis", accept=AGGREGATED, etag=etag, timeout=TIMEOUT, user=USER)
         if answer.code == 304 and etag:
@@ -133,7 +133,7 @@ class RemoteDiscovery:
         return found
 
     async def _plain(self, remote: IRemoteGroupVersion) -> Sequence[JSONObject]:
-        """What the document of one group-version says."""
+        """Return the resources in the discovery document of one group-version."""
         group, version = remote.group_version
         path = f"/apis/{group}/{version}"
         answer = await remote.fetch(path, accept="application/json", timeout=TIMEOUT, user=USER)
@@ -143,7 +143,7 @@ class RemoteDiscovery:
         return resources
 
     def _still(self, service: Hashable) -> list[IRemoteGroupVersion]:
-        """What is there after somebody was asked."""
+        """Return the group-versions of the service that are available now."""
         return [remote for remote in self._servers.of(service) if remote.available]
 
     def _is_there(self, remote: IRemoteGroupVersion) -> bool:

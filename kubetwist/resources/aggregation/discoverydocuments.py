@@ -31,7 +31,7 @@ AGGREGATED: Final = ",".join(
 
 
 def is_aggregated(content_type: str) -> bool:
-    """Whether an answer is the one document for everything: others would send their old C{/apis}."""
+    """Return whether an answer is aggregated discovery; servers without it answer with their plain C{/apis}."""
     media, *rest = (part.strip() for part in content_type.split(";"))
     params = dict(part.partition("=")[::2] for part in rest)
     return (
@@ -62,9 +62,9 @@ def read_aggregated(body: bytes) -> dict[GroupVersion, list[JSONObject]]:
 
 def read_resource_list(body: bytes) -> list[JSONObject]:
     """
-    The same from an C{APIResourceList}, which tells of one group-version.
+    Read the resources of one group-version from an C{APIResourceList}.
 
-    @raise BadDocument: It is none.
+    @raise BadDocument: The body is not such a list.
     """
     lines = _objects(_decoded(body, "APIResourceList"), "resources")
     count = _Count()
@@ -107,7 +107,7 @@ def read_resource_list(body: bytes) -> list[JSONObject]:
 
 
 def entry(version: str, resources: Sequence[JSONObject], current: bool) -> JSONObject:
-    """What the aggregated document has of a version."""
+    """Return the entry of a version in the aggregated document."""
     told: JSONObject = {"version": version}
     if resources:
         told["resources"] = list(resources)
@@ -159,7 +159,7 @@ def _subresource(line: JSONObject, count: _Count) -> JSONObject:
 
 
 def _more(line: JSONObject) -> JSONObject:
-    """What a resource need not have."""
+    """Return the optional fields of a resource."""
     words = {name: _texts(line, name) for name in ("shortNames", "categories")}
     return {name: value for name, value in words.items() if value}
 

@@ -1,9 +1,9 @@
 """
-What other servers say of themselves in OpenAPI, of both versions.
+The OpenAPI documents of aggregated servers, in v2 and v3.
 
-Each server is asked once a minute whether anything has changed. Of v2, what belongs to its group-versions goes into our
-document; of v3, its documents are fetched when somebody asks for them, and kept, packed. Who has no v3 gets it made of
-v2. What a server said last stays until it says something else, or is gone.
+Each server is polled once a minute for changes. The parts of its v2 document that belong to its group-versions are
+merged into our document. Its v3 documents are fetched on demand and cached compressed. For a server without v3, they
+are converted from v2. The last documents of a server stay until it serves different ones or is removed.
 
 @see: kubernetes/kube-aggregator, C{pkg/controllers/openapi}, C{pkg/controllers/openapiv3}
 """
@@ -77,7 +77,7 @@ class RemoteOpenAPI:
         self._run = run
         self._specs: dict[GroupVersion, RemoteSpec] = {}
         self._read: dict[Hashable, _Read] = {}
-        #: Of v3: the hash of each document, as its server lists it; empty where it tells none.
+        #: Of v3: the hash of each document, as its server lists it; empty if the server lists none.
         self._listed: dict[GroupVersion, str] = {}
         self._kept: dict[GroupVersion, _Kept] = {}
         #: Of which specification a v3 document was made, where the server has none.
@@ -97,19 +97,19 @@ class RemoteOpenAPI:
             servers.start()
 
     async def stop(self) -> None:
-        """Ask nobody any more."""
+        """Stop polling the servers."""
         for servers in self._servers:
             await servers.stop()
 
     @property
     def idle(self) -> bool:
-        """Whether nobody is being asked now."""
+        """Return whether no request to a server is running."""
         return all(servers.idle for servers in self._servers)
 
     # --- v2
 
     def specs(self) -> list[tuple[GroupVersion, RemoteSpec]]:
-        """What goes into our v2 document, in its order: by the priorities of groups, then by names of APIServices."""
+        """Return the specs for our v2 document, ordered by the priority of groups, then by the names of APIServices."""
         remotes = self._remotes.aggregated_servers
         groups: dict[str, int] = {}
         for group_version in self._specs:
@@ -156,7 +156,7 @@ class RemoteOpenAPI:
     # --- v3
 
     def listed(self) -> dict[str, str]:
-        """The names of documents, C{"apis/<group>/<version>"}, with their hashes; empty for what has none."""
+        """Return the hashes of the documents by name, C{"apis/<group>/<version>"}; empty for a document without one."""
         return {_name(group_version): found for group_version, found in self._listed.items()}
 
     def document(self, name: str) -> CompressedDocument | Deferred[CompressedDocument]:
@@ -238,7 +238,7 @@ class RemoteOpenAPI:
             self._listed[one.group_version] = listed
             kept = self._kept.get(one.group_version)
             if not listed and kept is not None:
-                # Nothing tells whether it is still the same: it is asked about when somebody wants it.
+                # Without a hash, changes are not detectable: the document is fetched on demand.
                 self._kept[one.group_version] = _Kept("?", kept.etag, kept.packed)
 
     async def _convert(self, service: Hashable) -> None:
@@ -273,7 +273,7 @@ def _packed(body: bytes) -> CompressedDocument:
 
 
 def _hashes(body: bytes) -> dict[str, str]:
-    """What a server lists: the hash of each document, by its name."""
+    """Return the hash of each document that a server lists, by name."""
     if len(body) > INDEX_SIZE:
         raise BadDocument(f"it is longer than {INDEX_SIZE} bytes")
     document = decoded(body)

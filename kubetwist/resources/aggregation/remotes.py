@@ -1,8 +1,8 @@
 """
-The servers behind APIServices, as those see them that fetch documents from each.
+The servers behind APIServices, as the fetchers of their documents see them.
 
-What is asked of a server is asked once, for all of its group-versions. One that does not answer keeps nobody waiting
-but those who ask for what is its own.
+Each document is fetched once per server, for all of its group-versions. A server that does not answer delays only the
+requests for its own documents.
 """
 
 from __future__ import annotations
@@ -40,28 +40,28 @@ class IRemoteGroupVersion(Protocol):
 
     @property
     def group_version(self) -> GroupVersion:
-        """What it serves."""
+        """Return the group-version."""
 
     @property
     def priority(self) -> Priority:
-        """Where it stands among all."""
+        """Return its priority among all group-versions."""
 
     @property
     def service(self) -> Hashable:
-        """Who serves it."""
+        """Return the key of the service that serves it."""
 
     @property
     def available(self) -> bool:
-        """Whether it answers, as far as is known."""
+        """Return whether the server is available, according to the last check."""
 
     async def fetch(
         self, path: str, *, accept: str = ..., etag: str = ..., timeout: float = ..., user: str = ...
     ) -> Response:
         """
-        Ask it for a document.
+        Fetch a document from the server.
 
-        @raise CallError: There is no whole answer.
-        @raise Unreachable: There is nobody to be asked.
+        @raise CallError: The answer is missing or incomplete.
+        @raise Unreachable: The service has no endpoint.
         """
 
 
@@ -70,10 +70,13 @@ class IRemotes(Protocol):
 
     @property
     def aggregated_servers(self) -> Mapping[GroupVersion, IRemoteGroupVersion]:
-        """What other servers serve now: an L{IRemoteGroupVersion} each."""
+        """Return an L{IRemoteGroupVersion} for each group-version that other servers serve now."""
 
     def subscribe(self, listener: Callable[[GroupVersion, IRemoteGroupVersion | None], None]) -> Callable[[], None]:
-        """Have C{listener} told of every change, with L{None} for what is gone, until what is returned is called."""
+        """
+        Call C{listener} at every change, with L{None} for a removed group-version; return a function that unsubscribes
+        it.
+        """
 
 
 class RemotePoller:
@@ -94,12 +97,12 @@ class RemotePoller:
         retry_max: float,
     ) -> None:
         """
-        @param what: Is asked for, for the log.
-        @param ask: Fetches what is wanted of a service; raises one of L{FAILURES} if that fails.
-        @param changed: Is told of changes, before anybody is asked.
-        @param delay: Seconds from a change until a server is asked.
-        @param retry_initial: Seconds until a server that failed is asked again, for the first time.
-        @param retry_max: The same after many failures.
+        @param what: Names the fetched document in log lines.
+        @param ask: Fetches the document from a service; raises one of L{FAILURES} if that fails.
+        @param changed: Called at changes, before any server is requested.
+        @param delay: Seconds from a change until a server is requested.
+        @param retry_initial: Seconds until the first retry of a server that failed.
+        @param retry_max: Maximum of these seconds after repeated failures.
         """
         self._remotes = remotes
         self._what = what
@@ -120,7 +123,7 @@ class RemotePoller:
         self._queue.start()
 
     async def stop(self) -> None:
-        """Ask nobody any more."""
+        """Stop sending requests to servers."""
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None
@@ -128,11 +131,11 @@ class RemotePoller:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody is being asked now."""
+        """Return whether no request to a server is running."""
         return self._queue.idle
 
     def of(self, service: Hashable) -> list[IRemoteGroupVersion]:
-        """What a service serves now, in the order of its APIServices' names."""
+        """Return the group-versions that a service serves now, in the order of the names of their APIServices."""
         found = [remote for remote in self._remotes.aggregated_servers.values() if remote.service == service]
         return sorted(found, key=lambda remote: str(remote.name))
 
@@ -149,7 +152,7 @@ class RemotePoller:
 
     async def _work(self, service: Hashable) -> None:
         if not any(remote.available for remote in self.of(service)):
-            # Whoever looks whether it is there will tell.
+            # The availability check reports the change.
             self._queue.forget(service)
             return
         try:
@@ -169,7 +172,7 @@ class RemotePoller:
 
 
 def first_available(remotes: Iterable[IRemoteGroupVersion]) -> IRemoteGroupVersion | None:
-    """The one to be asked on behalf of all, or L{None}."""
+    """Return the first available of a server's group-versions, or L{None}."""
     return next((remote for remote in remotes if remote.available), None)
 
 
@@ -210,7 +213,7 @@ class AggregatedDocuments:
         self.openapi.start()
 
     async def stop(self) -> None:
-        """Ask nobody any more."""
+        """Stop sending requests to servers."""
         if self._unsubscribe is not None:
             self._unsubscribe()
         for part in (self.discovery, self.openapi):
@@ -219,5 +222,5 @@ class AggregatedDocuments:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody is being asked now."""
+        """Return whether no request to a server is running."""
         return all(part is None or part.idle for part in (self.discovery, self.openapi))

@@ -49,15 +49,15 @@ UNAVAILABLE: Final = "service unavailable\n"
 #: How many proxies a request may have come through: an APIService can name a service that leads back to this server.
 MOST_PROXIES: Final = 16
 LOOP: Final = "loop detected: the request came through too many proxies\n"
-#: Seconds that another server has to tell what it serves; clients ask all of them.
+#: Seconds that another server has to answer discovery; clients query all servers.
 DISCOVERY_TIMEOUT: Final = 5.0
 
 
 class RegisteredGroups:
     """
-    Groups and versions as C{/apis} lists them: all that there are APIServices for, whoever answers, and whether or not.
+    Groups and versions as C{/apis} lists them: those of all APIServices, available or not.
 
-    The aggregator's own group comes first. Of groups without any APIService, what is served here is told.
+    The aggregator's own group comes first. Groups without any APIService are listed if this server serves them.
     """
 
     def __init__(self, installed: IServedResources, registered: APIServiceIndex) -> None:
@@ -114,7 +114,7 @@ class APIServiceRoutes:
         aggregation.api_services.subscribe(self._registered)
 
     def streams(self, request: KubeRequest) -> bool:
-        """Whether the body of a request is passed on as it comes."""
+        """Return whether the body of a request is streamed to a backend."""
         if not self._below:
             return False
         path = request.path
@@ -135,7 +135,7 @@ class APIServiceRoutes:
         self._below.add(prefix)
 
     def _registered(self, group_version: GroupVersion) -> None:
-        """Groups that nobody but an APIService knows of are told of, too."""
+        """List groups that exist only as APIServices, too."""
         group = group_version.group
         if group in self._built_in:
             return
@@ -236,7 +236,7 @@ class ServiceResolver:
 
     @property
     def backends(self) -> ServiceEndpoints:
-        """What is behind services."""
+        """Return the endpoints of services."""
         if self._backends is None:
             from ...controllers.aggregation.serviceendpoints import ServiceEndpoints
 
@@ -271,7 +271,7 @@ class AvailabilityChecks:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is being checked."""
+        """Return whether no availability check is running."""
         return self._availability is None or self._availability.idle
 
     def enqueue(self, name: str) -> None:
@@ -366,7 +366,7 @@ def count_unavailable(metrics: Registry, aggregation: Aggregation) -> None:
 
 
 def normalized_target(uri: bytes) -> bytes:
-    """The path and query of a request, written in the one way in which they are passed on."""
+    """Return the path and query of a request in the normal form that is passed on."""
     path, _, query = uri.partition(b"?")
     target = escape_path(unquote_to_bytes(path))
     encoded = normalized_query(query) if query else ""

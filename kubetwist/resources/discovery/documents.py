@@ -15,9 +15,9 @@ from ..servedresources import APIResource, IServedResources, preferred
 
 def api_versions(installed: IServedResources, address: str) -> JSONObject:
     """
-    C{/api}: the versions of the core group.
+    Return the document of C{/api}: the versions of the core group.
 
-    @param address: The server's own, with its port, as it tells clients in any network.
+    @param address: The server's own address with its port, as shown to clients in any network.
     """
     return {
         "kind": "APIVersions",
@@ -63,11 +63,11 @@ class IRemoteVersions(Protocol):
 
     @property
     def entries(self) -> Mapping[GroupVersion, JSONObject]:
-        """What aggregated documents say of each version."""
+        """Return the entries of the versions in aggregated documents."""
 
     @property
     def priorities(self) -> Mapping[GroupVersion, Priority]:
-        """Where each of these stands."""
+        """Return the priorities of these versions."""
 
 
 class EncodedVersions:
@@ -87,7 +87,7 @@ class EncodedVersions:
         self._before, self._kept = self._kept, {}
 
     def __call__(self, group_version: GroupVersion) -> orjson.Fragment:
-        """What is said of one."""
+        """Return the encoded entry of a version."""
         resources = tuple(self._installed.resources(group_version))
         kept = self._before.get(group_version)
         if kept is None or kept[0] != resources:
@@ -104,12 +104,12 @@ def aggregated_discovery(
     tell: Callable[[GroupVersion], JSONValue] | None = None,
 ) -> JSONObject:
     """
-    Everything in one document.
+    Return aggregated discovery: everything in one document.
 
-    @param core: That for C{/api} with the core group alone, or that for C{/apis} with all others.
-    @param version: Of the document: C{"v2"} or C{"v2beta1"}, which differ in nothing else.
-    @param remote: What others serve goes before what is served here under the same name.
-    @param tell: What is said of a version, if that is kept: L{EncodedVersions}.
+    @param core: Return the document of C{/api}, with the core group alone, instead of that of C{/apis}.
+    @param version: The version of the document: C{"v2"} or C{"v2beta1"}, which differ in nothing else.
+    @param remote: The entries of other servers; they precede local ones of the same name.
+    @param tell: Returns the entry of a version, if entries are cached: L{EncodedVersions}.
     """
     served: Sequence[GroupVersion] = installed.group_versions()
     entries: Mapping[GroupVersion, JSONObject] = {}
@@ -144,7 +144,7 @@ def _entry(resources: Iterable[APIResource], version: str) -> JSONObject:
 
 
 def _grouped(served: Iterable[GroupVersion]) -> dict[str, list[str]]:
-    """The versions of each group, both in the order of preference."""
+    """Return the versions of each group, both in the order of preference."""
     groups: dict[str, list[str]] = {}
     for group, version in served:
         groups.setdefault(group, []).append(version)

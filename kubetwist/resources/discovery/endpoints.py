@@ -51,7 +51,7 @@ FindRemote = Callable[[], IRemoteVersions | None]
 
 
 def page_not_found(request: Request) -> bytes:
-    """No server of the chain knows the path, and least of all its media types: a 404 in plain text."""
+    """Answer a path that no server of the chain serves: a 404 in plain text, without negotiation."""
     request.setHeader(b"x-content-type-options", b"nosniff")
     return answer(request, 404, b"404 page not found\n", b"text/plain; charset=utf-8")
 
@@ -107,7 +107,7 @@ class Index(Leaf):
 
 
 def index_paths(installed: IServedResources) -> list[str]:
-    """The paths of groups and versions, as the index lists them."""
+    """Return the paths of groups and versions, as the index lists them."""
     paths = ["/api", "/apis", "/apis/"] if installed.versions("") else ["/apis", "/apis/"]
     for group, version in installed.group_versions():
         paths += [f"/apis/{group}", f"/apis/{group}/{version}"] if group else [f"/api/{version}"]
@@ -141,7 +141,7 @@ class _Aggregated:
         }
 
     def answer(self, request: Request, accept: bytes | None) -> bytes | int | None:
-        """The document, or L{None} when the plain one is wanted."""
+        """Return the document, or L{None} if the client wants the plain one."""
         if not accept:
             return None
         try:
@@ -171,9 +171,9 @@ class CoreVersions(_Routed):
         made: Callable[[], object] = lambda: None,
     ) -> None:
         """
-        @param address: The server's own address and port, as clients are told it.
+        @param address: The server's own address and port, as shown to clients.
         @param beta: Aggregated discovery is served in its beta version, too.
-        @param made: Called when an aggregated document is put together.
+        @param made: Called when an aggregated document is built.
         """
         self._address = address
         self._installed = installed
@@ -248,7 +248,7 @@ class GroupVersionResources(_Routed):
 
 
 class DefinedGroupVersion(Leaf):
-    """C{/apis/<group>/<version>} of custom resources, by any method; what is below it is somebody else's."""
+    """C{/apis/<group>/<version>} of custom resources, by any method; paths below it are handled elsewhere."""
 
     def __init__(self, installed: IServedResources, group_version: GroupVersion) -> None:
         self._kept = CachedDocument(lambda: installed.generation, lambda: api_resource_list(installed, group_version))
@@ -269,5 +269,5 @@ def _unrouted(request: Request, document: Document | None, accept: bytes | None)
 
 
 def parts(request: Request) -> Sequence[bytes]:
-    """The path's parts, with nothing between slashes left out."""
+    """Return the segments of the path, without empty ones."""
     return [part for part in request.uri.partition(b"?")[0].split(b"/") if part]

@@ -1,4 +1,4 @@
-"""What the audit is told of the objects that requests carry."""
+"""Logs the objects in requests to the audit trail."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DELETE_OPTIONS = (
 
 
 def log_request_object(trail: AuditTrail, endpoint: Endpoint, obj: JSONObject) -> None:
-    """A request carries an object: told as the reference has it after decoding, with its defaults."""
+    """Log the object of a request as the reference does: after decoding, with its defaults."""
 
     def encode() -> bytes:
         encoder = endpoint.encoders.get(log_request_object)
@@ -38,7 +38,7 @@ def log_request_object(trail: AuditTrail, endpoint: Endpoint, obj: JSONObject) -
 
 
 def log_delete_options(trail: AuditTrail, body: JSONValue) -> None:
-    """The body of a DELETE, told in the version that the reference tells it in, whatever the client says."""
+    """Log the body of a DELETE in the version that the reference logs, regardless of the client's."""
     if not trail.wants_request_object:
         return
     options = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal"}

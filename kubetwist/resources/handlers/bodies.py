@@ -90,14 +90,14 @@ def decode_object(
 
 
 def namespace_mismatch(namespace: str, said: JSONValue) -> str | None:
-    """What is wrong with the namespace in a body, seen from the one in the path; L{None} when nothing is."""
+    """Return the mismatch between the namespace in a body and the one in the path; L{None} if they agree."""
     if namespace and said and said != namespace:
         return "the namespace of the provided object does not match the namespace sent on the request"
     return None
 
 
 def name_mismatch(name: str, said: JSONValue) -> str | None:
-    """What is wrong with the name in a body, seen from the one in the path; L{None} when nothing is."""
+    """Return the mismatch between the name in a body and the one in the path; L{None} if they agree."""
     if not said:
         return f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
     if said != name:

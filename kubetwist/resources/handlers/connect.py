@@ -69,7 +69,7 @@ class ConnectHandler:
 
 
 def subpath(info: RequestInfo) -> str:
-    """What of a path stands behind the subresource: C{""}, or with a slash in front; a slash at its end stays."""
+    """Return the path behind the subresource: C{""}, or with a leading slash; a trailing slash stays."""
     path = "/".join(info.parts[_BEFORE:])
     if path:
         path = f"/{path}"
@@ -89,7 +89,7 @@ def target_bytes(target: Target, query: bytes = b"") -> bytes:
 
 
 def passes_on(request: KubeRequest) -> bool:
-    """Whether the body of a request, of which only the head is there, is passed on to somebody behind a proxy."""
+    """Return whether the body of a request, of which only the head has arrived, is streamed to a proxied backend."""
     if b"/proxy" not in request.path:
         return False
     from ...http.requestinfo import UnknownRequest, request_info_of
@@ -120,7 +120,7 @@ async def _proxy(request: KubeRequest, client: StreamingClient, target: Target) 
 
 
 def prefix_of(info: RequestInfo) -> bytes:
-    """The path that stands for the root of what is proxied."""
+    """Return the path that maps to the root of the proxied backend."""
     inside = ("namespaces", info.namespace) if info.namespace else ()
     path = "/".join(("", info.api_prefix, info.version, *inside, *info.parts[:_BEFORE]))
     return URL(path=path.encode()).escaped_path.encode()
@@ -138,7 +138,7 @@ def _fail(request: KubeRequest, error: ProxyError) -> None:
 
 
 def no_such_host(error: NoSuchHost) -> APIStatusError:
-    """The error for names that nobody has."""
+    """Return the error for a host name without addresses."""
     return APIStatusError.bad_request(str(error).removeprefix("dial tcp: "))
 
 

@@ -84,14 +84,14 @@ class Patch(ABC):
 
     @abstractmethod
     def patched(self, current: JSONObject) -> JSONValue:
-        """The patched value, not yet an object of the kind again; C{current} may be changed."""
+        """Return the patched value, before decoding into the kind; may change C{current}."""
 
     @abstractmethod
     def error_text(self, value: JSONValue) -> str:
-        """What an error about the result quotes."""
+        """Return the text that errors about the result quote."""
 
     def _root(self) -> Node | None:
-        """The type of the object as Go knows it; L{None} for custom resources."""
+        """Return the Go type of the object; L{None} for custom resources."""
         known = self.endpoint.codec.type
         return known.root if isinstance(known, ObjectType) else None
 
@@ -162,7 +162,7 @@ class JSONPatch(Patch):
         return apply_json_patch(current, self.operations)
 
     def error_text(self, value: JSONValue) -> str:
-        """The result, its keys as the operations leave them."""
+        """Return the result, with its keys in the order that the operations leave."""
         return stepwise_text(value, self.operations, self._root())
 
 
@@ -188,7 +188,7 @@ class MergePatch(Patch):
         return merge_patch(current, self.patch)
 
     def error_text(self, value: JSONValue) -> str:
-        """The result, its keys as the merge leaves them."""
+        """Return the result, with its keys in the order that the merge leaves."""
         return merged_text(value, self.patch, self._root())
 
 
@@ -215,7 +215,7 @@ class StrategicMergePatch(Patch):
             raise APIStatusError.unknown(error.message) from None
 
     def error_text(self, value: JSONValue) -> str:
-        """The patch as Go prints a map."""
+        """Return the patch as Go prints a map."""
         return go_text(self.patch)
 
 

@@ -37,7 +37,7 @@ def merged_text(value: JSONValue, patch: JSONValue, node: Node | None) -> str:
 
 
 def stepwise_text(value: JSONValue, operations: JSONValue, node: Node | None) -> str:
-    """What a JSON patch left; see L{merged_text}."""
+    """Return the result of a JSON patch as errors quote it; see L{merged_text}."""
     if node is None:
         return _text(_ordered(value, _SORTED, node))
     touched: dict[str, Any] = {}
@@ -82,7 +82,7 @@ def _ordered(value: JSONValue, touched: JSONValue, node: Node | None) -> JSONVal
 
 
 def _place(token: str, items: list[JSONValue]) -> int:
-    """Which item a token of a path means, about."""
+    """Return the index of the item that a token of a path refers to, approximately."""
     if token == "-" or token.startswith("-"):
         return len(items) - 1
     return int(token) if token.isdecimal() else len(items)

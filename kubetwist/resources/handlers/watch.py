@@ -46,7 +46,7 @@ PATIENCE = 60.0
 LARGE: Final = 32_000
 
 
-#: Bounds of the bytes of events, and of the seconds until all that was there is told.
+#: Histogram buckets: bytes of events, and seconds until all initial events are sent.
 _SIZES: Final = exponential(1024.0, 2.0, 8)
 _INITIAL: Final = (
     *(0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0),
@@ -71,7 +71,7 @@ class WatchMetrics:
         self._again = 0
 
     def one(self, data: bytes) -> None:
-        """One event is written."""
+        """Count one written event."""
         if data is self._data:
             self._again += 1
         else:
@@ -150,11 +150,11 @@ class WatchFlusher:
         return shared
 
     def metrics(self, info: RequestInfo) -> WatchMetrics:
-        """Where the events of a watch are counted, by L{kubetwist.http.requestinfo.RequestInfo}."""
+        """Return the metrics for the events of a watch, by L{kubetwist.http.requestinfo.RequestInfo}."""
         return self._metrics_by_resource.setdefault((info.group, info.version, info.resource), WatchMetrics())
 
     def observe_watch_list(self, info: RequestInfo, took: float) -> None:
-        """A watch has told all that was there."""
+        """Observe that a watch has sent all initial events."""
         scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
         labels = info.group, info.version, info.resource, scope
         seconds = self._initial.get(labels)
@@ -163,7 +163,7 @@ class WatchFlusher:
         seconds.observe(took)
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """What was written, for those who look at the whole server."""
+        """Yield the metrics of written events for the server."""
         for metrics in self._metrics_by_resource.values():
             metrics.settle()
         labels = ("group", "version", "resource")
@@ -266,12 +266,12 @@ class WatchStream:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """Return whether the watch has ended."""
         return self._over
 
     @staticmethod
     def default_timeout(minimum: float) -> float:
-        """How long a watch lasts that does not say: between once and twice the minimum."""
+        """Return the duration of a watch without a timeout: between once and twice the minimum."""
         return minimum * (1 + random.random())
 
     def open(self) -> None:
@@ -329,7 +329,7 @@ class WatchStream:
     # --- IWatchSink
 
     def send(self, kind: str, record: Record, event: CacheEvent | None) -> None:
-        """One event; its encoding is shared with the other watches that show it the same way."""
+        """Send one event; watches with the same view share its encoding."""
         if self._over:
             return
         encoder = self._encoder
@@ -569,7 +569,7 @@ class WatchStream:
             self.flush()
 
     def stopProducing(self) -> None:
-        """The connection is gone."""
+        """Handle the loss of the connection."""
         self._disconnected(None)
 
 

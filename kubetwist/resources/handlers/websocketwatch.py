@@ -15,7 +15,7 @@ from ...streams.websocket import WebSocketConnection
 from ..protobufencoding import LENGTH_OF_FRAME, ProtobufEncoder
 from .watch import PIECE, WatchStream
 
-#: What a browser, or anybody else, says where it comes from.
+#: The header field with the origin that a browser or another client sends.
 _ORIGIN: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:.+|/.*")
 
 
@@ -80,7 +80,7 @@ class WebSocketWatchStream(WatchStream):
 
     def _finish(self) -> None:
         if self._socket is not None:
-            # A browser that has something to say to that has nobody to say it to.
+            # Do not wait for the client's close frame: the server ignores its messages.
             self._socket.close(wait=False)
 
     def _cut_off(self) -> None:
@@ -93,7 +93,7 @@ class WebSocketWatchStream(WatchStream):
         else:
             self.resumeProducing()
 
-    # What the socket tells.
+    # The methods of the WebSocketListener.
 
     def message_received(self, data: bytes, finished: bool) -> None:
         """See L{kubetwist.streams.websocket.WebSocketListener}."""

@@ -37,7 +37,7 @@ from .read import ReadHandlers, check_name
 if TYPE_CHECKING:
     from ...api.requestscope import RequestScope
 
-#: Metadata that clients cannot choose for a new object: what they send is dropped before anybody looks.
+#: Metadata that clients cannot set on a new object: dropped before validation.
 SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 #: The longest name of a manager, in bytes.
 MANAGER_LENGTH = 128
@@ -210,7 +210,7 @@ class WriteHandlers:
             respond_status(request, code, status, output.protobuf, output.content_type)
 
     def success(self, record: Record) -> JSONObject:
-        """The Status that tells of a deletion."""
+        """Return the Status of a successful deletion."""
         info = self.endpoint.info
         details: dict[str, Any] = {"name": record.name}
         if info.group:
@@ -276,7 +276,7 @@ class WriteHandlers:
 
 
 def manager_of(request: KubeRequest, options: WriteOptions) -> str:
-    """Who owns the fields of a write: who the query says, or else the program that the User-Agent begins with."""
+    """Return the field manager of a write: from the query, or else the program name in the User-Agent."""
     if options.field_manager:
         return options.field_manager
     program = "".join(filter(str.isprintable, request.user_agent.partition("/")[0]))

@@ -59,9 +59,10 @@ class Builder:
 
     def v2_protobuf(self, snapshot: Snapshot, remote: Remote = ()) -> CompressedDocument:
         """
-        The one document of v2, in protobuf.
+        Return the v2 document in protobuf.
 
-        It is made anew, not read from its JSON: reading so much at once would keep all other threads from running.
+        It is built from its parts instead of its JSON: parsing such a large document at once would block all other
+        threads.
         """
         frame, parts, merge = self._v2(snapshot, fragments.V2_PROTOBUF, remote)
         encoded = chain([encode_v2(frame)], (part.unpacked() for part in parts))
@@ -73,7 +74,10 @@ class Builder:
     def _v2(
         self, snapshot: Snapshot, form: str, remote: Remote
     ) -> tuple[JSONObject, list[SpecFragment], SpecMerge | None]:
-        """The document but for what it has of custom resources and of others, and these."""
+        """
+        Return the document without custom resources and aggregated servers, the fragments of custom resources, and the
+        merge.
+        """
         schemas = self._definitions.openapi_schemas(V2_REFERENCE)
         names = _names(schemas)
         paths = [path for _, path in document_paths(_documented(snapshot), self._others)]
@@ -95,7 +99,7 @@ class Builder:
             own = {group_version for group_version, _ in snapshot}
             merge = SpecMerge(schemas, _custom_names(snapshot), shared, written)
             for group_version, spec in remote:
-                # Of what is served here as well, everything is told already.
+                # Group-versions that this server serves, too, are documented already.
                 if group_version not in own:
                     merge.add(spec)
         return v2_frame(written, schemas, shared, self._release), parts, merge
@@ -139,7 +143,7 @@ class Builder:
         schemas: Mapping[str, JSONObject],
         names: Definitions,
     ) -> CompressedDocument:
-        """The v3 document of custom resources."""
+        """Return the v3 document of custom resources."""
         parts = self._parts.of(fragments.V3, about, resources, names)
         needs = {name for part in parts for name in part.needs}
         frame: JSONObject = {
@@ -167,13 +171,13 @@ def _names(schemas: Mapping[str, JSONObject]) -> Definitions:
 
 
 def v3_protobuf(packed: CompressedDocument) -> CompressedDocument:
-    """A v3 document in protobuf; it is known by the same hash as in JSON."""
+    """Return a v3 document in protobuf, with the hash of its JSON."""
     made = CompressedDocument.pieces(pieces_v3(packed.unpacked()), b"application/" + V3_PROTOBUF.encode())
     return evolve(made, hash=packed.hash)
 
 
 def _custom_names(snapshot: Snapshot) -> set[str]:
-    """How the definitions of custom resources are called."""
+    """Return the names of the definitions of custom resources."""
     found: set[str] = set()
     for _, resources in snapshot:
         for resource in resources:

@@ -56,12 +56,12 @@ class CompressedDocument:
         return cls(digest.hexdigest().upper(), b"".join(packed), size, media)
 
     def unpacked(self) -> bytes:
-        """What it is encoded as."""
+        """Return the decompressed body."""
         return zlib.decompress(self.body, 31, self.size)
 
 
 def needs_decompression(request: Request, packed: CompressedDocument) -> bool:
-    """Whether an answer has to be unpacked that takes its time."""
+    """Return whether an answer needs a decompression that takes long."""
     return packed.size > LARGE and request.method != b"HEAD" and not takes_gzip(request)
 
 

@@ -52,23 +52,23 @@ class CustomSchemas:
 
     @property
     def names(self) -> tuple[str, str]:
-        """How the schemas of the kind and of its lists are called."""
+        """Return the names of the schemas of the kind and of its lists."""
         definition = self._version.definition
         base = ".".join([*reversed(definition.group.split(".")), self._version.name])
         return f"{base}.{definition.kind}", f"{base}.{definition.list_kind}"
 
     def definitions(self, reference: str) -> dict[str, JSONObject]:
         """
-        The schemas of the kind and of its lists, by their names.
+        Return the schemas of the kind and of its lists, by name.
 
-        @param reference: What stands before the name in a C{$ref}, which tells the two versions of OpenAPI apart.
+        @param reference: The prefix of the name in a C{$ref}, which differs between the two versions of OpenAPI.
         """
         version = self._version
         definition = version.definition
         name, list_name = self.names
         schema = version.schema
         if reference == V2_REFERENCE and (schema.get(_PRESERVE) or definition.preserves):
-            # Of what may have any fields, clients would take the few that are told of for all.
+            # If an object may have any fields, clients would treat the few documented fields as all of them.
             shown: JSONObject = {"type": "object"}
         else:
             shown = _shown(schema, reference)
@@ -100,7 +100,7 @@ class CustomSchemas:
 
 
 def custom_definitions(resources: Iterable[APIResource], reference: str) -> dict[str, JSONObject]:
-    """The schemas of all custom resources among C{resources}."""
+    """Return the schemas of all custom resources among C{resources}."""
     found: dict[str, JSONObject] = {}
     for resource in resources:
         if resource.custom is not None and not resource.subresource:
@@ -125,7 +125,7 @@ def custom_paths(paths: Iterable[Path], kind: GroupVersionKind) -> list[Path]:
 
 def _operation(operation: Operation, path: Path, kind: GroupVersionKind) -> Operation:
     if operation.action == "deletecollection":
-        # The reference tells of its selection only, and not how the objects are deleted.
+        # The reference documents only the parameters of the selection, not those of the deletion.
         selection = next((one.parameters for one in path.operations if one.action == "list"), operation.parameters)
         operation = evolve(operation, parameters=selection, body="")
     if operation.action == "get":
@@ -159,7 +159,7 @@ def _metadata(reference: str, meta: str, description: str) -> JSONObject:
 
 
 def _shown(schema: JSONObject, reference: str) -> JSONObject:
-    """A schema with what structural schemas leave unsaid; for OpenAPI 2 without what it has no words for."""
+    """Return a schema with the implied parts of structural schemas; for OpenAPI 2 without what it cannot express."""
     second = reference == V2_REFERENCE
     said = schema.get("anyOf") or any(part.get("anyOf") for part in schema.get("allOf") or ())
     if schema.get("x-kubernetes-int-or-string") and not said and not second:
@@ -180,7 +180,7 @@ def _shown(schema: JSONObject, reference: str) -> JSONObject:
 
 
 def _embedded_fields(reference: str) -> JSONObject:
-    """What an object within another one has, too."""
+    """Return the additional fields of an embedded object."""
     own = _own_fields(reference, "ObjectMeta")
     own["apiVersion"]["description"] = (
         "apiVersion defines the versioned schema of this representation of an object. More info: "
@@ -196,10 +196,10 @@ def _embedded_fields(reference: str) -> JSONObject:
 
 def _leave_out(schema: JSONObject) -> None:
     """
-    Take away what readers of OpenAPI 2 would misunderstand.
+    Remove the parts that readers of OpenAPI 2 would misunderstand.
 
-    They would refuse nulls, and unknown fields beside known ones, so they are told nothing of the type instead; nor do
-    they bear lists of which nothing is known.
+    They would reject nulls, and unknown fields beside known ones, so the type is left out instead; nor do they accept
+    lists without a type of their items.
     """
     nullable, preserves = schema.get("nullable"), schema.get(_PRESERVE)
     if nullable or preserves:

@@ -68,13 +68,13 @@ class IRemoteDocuments(Protocol):
         """Another number after every change of what v2 has of them."""
 
     def specs(self) -> Remote:
-        """What goes into the v2 document."""
+        """Return the specs for the v2 document."""
 
     def listed(self) -> Mapping[str, str]:
-        """The names of their v3 documents, with their hashes."""
+        """Return the hashes of their v3 documents, by name."""
 
     def document(self, name: str) -> CompressedDocument | Deferred[CompressedDocument]:
-        """One of these."""
+        """Return one of these documents."""
 
 
 T = TypeVar("T")
@@ -106,7 +106,7 @@ class _DocumentCache(Generic[T]):
         self._waiting: list[Deferred[T]] | None = None
 
     def get(self) -> T | Deferred[T]:
-        """What is built, or a Deferred of it."""
+        """Return the built value, or a Deferred of it."""
         if self._waiting is None and self._built is not None and self._generation == self._now():
             return self._built
         waiter: Deferred[T] = Deferred()
@@ -326,7 +326,9 @@ def _path(request: Request) -> str:
 
 
 def _accepted(request: Request, *subtypes: str) -> str:
-    """Which of C{subtypes} of C{application} the client would rather have, the first where it has no wish, or none."""
+    """
+    Return the one of C{subtypes} of C{application} that the client prefers: the first without a preference, or C{""}.
+    """
     accept = header(request, b"accept")
     for clause in parse_accept(accept.decode("latin-1") if accept else "*/*"):
         if clause.type in ("application", "*"):

@@ -51,7 +51,7 @@ class SpecFragment:
     shared: dict[str, JSONObject]
 
     def unpacked(self) -> bytes:
-        """The body."""
+        """Return the decompressed body."""
         return zlib.decompress(self.body)
 
     def inside(self) -> tuple[bytes, bytes]:
@@ -83,7 +83,7 @@ class FragmentBuilder:
                 try:
                     part = self._make(form, about, lines, names)
                 except Exception:
-                    # Its schema may be damaged: that is no reason to tell nothing of the others.
+                    # Its schema may be damaged: the others are documented nevertheless.
                     _log.failure("{name} of {about} is left out of OpenAPI", name=lines[0].resource, about=about)
                     part = SpecFragment(zlib.compress(b"" if form == V2_PROTOBUF else b"\0"), frozenset(), {})
                 kept = custom.parts[form] = lines, part
@@ -137,7 +137,7 @@ def joined(
 
 
 def _object(value: JSONObject, path: tuple[str, ...], more: dict[tuple[str, ...], Iterable[bytes]]) -> Iterator[bytes]:
-    """An object in JSON; only those are taken apart that something is put into."""
+    """Yield an object in JSON; only objects that get additional members are decoded."""
     extra = more.get(path)
     if extra is not None:
         yield b"{"

@@ -21,7 +21,7 @@ _NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def inside(number: int, encode: Encode) -> Encode:
-    """A field that is a message of its own, there even if it is empty."""
+    """Return the encoder of a field with an embedded message, written even if it is empty."""
     key = put_key(number, LENGTH)
 
     def write(value: JSONValue) -> bytes:
@@ -32,36 +32,36 @@ def inside(number: int, encode: Encode) -> Encode:
 
 
 def each(number: int, encode: Encode) -> Encode:
-    """A repeated field, from a list."""
+    """Return the encoder of a repeated field, from a list."""
     write = inside(number, encode)
     return lambda values: b"".join(map(write, values))
 
 
 def text(number: int) -> Encode:
-    """A field of text, left out where there is none."""
+    """Return the encoder of a string field, left out if there is no string."""
     write = inside(number, str.encode)
     return lambda value: write(value) if value else b""
 
 
 def texts(number: int) -> Encode:
-    """A repeated field of text."""
+    """Return the encoder of a repeated string field."""
     return each(number, str.encode)
 
 
 def flag(number: int) -> Encode:
-    """A field that is true or false."""
+    """Return the encoder of a boolean field."""
     yes = put_key(number, VARINT) + b"\1"
     return lambda value: yes if value else b""
 
 
 def count(number: int) -> Encode:
-    """A field of whole numbers."""
+    """Return the encoder of an integer field."""
     key = put_key(number, VARINT)
     return lambda value: key + put_varint(int(value)) if value else b""
 
 
 def number_field(number: int) -> Encode:
-    """A field of any numbers."""
+    """Return the encoder of a number field."""
     key = put_key(number, FIXED64)
     return lambda value: key + struct.pack("<d", value) if value else b""
 
@@ -77,7 +77,7 @@ _NAME: Final = text(1)
 
 
 def entry(number: int, encode: Encode) -> Callable[[str, JSONValue], bytes]:
-    """One of the pairs that stand for a mapping."""
+    """Return the encoder of one map entry: a name and its value."""
     key, inner = put_key(number, LENGTH), inside(2, encode)
 
     def write(name: str, value: JSONValue) -> bytes:
@@ -88,7 +88,7 @@ def entry(number: int, encode: Encode) -> Callable[[str, JSONValue], bytes]:
 
 
 def named(number: int, encode: Encode) -> Encode:
-    """A repeated field of pairs, from a mapping."""
+    """Return the encoder of a repeated field of map entries, from a mapping."""
     write = entry(number, encode)
     return lambda values: b"".join([write(name, value) for name, value in values.items()])
 

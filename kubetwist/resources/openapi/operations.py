@@ -88,13 +88,13 @@ class Path:
     operations: Sequence[Operation]
 
     def common(self) -> list[Parameter]:
-        """The parameters that every operation has, by name: they are written once, with the path."""
+        """Return the parameters that all operations share, by name: documented once, with the path."""
         first, *others = ({one.key: one for one in operation.parameters} for operation in self.operations)
         shared = [one for key, one in first.items() if all(key in other for other in others)]
         return sorted(shared, key=lambda one: (one.name, one.place))
 
     def own(self, operation: Operation) -> list[Parameter]:
-        """The other parameters of one operation."""
+        """Return the other parameters of one operation."""
         shared = {one.key for one in self.common()}
         return sorted((one for one in operation.parameters if one.key not in shared), key=lambda one: one.name)
 
@@ -131,7 +131,7 @@ class Definitions:
                 self._names[GroupVersionKind(kind["group"], kind["version"], kind["kind"])] = name
 
     def name(self, kind: GroupVersionKind) -> str:
-        """The definition of C{kind}; L{STRING} for kinds that are in no definition."""
+        """Return the definition of C{kind}; L{STRING} for kinds without a definition."""
         name = self._names.get(kind)
         if name is None:
             return STRING if self._others is None else self._others.name(kind)
@@ -178,14 +178,14 @@ def _document(
 
 
 def root_path(group_version: GroupVersion) -> str:
-    """Where a version is: C{"api/v1"}, C{"apis/apps/v1"}."""
+    """Return the path of a group-version: C{"api/v1"}, C{"apis/apps/v1"}."""
     return f"apis/{group_version}" if group_version.group else f"api/{group_version.version}"
 
 
 def resource_paths(
     group_version: GroupVersion, resources: Sequence[APIResource], definitions: Definitions, release: Release
 ) -> list[Path]:
-    """The paths of a version."""
+    """Return the paths of a group-version."""
     root = f"/{root_path(group_version)}/"
     prefix, tag = _words(group_version)
     found: dict[str, list[Operation]] = {}
@@ -230,7 +230,7 @@ class _Writer:
         self.named = (*self.scope, parameters.name_of(resource.kind.kind))
 
     def operations(self) -> Iterator[tuple[str, Operation]]:
-        """All of them, with their paths."""
+        """Yield all operations with their paths."""
         resource = self.resource
         sub = resource.subresource
         of_noun = f"{sub} of the specified {self.noun}" if sub else f"the specified {self.noun}"
@@ -397,7 +397,7 @@ class _Writer:
                 )
 
     def _tells_object(self) -> bool:
-        """Whether DELETE is said to answer with the object."""
+        """Return whether DELETE is documented to return the object."""
         return self.resource.delete_returns_object and self.resource.resource not in _SAID_TO_ANSWER_STATUS
 
     def _scoped(self) -> str:
@@ -441,7 +441,9 @@ _NO_WORD: Final = re.compile(r"[^0-9A-Za-z]+")
 
 
 def _words(group_version: GroupVersion) -> tuple[str, str]:
-    """How operations and tags name a version: C{("RbacAuthorizationV1", "rbacAuthorization_v1")}."""
+    """
+    Return the forms of a group-version in operation ids and tags: C{("RbacAuthorizationV1", "rbacAuthorization_v1")}.
+    """
     group = (group_version.group or "core").removesuffix(".k8s.io")
     first, *rest = _NO_WORD.split(group)
     tag = first + "".join(word[:1].upper() + word[1:] for word in rest)

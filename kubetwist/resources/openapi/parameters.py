@@ -31,7 +31,7 @@ class Parameter:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from the operation's others."""
+        """Return the key that is unique among the parameters of an operation."""
         return self.name, self.place
 
 

@@ -132,7 +132,7 @@ _PRIMITIVES_ITEMS.fields.update(_primitive(1).fields)
 
 
 def _parameter_in(empty_values: bool) -> Message:
-    """@param empty_values: Whether it can tell that a parameter may be without a value."""
+    """@param empty_values: The message has the field C{allow_empty_value}."""
     message = _primitive(6 if empty_values else 5)
     message.fields.update({"required": flag(1), "in": text(2), "description": text(3), "name": text(4)})
     if empty_values:

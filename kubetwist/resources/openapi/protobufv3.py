@@ -32,12 +32,12 @@ from .messages import (
 
 
 def encode_v3(document: JSONObject) -> bytes:
-    """A document, or a part of one, as a C{openapi.v3.Document}; parts can simply be put one behind the other."""
+    """Encode a document, or a part of one, as a C{openapi.v3.Document}; the concatenation of parts is a document."""
     return _DOCUMENT(document)
 
 
 def pieces_v3(body: bytes) -> Iterator[bytes]:
-    """The same for a document in JSON, made piece by piece, as it may be large."""
+    """Encode a document in JSON in pieces, as it may be large."""
     for name, start, end in members(body):
         if name == "paths":
             for path, begin, stop in members(body, start):
@@ -54,7 +54,7 @@ def pieces_v3(body: bytes) -> Iterator[bytes]:
 
 
 def _default(value: JSONValue) -> bytes:
-    """The three types that a default may have there; of all others it says only that there is one."""
+    """Encode a default of one of the three types that the message supports; others are encoded as an empty message."""
     if isinstance(value, bool):
         return put_key(2, VARINT) + (b"\1" if value else b"\0")
     if isinstance(value, int | float):

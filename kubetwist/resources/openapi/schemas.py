@@ -13,7 +13,7 @@ class IDefinitions(Protocol):
     """A release's types: L{kubetwist.schema.definitions.Definitions}."""
 
     def openapi_schemas(self, ref_prefix: str) -> Mapping[str, JSONObject]:
-        """Every type by its name; references to others begin with C{ref_prefix}. The caller may change them."""
+        """Return every type by name; references begin with C{ref_prefix}. The caller may change the result."""
 
 
 #: Kinds that belong to every group.
@@ -50,7 +50,7 @@ def reachable(
 
 
 def known_to_middle(schemas: JSONObject) -> JSONObject:
-    """The same types, where what belongs to every group names only groups that the server in the middle knows."""
+    """Return the same types, where types of every group name only groups that the API server in the middle knows."""
     found = dict(schemas)
     for name in schemas:
         kinds = schemas[name].get("x-kubernetes-group-version-kind", ())
@@ -61,7 +61,7 @@ def known_to_middle(schemas: JSONObject) -> JSONObject:
 
 
 def references(schema: JSONValue) -> list[str]:
-    """The names that a schema refers to."""
+    """Return the names that a schema refers to."""
     names: list[str] = []
     pending = [schema]
     while pending:

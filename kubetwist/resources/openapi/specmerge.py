@@ -80,7 +80,7 @@ class _Reader:
         self._known: dict[tuple[str, str], tuple[bytes, set[tuple[str, str]]]] = {}
 
     def spec(self, paths: Mapping[str, bytes], prefix: str, unused: Iterable[str]) -> RemoteSpec:
-        """What belongs to the paths that begin with C{prefix}; C{unused} belongs to everything."""
+        """Return the parts for the paths that begin with C{prefix}, and the C{unused} definitions."""
         kept: dict[str, bytes] = {}
         pending = {(V2_REFERENCE, name) for name in unused}
         for name, text in paths.items():
@@ -105,7 +105,7 @@ class _Reader:
 
 
 def _sound(section: str, name: str, text: bytes) -> tuple[bytes, set[tuple[str, str]]]:
-    """A part that makes sense, and what it refers to."""
+    """Check a part; return it with its references."""
     content = decoded(text)
     try:
         # Whoever writes it in protobuf looks at the type of every field.
@@ -188,10 +188,11 @@ class SpecMerge:
 
     def _names(self, definitions: Mapping[str, JSONObject]) -> dict[str, str]:
         """
-        Under which names definitions are put in.
+        Return the names under which definitions are merged.
 
-        Two that read alike are still different if what they refer to is. Unlike the reference, which goes by the text
-        alone, nothing here is described by what somebody else calls the same.
+        Two equal definitions still differ if their references do. Unlike the reference, which compares only the text,
+        no
+        type gets the description of another server's type with the same name.
         """
         referred = {name: _definition_names(content) for name, content in definitions.items()}
         different: set[tuple[str, str]] = set()
@@ -208,7 +209,7 @@ class SpecMerge:
             if not found:
                 return names
             if rounds > ROUNDS:
-                # What is left is a chain so long that nobody writes it in earnest: nothing is shared then.
+                # Only an unrealistically long chain of references remains: no definition of it is shared.
                 found.update((name, new) for name, new in names.items() if self._definition(new) is not None)
             different |= found
 
@@ -230,7 +231,7 @@ class SpecMerge:
 
 
 def pieces(parts: Mapping[str, bytes]) -> bytes:
-    """The inside of an object in JSON."""
+    """Return the members of an object in JSON."""
     return b",".join([orjson.dumps(name) + b":" + text for name, text in parts.items()])
 
 
@@ -274,14 +275,14 @@ def _equal(one: JSONObject, other: JSONObject) -> bool:
 
 
 def _same_definition(one: JSONObject, other: JSONObject) -> bool:
-    """Whether they are alike, whatever kinds they belong to."""
+    """Return whether two definitions are equal apart from their kinds."""
     if one.keys() - {_KINDS} != other.keys() - {_KINDS}:
         return False
     return all(value == other[name] for name, value in one.items() if name != _KINDS)
 
 
 def _more_kinds(known: JSONObject, content: JSONObject) -> list[JSONValue] | None:
-    """The kinds of both, or L{None} where there are no more than those that are known."""
+    """Return the kinds of both, or L{None} if there are no more than the known ones."""
     there, more = known.get(_KINDS, ()), content.get(_KINDS, ())
     if not _are_kinds(more) or not _are_kinds(there):
         return None
@@ -299,7 +300,7 @@ def _are_kinds(kinds: JSONValue) -> bool:
 
 
 def _with_names(content: JSONValue, renames: Mapping[str, str]) -> JSONValue:
-    """The same with other names in its references; C{content} is not changed."""
+    """Return a copy with renamed references; does not change C{content}."""
     if not renames:
         return content
     if isinstance(content, dict):

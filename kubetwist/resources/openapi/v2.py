@@ -29,7 +29,7 @@ _MASK: Final = (1 << 64) - 1
 def v2_frame(
     paths: JSONObject, schemas: Mapping[str, JSONObject], shared: Mapping[str, JSONObject], release: str
 ) -> JSONObject:
-    """The document, where what is said of its paths is written already, with the parameters that this refers to."""
+    """Return the document of the given paths, and the parameters that they refer to."""
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": release},

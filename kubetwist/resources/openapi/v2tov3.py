@@ -24,7 +24,7 @@ _SAME: Final = ("description", "externalDocs", "tags", "summary", "deprecated", 
 
 
 def v3_of_v2(spec: RemoteSpec) -> CompressedDocument:
-    """The document; it is made and packed piece by piece."""
+    """Convert a document; it is built and compressed in pieces."""
     return CompressedDocument.pieces(_pieces(spec), b"application/json")
 
 
@@ -45,7 +45,7 @@ def _pieces(spec: RemoteSpec) -> Iterator[bytes]:
 
 
 def v3_item(item: JSONObject, parameters: Mapping[str, JSONObject]) -> JSONObject:
-    """What is said of a path."""
+    """Convert a path item."""
     told: JSONObject = {method: _operation(item[method], parameters) for method in _METHODS if method in item}
     shared = [_parameter(one) for one in _found(item.get("parameters", ()), parameters)]
     if shared:
@@ -54,7 +54,7 @@ def v3_item(item: JSONObject, parameters: Mapping[str, JSONObject]) -> JSONObjec
 
 
 def v3_schema(schema: JSONObject) -> JSONObject:
-    """A schema; references that say more than where are wrapped, as v3 has it."""
+    """Convert a schema; references with more members are wrapped, as v3 requires."""
     told: JSONObject = {}
     for name, value in schema.items():
         if name == "$ref" and isinstance(value, str) and value.startswith(V2_REFERENCE):

@@ -37,7 +37,7 @@ def v3_document(
 
 
 def bearer_token() -> JSONObject:
-    """How clients say who they are."""
+    """Return the security scheme of clients."""
     return {
         "type": "apiKey",
         "description": "Bearer Token authentication",
@@ -47,7 +47,7 @@ def bearer_token() -> JSONObject:
 
 
 def path_item(path: Path) -> JSONObject:
-    """What a document says of a path."""
+    """Return the path item of a document."""
     item: JSONObject = {operation.method: _operation(operation, path) for operation in path.operations}
     common = path.common()
     if common:
@@ -79,7 +79,7 @@ def _operation(operation: Operation, path: Path) -> JSONObject:
 
 
 def extensions(operation: Operation) -> JSONObject:
-    """What clients that know Kubernetes find an operation by."""
+    """Return the extensions by which Kubernetes clients find an operation."""
     written: dict[str, Any] = {}
     if operation.action:
         written["x-kubernetes-action"] = operation.action

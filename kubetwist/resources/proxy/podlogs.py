@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...client.streaming import StreamingClient, StreamingResponse
     from ...metrics.streams import StreamMetrics
 
-#: Bytes of what a kubelet says against it that are told.
+#: Maximum bytes of a kubelet's error text in our errors.
 _TOLD: Final = 50_000
 _LOG: Final = GroupResource("", "pods/log")
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
@@ -55,7 +55,7 @@ async def send_log(
     except CancelledError:
         if request.disconnected:
             raise
-        # The server stops, and nobody knows when a kubelet that has nothing to tell yet would answer.
+        # The server stops, and a kubelet without new log lines may not answer for long.
         request.abort()
         return
     if not 200 <= answer.code <= 206:
@@ -75,14 +75,14 @@ async def send_log(
     except CancelledError:
         raise
     except Exception:
-        # The kubelet is gone, or the server stops; clients tell that from the end of a log.
+        # The kubelet is gone, or the server stops; clients detect that by the truncated response.
         request.truncate_response()
     else:
         request.finish()
 
 
 async def _refusal(answer: StreamingResponse, url: str, name: str) -> APIStatusError:
-    """What a kubelet says against it."""
+    """Return the error for a kubelet's refusal."""
     location = answer.field(b"location")
     if location is not None and answer.code in _REDIRECTS:
         answer.abort()

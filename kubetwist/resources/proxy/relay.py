@@ -29,7 +29,7 @@ class _End(Protocol):
         self._lost = False
 
     def join(self) -> None:
-        """The other one is there, too."""
+        """Start to relay, once the peer is connected, too."""
         self._joined = True
         early, self._early = self._early, []
         for piece in early:
@@ -61,11 +61,11 @@ class _End(Protocol):
 
 def splice(request: KubeRequest, answer: StreamingResponse, fields: Sequence[tuple[bytes, bytes]]) -> Deferred[None]:
     """
-    Let the client of a request speak with a backend that has switched protocols.
+    Relay between the client of a request and a backend that has switched protocols.
 
     @param answer: The backend's C{101}; it is taken over, or aborted if the client is gone.
     @param fields: The header of our C{101}.
-    @return: Fires when both connections are gone. That nobody waits for it any more changes nothing.
+    @return: Fires when both connections are closed. Its cancellation changes nothing.
     """
     done: Deferred[None] = Deferred()
     here, there = _End(done), _End(done)

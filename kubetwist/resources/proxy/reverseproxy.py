@@ -47,9 +47,9 @@ _HOP: Final = frozenset(
         b"upgrade",
     )
 )
-#: What is made anew for the backend, or was for us.
+#: Fields that are rebuilt for the backend, or meant for this server.
 _OURS: Final = frozenset((b"host", b"content-length", b"expect", b"authorization", b"audit-id"))
-#: Who somebody is is said by us alone.
+#: Fields with the user's identity: only this server sets them.
 _IDENTITY: Final = (b"x-remote-", b"impersonate-")
 #: Whom else a browser may let read an answer is not a backend's to say.
 _NOT_BACK: Final = frozenset(
@@ -61,8 +61,8 @@ _NOT_BACK: Final = frozenset(
         b"audit-id",
     )
 )
-#: What a browser that is signed in at the page is told of what comes from others: it has no part in the page's origin,
-#: where it could read the key of the session.
+#: The policy for content of backends in a browser with a session: the content gets no part in the page's origin, where
+#: it could read the session's key.
 SANDBOX: Final = b"sandbox allow-downloads allow-forms allow-popups allow-scripts"
 #: What the names of cookies begin with that are the server's own: L{kubetwist.authentication.sessions}.
 _OWN_COOKIES: Final = b"__host-kubetwist-"
@@ -77,10 +77,10 @@ _ODD: Final = re.compile(rb"[\x00-\x20\x7f-\xff\\]")
 
 class ProxyError(Exception):
     """
-    A request that no backend has answered; the text is for the client.
+    A request without an answer of a backend; the text is for the client.
 
-    @ivar code: The HTTP status, where it is told as a Status.
-    @ivar transport: The backend could not be reached, or not understood; C{__cause__} says more.
+    @ivar code: The HTTP status, if the error is returned as a Status.
+    @ivar transport: The backend was unreachable, or its answer invalid; C{__cause__} has the details.
     """
 
     def __init__(self, code: int, text: str, *, transport: bool = False) -> None:
@@ -89,7 +89,7 @@ class ProxyError(Exception):
         self.transport = transport
 
     def as_status(self) -> APIStatusError:
-        """The same as a Status."""
+        """Return the error as a Status."""
         text = str(self)
         if self.code == 503:
             return APIStatusError.service_unavailable(text)
@@ -120,10 +120,10 @@ class Tunnel(Protocol):
     method: bytes
 
     def fields(self, fields: Fields) -> Fields:
-        """The header of the backend's request, made of what it would be without a translation."""
+        """Return the header of the backend's request, given the header without a translation."""
 
     def upgraded(self, request: KubeRequest, answer: StreamingResponse) -> Deferred[None]:
-        """The backend has answered C{101}: answer the client; fires when all is over."""
+        """Answer the client after a backend's C{101}; fires when both connections are closed."""
 
 
 async def proxy_request(
@@ -142,20 +142,20 @@ async def proxy_request(
     response_header_timeout: float | None = None,
 ) -> None:
     """
-    Have a backend answer a request; returns when all is over.
+    Forward a request to a backend; returns when the exchange is over.
 
-    A client that goes takes its backend's connection along; an answer that breaks off breaks off for the client, too.
+    The loss of the client closes the backend's connection; a truncated answer is truncated for the client, too.
 
-    @param target: The path and the query there, escaped.
-    @param identity: Fields that say whose request it is, and others; they replace what the client has sent.
-    @param host: What the backend is told that it is called; what the client's settings say without it.
-    @param prefix: The path here that stands for the backend's root.
-    @param redirects: Pass on those redirects that lead to somewhere below C{prefix}.
-    @param upgrades: Let connections be switched to WebSocket or SPDY.
-    @param upgrade_required: Take no other requests than those.
-    @param tunnel: What to do with upgrades instead of passing them on as they are.
+    @param target: The path and the query at the backend, escaped.
+    @param identity: Fields with the user's identity, and others; they replace those of the client.
+    @param host: The backend's C{Host}; by default that of the client's settings.
+    @param prefix: The path here that maps to the backend's root.
+    @param redirects: Pass on redirects to paths below C{prefix}.
+    @param upgrades: Allow upgrades to WebSocket or SPDY.
+    @param upgrade_required: Reject other requests.
+    @param tunnel: Handles upgrades instead of passing them on unchanged.
     @param fail: Answers the client when the backend does not.
-    @param response_header_timeout: Seconds that the head of the answer is waited for.
+    @param response_header_timeout: Seconds to wait for the head of the answer.
     """
     if request.is_done:
         # While it was found out who sends it, and where to.
@@ -329,7 +329,7 @@ class _Exchange:
     # What is sent on.
 
     def _fields(self) -> Fields:
-        """The header of the request that the backend gets."""
+        """Return the header of the backend's request."""
         request = self.request
         replaced = {name.lower() for name, _ in self.identity}
         fields: Fields = []
@@ -356,13 +356,13 @@ class _Exchange:
     # Redirects.
 
     def _rewritten(self, location: bytes) -> bytes | None:
-        """Where a backend's C{Location} leads here; L{None} when that is not below our path for it."""
+        """Map a backend's C{Location} to our path; L{None} if it is not below our path for the backend."""
         hosts = {one.lower() for one in (self.client.host, self.host, self.request.header(b"host")) if one}
         return rewritten_location(location, self.target, self.prefix, hosts)
 
 
 def is_upgrade(request: KubeRequest) -> bool:
-    """Whether a client wants to speak another protocol."""
+    """Return whether a client requests an upgrade."""
     values = request.fields.get(b"connection")
     return values is not None and any(b"upgrade" in value.lower() for value in values)
 
@@ -379,7 +379,7 @@ def redirect_to_slash(request: KubeRequest) -> None:
 
 
 def joined_path(prefix: bytes, path: bytes) -> bytes:
-    """One path of two; as Go's C{path.Join}, but a slash at the end stays."""
+    """Join two paths as Go's C{path.Join}, but keep a trailing slash."""
     joined = posixpath.normpath(b"/" + prefix.strip(b"/") + b"/" + path.lstrip(b"/"))
     if joined.startswith(b"//"):
         joined = joined[1:]
@@ -428,7 +428,7 @@ def rewritten_location(location: bytes, target: bytes, prefix: bytes, hosts: set
 
 
 def _without_hops(fields: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """What is not for the next neighbour alone, be it by its name or because C{Connection} says so."""
+    """Yield the fields that are not hop-by-hop, by name or by C{Connection}."""
     fields = list(fields)
     named = {
         token.strip(b" \t").lower() for name, value in fields if name == b"connection" for token in value.split(b",")
@@ -437,7 +437,7 @@ def _without_hops(fields: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes
 
 
 def _stays(name: bytes, value: bytes) -> bool:
-    """Whether a field of an answer is not a backend's to send; it could sign users out of the page, for one."""
+    """Return whether a backend may not send a field, for example a cookie that would sign the user out of the page."""
     return name in _NOT_BACK or (name == b"set-cookie" and value.lower().startswith(_OWN_COOKIES))
 
 

@@ -99,6 +99,6 @@ class _Reader:
         self._answer.abort()
 
     def stop(self) -> None:
-        """The server stops."""
+        """Stop with the server."""
         self.socket.close(_GOING_AWAY, wait=False)
         self._answer.abort()
