@@ -23,13 +23,13 @@ class WorkScheduler(Protocol):
 
     @property
     def has_cheap_requests(self) -> bool:
-        """Whether other requests wait, so that pieces must be small."""
+        """Return whether other requests wait, so that pieces must be small."""
 
     def run_or_defer(self, work: Callable[[], object]) -> None:
         """Run C{work} now, or in a later turn of the reactor if this one's time is spent."""
 
     def wait_for_slot(self) -> Deferred[None]:
-        """Return what fires in a later turn of the reactor, when there is time for work."""
+        """Return a Deferred that fires in a later turn of the reactor, when there is time for work."""
 
 
 class AuditTrail(Protocol):
@@ -44,11 +44,11 @@ class AuditTrail(Protocol):
 
     @property
     def wants_request_object(self) -> bool:
-        """Whether the event contains the object of the request."""
+        """Return whether the event contains the object of the request."""
 
     @property
     def wants_response_object(self) -> bool:
-        """Whether the event contains the object of the response."""
+        """Return whether the event contains the object of the response."""
 
     def allowed_by(self, verdict: Verdict) -> None:
         """Record that authorization allowed the request."""
@@ -79,4 +79,4 @@ class DeferToThread(Protocol):
     """
 
     def __call__(self, function: Callable[[*Arguments], Result], *arguments: *Arguments) -> Deferred[Result]:
-        """Return what fires with the result of the function."""
+        """Return a Deferred that fires with the result of the function."""

@@ -1,11 +1,11 @@
 """
-Which form a client gets its answer in, and which form its body is in: C{Accept}, C{Content-Type}, and YAML.
+Negotiate the media types of requests and responses: C{Accept}, C{Content-Type}, and YAML.
 
-The reference looks at C{Accept} twice. Its router compares bare media types, knows only C{*/*} as a wildcard and tells
-what it has in an error of its own; behind it, clauses are taken in the order of their weight, with their parameters.
-Both are here, and what they find is remembered for each header, as there are few different ones.
+The reference evaluates C{Accept} twice. Its router compares media types without parameters, supports only the wildcard
+C{*/*}, and lists the available types in a separate error. Handlers then evaluate clauses by weight, with parameters.
+Both steps are implemented here. Results are cached by header, as clients send few different ones.
 
-L{kubetwist.resources.openapi.endpoints} has rules of its own for its documents.
+L{kubetwist.resources.openapi.endpoints} has separate rules for its documents.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 
-#: What the reference says it takes and gives. Custom resources have no protobuf, but clients only log this text.
+#: The media types that the router's errors list. Custom resources have no protobuf, but clients only log this text.
 MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
 _FORMS: Final = {JSON: "json", YAML: "yaml", PROTOBUF: "protobuf"}
 STREAM_TYPES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
@@ -33,32 +33,32 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
-#: Custom resources have no strategic merge.
+#: Custom resources do not support strategic merge patches.
 CUSTOM_PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 META_GROUP: Final = "meta.k8s.io"
 DISCOVERY_GROUP: Final = "apidiscovery.k8s.io"
 
-#: How many headers a negotiator remembers; clients can send any number of different ones.
+#: Maximum number of headers that a negotiator caches; clients can send any number of different ones.
 _REMEMBERED: Final = 512
-#: Longer headers are not remembered: nobody but who wants to fill the memory sends different ones of them.
+#: Longer headers are not cached: only clients that try to fill the memory send many different ones.
 _LONGEST_REMEMBERED: Final = 1024
-#: Clauses of a header that are looked at; browsers send half a dozen. To sort them takes the square of their number.
+#: Maximum number of clauses that are evaluated; browsers send six. Sorting takes quadratic time.
 MOST_CLAUSES: Final = 100
 
 
 @frozen(slots=True)
 class Negotiated:
     """
-    The form of an answer.
+    The media type and the view of a response.
 
     @ivar media: C{"json"}, C{"yaml"} or C{"protobuf"}.
-    @ivar transform: The kind that is asked for instead of the object's own: C{"Table"}, C{"PartialObjectMetadata"},
+    @ivar transform: The kind that is requested instead of the object's kind: C{"Table"}, C{"PartialObjectMetadata"},
         C{"PartialObjectMetadataList"}, C{"APIGroupDiscoveryList"}; or C{""}.
     @ivar group: The group of C{transform}.
     @ivar version: The version of C{transform}.
-    @ivar pretty: The header asks for an indented answer. See also L{wants_pretty}.
-    @ivar content_type: For the header of the answer.
+    @ivar pretty: The header requests an indented response. See also L{wants_pretty}.
+    @ivar content_type: The value of C{Content-Type} in the response.
     @ivar profile: The discovery profile.
     """
 
@@ -72,17 +72,17 @@ class Negotiated:
 
     @property
     def api_version(self) -> str:
-        """The C{apiVersion} of C{transform}."""
+        """Return the C{apiVersion} of C{transform}."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
 class NotAcceptable(APIStatusError):
-    """The client accepts nothing that we have: 406, or 415 where the router finds a body missing, too."""
+    """No accepted media type is available: 406, or 415 from the router for a missing body."""
 
 
 @frozen
 class Clause:
-    """One part of an C{Accept} header, between commas."""
+    """One comma-separated part of an C{Accept} header."""
 
     type: str
     subtype: str
@@ -92,9 +92,9 @@ class Clause:
 
 def parse_accept(header: str) -> list[Clause]:
     """
-    The clauses of an C{Accept} header, the one that is taken first standing first.
+    Parse an C{Accept} header, and return its clauses in the order of preference.
 
-    A clause with C{q=0} counts like any other, as in the reference. What comes after L{MOST_CLAUSES} does not.
+    A clause with C{q=0} counts like any other, as in the reference. Clauses after L{MOST_CLAUSES} are ignored.
     """
     clauses: list[Clause] = []
     for part in header.split(",", MOST_CLAUSES)[:MOST_CLAUSES]:
@@ -173,9 +173,9 @@ def _discovery_views_with_beta(media: str, group: str, version: str, kind: str) 
 
 class Negotiator:
     """
-    The rules of one kind of endpoint; call it with the C{Accept} header.
+    Negotiates the responses of one kind of endpoint; call it with the C{Accept} header.
 
-    @ivar routed: The media types that the router tells of, or L{None} where a request gets there without a router.
+    @ivar routed: The media types that the router lists; L{None} for endpoints without a router.
     """
 
     def __init__(
@@ -215,9 +215,9 @@ class Negotiator:
         """
         Choose the form of an answer.
 
-        @param accept: The header; L{None} or empty leaves the choice to us.
-        @param bodiless: A POST, PUT or PATCH comes without a body, for which the router has another error.
-        @raise NotAcceptable: There is none that is accepted.
+        @param accept: The header; L{None} or empty selects the default.
+        @param bodiless: Whether a POST, PUT or PATCH has no body, for which the router returns another error.
+        @raise NotAcceptable: No accepted media type is available.
         """
         found = self._found.get(accept)
         if found is None:
@@ -258,7 +258,7 @@ class Negotiator:
         return self._protobuf_views if found.transform else self._protobuf
 
     def _as_json(self, found: Negotiated, clauses: list[Clause]) -> Negotiated:
-        """The same in JSON if one of the clauses accepts that, or else what was found."""
+        """Return the JSON form of the result if a clause accepts it, otherwise the result."""
         view = (found.transform, found.group, found.version)
         for clause in clauses:
             other = self._match(clause, JSON)
@@ -318,12 +318,12 @@ def _router_accepts(header: str, produced: tuple[str, ...]) -> bool:
 @frozen
 class EndpointNegotiators:
     """
-    The rules for the objects of an endpoint.
+    The negotiators of an endpoint.
 
     @ivar object: Single objects: get, create, update, patch, delete, deletecollection.
-    @ivar object_without_table: The same where there are no Tables: reviews, and what only does something.
+    @ivar object_without_table: The same for endpoints without Tables: reviews and actions.
     @ivar list: Lists.
-    @ivar watch: Watches, after C{list} has had its say, as it tells of other errors.
+    @ivar watch: Watches; C{list} is evaluated first, since it reports other errors.
     """
 
     object: Negotiator
@@ -364,7 +364,7 @@ CUSTOM: Final = EndpointNegotiators.create(protobuf=False)
 negotiate_document: Final = Negotiator(protobuf=True)
 #: Documents in front of it: C{/apis}, C{/apis/apps}.
 negotiate_unrouted: Final = Negotiator(routed=None, protobuf=True)
-#: Aggregated discovery; whoever does not ask for it gets the plain document.
+#: Aggregated discovery; clients that do not request it get the plain document.
 negotiate_aggregated: Final = Negotiator(
     _discovery_views, routed=None, view_required=True, full_content_type=True, protobuf=True
 )
@@ -372,13 +372,13 @@ negotiate_aggregated: Final = Negotiator(
 negotiate_aggregated_with_beta: Final = Negotiator(
     _discovery_views_with_beta, routed=None, view_required=True, full_content_type=True, protobuf=True
 )
-#: Logs, which are text whoever accepts what; he has to accept one of the others, too.
+#: Logs, which are always text; clients must accept one of the other types, too.
 negotiate_log: Final = Negotiator(routed=("text/plain", *MEDIA_TYPES), protobuf=True)
 
 
 def check_router(accept: bytes | None, produced: tuple[str, ...]) -> None:
     """
-    What the router says to an C{Accept} header, where the answer has only one form.
+    Check an C{Accept} header as the router does, for endpoints with one media type.
 
     @raise NotAcceptable: None of C{produced} is accepted.
     """
@@ -388,9 +388,9 @@ def check_router(accept: bytes | None, produced: tuple[str, ...]) -> None:
 
 def error_media(accept: bytes | None, protobuf: bool = False) -> Negotiated:
     """
-    The form of an error's Status: as the client asks for, and else indented JSON, but never another error.
+    Return the form of an error's Status: the requested one, or indented JSON if that is unavailable.
 
-    @param protobuf: It can be given in protobuf.
+    @param protobuf: Whether protobuf is available.
     """
     try:
         return negotiate_unrouted(accept) if protobuf else _negotiate_error(accept)
@@ -403,7 +403,7 @@ _RAW: Final = Negotiator()(b"application/json;pretty=1")
 
 
 def wants_pretty(negotiated: Negotiated, uri: bytes, user_agent: bytes | None) -> bool:
-    """Whether an answer is indented: asked for in the query or in C{Accept}, or a human sits before the client."""
+    """Return whether a response is indented: by the query, by C{Accept}, or for clients such as browsers and curl."""
     if negotiated.pretty:
         return True
     if b"pretty" in uri:
@@ -414,12 +414,12 @@ def wants_pretty(negotiated: Negotiated, uri: bytes, user_agent: bytes | None) -
 
 
 _PRETTY: Final = re.compile(rb"(?:^|[?&])pretty=([^&#]+)")
-#: What Go's strconv.ParseBool takes for true.
+#: The texts that Go's strconv.ParseBool parses as true.
 _TRUE: Final = frozenset((b"1", b"t", b"T", b"TRUE", b"true", b"True"))
 _HUMANS: Final = (b"curl", b"Wget", b"Mozilla/5.0")
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-#: A media type as Go's mime.ParseMediaType takes it.
+#: A media type as Go's mime.ParseMediaType accepts it.
 _MEDIA_TYPE: Final = re.compile(
     rf'\s*({_TOKEN}(?:/{_TOKEN})?)\s*(?:;\s*{_TOKEN}\s*=\s*(?:{_TOKEN}|"(?:[^"\\]|\\.)*")\s*)*;?\s*'
 )
@@ -429,9 +429,9 @@ _BODY_MEDIA[None] = _BODY_MEDIA[b""] = "json"
 
 def body_media(content_type: bytes | None) -> str:
     """
-    The form of a body of POST, PUT or DELETE: C{"json"}, C{"yaml"} or C{"protobuf"}.
+    Return the form of the body of a POST, PUT or DELETE: C{"json"}, C{"yaml"} or C{"protobuf"}.
 
-    @raise APIStatusError: It is one that we do not read (415).
+    @raise APIStatusError: The media type is unsupported (415).
     """
     media = _BODY_MEDIA.get(content_type)
     if media is not None:
@@ -446,11 +446,11 @@ def body_media(content_type: bytes | None) -> str:
 
 def patch_media(content_type: bytes | None, supported: tuple[str, ...] = PATCH_TYPES, routed: bool = True) -> str:
     """
-    The type of a patch, one of C{supported}. Unlike those of other bodies it is compared letter by letter.
+    Return the type of a patch, one of C{supported}. Unlike the types of other bodies, it is compared exactly.
 
-    @param routed: The request has gone through the router, which has an error of its own; those for custom
+    @param routed: Whether the request has passed the router, which returns another error; requests for custom
         resources have not.
-    @raise APIStatusError: It is none of C{supported} (415).
+    @raise APIStatusError: The type is not in C{supported} (415).
     """
     header = (content_type or b"application/octet-stream").decode("latin-1")
     if routed and not any(part.partition(";")[0].strip(" ") in supported for part in header.split(",")):
@@ -462,7 +462,7 @@ def patch_media(content_type: bytes | None, supported: tuple[str, ...] = PATCH_T
 
 
 def encode_yaml(document: JSONValue) -> bytes:
-    """As L{kubetwist.http.yamlencoding.encode_yaml}, which is imported for the first who wants YAML."""
+    """Encode as L{kubetwist.http.yamlencoding.encode_yaml}, which is imported at the first use."""
     from .yamlencoding import encode_yaml
 
     return encode_yaml(document)

@@ -1,9 +1,8 @@
 """
 Requests, independent of the protocol and the connection that they arrive on.
 
-L{KubeRequest} keeps Twisted's interface, so that any resource can answer it, and adds the short ways that a Kubernetes
-API takes thousands of times a second. It uses its client and its server through the protocols of
-L{kubetwist.http.transport}.
+L{KubeRequest} keeps Twisted's interface, so that any resource can answer it, and adds fast paths for the frequent
+operations of a Kubernetes API. It uses its client and its server through the protocols of L{kubetwist.http.transport}.
 """
 
 from __future__ import annotations
@@ -53,39 +52,39 @@ class KubeRequest(Request):
     """
     One request.
 
-    @ivar info: What it is about; set by the request info filter.
-    @ivar user: Who sends it, or whom its sender acts as; set by the authentication filter, L{None} before.
-    @ivar impersonator: Who really sends it, when that is somebody else than C{user}.
-    @ivar impersonation_constraint: The verb that allows that, C{"impersonate:user-info"}; C{""} for the old one,
-        which allows to do everything.
-    @ivar audit: What the audit knows of it, L{kubetwist.audit.trail.AuditContext}; L{None} when it is not told of.
-    @ivar response_held: The answer is given, and waits for the audit.
-    @ivar audit_id: Names it in logs and in the answer's C{Audit-Id}.
-    @ivar deadline: When it must be answered, in the reactor's time; L{None} for long-running ones.
-    @ivar cache_control: For the answer, unless the handler sets the header; C{b""} for none.
-    @ivar started_at: When it was served, in seconds of L{perf_counter<time.perf_counter>}; so are the other two.
-    @ivar authenticated_at: When it was known whose it is; 0 as long as it is not.
-    @ivar authorized_at: When it was allowed; 0 as long as it is not.
-    @ivar non_sli_seconds: Seconds that were not the server's own: those of webhooks, and those it waited for its turn.
-    @ivar apf_queue_seconds: Those of them that it waited for its turn.
-    @ivar trace: Its place in a trace, see L{kubetwist.filters.tracing}; L{None} where requests are not traced.
-    @ivar times: Seconds by what they went into, see L{kubetwist.api.latency}; L{None} when that is not measured.
-    @ivar apf_request: Its seat, or its place in a queue: L{kubetwist.flowcontrol.queueset.QueueSetRequest}.
-    @ivar apf_classification: Whose flow it belongs to: L{kubetwist.flowcontrol.controller.Classification}.
-    @ivar apf_handler: What answers it when it has a seat.
-    @ivar cache_is_current: The caches are known to have come to where the storage was when it came.
-    @ivar consistency_error: A failure: why that could not be found out.
-    @ivar signed_in: It has the cookie of a session of the page, whether or not that counts.
-    @ivar read_from_storage: The caches are behind: what it reads is to be read from the storage itself.
+    @ivar info: The resource and verb; set by the request info filter.
+    @ivar user: The sender, or the user that the sender impersonates; L{None} before authentication.
+    @ivar impersonator: The authenticated sender, if C{user} is impersonated.
+    @ivar impersonation_constraint: The verb that allows the impersonation, such as C{"impersonate:user-info"}; C{""}
+        for the unconstrained verb C{impersonate}.
+    @ivar audit: The audit context, L{kubetwist.audit.trail.AuditContext}; L{None} if the request is not audited.
+    @ivar response_held: The response is complete, and waits for the audit.
+    @ivar audit_id: The request id in logs and in the response's C{Audit-Id}.
+    @ivar deadline: Time limit of the response, in the reactor's time; L{None} for long-running ones.
+    @ivar cache_control: Value of C{Cache-Control}, unless the handler sets the header; C{b""} for none.
+    @ivar started_at: Start of serving, in seconds of L{perf_counter<time.perf_counter>}, like the next two.
+    @ivar authenticated_at: Time of authentication; 0 before.
+    @ivar authorized_at: Time of authorization; 0 before.
+    @ivar non_sli_seconds: Seconds that do not count for the SLI: in webhooks and in queues.
+    @ivar apf_queue_seconds: Seconds in queues of priority and fairness.
+    @ivar trace: Its span, see L{kubetwist.filters.tracing}; L{None} if requests are not traced.
+    @ivar times: Seconds by activity, see L{kubetwist.api.latency}; L{None} if they are not measured.
+    @ivar apf_request: Its seat or its position in a queue: L{kubetwist.flowcontrol.queueset.QueueSetRequest}.
+    @ivar apf_classification: Its flow: L{kubetwist.flowcontrol.controller.Classification}.
+    @ivar apf_handler: The handler that is called when the request has a seat.
+    @ivar cache_is_current: The caches are known to be as new as the storage was when the request arrived.
+    @ivar consistency_error: The failure of that check.
+    @ivar signed_in: The request has a session cookie of the web page, valid or not.
+    @ivar read_from_storage: The caches are outdated: the request reads from the storage.
     @ivar apf_headers: Header fields of the response that name its flow schema and priority level.
-    @ivar response_fields: Header fields of the response that were set; L{None} as long as none was.
+    @ivar response_fields: Header fields of the response that were set; L{None} without any.
     @ivar warnings: Warnings for the client; L{None} without any.
     @ivar body_pending: Whether the body has not arrived; L{collect_body} requests it.
-    @ivar body_too_large: The body went over the limit; there is none to read.
+    @ivar body_too_large: The body exceeded the limit and was dropped.
     @ivar streamed: The body, when it arrives while the request is answered.
-    @ivar switched: The connection is another protocol's.
+    @ivar switched: The connection was switched to another protocol.
     @ivar disconnected: The client has disconnected before the response was complete.
-    @ivar termination_code: The code with which the server put an end to it, in its own defence; 0 when it did not.
+    @ivar termination_code: The status with which the server terminated the request to protect itself; 0 otherwise.
     """
 
     defaultContentType = None
@@ -144,9 +143,9 @@ class KubeRequest(Request):
         @param version: The version of HTTP.
         @param fields: The header fields, by names in lower case.
         """
-        # Not Twisted's: it makes objects that most requests never look at.
+        # Replaces Twisted's initializer, which creates objects that most requests do not use.
         self.channel = channel
-        #: The same, which is not removed at the end of the request.
+        #: The same transport, which is not removed at the end of the request.
         self.connection = channel
         self.site = channel.site
         self.notifications: list[Deferred[None]] = []
@@ -161,7 +160,7 @@ class KubeRequest(Request):
         self.fields = fields
 
     def serve(self, body: bytes) -> None:
-        """The body has arrived: answer, now or later."""
+        """Answer the request, now or later: its body has arrived."""
         self._body = body
         site = self.site
         self.started_at = perf_counter()
@@ -206,18 +205,18 @@ class KubeRequest(Request):
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is to be done for it any more: it is answered, or its client has gone."""
+        """Return whether the request is answered or its client has disconnected."""
         return bool(self.finished or self.response_held or self.disconnected)
 
-    # The request, read.
+    # Reading the request.
 
     def header(self, name: bytes) -> bytes | None:
-        """The first value of a header field; C{name} is in lower case."""
+        """Return the first value of a header field; C{name} is in lower case."""
         values = self.fields.get(name)
         return values[0] if values is not None else None
 
     def getHeader(self, key: AnyStr) -> AnyStr | None:
-        """As L{IRequest}, but of several fields of a name the first counts, as in the reference."""
+        """As L{IRequest}, but the first of several fields with the same name is returned, as in the reference."""
         if isinstance(key, str):
             values = self.fields.get(key.lower().encode("latin-1"))
             return values[0].decode("latin-1") if values is not None else None
@@ -226,14 +225,14 @@ class KubeRequest(Request):
 
     @property
     def requestHeaders(self) -> Headers:  # type: ignore[override]
-        """As L{IRequest}; made when it is first asked for."""
+        """As L{IRequest}; created at the first use."""
         if self._request_headers is None:
             self._request_headers = Headers(self.fields)
         return self._request_headers
 
     @property
     def query(self) -> dict[str, list[str]]:
-        """The parameters of the URL; of those that are repeated the first counts, blank ones are there."""
+        """Return the parameters of the URL: the first value of repeated ones, blank ones included."""
         query = self._query
         if query is None:
             query = self._query = parse_query(self.uri.partition(b"?")[2])
@@ -248,40 +247,40 @@ class KubeRequest(Request):
 
     @property
     def user_agent(self) -> str:
-        """As sent."""
+        """Return the value of C{User-Agent} as sent."""
         values = self.fields.get(b"user-agent")
         return values[0].decode("utf-8", "replace") if values is not None else ""
 
     def read_body(self) -> bytes:
         """
-        The whole body.
+        Return the whole body.
 
-        @raise APIStatusError: It is larger than bodies may be.
+        @raise APIStatusError: It exceeds the limit.
         """
         if self.body_too_large or self.body_pending:
             raise APIStatusError.too_large(f"Request entity too large: limit is {MAX_BODY}")
         if self.streamed is not None:
             body = self.streamed.collected()
             if body is None:
-                # Who answers at this path has changed since the head arrived.
+                # The handler of this path has changed since the head arrived.
                 raise APIStatusError.service_unavailable("the server is currently unable to handle the request")
             return body
         return self._body
 
     def deliver_body(self, consumer: IConsumer) -> Deferred[None]:
         """
-        Write the body to C{consumer} as it arrives, as fast as that takes it; once.
+        Write the body to C{consumer} as it arrives, at the consumer's pace. May be called once.
 
         @param consumer: L{IConsumer}; a push producer is registered with it until the end.
-        @return: Fires when the whole body was written; fails when no more will come: the client has gone, or the
-            request was answered. Cancelled, or when the producer is told to stop, the rest is not read.
+        @return: Fires when the whole body was written; fails if the client has disconnected or the request was
+            answered before. If it is cancelled or the producer is stopped, the rest is not read.
         """
         body: Flow = self.streamed or collected_body(self._body)
         return body.deliver(consumer)
 
     @property
     def body_length(self) -> int | None:
-        """How long the body is; L{None} when that is not known before its end."""
+        """Return the length of the body; L{None} if it is unknown before the end of the body."""
         return len(self._body) if self.streamed is None else self.streamed.length
 
     @property
@@ -303,14 +302,14 @@ class KubeRequest(Request):
 
     @property
     def received_cookies(self) -> dict[bytes, bytes]:  # type: ignore[override]
-        """As L{IRequest}; an API has none."""
+        """As L{IRequest}; always empty."""
         return {}
 
-    # The answer.
+    # Writing the response.
 
     @property
     def responseHeaders(self) -> Headers:  # type: ignore[override]
-        """As L{IRequest}; made when it is first asked for."""
+        """As L{IRequest}; created at the first use."""
         if self.response_fields is None:
             self.response_fields = Headers()
         return self.response_fields
@@ -328,34 +327,34 @@ class KubeRequest(Request):
         super().unregisterProducer()  # type: ignore[no-untyped-call]
 
     def loseConnection(self) -> None:
-        """Cut the connection, once what was written is sent."""
+        """Close the connection when the written data are sent."""
         super().loseConnection()  # type: ignore[no-untyped-call]
 
     def abort(self) -> None:
-        """Cut the connection now, whether or not the client reads what was written."""
+        """Close the connection now, even if the client has not read the written data."""
         if self.channel is not None:
             self.channel.abort()
 
     def warn(self, text: str, agent: str = "-", code: int = 299) -> None:
-        """Tell the client something in a C{Warning} header; once per text, and not after the answer has begun."""
+        """Add a C{Warning} header; repeated texts, and texts after the start of the response, are ignored."""
         if self.warnings is None:
             self.warnings = Warnings()
         self.warnings.add(text, agent, code)
 
     def audit_response_status(self, status: JSONObject) -> None:
-        """What is answered is this Status: for the audit."""
+        """Record the Status of the response in the audit event."""
 
     def panicked(self, reason: Failure) -> None:
-        """A bug ends this request: for the audit."""
+        """Record in the audit event that an exception ended this request."""
 
     def annotate(self, key: str, value: str, level: str) -> None:
-        """Have the audit event of the request say something, at levels from C{level} on."""
+        """Add an annotation to the audit event, for audit levels of at least C{level}."""
 
     def respond(self, code: int, body: bytes, content_type: bytes) -> None:
         """
-        Answer with one body, and finish.
+        Answer with one body, and finish the response.
 
-        An answer that comes after another, such as that of the deadline, or after the client has gone, is dropped.
+        It is dropped if the request was answered before, such as at the deadline, or the client has disconnected.
         Headers set with C{setHeader} are sent too.
         """
         if self.finished or self.disconnected or self.startedWriting:
@@ -373,7 +372,7 @@ class KubeRequest(Request):
         self.site.respond_error(self, error)
 
     def respond_text(self, code: int, text: str) -> None:
-        """Answer in plain text that no browser takes for anything else."""
+        """Answer in plain text, with a header that stops browsers from guessing another type."""
         self.setHeader(b"x-content-type-options", b"nosniff")
         self.respond(code, text.encode(), TEXT)
 
@@ -406,7 +405,7 @@ class KubeRequest(Request):
             self.connection.send_piece(self, data)
 
     def finish(self) -> None:
-        """As L{IRequest}, but harmless when the answer was given already or the client has gone."""
+        """As L{IRequest}, but without effect if the request is answered or the client has disconnected."""
         if self.finished or self.disconnected:
             return
         if not self.startedWriting:
@@ -418,7 +417,7 @@ class KubeRequest(Request):
         self._cleanup()
 
     def render(self, resrc: IResource) -> None:
-        """Let a resource answer, with bytes or by itself."""
+        """Call a resource, which returns bytes or answers itself."""
         try:
             body = resrc.render(self)
         except UnsupportedMethod:
@@ -430,21 +429,21 @@ class KubeRequest(Request):
         self.respond(self.code, body, b"" if self.responseHeaders.hasHeader(b"Content-Type") else TEXT)
 
     def processingFailed(self, reason: Failure) -> Failure:
-        """Answer what failed with an exception; see L{kubetwist.http.failures}."""
+        """Answer a request that failed with an exception; see L{kubetwist.http.failures}."""
         self.site.respond_failure(self, reason)
         return reason
 
     def handle_failure(self, reason: Failure) -> None:
-        """As C{processingFailed}, for the end of a chain of callbacks: the failure is dealt with."""
+        """Handle a failure as C{processingFailed} does, at the end of a chain of callbacks."""
         self.processingFailed(reason)
 
-    # Its end.
+    # End of the request.
 
     def register_long_running(self, end: Callable[[], object]) -> None:
         """
-        Have C{end} called when the server stops, to finish this request in good order.
+        Register C{end}, which finishes this request when the server stops.
 
-        Requests that do not say so are waited for.
+        The server waits for requests that are not registered.
         """
         self.site.long_running_requests[self] = end
 
@@ -462,20 +461,21 @@ class KubeRequest(Request):
         self, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol, end: Callable[[], object] | None = None
     ) -> bool:
         """
-        Answer C{101}; from then on the connection is C{protocol}'s, until one of both sides ends it.
+        Answer C{101}, and connect C{protocol} to the client until either side closes the connection.
 
-        What the client has sent ahead is its first data. Its transport can abort, and takes and is a push producer.
-        When the connection ends so does the request: C{notifyFinish} fails, then, and before that C{protocol} is told.
+        Data that the client has sent ahead are the protocol's first data. The transport supports abort, and is and
+        accepts a push producer. The request ends with the connection: C{protocol.connectionLost} is called, then
+        C{notifyFinish} fails.
 
-        @param fields: The header; C{Connection} and the audit id are added.
+        @param fields: Header fields; C{Connection} and the audit id are added.
         @param protocol: L{IProtocol}.
         @param end: Called when the server stops; the connection is closed without it.
-        @return: Whether it was done: not when the client has gone, or something was answered.
+        @return: Whether the connection was switched: not if the client has disconnected or the request was answered.
         """
         if self.finished or self.disconnected or self.startedWriting or self.response_held:
             return False
         self.code = 101
-        # Whatever else might be answered comes too late.
+        # Further answers are dropped.
         self.startedWriting = self.finished = 1
         self.switched = True
         transport = self.connection.switch(self, fields, protocol)
@@ -485,9 +485,10 @@ class KubeRequest(Request):
 
     def truncate_response(self) -> None:
         """
-        Break off an answer that has begun, such that its client sees that it is not whole.
+        Abort a started response such that its client notices that it is incomplete.
 
-        What was written is sent before that, where the end of the answer can not be taken for the end of it all.
+        The written data are sent before, unless the client could take the end of the connection for the end of the
+        response.
         """
         channel = self.channel
         if channel is None:
@@ -514,7 +515,7 @@ class KubeRequest(Request):
         channel.requestDone(self)
 
     def connectionLost(self, reason: Failure) -> None:
-        """The client has gone before the answer was finished."""
+        """Handle a client that disconnected before the response was complete."""
         self._disconnected = self.disconnected = True
         self.site.request_ended(self)
         self.channel = None

@@ -1,8 +1,9 @@
 """
-What a request is about, told from its method and URL alone.
+Parse the verb and resource of a request from its method and URL.
 
-As the reference finds it (C{pkg/endpoints/request/requestinfo.go} of kubernetes/apiserver): authorization, metrics and
-deadlines go by this, whether or not anything answers at the path.
+Authorization, metrics and deadlines depend on the result, whether or not the path exists.
+
+@see: kubernetes/apiserver, C{pkg/endpoints/request/requestinfo.go}.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _VERBS: Final = {
     b"PATCH": "patch",
     b"DELETE": "delete",
 }
-#: What is about several objects, among which selectors choose.
+#: Verbs for several objects, which selectors choose.
 _SELECTING: Final = frozenset(("list", "watch", "deletecollection"))
 _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 
@@ -27,28 +28,28 @@ _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 _LONGEST_SELECTORS: Final = 4096
 _WHOLE_NUMBER: Final = re.compile("[+-]?[0-9]{1,19}")
 
-#: What lasts as long as client and server want.
+#: Verbs and subresources of long-running requests.
 LONG_RUNNING_VERBS: Final = frozenset(("watch", "proxy"))
 LONG_RUNNING_SUBRESOURCES: Final = frozenset(("attach", "exec", "proxy", "log", "portforward"))
 
 
 class UnknownRequest(Exception):
-    """The path begins like one of a resource and breaks off."""
+    """The path starts like the path of a resource, but is incomplete."""
 
 
 class RequestInfo:
     """
-    What a request is about. Shared between the requests of a server: not to be changed.
+    The verb and resource of a request. Shared by the requests of a server: immutable.
 
     @ivar path: Decoded, as sent otherwise.
-    @ivar verb: C{list}, C{deletecollection}...; for what is no resource, the HTTP method in lower case.
-    @ivar api_prefix: C{"api"} or C{"apis"}; C{""} for what is no resource.
+    @ivar verb: C{list}, C{deletecollection}...; for non-resource paths, the HTTP method in lower case.
+    @ivar api_prefix: C{"api"} or C{"apis"}; C{""} for non-resource paths.
     @ivar name: From the path, or from a field selector that leaves only one name.
-    @ivar field_selector: As sent with what lists, watches or deletes collections; likewise C{label_selector}.
+    @ivar field_selector: As sent with list, watch and deletecollection; likewise C{label_selector}.
     @ivar parts: The path from the resource on.
     @ivar long_running: Whether no deadline applies.
-    @ivar counted: Where requests like this are counted, once that is known; a server shares these with no other.
-    @ivar flow: Likewise, whose flow the last of them was in: see L{kubetwist.filters.priorityandfairness}.
+    @ivar counted: The metrics of such requests, set at first use; per server.
+    @ivar flow: The flow of the last such request, set at first use: see L{kubetwist.filters.priorityandfairness}.
     """
 
     __slots__ = (
@@ -95,10 +96,10 @@ class RequestInfo:
 
 def request_info_of(method: bytes, uri: bytes) -> RequestInfo:
     """
-    Find out what a request is about.
+    Return the verb and resource of a request.
 
     @param uri: Path and query as sent.
-    @raise UnknownRequest: Nobody can tell.
+    @raise UnknownRequest: The path of a resource is incomplete.
     """
     raw_path, _, query = uri.partition(b"?")
     path = (unquote_to_bytes(raw_path) if b"%" in raw_path else raw_path).decode("utf-8", "replace")
@@ -148,7 +149,7 @@ def request_info_of(method: bytes, uri: bytes) -> RequestInfo:
 
 
 def _read_collection(info: RequestInfo, query: bytes) -> None:
-    """A GET without a name lists or watches, perhaps a single name."""
+    """Set the verb of a GET without a name: list or watch, perhaps of a single name."""
     info.verb = "list"
     if not query:
         return
@@ -164,7 +165,7 @@ def _read_collection(info: RequestInfo, query: bytes) -> None:
 
 
 def _read_selectors(info: RequestInfo, query: bytes) -> None:
-    """What narrows a collection, however little sense it makes."""
+    """Read the selectors of a collection, valid or not."""
     if b"elector" not in query:
         return
     from ..api.query import parse_query

@@ -1,4 +1,4 @@
-"""The ways to answer a request: bytes, a Status, a large body paced by its reader."""
+"""Answer requests with bytes, a Status, or a large body at the pace of its reader."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .request import KubeRequest
 JSON = b"application/json"
 YAML = b"application/yaml"
 PROTOBUF = b"application/vnd.kubernetes.protobuf"
-#: Answers of at least so many bytes are compressed for clients that accept gzip, as in the reference.
+#: Minimum bytes of answers that are compressed for clients that accept gzip, as in the reference.
 GZIP_FROM = 128 * 1024
 #: The reference compresses at the fastest level too.
 GZIP_LEVEL = 1
-#: Answers over so many bytes are written piece by piece, as fast as the client reads.
+#: Larger answers, in bytes, are written in pieces at the pace of the client.
 PACED_FROM = 256 * 1024
-#: How much is written at a time, and how much beside light requests.
+#: Bytes per piece, and the same while cheap requests are served.
 PIECE = 128 * 1024
 SMALL_PIECE = 32 * 1024
 
@@ -39,12 +39,12 @@ class Body:
         self.length = sum(map(len, parts))
 
     def joined(self) -> bytes:
-        """All of it."""
+        """Return the whole body."""
         return b"".join(self.parts)
 
 
 def pretty(document: bytes) -> bytes:
-    """A JSON document as the reference indents it."""
+    """Return a JSON document indented as in the reference."""
     return orjson.dumps(orjson.loads(document), option=orjson.OPT_INDENT_2)
 
 
@@ -70,10 +70,9 @@ def respond_status(
     request: KubeRequest, code: int, status: JSONObject, protobuf: bool = False, content_type: bytes = b""
 ) -> None:
     """
-    A Status, or another small object that the server made.
+    Answer with a Status, or another small object that the server made.
 
-    @param content_type: What was negotiated for objects, if this stands for one; what else they are to be shown as
-        makes no difference to it.
+    @param content_type: The negotiated media type, if the answer replaces an object; views do not apply to it.
     """
     request.audit_response_status(status)
     negotiated = error_media(request.getHeader(b"accept"), protobuf)
@@ -93,7 +92,7 @@ def respond_status(
 
 
 def respond_body(request: KubeRequest, code: int, body: Body, content_type: bytes) -> None:
-    """A list, compressed and paced where it is worth it."""
+    """Answer with a list, compressed and paced if that is useful."""
     if request.audit is not None and request.audit.wants_response_object and content_type != PROTOBUF:
         request.audit.log_response_object(body.joined(), yaml=content_type.startswith(YAML))
     if body.length >= GZIP_FROM and accepts_gzip(request):
@@ -109,13 +108,13 @@ def respond_body(request: KubeRequest, code: int, body: Body, content_type: byte
 
 
 def accepts_gzip(request: KubeRequest) -> bool:
-    """Whether the client asks for gzip."""
+    """Return whether the client accepts gzip."""
     header = request.getHeader(b"accept-encoding")
     return header is not None and any(one.split(b";")[0].strip() == b"gzip" for one in header.split(b","))
 
 
 def start_response(request: KubeRequest, code: int, content_type: bytes, length: int | None) -> None:
-    """The head of an answer whose body is written later."""
+    """Send the head of an answer whose body is written later."""
     request.setResponseCode(code)
     request.setHeader(b"content-type", content_type)
     if length is not None:
@@ -124,7 +123,7 @@ def start_response(request: KubeRequest, code: int, content_type: bytes, length:
 
 @implementer(IPushProducer)
 class PacedBody:
-    """Writes a large body as fast as the client takes it, holding no second copy of it."""
+    """Writes a large body at the pace of the client, without a second copy of it."""
 
     def __init__(self, request: KubeRequest, body: Body, compressor: zlib._Compress | None) -> None:
         self._request = request
@@ -136,17 +135,17 @@ class PacedBody:
         self._planned = False
 
     def start(self) -> None:
-        """Write as much as the transport takes now."""
+        """Write as much as the transport accepts now."""
         self._request.notifyFinish().addErrback(lambda reason: self.stopProducing())
         self._request.registerProducer(self, True)
         self.resumeProducing()
 
     def pauseProducing(self) -> None:
-        """The transport has enough for now."""
+        """Pause: the transport accepts no data for now."""
         self._paused = True
 
     def resumeProducing(self) -> None:
-        """The transport takes more."""
+        """Resume: the transport accepts more data."""
         self._paused = False
         self._go_on()
 
@@ -156,7 +155,7 @@ class PacedBody:
             if scheduler is None:
                 self._write()
             else:
-                # Encrypting a piece takes a while, and there may be many who read: not all of them in one turn.
+                # Encrypting a piece takes time, and many clients may read: serve them in different turns.
                 self._planned = True
                 scheduler.run_or_defer(self._next_piece)
 
@@ -188,6 +187,6 @@ class PacedBody:
             self._request.finish()
 
     def stopProducing(self) -> None:
-        """The client is gone."""
+        """Stop: the client has disconnected."""
         self._over = True
         self._parts = ()

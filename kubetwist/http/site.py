@@ -1,5 +1,5 @@
 """
-The web site: creates connections, registers requests, and connects both with what answers them.
+The web site: creates connections, registers requests, and connects both with their handlers.
 
 It joins the parts of the engine, which do not know each other: requests (L{kubetwist.http.request}), the protocol
 (L{kubetwist.http.http1}), connections (L{kubetwist.http.connection}), and responses to errors
@@ -38,19 +38,19 @@ class KubeSite(Site):
     """
     Creates connections, and registers the requests that arrive on them.
 
-    @ivar handler: What answers requests: the filters, and behind them the servers of the chain.
-    @ivar open_requests: Those that are not answered yet.
-    @ivar long_running_requests: What ends each of those that would not end by themselves.
+    @ivar handler: Answers requests: the filters, and behind them the servers of the chain.
+    @ivar open_requests: Requests without a complete response.
+    @ivar long_running_requests: The functions that end requests which do not end by themselves.
     @ivar connections: All connections.
-    @ivar scheduler: Where heavy work is done a little at a time; L{None} does it at once.
-    @ivar ended: Called with each request once it is over; L{None} when nobody wants to know.
-    @ivar late: Called with the code of an answer that came when the server had put an end to its request; likewise.
-    @ivar streams: Each says of a request with a body, when its head has arrived, whether the body shall be passed on
-        as it arrives: there is no limit to it, and L{KubeRequest.deliver_body} is how it is had. Only one has to.
+    @ivar scheduler: Schedules expensive work in small pieces; L{None} runs it at once.
+    @ivar ended: Called with each finished request; L{None} calls nothing.
+    @ivar late: Called with the status of a response that came after the server had ended its request; or L{None}.
+    @ivar streams: Functions that return, for the head of a request with a body, whether the body is streamed. A
+        streamed body has no limit, and L{KubeRequest.deliver_body} reads it. One true result suffices.
     @ivar heads_first: Whether C{handler} authorizes requests by their heads, and requests large bodies with
         L{KubeRequest.collect_body}.
     @ivar guard: Decides which requests there is memory for; L{None} without a limit.
-    @ivar date: For C{Date} headers.
+    @ivar date: The value of C{Date} headers.
     """
 
     _log = Logger()
@@ -77,7 +77,7 @@ class KubeSite(Site):
         @param handler: Answers requests.
         @param connections: By default, connections without further limits.
         """
-        # There is no tree of resources in front of the filters.
+        # The filters come first, so that there is no tree of resources.
         super().__init__(None, reactor=reactor, timeout=None)  # type: ignore[no-untyped-call]
         self.handler = handler
         self.open_requests: set[KubeRequest] = set()
@@ -99,16 +99,16 @@ class KubeSite(Site):
         return KubeChannel(self)
 
     def acceptableProtocols(self) -> list[bytes]:
-        """What is offered in the TLS handshake; one connection per watch is what HTTP/1.1 makes of it."""
+        """Return the protocols of the TLS handshake; HTTP/1.1 uses one connection per watch."""
         return [b"http/1.1"]
 
     def log(self, request: Request) -> None:
-        """No access log: an audit log is another filter's."""
+        """Write no access log: a filter writes the audit log."""
 
     # The clock.
 
     def startFactory(self) -> None:
-        """Begin to watch over connections."""
+        """Start the clock that checks connections."""
         if self._tick is None:
             self._on_tick()
 
@@ -124,7 +124,7 @@ class KubeSite(Site):
         self.look_around()
 
     def look_around(self) -> None:
-        """Do what it is time for."""
+        """Check deadlines, and update the date."""
         self.date = datetimeToString()
         self.connections.look_around()
 
@@ -152,14 +152,14 @@ class KubeSite(Site):
             write()
 
     def request_ended(self, request: KubeRequest) -> None:
-        """A request was answered, or its client has gone."""
+        """Unregister a request that was answered, or whose client has disconnected."""
         if request in self.open_requests:
             self.open_requests.discard(request)
             if self.ended is not None:
                 try:
                     self.ended(request)
                 except Exception:
-                    # Its connection goes on, whoever wants to know.
+                    # The connection continues, even if an observer fails.
                     self._log.failure("the end of a request was not noted")
         if self.long_running_requests:
             self.long_running_requests.pop(request, None)
@@ -172,7 +172,7 @@ class KubeSite(Site):
         """
         Finish watches.
 
-        @param most: So many of them; all without it.
+        @param most: Maximum number; all by default.
         """
         for end in list(self.long_running_requests.values())[:most]:
             try:
@@ -181,7 +181,7 @@ class KubeSite(Site):
                 self._log.failure("a long-running request was not ended in good order")
 
     def requests_finished(self) -> Deferred[None]:
-        """Fires when no request is open but those that are long-running."""
+        """Return a Deferred that fires when only long-running requests are open."""
         finished: Deferred[None] = Deferred()
         self._drained.append(finished)
         self._check_drained()
@@ -195,12 +195,12 @@ class KubeSite(Site):
 
 
 def traverse(root: IResource) -> Handler:
-    """What lets the resources below C{root} answer: the innermost of the handlers."""
+    """Return the innermost handler, which calls the resources below C{root}."""
 
     def answer(request: KubeRequest) -> None:
         path = request.path
         if b"%" in path:
-            # An escaped slash parts a path like any other, as in the reference.
+            # An escaped slash separates path segments, as in the reference.
             path = unquote_to_bytes(path)
         request.postpath = path[1:].split(b"/")
         request.render(getChildForRequest(root, request))

@@ -1,4 +1,4 @@
-"""Bodies of requests that are passed on while they arrive."""
+"""Request bodies that are streamed to their handler."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class BodySource(Source, Protocol):
 
 class StreamedBody(Flow):
     """
-    A body that nobody collects.
+    A streamed body.
 
     @ivar length: As the head says; L{None} for a body in chunks.
     """
 
     def __init__(self, channel: BodySource, length: int | None, expected: bool) -> None:
         """
-        @param expected: The client waits to be told that it shall send.
+        @param expected: Whether the client waits for 100 Continue.
         """
         super().__init__(channel)
         self._channel = channel
@@ -37,14 +37,14 @@ class StreamedBody(Flow):
             self._channel.send_continue()
 
     def lost(self, reason: Failure) -> None:
-        """Its client has gone, or its request is answered."""
+        """Handle a client that has disconnected, or a request that was answered."""
         if not self.finished:
             self._waiting = []
         super().lost(reason)
 
 
 def collected_body(body: bytes) -> Flow:
-    """The same of a body that was collected."""
+    """Return a collected body in the form of a streamed one."""
     flow = Flow(None)
     flow.received(body)
     flow.finish()

@@ -1,5 +1,5 @@
 """
-What a request uses of its client and of its server.
+The interfaces of a request to its connection and to its server.
 
 HTTP/1.1 implements L{RequestTransport} as a connection (L{kubetwist.http.http1.channel}); HTTP/2 could implement it
 as a stream. L{kubetwist.http.site.KubeSite} is the L{RequestSite}. Both are generic over the class of requests,
@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 class RequestTransport(Protocol[R]):
     """
-    What carries one request and its response: a connection of HTTP/1.1, or a stream of another protocol.
+    Carries one request and its response: a connection of HTTP/1.1, or a stream of another protocol.
 
     It frames the response (lines and chunks of HTTP/1.1) from the attributes of the request, and applies the flow
     control of its client to the producer of a response. All calls come in the reactor's thread.
@@ -40,7 +40,7 @@ class RequestTransport(Protocol[R]):
 
     @property
     def site(self) -> RequestSite[R]:
-        """What the request is served by."""
+        """Return the server of the request."""
 
     def getPeer(self) -> IAddress:
         """Return the address of the client."""

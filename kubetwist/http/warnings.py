@@ -1,13 +1,13 @@
-"""What a client is told beside the answer: C{Warning} headers, which kubectl prints."""
+"""C{Warning} headers of responses, which kubectl prints."""
 
 from __future__ import annotations
 
 import unicodedata
 from typing import Final
 
-#: More characters than this in all, and every warning is cut, as in the reference.
+#: Total characters above which every warning is truncated, as in the reference.
 _TOTAL: Final = 4 * 1024
-#: To this many.
+#: Characters of a truncated warning.
 _EACH: Final = 256
 
 
@@ -25,7 +25,7 @@ class Warnings:
         self._cutting = False
 
     def add(self, text: str, agent: str = "-", code: int = 299) -> None:
-        """Keep one; texts that were kept already, that are empty or that no header can carry are dropped."""
+        """Add a warning; repeated and empty texts, and texts that no header can contain, are dropped."""
         if not text or text in self._texts or (self._cutting and self._written >= _TOTAL):
             return
         self._texts[text] = (agent or "-", code)

@@ -1,4 +1,4 @@
-"""JSON documents as YAML, in the reference's style."""
+"""Encode JSON documents as YAML, in the reference's style."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..api.jsontypes import JSONValue
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Writes as the reference's YAML encoder does, which is libyaml's twin and so folds and indents the same."""
+    """Writes YAML as the reference's encoder does, a port of libyaml with the same folding and indentation."""
 
     def ignore_aliases(self, data: JSONValue) -> bool:
-        """Objects are trees; what is equal is written twice."""
+        """Write equal objects twice, without aliases."""
         return True
 
 
-#: Strings that a YAML 1.1 reader would take for something else.
+#: Strings that a YAML 1.1 parser would read as another type.
 _NOT_A_STRING: Final = re.compile(
     r"""
     | ~ | null | Null | NULL | <<
@@ -50,7 +50,7 @@ _Dumper.add_representer(str, _represent_string)
 
 def encode_yaml(document: JSONValue) -> bytes:
     """
-    A JSON document as YAML, in the reference's style.
+    Encode a JSON document as YAML, in the reference's style.
 
     It takes about 25 ms for 100 kB, so large documents are better encoded in a thread.
     """

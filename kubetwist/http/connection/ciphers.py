@@ -1,5 +1,5 @@
 """
-Suites of ciphers by the names that kube-apiserver takes, which are Go's.
+Translate the names of cipher suites from Go, which kube-apiserver accepts, to OpenSSL.
 
 @see: kubernetes/component-base, C{cli/flag/ciphersuites_flag.go}.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-#: What OpenSSL calls those for TLS 1.2.
+#: OpenSSL's names of the suites for TLS 1.2.
 _SUITES: Final = {
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
     "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
@@ -31,15 +31,15 @@ _SUITES: Final = {
     "TLS_RSA_WITH_AES_256_CBC_SHA": "AES256-SHA",
     "TLS_RSA_WITH_AES_256_GCM_SHA384": "AES256-GCM-SHA384",
 }
-#: Those of TLS 1.3, which are always offered, as in the reference.
+#: The suites of TLS 1.3, which are always offered, as in the reference.
 _ALWAYS: Final = frozenset(("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"))
 
 
 def openssl_ciphers(names: Sequence[str]) -> str:
     """
-    A list of suites as OpenSSL takes it; C{""} where none of them is for TLS 1.2.
+    Return a list of suites in OpenSSL's syntax; C{""} if none of them is for TLS 1.2.
 
-    @raise ValueError: One is not known, or too weak to be spoken by any OpenSSL of today.
+    @raise ValueError: A suite is unknown, or too weak for current releases of OpenSSL.
     """
     for name in names:
         if name not in _SUITES and name not in _ALWAYS:

@@ -25,7 +25,7 @@ from twisted.python.failure import Failure
 _RECORD: Final = 2**14
 #: Bytes that a connection keeps until the end of the turn. Longer data are sent by the reactor in large pieces.
 _MOST_KEPT: Final = 64_000
-#: What Go answers, whose clients know it, to those who do not speak TLS; and how OpenSSL says that one does not.
+#: Go's answer to clients that do not speak TLS, which its clients recognize, and OpenSSL's error for them.
 _NO_TLS: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 _HTTP_REQUEST: Final = "http request"
 
@@ -101,7 +101,7 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
             reason.cleanFailure()
         TLSMemoryBIOProtocol._tlsShutdownFinished(self, reason)
 
-    # How it goes to the system.
+    # Send the encrypted data to the socket.
 
     def _write(self, data: bytes) -> None:
         self._short = len(data) <= _MOST_KEPT
@@ -128,7 +128,7 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
             return
         sent = below.writeSomeData(data)
         if not isinstance(sent, int):
-            # The client has gone: the reactor is to find out for itself.
+            # The client has disconnected: the reactor detects that itself.
             below.write(data)
         elif sent < len(data):
             below.write(data[sent:])
@@ -202,5 +202,5 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
             try:
                 transport.flush()
             except Exception:
-                # Others have something to send, too.
+                # Other connections have data to send, too.
                 self._log.failure("what was written to a connection was not sent")

@@ -1,4 +1,4 @@
-"""Where connections come from, and how many may come from one place: nobody may take what is there for all."""
+"""Limit the number of connections per client network, so that one client cannot use all of them."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from typing import Final
 from twisted.internet.interfaces import IAddress
 from twisted.logger import Logger
 
-#: Of the files that the process may have open, how much the connections of one place may be unless said otherwise.
+#: Default share of the process's file descriptors that the connections of one network may use.
 _SHARE: Final = 0.75
-#: Who has a line has all addresses below such a prefix.
+#: Length of the IPv6 prefix that one client usually owns.
 _PREFIX: Final = 64
 
 
 class ConnectionLimiter:
     """
-    Counts connections by address; by network where a client has all addresses of one.
+    Counts connections by address, or by network for clients that own all addresses of one.
 
-    @ivar limit: How many there may be of each.
+    @ivar limit: Maximum number of connections per address or network.
     """
 
     _log = Logger()
 
     def __init__(self, limit: int = 0) -> None:
         """
-        @param limit: 0 for three quarters of the files that the process may have open: others can still connect then.
+        @param limit: Maximum per network; 0 for three quarters of the process's file descriptors, so that other
+            clients can still connect.
         """
         self.limit = limit or _share_of(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         self._counts: dict[str, int] = {}
@@ -37,8 +38,8 @@ class ConnectionLimiter:
         """
         Count a connection.
 
-        @param peer: The address of its other end.
-        @return: Whether it is not too many.
+        @param peer: The address of the client.
+        @return: Whether the connection is within the limit.
         """
         place = client_network(getattr(peer, "host", ""))
         count = self._counts[place] = self._counts.get(place, 0) + 1
@@ -52,7 +53,7 @@ class ConnectionLimiter:
         return False
 
     def release(self, peer: IAddress) -> None:
-        """Count a connection no more."""
+        """Stop counting a connection."""
         place = client_network(getattr(peer, "host", ""))
         count = self._counts[place] - 1
         if count:
@@ -67,7 +68,7 @@ def _share_of(files: int) -> int:
 
 
 def client_network(host: str) -> str:
-    """What connections from C{host} are counted under."""
+    """Return the address or network that connections from C{host} are counted under."""
     if ":" not in host:
         return host
     address = ipaddress.IPv6Address(host)

@@ -14,13 +14,13 @@ from .memoryrelease import MemoryRelease
 
 #: Seconds for which pipelined requests are served in one turn of the reactor.
 TURN: Final = 0.005
-#: Seconds without reading after which it is looked whether a client is still there.
+#: Seconds without reading after which the server checks whether a client is still connected.
 STALLED: Final = 30.0
 
 
 class Connection(Protocol):
     """
-    A connection, whatever protocol it has.
+    A connection of any protocol.
 
     @ivar deadline: When C{deadline_expired} is called, in the time of L{Connections.now}; L{None} for never.
     """
@@ -29,11 +29,11 @@ class Connection(Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is open."""
+        """Return whether no request is open."""
 
     @property
     def unflushed(self) -> bool:
-        """Whether much is written that the client has not read yet."""
+        """Return whether much data is written that the client has not read yet."""
 
     def getPeer(self) -> IAddress:
         """Return the address of the client."""
@@ -58,7 +58,7 @@ class Paused(Protocol):
     """A connection that is not read from."""
 
     def check_peer_closed(self) -> None:
-        """Close the connection if the client has disconnected meanwhile."""
+        """Close the connection if the client has disconnected."""
 
 
 class Connections:
@@ -69,9 +69,9 @@ class Connections:
 
     @ivar now: Returns the time of the reactor.
     @ivar channels: All connections.
-    @ivar stalled: Those that are not read from, and since when.
-    @ivar failed_handshakes: How many connections ended before they were ones.
-    @ivar connection_limiter: Counts connections by where they come from, and says which are too many.
+    @ivar stalled: Connections with paused reading, and the time of the pause.
+    @ivar failed_handshakes: Number of connections that ended during the TLS handshake.
+    @ivar connection_limiter: Counts and limits connections per client network.
     @ivar bodies: Bytes of large bodies, by client.
     @ivar memory: Releases memory after connections have closed; L{None} does not.
     """
@@ -85,7 +85,7 @@ class Connections:
         memory: MemoryRelease | None = None,
     ) -> None:
         """
-        @param connection_limiter: By default, there may be any number of connections from one place.
+        @param connection_limiter: By default, the number of connections per client is unlimited.
         @param bodies: By default, large bodies have the usual limit.
         @param memory: Releases memory after connections have closed; L{None} does not.
         """
@@ -147,12 +147,12 @@ class Connections:
     # Stopping.
 
     def stop(self) -> None:
-        """Cancel what is planned."""
+        """Cancel scheduled calls."""
         if self.memory is not None:
             self.memory.stop()
 
     def close_idle(self) -> None:
-        """Close the connections that have no request open, and the others as soon as theirs are answered."""
+        """Close the connections without an open request, and the others as soon as their requests are answered."""
         for channel in list(self.channels):
             channel.disable_keep_alive()
             if channel.idle:

@@ -1,4 +1,4 @@
-"""What passes through: bytes that somebody takes as they arrive, and connections that belong to another protocol."""
+"""Stream bytes between connections: request bodies read as they arrive, and connections switched to other protocols."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from zope.interface import implementer
 #: Unsent bytes of a connection that the kernel buffers.
 UNSENT: Final = 128 * 1024
 _UNSENT_OPTION: Final = getattr(socket, "TCP_NOTSENT_LOWAT", 0)
-#: How the system is asked whether the other end has hung up; 0 where it does not tell.
+#: The poll event for a peer that has closed its side; 0 on systems without it.
 _HUNG_UP: Final = getattr(select, "POLLRDHUP", 0)
 
 
 class Source(Protocol):
-    """Where the bytes of a flow are read from."""
+    """The source of the bytes of a flow."""
 
     def resume_reading(self) -> None:
-        """Read."""
+        """Resume reading."""
 
     def pause_reading(self) -> None:
-        """Leave in the network what comes."""
+        """Pause reading, so that data wait in the network."""
 
 
 class SocketTransport(Protocol):
-    """A TCP connection of Twisted's, with or without TLS."""
+    """A TCP connection of Twisted, with or without TLS."""
 
     socket: socket.socket
 
@@ -40,7 +40,7 @@ class SocketTransport(Protocol):
         """Send small data at once."""
 
     def setTcpKeepAlive(self, enabled: bool) -> None:
-        """Have the system check that the other end is there."""
+        """Enable TCP keepalive, which detects a lost peer."""
 
     def fileno(self) -> int:
         """Return the descriptor of the socket; -1 after the end of the connection."""
@@ -66,14 +66,14 @@ class StreamTransport(Protocol):
 
 
 class Switched(Source, Protocol):
-    """A connection that belongs to another protocol now."""
+    """A connection that was switched to another protocol."""
 
     @property
     def transport(self) -> StreamTransport:
         """The transport."""
 
     def part(self) -> None:
-        """Close the connection when the other end has read what was written, or does not read it."""
+        """Close the connection when the peer has read the written data, or after a timeout."""
 
     def abort(self) -> None:
         """Close the connection now."""
@@ -82,10 +82,10 @@ class Switched(Source, Protocol):
 @implementer(IPushProducer)
 class Flow:
     """
-    A body that nobody collects: it is read from its connection as fast as somebody takes it.
+    A streamed body: it is read from its connection as fast as its consumer accepts it.
 
     @ivar finished: The last byte has arrived.
-    @ivar taken: Somebody has begun to take it.
+    @ivar taken: A consumer has started to read it.
     """
 
     finished = False
@@ -97,17 +97,17 @@ class Flow:
 
     def __init__(self, source: Source | None) -> None:
         """
-        @param source: L{None} for a body that is there already.
+        @param source: The connection; L{None} for a body that has arrived already.
         """
         self._source = source
         self._waiting: list[bytes] = []
 
     def deliver(self, consumer: IConsumer) -> Deferred[None]:
         """
-        Write it to C{consumer}; once.
+        Write the body to C{consumer}. May be called once.
 
-        @param consumer: L{IConsumer}; a push producer is registered with it until the end, if there is one to wait for.
-        @return: Fires when all was written; fails when no more will come.
+        @param consumer: L{IConsumer}; a push producer is registered with it until the end of an incomplete body.
+        @return: Fires when all was written; fails if the rest will not arrive.
         """
         if self.taken:
             raise RuntimeError("the body is taken already")
@@ -123,7 +123,7 @@ class Flow:
         self._consumer = consumer
         consumer.registerProducer(self, True)
         if not self._held:
-            # Before what waits is written: the consumer may have enough with it.
+            # Register before writing: the consumer may pause.
             self.resumeProducing()
         waiting, self._waiting = self._waiting, []
         for piece in waiting:
@@ -131,32 +131,32 @@ class Flow:
         return done
 
     def _begin(self) -> None:
-        """Somebody takes it now."""
+        """Mark the body as read by a consumer."""
 
     def collected(self) -> bytes | None:
-        """All of it, when it is there and nobody has taken it."""
+        """Return the whole body if it has arrived and no consumer has read from it."""
         if not self.finished or self.taken:
             return None
         return b"".join(self._waiting)
 
-    # The source tells.
+    # The source reports a lost connection.
 
     def received(self, piece: bytes) -> None:
-        """A piece has arrived."""
+        """Handle a received piece."""
         if self._consumer is not None:
             self._consumer.write(piece)
         elif not self.taken:
             self._waiting.append(piece)
 
     def finish(self) -> None:
-        """All of it has arrived."""
+        """Handle the end of the body."""
         self.finished = True
         self._source = None
         if self.taken:
             self._end(None)
 
     def lost(self, reason: Failure) -> None:
-        """No more of it will come."""
+        """Handle a lost connection: the rest of the body will not arrive."""
         self._source = None
         if not self.finished:
             self._failure = reason
@@ -176,19 +176,19 @@ class Flow:
     # IPushProducer
 
     def pauseProducing(self) -> None:
-        """The consumer has enough for now."""
+        """Pause: the consumer accepts no data for now."""
         self._held = True
         if self._source is not None:
             self._source.pause_reading()
 
     def resumeProducing(self) -> None:
-        """The consumer takes more."""
+        """Resume: the consumer accepts more data."""
         self._held = False
         if self._source is not None and self._consumer is not None:
             self._source.resume_reading()
 
     def stopProducing(self) -> None:
-        """The consumer wants no more."""
+        """Stop: the consumer accepts no more data."""
         self._consumer = None
         self.pauseProducing()
         self._end(Failure(ConnectionDone()))
@@ -197,9 +197,9 @@ class Flow:
 @implementer(IPushProducer)
 class Leaving:
     """
-    A producer that does not keep a connection open whose other side has said goodbye.
+    A producer that does not keep a connection open after the peer has closed its side.
 
-    TLS closes the connection below it then, which waits for a producer that is paused, and is not read meanwhile.
+    TLS then closes the connection below it, which waits for a paused producer and is not read.
     """
 
     def __init__(self, producer: IPushProducer, transport: StreamTransport) -> None:
@@ -223,7 +223,7 @@ class Leaving:
 
 @implementer(ITransport, IConsumer, IPushProducer)
 class RawTransport:
-    """What a connection is to the protocol that it was switched to."""
+    """The transport of a protocol that a connection was switched to."""
 
     disconnecting = False
     _produced = False
@@ -241,19 +241,21 @@ class RawTransport:
         self._transport.write(b"".join(data))
 
     def loseConnection(self) -> None:
-        """@see: L{ITransport.loseConnection}; who does not take what was written is cut off after a while."""
+        """
+        @see: L{ITransport.loseConnection}; a peer that does not read the written data is disconnected after a timeout.
+        """
         if not self.disconnecting:
             self.disconnecting = True
             self._connection.part()
 
     def hang_up(self) -> None:
-        """As L{loseConnection}, whether or not a producer is not done yet."""
+        """Close as L{loseConnection} does, without waiting for a registered producer."""
         if self._produced:
             self.unregisterProducer()
         self.loseConnection()
 
     def abortConnection(self) -> None:
-        """End it now."""
+        """Close the connection now."""
         self._connection.abort()
 
     def getPeer(self) -> IAddress:
@@ -288,18 +290,18 @@ class RawTransport:
 
 
 def is_left(transport: object) -> bool:
-    """Whether the other side of a connection over TLS has said goodbye, and what was written to it is sent."""
+    """Return whether the peer of a TLS connection has closed its side, and all written data are sent."""
     return getattr(getattr(transport, "transport", None), "disconnecting", False)
 
 
 def keep_alive(transport: SocketTransport) -> None:
-    """Have the system notice within minutes that the machine at the other end is gone."""
+    """Enable keepalive, so that the system detects a lost peer within minutes."""
     try:
         transport.setTcpNoDelay(True)
         transport.setTcpKeepAlive(True)
         handle = transport.socket
     except AttributeError:
-        # Not a socket: in tests.
+        # Tests use transports that are not sockets.
         return
     for option, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4)):
         if hasattr(socket, option):
@@ -320,13 +322,13 @@ def bound_unsent(transport: SocketTransport) -> None:
 
 
 def has_hung_up(transport: SocketTransport) -> bool:
-    """Whether the other end sends no more, of a connection that is not read from, and so does not notice."""
+    """Return whether the peer has closed its side of a connection with paused reading."""
     if not _HUNG_UP:
         return False
     try:
         descriptor = transport.fileno()
     except AttributeError:
-        # Not a socket: in tests.
+        # Tests use transports that are not sockets.
         return False
     if descriptor < 0:
         return False

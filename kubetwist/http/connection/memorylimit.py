@@ -33,7 +33,7 @@ _BALLAST: Final = 4 << 20
 #: The share of the limit that is kept free, and its maximum in bytes.
 _HEADROOM: Final = 1 / 8
 _ENOUGH: Final = 64 << 20
-#: Limits from this value on mean unlimited.
+#: Limits of at least this value mean unlimited.
 _NO_LIMIT: Final = 1 << 60
 #: C{M_ARENA_MAX} of glibc's C{mallopt}.
 _ARENA_MAX: Final = -8

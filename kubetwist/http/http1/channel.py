@@ -1,9 +1,9 @@
 """
-Connections that speak HTTP/1.1: their life, requests in turn, deadlines, and other protocols that take them over.
+HTTP/1.1 connections: their lifecycle, the order of requests, deadlines, and switching to other protocols.
 
 Twisted's own channel parses a head line by line and sets a timer for every request. Here a head is parsed in one go
-(L{kubetwist.http.http1.requesthead}), and one clock of the site checks the deadlines of all connections. Bodies are
-L{kubetwist.http.http1.requestbody}'s.
+(L{kubetwist.http.http1.requesthead}), and one clock of the site checks the deadlines of all connections.
+L{kubetwist.http.http1.requestbody} reads bodies.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from .requestbody import ANSWER, BODY, DISCARD, HEAD, STREAM, SWITCHED, BodyRead
 from .requesthead import MAX_HEAD, MAX_LINE, Malformed, body_length, expects_continue, parse_head, refusal
 from .responsehead import encode_head, switching_head, whole_head
 
-#: How much a client may send ahead while its request is answered before it is read from no more.
+#: Bytes that a client may send ahead while its request is answered; reading is paused at this limit.
 MAX_AHEAD: Final = 64 * 1024
 
 #: Seconds between requests; the reference's IdleTimeout.
 IDLE_TIMEOUT: Final = 90.0
 #: Seconds from the first byte of a head to its last; the reference's ReadHeaderTimeout.
 HEAD_TIMEOUT: Final = 32.0
-#: Seconds that a connection which is to be closed is given to read its answer.
+#: Seconds that the client of a closing connection has to read its answer.
 LINGER: Final = 5.0
-#: The same for what another protocol has written.
+#: The same for data that another protocol has written.
 PARTING: Final = 20.0
 
 
 @implementer(IClientConnection)
 class KubeChannel(BodyReader):
     """
-    One connection, which carries its requests one after the other.
+    One connection, which serves its requests one after the other.
 
     It is the L{RequestTransport<kubetwist.http.transport.RequestTransport>} of the request that is open.
 
-    @ivar remembered: What filters know of this connection whatever the request, such as the owner of its certificate.
+    @ivar remembered: What filters store for all requests of this connection, such as the owner of its certificate.
     """
 
     timeOut = None
@@ -61,10 +61,10 @@ class KubeChannel(BodyReader):
         self._chunked = False
         self._switched: IProtocol | None = None
 
-    # What arrives.
+    # Receiving data.
 
     def connectionMade(self) -> None:
-        """A client has connected."""
+        """Register the connection."""
         super().connectionMade()  # type: ignore[no-untyped-call]
         keep_alive(self.transport)
         bound_unsent(self.transport)
@@ -75,7 +75,7 @@ class KubeChannel(BodyReader):
         self.deadline = self.connections.now() + HEAD_TIMEOUT
 
     def dataReceived(self, data: bytes) -> None:
-        """Take what arrives."""
+        """Handle received data."""
         state = self._state
         if state == HEAD:
             if not self._buffer:
@@ -106,7 +106,7 @@ class KubeChannel(BodyReader):
             return
         self._parsing = True
         try:
-            # A client that does not read its answers gets no more of them.
+            # A client that does not read its answers gets no further ones.
             if self._state == HEAD and self._buffer and not self._waitingForTransport:
                 buffer = self._buffer
                 end = buffer.find(b"\r\n\r\n")
@@ -183,7 +183,7 @@ class KubeChannel(BodyReader):
         return transport
 
     def part(self) -> None:
-        """Another protocol is done: end the connection when the client has what was written, or does not take it."""
+        """Close after another protocol has ended, when the client has read the written data, or after a timeout."""
         self.deadline = self.connections.now() + PARTING
         self.transport.loseConnection()
 
@@ -239,7 +239,7 @@ class KubeChannel(BodyReader):
         return [presented, *(transport.getHandle().get_peer_cert_chain() or [])[1:]]
 
     def requestDone(self, request: KubeRequest) -> None:
-        """The request is answered: go on with the next, or close."""
+        """Continue with the next request, or close the connection: the request is answered."""
         del self.requests[0]
         if self._state == STREAM:
             self._stop_streaming()
@@ -274,7 +274,7 @@ class KubeChannel(BodyReader):
             self.abort()
 
     def cut(self) -> None:
-        """End the connection in the middle of an answer, when what was written is sent."""
+        """Close the connection in the middle of an answer, when the written data are sent."""
         if self._state == STREAM:
             self._stop_streaming()
         elif self._state == BODY:
@@ -287,9 +287,9 @@ class KubeChannel(BodyReader):
         self.loseConnection()  # type: ignore[no-untyped-call]
 
     def refuse(self, code: int, why: str = "") -> None:
-        """End the connection over something that is no request, in plain text as the reference does."""
+        """Answer a malformed request in plain text, as the reference does, and close the connection."""
         if self.requests and self.requests[0].startedWriting:
-            # The end of a body is malformed whose request is being answered already.
+            # The malformed data may be the end of a body whose request is being answered.
             self.abort()
             return
         self.transport.write(refusal(code, why))
@@ -306,15 +306,18 @@ class KubeChannel(BodyReader):
         self.loseConnection()  # type: ignore[no-untyped-call]
 
     def registerProducer(self, producer: IProducer, streaming: bool) -> None:
-        """As L{twisted.internet.interfaces.IConsumer}; who comes while the client does not read has to wait at once."""
+        """
+        As L{twisted.internet.interfaces.IConsumer}; a producer that registers while writing is paused is paused at
+        once.
+        """
         super().registerProducer(producer, streaming)  # type: ignore[no-untyped-call]
         if streaming and self._waitingForTransport:
             cast(IPushProducer, producer).pauseProducing()
 
     def resumeProducing(self) -> None:
-        """The transport takes more."""
+        """Resume the producer: the transport accepts more data."""
         if is_left(self.transport):
-            # TLS closes what is below it, which waits for its producer, and is not read meanwhile.
+            # TLS closes the connection below it, which waits for its producer and is not read.
             self.transport.unregisterProducer()
             return
         super().resumeProducing()  # type: ignore[no-untyped-call]
@@ -322,10 +325,10 @@ class KubeChannel(BodyReader):
             self.resume_reading()
             self._parse()
 
-    # Patience.
+    # Deadlines.
 
     def deadline_expired(self) -> None:
-        """The deadline has passed."""
+        """Handle the passing of the deadline."""
         self.deadline = None
         if self._state == DISCARD or (self._state == HEAD and not self._buffer):
             self.close()
@@ -335,7 +338,7 @@ class KubeChannel(BodyReader):
             self.abort()
 
     def close(self) -> None:
-        """End a connection that has no request open; abruptly if the client does not go along."""
+        """Close a connection without an open request; abort it if the client does not close its side."""
         if self._state == DISCARD:
             self.abort()
         else:
@@ -344,11 +347,11 @@ class KubeChannel(BodyReader):
             self.loseConnection()  # type: ignore[no-untyped-call]
 
     def connectionLost(self, reason: Failure) -> None:  # type: ignore[override]
-        """The client is gone."""
+        """Handle the loss of the connection."""
         self.connections.disconnected(self)
         self.connections.stalled.pop(self, None)
         if not self.remembered and isinstance(reason, Failure) and reason.check(SSL.Error):
-            # Nothing was ever asked on it: it did not come to a connection.
+            # The connection ended without a request, in the TLS handshake.
             self.connections.failed_handshakes += 1
         self.deadline = None
         self._buffer = b""
@@ -363,10 +366,10 @@ class KubeChannel(BodyReader):
             self._requestProducer = None
 
     def disable_keep_alive(self) -> None:
-        """Take no more requests than the one that is open, if there is one."""
+        """Accept no requests after the one that is open."""
         self.persistent = self._lasting = 0
 
     @property
     def unflushed(self) -> bool:
-        """Whether much is written that the client has not taken yet."""
+        """Return whether much data is written that the client has not read yet."""
         return self._waitingForTransport

@@ -36,7 +36,7 @@ HEAD, BODY, ANSWER, DISCARD, STREAM, SWITCHED = range(6)
 
 class ChannelSite(RequestSite[KubeRequest], Protocol):
     """
-    What accepts the requests of connections.
+    The factory of connections, which accepts their requests.
 
     @ivar connections: All connections of the server.
     @ivar streams: Return whether the body of a request is streamed to its handler.

@@ -19,7 +19,7 @@ _PLAIN_HEAD: Final = (
 
 def whole_head(request: KubeRequest, length: int, content_type: bytes, close: bool) -> bytes:
     """
-    Return the head of a response that is sent with its body.
+    Return the head of a response that is sent together with its body.
 
     @param length: Bytes of the body.
     @param close: Whether the connection is closed after it.
