@@ -63,7 +63,7 @@ _CONSTANTS: Final[dict[str, tuple[str, JSONValue]]] = {
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), ("float", math.inf)),
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), ("float", -math.inf)),
 }
-#: What the constants and numbers begin with; all else is text without a closer look.
+#: The first characters of constants and numbers; every other scalar is a string without further checks.
 _hint = re.compile(r"$|[yYnNtTfFoO~.+\-0-9]").match
 _integer = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))").fullmatch
 _float = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?").fullmatch
@@ -87,7 +87,7 @@ def decode_yaml(data: bytes) -> Decoded:
         raise BodyError(f"yaml: {_go_message(error)}", json=False) from None
 
 
-#: What a document is made of while it is read: JSON, or L{GoMap} in a key.
+#: The values a document is built from while it is read: JSON, or L{GoMap} in a key.
 YAMLValue: TypeAlias = Any
 
 
@@ -376,7 +376,7 @@ def _parse_integer(text: str) -> int | None:
 
 
 def _json_number(number: float) -> int | float:
-    """What a float becomes on its way through Go's JSON, which writes whole numbers without a point."""
+    """Return a float as Go's JSON encodes it: whole numbers without a point."""
     if number.is_integer() and abs(number) < 1 << 63:
         return int(number)
     if math.isnan(number) or math.isinf(number):
@@ -424,7 +424,7 @@ def _single(number: float) -> float:
 
 
 def _go_message(error: yaml.YAMLError) -> str:
-    """The error as go-yaml words it: the scanner counts lines from 1, the parser from 0, and neither tells of 0."""
+    """Return the error in go-yaml's words: the scanner counts lines from 1, the parser from 0; line 0 is left out."""
     if isinstance(error, ReaderError):
         return str(error.reason)
     if not isinstance(error, MarkedYAMLError):

@@ -76,7 +76,7 @@ def _has_leading_zeros(text: str) -> bool:
 
 def validate_ip(text: str, strict: bool = True, canonical: bool = True) -> list[str]:
     """
-    What is wrong with an address.
+    Validate an IP address and return the errors.
 
     @param strict: Refuse what libraries disagree about.
     @param canonical: Also refuse any but the canonical form, as new fields and names do.
@@ -96,7 +96,7 @@ def validate_ip(text: str, strict: bool = True, canonical: bool = True) -> list[
 
 
 def validate_interface_address(text: str) -> list[str]:
-    """What is wrong with the address of an interface, which is told with the length of its network's prefix."""
+    """Validate an interface address, which includes the prefix length of its network, and return the errors."""
     parsed = parse_cidr(text)
     if parsed is None:
         return ["must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"]
@@ -109,7 +109,7 @@ def validate_interface_address(text: str) -> list[str]:
 
 def validate_cidr(text: str, strict: bool = True, canonical: bool = True) -> list[str]:
     """
-    What is wrong with a block of addresses.
+    Validate a CIDR block and return the errors.
 
     @param strict: Refuse what libraries disagree about, and bits beyond the length of the prefix.
     @param canonical: Also refuse any but the canonical form.

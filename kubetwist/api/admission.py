@@ -1,4 +1,4 @@
-"""What an admission plugin sees of a request."""
+"""Attributes of a request as admission plugins see them."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ AUDIT_LEVELS: Final = ("Metadata", "Request", "RequestResponse")
 
 #: Writes an object, together with other writes, in one transaction; gives its revision.
 Commit = Callable[[Sequence[Write]], Awaitable[int]]
-#: What a plugin has done at that moment: it is given a L{Commit}, and has to call it.
+#: Completes a plugin's work when the write ends: it receives a L{Commit} and must call it.
 Charge = Callable[[Commit], Awaitable[int]]
 
 
 class AdmissionContext(Protocol):
     """
-    What plugins may ask the server for.
+    The services that the server offers to admission plugins.
 
     @ivar reactor: The reactor, or a clock in tests.
     @ivar toleration_seconds: How long pods stay on a node that is not ready, and on one that cannot be reached:
@@ -53,7 +53,7 @@ class AdmissionContext(Protocol):
 
     @property
     def authorizer(self) -> Authorizer | None:
-        """What decides on further permissions; L{None} allows none."""
+        """The authorizer for further permission checks; L{None} allows none."""
 
     @property
     def outgoing(self) -> object | None:
@@ -82,7 +82,7 @@ class AdmissionContext(Protocol):
         """As L{lookup}; but the object is shared and frozen, and decoded once for all who ask."""
 
     async def appears(self, group: str, resource: str, namespace: str, name: str, seconds: float) -> JSONObject | None:
-        """As L{view}; but if there is none, wait so long for somebody to make it."""
+        """Return the object like L{view}, but wait up to this long for it to be created if it does not exist."""
 
     def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """As L{lookup_all}, with shared and frozen objects."""
@@ -249,7 +249,7 @@ class AdmissionAttributes:
 
     @property
     def old_object(self) -> JSONObject | None:
-        """What is stored now, frozen; L{None} for CREATE and CONNECT. For DELETE it is what goes."""
+        """The stored object, frozen; L{None} for CREATE and CONNECT. For DELETE it is the object being deleted."""
         old = self._old
         if old is None:
             return None
@@ -278,7 +278,7 @@ class AdmissionAttributes:
 
     @property
     def shown_name(self) -> str:
-        """The name as refusals tell it: where there is none yet, what it will begin with."""
+        """The object's name in error messages: C{generateName} while there is no name."""
         if self.name:
             return self.name
         obj = self.object
@@ -302,7 +302,7 @@ class AdmissionAttributes:
         self.charges.append(charge)
 
     def warn(self, text: str) -> None:
-        """Tell the client something, in a C{Warning} header."""
+        """Send a warning to the client in a C{Warning} header."""
         if self._warn is not None:
             self._warn(text)
 
@@ -311,7 +311,7 @@ class AdmissionAttributes:
         Have the audit event say something.
 
         @param key: A domain, a slash and a name: C{"podsecurity.example.org/violations"}.
-        @param level: The lowest level of audit that it is told at.
+        @param level: The lowest audit level at which it is recorded.
         @raise ValueError: The key is malformed, or says something else already.
         """
         if key.count("/") != 1 or not is_qualified_name(key):

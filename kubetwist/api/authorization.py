@@ -1,4 +1,4 @@
-"""What an authorizer is asked, and what it may answer."""
+"""Attributes and decisions of authorizers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Verdict:
     """
     A decision and, for the audit and the logs, why.
 
-    @ivar error: What went wrong on the way to it: somebody who should have been asked could not be.
+    @ivar error: The error that occurred during evaluation, for example an authorizer that could not be reached.
     """
 
     decision: Decision
@@ -60,7 +60,7 @@ class AuthorizerAttributes:
 
 
 class Authorizer(Protocol):
-    """What decides, for those below L{kubetwist.interfaces.IAuthorizer}."""
+    """The decision function used below L{kubetwist.interfaces.IAuthorizer}."""
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Awaitable[Verdict]:
         """Decide whether a user may do something."""

@@ -1,7 +1,7 @@
 """
 Configuration files of the server itself: decoded strictly, as Go decodes them into its types.
 
-What is not there has the zero value of its type afterwards, so nobody has to ask.
+Absent fields are set to the zero value of their type, so readers need no check for absence.
 """
 
 from __future__ import annotations

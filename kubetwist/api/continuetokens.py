@@ -73,7 +73,7 @@ def _bytes(token: str) -> bytes:
     """
     Decode base64 as Go does: new lines do not matter, anything else but the alphabet does.
 
-    @raise ContinueTokenError: Not base64; tells where.
+    @raise ContinueTokenError: The token is not base64; the error gives the position.
     """
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     known = [character for character in token if character not in "\r\n"]

@@ -1,4 +1,4 @@
-"""What reading a document yields, and the limits that all formats share."""
+"""Results of decoding a document, and the limits shared by all formats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .jsontypes import JSONValue
 #: How deep documents may nest. The reference takes 10,000 levels; what we could not encode again we must not accept,
 #: and orjson's encoder ends at 254, some of which belong to lists, events and field sets around an object.
 MAX_DEPTH: Final = 240
-#: Where orjson's encoder ends.
+#: The maximum depth of orjson's encoder.
 ENCODER_DEPTH: Final = 254
 
 TOO_DEEP: Final = "exceeded max depth"
@@ -30,12 +30,12 @@ class BodyError(ValueError):
         self.json = json
 
     def as_body_of_object(self) -> str:
-        """What the reference says when the document should have been an object of some kind."""
+        """Return the reference's error for a document that should have been an object of some kind."""
         return f"couldn't get version/kind; json parse error: {self.message}" if self.json else self.message
 
 
 def json_type(value: JSONValue) -> str:
-    """What Go's decoder calls a JSON value of this type."""
+    """Return the name Go's decoder gives to a JSON value of this type."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, str):
@@ -52,7 +52,7 @@ class Decoded:
     """
     A document.
 
-    @ivar value: What it says; nobody else holds any part of it.
+    @ivar value: The decoded value; no other object shares any part of it.
     @ivar duplicates: A text for every key given twice in one object, in the order of the document.
     @ivar said: If there are such keys, and it was JSON, the document with all of them
         (L{Repeating<kubetwist.api.repeatedkeys.Repeating>}); else L{None}.

@@ -1,5 +1,5 @@
 """
-Errors as the API tells them: C{Status} objects with the reference's codes, reasons, details and messages.
+Errors of the API: C{Status} objects with the reference's codes, reasons, details and messages.
 
 Storage has errors of its own (L{kubetwist.storage.errors}); the registry alone turns those into these.
 """
@@ -18,7 +18,7 @@ from .jsontypes import JSONObject, JSONValue
 from .renamed import renamed_names
 from .resource import GroupKind, GroupResource
 
-#: How many things that are wrong with an object are told, and how many characters they have; never less than one.
+#: The maximum number of causes in a Status, and of characters in them; at least one cause is always included.
 MAX_FIELD_ERRORS: Final = 1000
 MAX_FIELD_ERRORS_LENGTH: Final = 1024 * 1024
 #: Decimal exponent from which on Go writes floats with an exponent.
@@ -44,7 +44,7 @@ class FieldError:
 
 @frozen
 class RatchetedError(FieldError):
-    """What is wrong with a field and was so before: the client is warned of it, and nothing more."""
+    """An error in a field that was already there before the write: the client only gets a warning."""
 
 
 class ReportedError(Exception):
@@ -62,7 +62,7 @@ class ReportedError(Exception):
 
 class APIStatusError(Exception):
     """
-    A request that failed in a way its client is told of.
+    A request failure that is reported to the client.
 
     @ivar code: The HTTP status.
     @ivar reason: A C{StatusReason}; C{""} is a reason too, which the reference leaves out of the answer.
@@ -84,7 +84,7 @@ class APIStatusError(Exception):
         self.message = message
         self.details = details
         self.retry_after = retry_after
-        #: What the Status says in its C{metadata}: the C{continue} token with which an expired list can go on.
+        #: The C{metadata} of the Status: the C{continue} token with which an expired list can go on.
         self.list_meta: JSONObject = {}
 
     def status(self) -> JSONObject:
@@ -219,7 +219,7 @@ class APIStatusError(Exception):
 
     @classmethod
     def internal(cls, message: str) -> APIStatusError:
-        """A failure of the server that its client is told the text of."""
+        """Return an internal error whose text is shown to the client."""
         return cls(
             500,
             "InternalError",

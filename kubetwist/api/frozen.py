@@ -1,5 +1,5 @@
 """
-Objects that can be read by many and changed by nobody.
+Immutable objects that can be shared by many readers.
 
 They are dictionaries and lists still, so that whatever reads, compares or encodes objects takes them as they are.
 """

@@ -25,7 +25,7 @@ from .objectmeta import METADATA
 from .resource import JSONObject
 
 _ZEROS: Final[JSONObject] = {"": "", "*": None, "selector": None, "0": 0, '"0"': "0", "f": False}
-#: What a pod's spec has beside its security context, and the struct within it.
+#: The fields of a pod's spec besides its security context, and the struct within it.
 _HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 
 
@@ -63,7 +63,7 @@ def _host_fields_within(spec: JSONObject) -> JSONObject:
 
 def go_struct(value: JSONObject, type_name: str) -> JSONObject:
     """
-    What C{encoding/json} writes of a struct.
+    Encode a struct as C{encoding/json} does.
 
     @param type_name: One of those in the table.
     @return: All its fields in their order; what has no type in the table is as in C{value}.
@@ -97,7 +97,7 @@ def _shaped(item: JSONValue, field: _GoField) -> JSONValue:
 
 
 def _written(value: JSONValue, selector: bool = False) -> JSONValue:
-    """What has no struct here: maps by key, and label selectors in their own order."""
+    """Encode a value without a struct definition here: maps by key, and label selectors in their own order."""
     if isinstance(value, list):
         return [_written(item) for item in value]
     if not isinstance(value, dict):
@@ -153,7 +153,7 @@ def _field(word: str) -> _GoField:
 
 @cache
 def _lines() -> dict[str, str]:
-    """What stands behind the name of each type."""
+    """Return the definition for each type name."""
     text = Path(__file__).with_suffix(".txt").read_text(encoding="ascii")
     lines = {}
     for line in text.replace("\n ", " ").splitlines():

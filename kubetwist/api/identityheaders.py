@@ -1,5 +1,5 @@
 """
-Headers that say who somebody is: those of impersonation and of authenticating proxies.
+Headers that carry user identities: those of impersonation and of authenticating proxies.
 
 Whoever reads such a header must not read it otherwise than those did who let it through. So what two readers could
 understand in two ways is refused: repeated fields, characters of control, bytes that are no UTF-8, and names that
@@ -17,7 +17,7 @@ from .go.quote import quoted
 from .resource import UserInfo
 
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
-#: What names of fields may have besides letters and digits, and is no escape.
+#: Characters allowed in field names besides letters and digits that are not an escape.
 _IN_NAMES: Final = "!#$&'*+-.^_`|~"
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
@@ -63,7 +63,7 @@ def single(fields: Fields, name: bytes) -> str:
 
 def extra_key(name: bytes, prefix: bytes) -> str:
     """
-    What the name of a field says behind C{prefix}: in lower case, percent-encoded; as it is when badly so.
+    Return a field name without C{prefix}, in lower case and percent-decoded; unchanged if badly encoded.
 
     @raise OddHeader: It is no text.
     """
@@ -94,7 +94,7 @@ def check_names(fields: Iterable[bytes], exact: Collection[bytes], prefixes: Seq
 
 def identity_fields(user: UserInfo) -> list[tuple[bytes, bytes]]:
     """
-    The fields that tell another server for whom it is asked, in their usual names.
+    Return the header fields that name the requesting user to another server, in their usual names.
 
     Keys of extra values are percent-encoded where names of fields cannot have their characters.
 

@@ -81,7 +81,7 @@ def _constant(name: str) -> JSONValue:
 
 def _float(text: str) -> float:
     number = float(text)
-    # Go refuses these only when it knows the field: but what it cannot hold, it cannot be told either.
+    # Go rejects these only in known fields. A value that it cannot represent is an error here everywhere.
     if math.isinf(number):
         raise BodyError(f"json: cannot unmarshal number {text} into Go value of type float64")
     return number
@@ -189,7 +189,7 @@ def _shown(data: bytes, text: str, position: int) -> str:
 
 
 def _bytes_before(data: bytes, position: int) -> int:
-    """How many bytes of C{data} the first C{position} characters of its text were, some of them replaced."""
+    """Return the byte length of the first C{position} characters of C{data}, some of which were replaced."""
     low, high = 0, len(data)
     while low < high:
         middle = (low + high) // 2
@@ -206,7 +206,7 @@ _number = re.compile(r"-?(?:0|[1-9][0-9]*)?").match
 
 
 def _go_message(data: bytes, text: str, error: json.JSONDecodeError) -> str:
-    """What Go says about the mistake that Python found."""
+    """Return Go's message for a syntax error that Python's parser found."""
     position, what = error.pos, error.msg
     if what.startswith(("Invalid control character", "Invalid \\escape")):
         # The position is that of the character, or of the backslash before it.

@@ -39,9 +39,9 @@ class PatchError(APIStatusError):
 
 class _DoesNotApply(Exception):
     """
-    Why, in the words of the reference, which keeps it from clients who sent the patch themselves.
+    The reason in the reference's words, which it hides from clients that sent the patch themselves.
 
-    Those whose object is patched by somebody else are told.
+    Clients whose object is patched by another component see it.
     """
 
 
@@ -51,7 +51,7 @@ class FailedTest(_DoesNotApply):
 
 def validate_json_patch(operations: JSONValue) -> list[str]:
     """
-    What strict field validation has against a patch, beyond duplicate fields.
+    Return the errors of strict field validation for a patch, besides duplicate fields.
 
     @raise PatchError: It is no patch.
     """

@@ -24,7 +24,7 @@ _FILTER: Final = re.compile(
 )
 
 
-#: How many values are looked at to find those at a path, and those that a filter asks each item for.
+#: The maximum number of values visited while a path is evaluated, including those that filters visit per item.
 MOST_SEEN: Final = 10_000
 MOST_SEEN_OF_ITEM: Final = 100
 #: Nothing is at a path.

@@ -15,14 +15,14 @@ import orjson
 
 from .jsontypes import JSONValue
 
-#: How deeply containers may be nested.
+#: The maximum nesting depth of containers.
 DEPTH: Final = 100
 #: Values of up to this many bytes are decoded at once.
 SMALL: Final = 128 * 1024
 
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-#: Where containers begin and end; strings are told apart, as they may have brackets in them.
+#: Starts and ends of containers; strings are matched separately because they may contain brackets.
 _MARKS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 _SCALAR: Final = re.compile(rb"[-+.0-9A-Za-z]+")
 
@@ -65,7 +65,7 @@ def members(text: bytes, start: int = 0) -> Iterator[tuple[str, int, int]]:
 
 def end_of_value(text: bytes, start: int) -> int:
     """
-    Where the value that begins at C{start} ends; of its insides, only brackets are looked at.
+    Return the end of the value that begins at C{start}; only brackets within it are examined.
 
     @raise BadJSON: There is none.
     """

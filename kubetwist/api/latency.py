@@ -1,4 +1,4 @@
-"""Where the time of a request goes, for those who are told of that: the audit and the log."""
+"""Measurement of where a request spends its time, for the audit log and the request log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Final
 
-#: Under the names that the audit gives them; it is not told of the first.
+#: The audit annotation of each layer; the first layer has none.
 ADMISSION: Final = "admission"
 ETCD: Final = "etcd"
 QUEUE: Final = "apf-queue-wait"
@@ -15,7 +15,7 @@ SERIALIZATION: Final = "serialize-response-object"
 MUTATING_WEBHOOK: Final = "mutating-webhook"
 VALIDATING_WEBHOOK: Final = "validating-webhook"
 
-#: The seconds of the request that is being worked on, by where they went; L{None} when nobody wants to know.
+#: The seconds spent per layer by the current request; L{None} when latency is not measured.
 times: ContextVar[dict[str, float] | None] = ContextVar("times", default=None)
 
 

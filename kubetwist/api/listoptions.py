@@ -265,7 +265,7 @@ def _validate_write_options(options: WriteOptions, query: Query) -> list[FieldEr
 
 
 def validate_field_manager(field: str, manager: str) -> list[FieldError]:
-    """What is wrong with the name of a field manager."""
+    """Validate the name of a field manager and return the errors."""
     causes = []
     if byte_length(manager) > _MANAGER_LENGTH:
         causes.append(too_long(field, _MANAGER_LENGTH))
@@ -285,7 +285,7 @@ def _validate_dry_run(values: Sequence[str]) -> list[FieldError]:
     return [not_supported("dryRun", list(values), ("All",))]
 
 
-#: Has what cannot be read deleted: it is long so that nobody sets it by accident.
+#: Deletes objects that cannot be read; the name is long so that it is not set by accident.
 _IGNORE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
@@ -319,10 +319,10 @@ def delete_options_from_body(body: JSONValue, unreadable: bool = False) -> Delet
     """
     Options of a DELETE with a body; the query does not count then.
 
-    C{DeleteOptions} may come in any group and version, known or not, and with fields that nobody knows.
+    C{DeleteOptions} may come in any group and version, known or not, and with unknown fields.
 
     @param body: The decoded document.
-    @param unreadable: Whether what cannot be read can be deleted; where it cannot, nobody is told.
+    @param unreadable: Whether the deletion of unreadable objects is supported; if not, the option is ignored silently.
     @raise APIStatusError: They make no sense: 400 or 422.
     """
     if body is None:
@@ -402,7 +402,7 @@ def _checked(options: DeleteOptions, dry_run: Sequence[str]) -> DeleteOptions:
 
 
 def _beside(options: DeleteOptions) -> Iterator[str]:
-    """What was asked for besides; of what cannot be read, nothing of it can be done."""
+    """Return the options that are incompatible with the deletion of an unreadable object."""
     if options.dry_run:
         yield "dryRun"
     if options.propagation_policy is not None:
@@ -417,7 +417,7 @@ def _beside(options: DeleteOptions) -> Iterator[str]:
 
 def refuse_unreadable_collection(options: DeleteOptions) -> None:
     """
-    What cannot be read is deleted one by one.
+    Objects that cannot be read can only be deleted one by one.
 
     @raise APIStatusError: All of a collection are to be deleted so (422).
     """
@@ -427,5 +427,5 @@ def refuse_unreadable_collection(options: DeleteOptions) -> None:
 
 
 def not_unreadable() -> FieldError:
-    """What is wrong with the option for an object that can be read, or is not there."""
+    """Return the errors of the option for an object that can be read or does not exist."""
     return invalid(_IGNORE, True, "is exclusively used to delete corrupt object(s), try again by removing this option")

@@ -1,5 +1,5 @@
 """
-What names may look like: each function returns what is wrong with a value, in apimachinery's words.
+Validation of names: each function returns the errors of a value, in apimachinery's words.
 
 See kubernetes/apimachinery, C{pkg/util/validation} and C{pkg/api/validate/content}. Lengths are counted in bytes of
 UTF-8, as Go counts them; the texts of the former speak of characters all the same.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
-#: Says what is wrong with a name; the second argument tells that it is a C{generateName}.
+#: Validates a name; the second argument is true for a C{generateName}.
 ValidateNameFunc = Callable[[str, bool], Sequence[str]]
 
 DNS1123_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -59,7 +59,7 @@ _QUALIFIED_RULE: Final = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
 )
 
-#: How long generated names get, and the random part of them.
+#: The maximum length of generated names, and the length of their random suffix.
 _GENERATED_LENGTH: Final = 63
 _RANDOM_LENGTH: Final = 5
 #: No vowels, and nothing that looks like one: no words come out.

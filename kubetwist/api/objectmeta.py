@@ -1,15 +1,15 @@
 """
-What is wrong with the metadata of an object, in the reference's words, order and repetition.
+Validation of object metadata, with the reference's words, order and repetition of errors.
 
 There are two sets of rules. One looks at an object by itself (L{validate_object_meta}); the other compares it with its
 predecessor, and looks at labels, annotations, owners and managers again (L{validate_object_meta_update}). On an update
 the generic registry applies both, and then the kind applies one or both once more, or several times, with a rule of its
-own on finalizers. Nobody removes repeats, so:
+own on finalizers. Repeated errors are kept, so:
 
-  - a bad label on create is told once: the registry looks only when the kind found nothing wrong;
-  - on update it is told three times for a kind that compares, as Deployment does;
+  - a bad label on create is reported once: the registry checks only when the kind found nothing wrong;
+  - on update it is reported three times for a kind that compares, as Deployment does;
   - and four times for a kind that also looks at the new object as if it were created, as ConfigMap does;
-  - a bad finalizer, uid or deletionTimestamp, which fewer rules look at, is told less often.
+  - a bad finalizer, uid or deletionTimestamp, which fewer rules check, is reported less often.
 
 L{validate_metadata_on_create} and L{validate_metadata_on_update} put that together.
 
@@ -136,7 +136,7 @@ def validate_metadata_on_update(
 def validate_object_meta(
     meta: Meta, namespaced: bool, validate_name: ValidateNameFunc, path: str = "metadata"
 ) -> list[FieldError]:
-    """What is wrong with metadata by itself; the name has been generated already."""
+    """Validate metadata on its own; the name has been generated already."""
     causes: list[FieldError] = []
     base = meta.get("generateName")
     if base:
@@ -172,7 +172,7 @@ def validate_object_meta(
 
 def validate_object_meta_update(new: Meta, old: Meta, path: str = "metadata") -> list[FieldError]:
     """
-    What is wrong with metadata as a successor of C{old}.
+    Validate metadata as an update of C{old}.
 
     That it has no resourceVersion is for the registry to say, which fills it in where it may be left out.
     """
@@ -211,7 +211,7 @@ def validate_object_meta_update(new: Meta, old: Meta, path: str = "metadata") ->
 
 
 def validate_labels(labels: Mapping[str, str] | None, path: str) -> list[FieldError]:
-    """What is wrong with labels."""
+    """Validate labels."""
     causes: list[FieldError] = []
     for key, value in (labels or {}).items():
         if not is_qualified_name(key):
@@ -221,7 +221,7 @@ def validate_labels(labels: Mapping[str, str] | None, path: str) -> list[FieldEr
 
 
 def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> list[FieldError]:
-    """What is wrong with annotations: their keys, in which case does not matter, and the size of them all."""
+    """Validate annotations: their keys, ignoring case, and their total size."""
     causes: list[FieldError] = []
     size = 0
     for key, value in (annotations or {}).items():
@@ -234,7 +234,7 @@ def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> li
 
 
 def validate_owner_references(owners: Sequence[Meta] | None, path: str) -> list[FieldError]:
-    """What is wrong with references to owners."""
+    """Validate owner references."""
     causes: list[FieldError] = []
     controller = ""
     for owner in owners or ():
@@ -279,7 +279,7 @@ def _go_owner(owner: Meta) -> JSONObject:
 
 
 def validate_finalizers(finalizers: Sequence[str] | None, path: str) -> list[FieldError]:
-    """What is wrong with finalizers whatever the kind."""
+    """Validate finalizers independently of the kind."""
     causes = [invalid(path, name, text) for name in finalizers or () for text in validate_qualified_name(name)]
     if finalizers and "orphan" in finalizers and "foregroundDeletion" in finalizers:
         detail = "finalizer orphan and foregroundDeletion cannot be both set"
@@ -297,7 +297,7 @@ def _validate_standard_finalizers(meta: Meta, path: str) -> list[FieldError]:
 
 
 def validate_managed_fields(entries: Sequence[Meta] | None, path: str) -> list[FieldError]:
-    """What is wrong with the records of field managers."""
+    """Validate the managed fields."""
     causes: list[FieldError] = []
     for index, entry in enumerate(entries or ()):
         where = f"{path}[{index}]"

@@ -9,7 +9,7 @@ from attrs import define, field
 
 from .resource import JSONObject
 
-#: Whether an object with these labels, or fields, is meant.
+#: Decides whether an object with these labels, or fields, is selected.
 Matcher = Callable[[Mapping[str, str]], bool]
 
 
@@ -23,7 +23,7 @@ class GetOptions:
 @define
 class ListOptions:
     """
-    What to list or watch.
+    The options of a list or watch.
 
     @ivar labels: Matches an object's labels; L{None} for all.
     @ivar fields: Pairs of the field selector: C{(field, wanted, equal)}, already checked and converted by the kind.
@@ -47,7 +47,7 @@ class ListOptions:
 @define
 class WriteOptions:
     """
-    What all writes share.
+    The options shared by all writes.
 
     @ivar field_validation: C{Strict}, C{Warn} or C{Ignore}; C{""}, where nothing is said, means C{Warn}.
     """
@@ -89,7 +89,7 @@ class DeleteOptions:
     ignore_store_read_error: bool = field(default=False)
 
 
-#: What the options of a write are, by what it does.
+#: The option type of a write, by its verb.
 _KINDS: Final = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
 
 

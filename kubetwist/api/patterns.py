@@ -14,7 +14,7 @@ _options: Final = re2.Options()
 _options.log_errors = False
 _options.max_mem = _MEMORY
 
-#: What Go's regexp says where RE2 says something else.
+#: Error texts of Go's regexp that differ from those of RE2.
 _GO_WORDS: Final = {
     "missing ]": "missing closing ]",
     "missing )": "missing closing )",
@@ -32,7 +32,7 @@ _GO_WORDS: Final = {
 
 
 class Match(Protocol):
-    """What an expression matches, as L{re.Match} describes it."""
+    """A match of an expression, with the interface of L{re.Match}."""
 
     def group(self, index: int = 0, /) -> str | None:
         """Return the text that a group matches, or all of the match; L{None} if the group takes no part in it."""

@@ -1,7 +1,7 @@
 """
-Where pods are in objects, and containers in pods.
+Paths of pod specs in objects, and of containers in pod specs.
 
-Whoever looks at containers asks here: each kind of container that somebody forgot was a hole.
+All code that inspects containers uses this module, so that no kind of container is overlooked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CONTAINER_LISTS: Final = (
     ("containers", "container"),
     ("ephemeralContainers", "ephemeral container"),
 )
-#: What kind those are that are added to a pod for debugging: they ask for no resources.
+#: The kind of containers added to a pod for debugging: they request no resources.
 DEBUGGING: Final = "ephemeral container"
 
 #: By group and resource, where the template of the pods is that an object makes; a pod is its own.

@@ -194,7 +194,7 @@ def _read(text: str) -> Quantity:
     elif shift >= 0:
         billionths = digits * 10**shift
     elif -shift > _MOST_DIGITS + 9:
-        billionths = 1  # far below what can be told, and still not nothing
+        far below the representable precision, but not zero
     else:
         billionths = -(-digits // 10**-shift)
     kept = text if _stays(whole, fraction, exponent, family) else ""
@@ -227,7 +227,7 @@ def _stays(whole: str, fraction: str, exponent: int, family: Family) -> bool:
 
 def machine_parts(text: str) -> tuple[int, int] | None:
     """
-    How the reference keeps a quantity that it need not keep as a big decimal.
+    Return the int64Amount form of a quantity that the reference does not keep as a big decimal.
 
     @param text: A quantity.
     @return: A number of 64 bits and an exponent of ten; L{None} for those kept as big decimals.

@@ -22,7 +22,7 @@ FULL_AUTHORITY: Final[Sequence[Rule]] = (
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
 )
 
-#: How the reference prints a rule: the names of its Go fields, in this order.
+#: The format in which the reference prints a rule: its Go field names, in this order.
 _PRINTED: Final = (
     ("APIGroups", "apiGroups"),
     ("Resources", "resources"),
@@ -122,7 +122,7 @@ class RoleRules:
 
 def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     """
-    What of C{wanted} nobody has who has C{held}, in its smallest parts.
+    Return the rules in C{wanted} that C{held} does not cover, broken down into their smallest parts.
 
     A part is covered only by a single rule that has all of it: a verb on a resource, or on a path.
     """
@@ -193,7 +193,7 @@ def quoted_list(texts: Iterable[str]) -> str:
 
 
 def refusal(user: str, groups: Iterable[str], missing: Iterable[Rule]) -> str:
-    """Why somebody may not give away rules that he does not have; C{missing} comes from L{uncovered}."""
+    """Return the message for granting rules the user does not have; C{missing} comes from L{uncovered}."""
     lines = sorted({described(rule) for rule in compacted(missing)})
     return (
         f"user {quoted(user)} (groups={quoted_list(groups)}) is attempting to grant RBAC permissions"

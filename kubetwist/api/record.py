@@ -10,7 +10,7 @@ from attrs import define
 
 from .resource import JSONObject
 
-#: How the JSON of every record starts; the revision is spliced in behind it.
+#: The first bytes of each record's JSON; the revision is inserted after them.
 ITEM_START: Final = b'{"metadata":{'
 NO_LABELS: Final[Mapping[str, str]] = {}
 
@@ -96,7 +96,7 @@ def without_kind(obj: JSONObject) -> bytes:
 @define(slots=True, eq=False)
 class Listing:
     """
-    What a list found.
+    The result of a list.
 
     @ivar records: In key order; the list is the caller's.
     @ivar revision: The state is that as of this revision.

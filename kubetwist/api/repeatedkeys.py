@@ -36,7 +36,7 @@ def entries(value: JSONObject) -> Iterator[tuple[str, JSONValue, bool]]:
 
 
 def merged(value: JSONValue) -> JSONValue:
-    """What Go makes of a value: of each key the last one counts, but objects are decoded into the same place."""
+    """Return a value as Go decodes it: the last of repeated keys wins, but objects are merged."""
     if isinstance(value, list):
         return [merged(item) for item in value]
     if not isinstance(value, dict):
@@ -58,7 +58,7 @@ def _into(before: JSONValue, after: JSONValue) -> JSONValue:
 
 
 def repeated_paths(value: JSONValue, path: str = "") -> Iterator[str]:
-    """Where keys stand again, in the order of the document."""
+    """Return the paths of repeated keys, in document order."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from repeated_paths(item, f"{path}[{index}]")

@@ -1,4 +1,4 @@
-"""What the store knows of the request it serves."""
+"""Context of the request that the store serves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .resource import UserInfo
 
 
 def discard(text: str) -> None:
-    """A place for warnings that nobody reads: those of writes the server makes itself."""
+    """A sink that discards warnings, for writes that the server makes itself."""
 
 
 def ignore_audit_annotation(key: str, value: str, level: str) -> None:
@@ -22,7 +22,7 @@ def ignore_audit_annotation(key: str, value: str, level: str) -> None:
 #: Bytes of JSON of an object up to which it is decoded, validated and merged in the reactor's thread: the slowest kinds
 #: take about a microsecond per byte.
 IN_REACTOR: Final = 32 * 1024
-#: Who the server is when it writes by itself.
+#: The user of writes that the server makes itself.
 SYSTEM_USER = UserInfo("system:apiserver", groups=("system:masters",))
 
 

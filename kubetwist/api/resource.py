@@ -53,7 +53,7 @@ class GroupKind(NamedTuple):
 
 
 class GroupVersionResource(NamedTuple):
-    """What a path names: C{apps/v1, deployments}."""
+    """A resource as named in a path: C{apps/v1, deployments}."""
 
     group: str
     version: str
@@ -71,7 +71,7 @@ class GroupVersionResource(NamedTuple):
 
 
 class GroupVersionKind(NamedTuple):
-    """What an object says it is: C{apps/v1, Deployment}."""
+    """The group, version and kind of an object: C{apps/v1, Deployment}."""
 
     group: str
     version: str
@@ -95,7 +95,7 @@ class GroupVersionKind(NamedTuple):
 
 @frozen
 class UserInfo:
-    """Who sends a request, as an authenticator found it."""
+    """The user who sends a request, as determined by an authenticator."""
 
     name: str
     uid: str = ""

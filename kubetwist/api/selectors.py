@@ -25,7 +25,7 @@ _BINARY: Final = "in, notin, =, ==, !=, gt, lt"
 
 
 class SelectorError(ValueError):
-    """A text, or an object, that is no selector; C{str} of it is what a client is told."""
+    """An invalid selector; C{str} of it is the message for the client."""
 
 
 @frozen
@@ -53,7 +53,7 @@ class Requirement:
         return f"{key}{ {'gt': '>', 'lt': '<'}.get(operator, operator) }{values}"
 
     def predicate(self) -> Predicate:
-        """A function that tells whether labels satisfy this."""
+        """Return a function that checks whether labels satisfy this requirement."""
         return _PREDICATES[self.operator](self.key, self.values)
 
 
@@ -61,7 +61,7 @@ class LabelSelector:
     """
     Conditions that all have to hold; without any it selects everything.
 
-    @ivar matches: Tells whether an object with these labels is selected.
+    @ivar matches: Returns whether an object with these labels is selected.
     @ivar requirements: Sorted by key.
     @ivar nothing: Selects nothing, whatever the labels.
     """

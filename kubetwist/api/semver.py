@@ -44,7 +44,7 @@ class Version:
 
     @property
     def order(self) -> tuple[object, ...]:
-        """What sorts versions: one without a prerelease comes after all of its prereleases, numbers before words."""
+        """The sort key of a version: prereleases come before their release, numbers before words."""
         parts = tuple((0, part, "") if isinstance(part, int) else (1, 0, part) for part in self.prerelease)
         return self.major, self.minor, self.patch, not self.prerelease, parts
 

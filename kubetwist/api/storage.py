@@ -21,7 +21,7 @@ class Write:
     @ivar ttl: Seconds after which the key deletes itself; L{None} for never.
     @ivar attachment: Anything; handed to watchers in the same process with the event, so that they need
         not decode what the writer has decoded already. Watchers must do without (other processes have none).
-    @ivar unique: Whether nobody else can write this very value: it has something new and random in it.
+    @ivar unique: Whether no other writer can write this exact value, because it contains something new and random.
     """
 
     key: str
@@ -53,7 +53,7 @@ class StorageEvent:
 @frozen
 class StoredValue:
     """
-    What a key holds; C{revision} is that of its newest write.
+    The value of a key; C{revision} is that of its newest write.
 
     @ivar problem: Why the value cannot be read; C{value} means nothing then. Only pages have such values.
     """
@@ -66,7 +66,7 @@ class StoredValue:
 
 @frozen
 class Page:
-    """Some values in key order, all as of C{revision}; C{more} tells whether others follow."""
+    """Values in key order, all read at C{revision}; C{more} is true if further values follow."""
 
     items: list[StoredValue] = field()
     revision: int

@@ -1,4 +1,4 @@
-"""Where requests go on to: what the registry decides of them, and whoever talks HTTP carries out."""
+"""Targets of proxied requests: the registry chooses them, the HTTP layer connects to them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attrs import field, frozen
 from .errors import APIStatusError
 from .resource import JSONObject
 
-#: What a proxy takes, besides nothing.
+#: The types a proxy accepts besides an empty body.
 _SCHEMES = ("", "http", "https")
 
 

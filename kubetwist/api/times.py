@@ -20,12 +20,12 @@ _MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 _canonical = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z").fullmatch
 
 
-#: What tells the time to all servers of this process; tests put another clock here with L{use_clock}.
+#: The clock of all servers of this process; tests replace it with L{use_clock}.
 _clock: Callable[[], float] = time.time
 
 
 def use_clock(clock: Callable[[], float] = time.time) -> None:
-    """Have C{clock} tell the time from now on: POSIX seconds."""
+    """Use C{clock}, which returns POSIX seconds, as the clock from now on."""
     global _clock
     _clock = clock
 

@@ -9,7 +9,7 @@ from .names import validate_dns1123_label, validate_dns1123_subdomain
 if TYPE_CHECKING:
     from .resource import JSONObject, UserInfo
 
-#: Who sends requests without credentials.
+#: The user of requests without credentials.
 ANONYMOUS: Final = "system:anonymous"
 #: Everyone else.
 AUTHENTICATED: Final = "system:authenticated"

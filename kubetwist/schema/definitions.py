@@ -153,7 +153,7 @@ class Definitions:
 
     def description(self, definition: str, field: str) -> str:
         """
-        What the release says of a field; C{""} when it says nothing, or has no such type.
+        Return the release's description of a field; C{""} if it has none or the type is unknown.
 
         The file is read again for every type that is asked about for the first time.
         """

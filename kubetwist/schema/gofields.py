@@ -1,5 +1,5 @@
 """
-What the Go types of the API tell beyond their OpenAPI definitions.
+Properties of the API's Go types that their OpenAPI definitions do not contain.
 
 The reference decodes every object into Go structs and encodes it from them again. That leaves traces which clients
 see: fields that are never left out, fields that vanish when they hold their zero value, names of Go types in error
@@ -48,7 +48,7 @@ class Shape(NamedTuple):
     embedded: tuple[str, ...]
 
     def of_items(self, schema: JSONObject) -> Shape:
-        """The shape of what a list or map holds; it only tells the type."""
+        """The shape of the items of a list or map; it only gives the type."""
         go_type = self.go_type
         if go_type.startswith("[]"):
             return Shape(ALWAYS, go_type[2:].lstrip("*"), ())
@@ -72,7 +72,7 @@ def referred(schema: JSONObject) -> str:
 
 
 def default_presence(name: str, schema: JSONObject, required: bool) -> str:
-    """What most fields of this shape are."""
+    """The default for fields of this shape."""
     kind = json_kind(schema)
     if kind == "object":
         return OMITTED
@@ -89,7 +89,7 @@ def default_presence(name: str, schema: JSONObject, required: bool) -> str:
 
 
 def default_go_type(schema: JSONObject) -> str:
-    """The Go type of a schema as long as nobody gave it a name."""
+    """Return the Go type of a schema that has no explicit type name."""
     kind = json_kind(schema)
     if kind == "$ref":
         return go_name(referred(schema))
@@ -105,14 +105,14 @@ def default_go_type(schema: JSONObject) -> str:
 
 
 def go_name(definition: str) -> str:
-    """How Go prints a type: C{v1.Pod} for C{io.k8s.api.core.v1.Pod}."""
+    """Return a type name as Go prints it: C{v1.Pod} for C{io.k8s.api.core.v1.Pod}."""
     package, _, name = definition.rpartition(".")
     return f"{package.rpartition('.')[2]}.{name}"
 
 
 def shape(definition: str, name: str, schema: JSONObject, required: bool) -> Shape:
     """
-    What the field C{name} of the type C{definition} is in Go.
+    Return the Go properties of the field C{name} of the type C{definition}.
 
     @param definition: The key of the type among the definitions.
     @param schema: The field's own schema.

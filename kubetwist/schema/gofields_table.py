@@ -1,5 +1,5 @@
 """
-Where Go types of the API differ from what L{kubetwist.schema.gofields} expects of their OpenAPI definitions.
+Go types of the API that differ from what L{kubetwist.schema.gofields} derives from their OpenAPI definitions.
 
 The facts are those of the C{json} tags and field types in the C{types.go} files of k8s.io/api, apimachinery,
 apiextensions-apiserver and kube-aggregator, releases 1.25 to 1.37; where releases differ the newest counts.

@@ -97,7 +97,7 @@ def number_text(value: float) -> str:
 
 def json_message(mismatch: Mismatch, struct: str, fields: str) -> str:
     """
-    What C{encoding/json} says.
+    Return the message of C{encoding/json}.
 
     @param struct: The Go struct with the field where the value stands, C{""} when it stands in none.
     @param fields: The names of the fields that lead there.
@@ -110,7 +110,7 @@ def json_message(mismatch: Mismatch, struct: str, fields: str) -> str:
 
 
 def converter_message(mismatch: Mismatch) -> str:
-    """What apimachinery's converter says."""
+    """Return the message of apimachinery's converter."""
     kind = mismatch.kind
     if not kind:
         return json_message(mismatch, "", "")

@@ -23,13 +23,13 @@ from .gofields import (
 from .leaves import Coercion, Reader
 from .mismatch import DecodeError, Mismatch, Unreadable, converter_message, json_message
 
-#: What the reference keeps of unknown fields.
+#: How the reference treats unknown fields.
 MOST_PROBLEMS = 100
 
 
 class Trail:
     """
-    Where the walk is.
+    The position of the walk.
 
     @ivar problems: A text for each unknown field, and each that was there before, found so far.
     """
@@ -98,16 +98,16 @@ class Node:
     read: Reader
 
     def zero(self) -> JSONValue:
-        """What an absent value shows as, where it shows."""
+        """Return the value that an absent field is shown with, if any."""
         return None
 
     def null(self) -> JSONValue:
-        """What a C{null} in a list or map of this type shows as."""
+        """Return the value that a C{null} in a list or map of this type is shown with."""
         return self.zero()
 
     def walk(self, value: JSONValue, trail: Trail) -> None:
         """
-        Tell of unknown fields in C{value} and of the first thing that does not fit.
+        Report unknown fields in C{value} and the first value that does not fit.
 
         @raise DecodeError: Something does not fit.
         """
@@ -303,7 +303,7 @@ class Field:
         self.merge_key = merge_key
 
 
-# What a struct's closure does with a field, besides reading it.
+# The actions of a struct's closure on a field, besides reading it.
 _KEEP, _DROP_EMPTY, _NULL_EMPTY = range(3)
 
 
@@ -335,7 +335,7 @@ class StructNode(Node):
         return self._fields
 
     def zero(self) -> JSONValue:
-        """What is always there."""
+        """Return the fields that are always present."""
         return {
             field.name: field.node.zero() if field.presence == ALWAYS else None
             for field in self.fields.values()

@@ -33,7 +33,7 @@ class StrategicMergeError(Exception):
 
     @ivar code: The HTTP status: 400 for directives of the wrong form, 422 for lists of lists, and 500 (without a
         reason) for all else, as the reference answers it.
-    @ivar message: What the client is told.
+    @ivar message: The message for the client.
     """
 
     def __init__(self, message: str, code: int = 500) -> None:
@@ -228,7 +228,7 @@ def _item_type(*lists: list[JSONValue]) -> type:
 
 
 def _identity(item: JSONValue, merge_key: str) -> JSONValue:
-    """What tells items of a list apart; to Go C{1}, C{1.0} and C{true} are three things."""
+    """Return the identity of a list item; to Go C{1}, C{1.0} and C{true} are three values."""
     value = item[merge_key] if merge_key else item
     return (value.__class__, repr(value) if isinstance(value, (dict, list)) else value)
 

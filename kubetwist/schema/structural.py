@@ -20,7 +20,7 @@ from ..api.resource import JSONObject
 from .mismatch import DecodeError, Mismatch, Unreadable
 from .nodes import StructNode, Trail
 
-#: Copies a value; takes a list in which it leaves a mark for everything that it drops because nobody knows it.
+#: Copies a value; takes a list to which it appends a mark for each unknown field that it drops.
 Reader = Callable[[JSONValue, list[str]], JSONValue]
 #: Makes a default; takes the same list.
 Filler = Callable[[list[str]], JSONValue]
@@ -110,7 +110,7 @@ class Structural:
 
     def reader(self, meta: Reader) -> Reader:
         """
-        What reads values of this schema.
+        Return the reader for values of this schema.
 
         @param meta: Reads the metadata of embedded resources.
         """
@@ -170,12 +170,12 @@ class Structural:
         return self.fill(value, meta, dropped)
 
     def filler(self, meta: Reader) -> Filler:
-        """What makes the default, complete with the defaults of its own fields."""
+        """Return a factory of the default, complete with the defaults of its own fields."""
         if self._default is None:
             try:
                 self._default = _maker(self.reader(meta)(self.default, Dropped()))
             except APIStatusError:
-                # Whoever would get it is told.
+                # Every client that would receive it gets this error.
                 self._default = _refuse
         return self._default
 
@@ -369,7 +369,7 @@ def _fields(schema: Structural, meta: Reader, fills: bool) -> Reader:
 
 
 def _others(schema: Structural, meta: Reader, fills: bool) -> Callable[[JSONObject, str, JSONValue, list[str]], None]:
-    """What becomes of fields that are not among the properties."""
+    """Return how fields that are not among the properties are treated."""
     additional = schema.additional
 
     def drop(result: JSONObject, name: str, item: JSONValue, unknown: list[str]) -> None:

@@ -1,5 +1,5 @@
 """
-What makes an OpenAPI schema a structural one.
+Rules that make an OpenAPI schema a structural one.
 
 Every value has one type, said where the value is and not within C{allOf}, C{anyOf}, C{oneOf} or C{not}; what these
 speak of is specified outside of them, too. See kubernetes/apiextensions-apiserver,
@@ -36,7 +36,7 @@ UNSUPPORTED: Final = (
 
 
 def unsupported(schema: JSONObject) -> str:
-    """Why a schema cannot even be read as a structural one; C{""} when it can."""
+    """Return why a schema cannot be read as a structural one; C{""} if it can."""
     for name in UNSUPPORTED:
         if schema.get(name):
             return f"OpenAPIV3Schema '{name.removeprefix('$') if name == '$schema' else name}' is not supported"
@@ -111,7 +111,7 @@ def everywhere(schema: JSONObject) -> Iterator[JSONObject]:
 
 
 def validate_structural(schema: JSONObject, path: str) -> list[FieldError]:
-    """Why a schema is none, in the order of the texts."""
+    """Return why a schema is not structural, sorted by text."""
     causes = _invariants(schema, _ROOT, path) + _completeness(schema, schema, path, path)
     return sorted(causes, key=str)
 
@@ -182,7 +182,7 @@ def _validate_metadata(schema: JSONObject, level: int, embedded: bool, path: str
 
 
 def _validate_value(schema: JSONObject, path: str, *, skip_any: bool | None = None) -> list[FieldError]:
-    """What is wrong within the combinations of a schema; where C{int-or-string} is spelled out, types may be there."""
+    """Validate the combinations of a schema; where C{int-or-string} is spelled out, they may contain types."""
     causes: list[FieldError] = []
     any_of, all_of = schema.get("anyOf") or [], schema.get("allOf") or []
     if any_of != _INT_OR_STRING if skip_any is None else not skip_any:
@@ -247,7 +247,7 @@ def _is_set(schema: JSONObject, name: str) -> bool:
 
 
 def _completeness(values: JSONObject, schema: JSONValue, path: str, values_path: str) -> list[FieldError]:
-    """What combinations speak of without its being specified."""
+    """Return the fields that combinations constrain without their being specified."""
     causes: list[FieldError] = []
     parts: list[tuple[JSONObject, str]] = []
     if values.get("not") is not None:

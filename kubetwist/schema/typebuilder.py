@@ -130,7 +130,7 @@ def _schema_or_list(schema: Node, items: ListNode) -> Reader:
             return schema.compiled()(value, [])
         if isinstance(value, list):
             return items.compiled()(value, []) or None
-        # What is neither is taken for nothing.
+        # Values that are neither are ignored.
         return None
 
     return read

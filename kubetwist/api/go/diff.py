@@ -1,5 +1,5 @@
 """
-Differences of values as the reference tells them: unified, of the JSON of its internal Go structs.
+Differences of values as the reference prints them: unified, of the JSON of its internal Go structs.
 
 @see: kubernetes/apimachinery, C{pkg/util/diff/diff.go}.
 """
@@ -52,7 +52,7 @@ def _text(value: JSONValue) -> str:
 
 
 def diff(old: JSONValue, new: JSONValue) -> str:
-    """What has changed, with three lines around each change; C{""} when nothing has, or there is too much to see."""
+    """Return the differences with three lines of context each; C{""} if there are none or too many."""
     before, after = pretty(old), pretty(new)
     together = len(before) + len(after)
     if together > _LONGEST and (together > _LONGEST_ALIKE or _between(before, after) > _FEW):
@@ -62,7 +62,7 @@ def diff(old: JSONValue, new: JSONValue) -> str:
 
 
 def _between(before: list[str], after: list[str]) -> int:
-    """How many lines of both together there are between those at the beginning and at the end that are alike."""
+    """Return the number of lines in both texts between the common beginning and the common end."""
     shorter = min(len(before), len(after))
     first = next((index for index in range(shorter) if before[index] != after[index]), shorter)
     rest = shorter - first

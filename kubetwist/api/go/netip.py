@@ -1,7 +1,7 @@
 """
 Addresses and prefixes as Go's C{net/netip} reads them, with its words for those that are none.
 
-Stricter than L{kubetwist.api.addresses}: no leading zeros, and what is wrong is told to the character.
+Stricter than L{kubetwist.api.addresses}: no leading zeros, and errors give the exact position.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _ipv4_fields(whole: str, text: str) -> list[int]:
     """
     Four numbers with dots between.
 
-    @param whole: What errors tell of: C{text} may be only its end.
+    @param whole: The text shown in errors: C{text} may be only its end.
     """
     fields: list[int] = []
     value, digits = 0, 0

@@ -53,7 +53,7 @@ _bad_in_host = re.compile(f"%(?!25|[89a-fA-F][0-9a-fA-F])|{_FOREIGN}").search
 #: The zone of an address may escape what it may hold unescaped, and blanks.
 _bad_in_zone = re.compile(f"%(?!(?i:25|20|{_any_of(_HOST)}))|{_FOREIGN}").search
 
-#: What may stand in a path or fragment as it was written, though escaping would write it otherwise.
+#: Characters kept as written in a path or fragment although escaping would encode them.
 _KEPT: Final = b"!$&'()*+,;=:@[]%"
 _kept_path: Final = re.compile(b"[" + re.escape(_PATH + _KEPT) + b"]*").fullmatch
 _kept_fragment: Final = re.compile(b"[" + re.escape(_FRAGMENT + _KEPT) + b"]*").fullmatch
@@ -64,7 +64,7 @@ _port = re.compile("(?::[0-9]*)?").fullmatch
 _user_info = re.compile("[a-zA-Z0-9._:~!$&'()*+,;=%@-]*").fullmatch
 _bad_escape = re.compile("%(?![0-9a-fA-F]{2})").search
 
-#: More parameters than these make a query that nobody meant; Go takes none of it then.
+#: The maximum number of query parameters; Go rejects the whole query beyond it.
 _MOST_PARAMETERS: Final = 10_000
 
 

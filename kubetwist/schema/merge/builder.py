@@ -31,7 +31,7 @@ from .types import (
 )
 
 UNTYPED: Final = Scalar("untyped")
-#: What has a type is owned by it; the rest, where only values tell what they are.
+#: Values with a type are owned by it; for all others ownership depends on the values.
 DEDUCED: Final = AnyOf(UNTYPED, AtomicList(), Record(False))
 DEDUCED.record.define({}, DEDUCED)
 #: Anything, owned whole.

@@ -3,7 +3,7 @@ Steps of paths to fields, in the form in which FieldsV1 writes them.
 
 A step is a string: C{f:<name>} is a field of a struct or map, C{k:{"name":"a"}} an item of a list by its keys,
 C{v:"a"} an item of a list of scalars by its value, C{i:3} an item by its position. Steps that select the same are
-equal strings, whoever wrote them, which L{canonical} sees to.
+equal strings regardless of the writer, which L{canonical} ensures.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def value_step(value: JSONValue) -> str:
 
 def canonical(step: str) -> str | None:
     """
-    The one way to write a step that somebody wrote.
+    Return the canonical form of a path step.
 
-    @return: L{None} for steps of a type that nobody knows, which are ignored.
+    @return: L{None} for steps of an unknown type, which are ignored.
     @raise MalformedStep: It is none.
     """
     if len(step) < 2:

@@ -30,7 +30,7 @@ LEAF: Final[FieldSet] = {}
 
 
 def node(below: FieldSet, member: bool) -> FieldSet | None:
-    """What stands under a step: C{below} has no C{"."}; L{None} where there is nothing."""
+    """Return the children under a step, without C{"."}; L{None} if there are none."""
     if not below:
         return LEAF if member else None
     return {SELF: LEAF, **below} if member else below
@@ -42,7 +42,7 @@ def is_member(found: FieldSet) -> bool:
 
 
 def below(found: FieldSet) -> FieldSet:
-    """What is in C{found} without the field itself."""
+    """Return C{found} without the field itself."""
     return {step: part for step, part in found.items() if step != SELF} if SELF in found else found
 
 
@@ -83,7 +83,7 @@ def has(fields: FieldSet, path: Iterable[str]) -> bool:
 
 
 def union(one: FieldSet, other: FieldSet) -> FieldSet:
-    """What is in either set."""
+    """Return the union of two sets."""
     if not one or one is other:
         return other
     if not other:
@@ -107,7 +107,7 @@ def _union_node(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
-    """What is in both sets."""
+    """Return the intersection of two sets."""
     if one is other:
         return one
     result = {}
@@ -124,7 +124,7 @@ def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """What is in C{one} and not in C{other}; what is below fields of C{other} stays."""
+    """Return C{one} without the members of C{other}; children of fields of C{other} stay."""
     result = one
     for step, theirs in other.items():
         part = one.get(step)
@@ -148,7 +148,7 @@ def difference(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def recursive_difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """What is in C{one}, and neither in C{other} nor below something that is."""
+    """Return C{one} without the members of C{other} and their children."""
     result = one
     for step, theirs in other.items():
         part = one.get(step)
@@ -199,7 +199,7 @@ def decode(fields: JSONValue) -> FieldSet:
 
 
 def _decode(fields: JSONValue) -> FieldSet | None:
-    """What stands under a step; C{null} is as good as nothing below."""
+    """Return the children under a step; C{null} counts as none."""
     if fields is None:
         return LEAF
     if not isinstance(fields, dict):

@@ -33,7 +33,7 @@ from .types import (
 
 #: The value of a key that an item leaves out and that has no default.
 ABSENT = object()
-#: How long keys may be that are kept in memory: clients choose them.
+#: The maximum length of keys kept in memory: clients choose them.
 MOST_CACHED = 256
 
 
@@ -98,15 +98,15 @@ class Associative(MergeType):
         raise NotImplementedError
 
     def item_added(self, item: JSONValue) -> FieldSet:
-        """What stands under the step to an item that was not there before."""
+        """Return the fields under the step to an added item."""
         return LEAF
 
     def item_changes(self, old: JSONValue, new: JSONValue) -> Changes:
-        """How an item became another of the same step."""
+        """Return the changes between two items with the same step."""
         return LEAF, None
 
     def item_owned(self, item: JSONValue) -> FieldSet:
-        """What whoever applies an item owns below it."""
+        """Return the fields below an item that its applier owns."""
         return LEAF
 
     def item_merged(self, live: JSONValue, applied: JSONValue) -> JSONValue:
@@ -118,7 +118,7 @@ class Associative(MergeType):
         return item
 
     def item_problems(self, item: JSONValue, duplicates: bool) -> list[Problem]:
-        """What is wrong with an item."""
+        """Validate an item and return the errors."""
         return []
 
     def _items(self, value: JSONValue) -> dict[str, list[JSONValue]]:
@@ -337,7 +337,7 @@ class MapList(Associative):
         return (self.item,)
 
     def define(self, defaults: JSONObject) -> None:
-        """Tell what the values are of keys that an item leaves out."""
+        """Return the default values of keys that an item leaves out."""
         self._defaults = tuple((name, defaults.get(name, ABSENT)) for name in sorted(self.keys))
 
     def step(self, item: JSONValue) -> str:
@@ -419,5 +419,5 @@ def _step(*parts: JSONValue) -> str:
 
 
 # The same items come again and again, also within one write: the size is for lists as long as they get.
-# Values of different types that Python takes for equal are told apart.
+# Values of different types that Python treats as equal are distinguished.
 _cached_step = lru_cache(maxsize=1 << 15, typed=True)(_step)

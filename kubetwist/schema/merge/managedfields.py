@@ -27,15 +27,15 @@ from .fieldset import (
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 
-#: How many entries of updates there may be before the oldest are merged.
+#: The maximum number of update entries before the oldest are merged.
 MOST_UPDATERS: Final = 10
-#: Who gets them.
+#: The manager of the merged entries.
 ANCIENT: Final = "ancient-changes"
 
 
 class Manager(NamedTuple):
     """
-    Who owns: no two entries are of the same manager.
+    The managers of an object: each manager has one entry.
 
     @ivar api_version: C{""} for those who apply, who have one entry whatever version they use.
     """
@@ -46,7 +46,7 @@ class Manager(NamedTuple):
     subresource: str
 
     def identifier(self) -> str:
-        """What the reference sorts managers by, where it comes to that."""
+        """Return the reference's sort key of a manager."""
         parts = (
             ("manager", self.name),
             ("operation", self.operation),
@@ -64,7 +64,7 @@ class Manager(NamedTuple):
 
 class Entry(NamedTuple):
     """
-    What a manager owns.
+    The fields that a manager owns.
 
     @ivar api_version: The version that C{fields} are those of.
     @ivar time: When the manager last changed something; C{""} for never.
@@ -124,7 +124,7 @@ def read_foreign(entries: Iterable[JSONValue]) -> Managers:
 
 
 def is_reset(entries: JSONValue) -> bool:
-    """Return whether these say that nobody is to own anything: no entry, or a single empty one."""
+    """Return whether these entries reset all ownership: no entry, or a single empty one."""
     return entries is not None and (not entries or (len(entries) == 1 and not entries[0]))
 
 

@@ -1,5 +1,5 @@
 """
-Who owns what after a write: the rules of server-side apply.
+Field ownership after a write: the rules of server-side apply.
 
 Objects are plain dicts without C{managedFields}; entries are L{kubetwist.schema.merge.managedfields}'. Where entries
 are of different versions of a kind, L{Versions} says what an object is in each.
@@ -35,7 +35,7 @@ from .types import (
 #: The fields that a write added or modified, and those that it removed, by C{apiVersion}.
 Changed = Mapping[str, tuple[FieldSet, FieldSet]]
 
-#: What nobody owns, since it is no part of what clients want.
+#: The fields without an owner, since they are not part of a client's intent.
 UNMANAGED_FIELDS: FieldSet = of_paths(
     [
         ("f:apiVersion",),
@@ -80,7 +80,7 @@ class Versions(Protocol):
 
 class Filter(NamedTuple):
     """
-    Which fields an endpoint lets its clients own.
+    The fields that an endpoint's clients cannot own.
 
     @ivar without: Neither these nor what is below them.
     """
@@ -88,7 +88,7 @@ class Filter(NamedTuple):
     without: FieldSet = LEAF
 
     def __call__(self, fields: FieldSet) -> FieldSet:
-        """What is left of a set."""
+        """Return a set without the fields that cannot be owned."""
         return recursive_difference(fields, self.without) if self.without else fields
 
 
@@ -108,7 +108,7 @@ class Conflicts(Exception):
         self.found = found
 
     def items(self) -> list[tuple[Manager, tuple[str, ...]]]:
-        """Each path with its owner, in the order in which they are told."""
+        """Return each path with its owner, in the order in which conflicts are reported."""
         return [
             (manager, path)
             for manager in sorted(self.found, key=Manager.identifier)
@@ -203,7 +203,7 @@ class Ownership:
         return converted
 
     def compare(self, old: JSONObject, new: JSONObject, version: str) -> tuple[FieldSet, FieldSet]:
-        """What was added or modified from C{old} to C{new}, which are of C{version}, and what was removed."""
+        """Return the fields added or modified from C{old} to C{new}, both of C{version}, and those removed."""
         kind = self.versions.type_of(version)
         assert kind is not None, version
         if old == new and (not kind.mixes() or same_value(old, new)):
@@ -346,7 +346,7 @@ class Ownership:
         if found:
             raise Conflicts(found)
 
-    # --- what nobody applies any more
+    # --- fields that no manager applies any more
 
     def _drops(self, last: Entry, own: FieldSet) -> bool:
         """Return whether an applier, who owned C{last}, does not own something of it any more."""

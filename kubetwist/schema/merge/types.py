@@ -28,10 +28,10 @@ from .fieldset import (
     union,
 )
 
-#: What is under a step, as L{MergeType.compare} tells it: what was added or modified, and what was removed.
+#: The changes under a step as L{MergeType.compare} returns them: fields added or modified, and fields removed.
 Changes = tuple[FieldSet | None, FieldSet | None]
 
-#: Where and what.
+#: A path and an error.
 Problem = tuple[str, str]
 
 
@@ -40,7 +40,7 @@ class TypedError(ValueError):
 
     @classmethod
     def of(cls, problems: list[Problem]) -> TypedError:
-        """The error that tells of C{problems}."""
+        """Return the error for C{problems}."""
         texts = [f"{path}: {message}" if path else message for path, message in problems]
         if len(texts) == 1:
             return cls(texts[0])
@@ -98,15 +98,15 @@ class MergeType:
         return self
 
     def added(self, value: JSONValue) -> FieldSet:
-        """What stands under the step to C{value} when it was not there before."""
+        """Return the fields under the step to C{value}, which was added."""
         return LEAF
 
     def compare(self, old: JSONValue, new: JSONValue) -> Changes:
-        """How C{old} became C{new}, which is not equal to it."""
+        """Return the changes from C{old} to C{new}, which is not equal to it."""
         return LEAF, None
 
     def owned(self, value: JSONValue) -> FieldSet:
-        """What whoever applies C{value} owns below it."""
+        """Return the fields below C{value} that its applier owns."""
         return LEAF
 
     def merge(self, live: JSONValue, applied: JSONValue) -> JSONValue:
@@ -124,7 +124,7 @@ class MergeType:
 
     def check(self, value: JSONValue, duplicates: bool) -> list[Problem]:
         """
-        What is wrong with a value.
+        Validate a value and return the errors.
 
         @param duplicates: Whether items of a list may have the same key.
         """
@@ -141,7 +141,7 @@ class MergeType:
         return fields
 
     def reconciled(self, fields: FieldSet) -> FieldSet:
-        """What stood under a step before its type, perhaps, became one that is owned whole."""
+        """Return the fields under a step before its type possibly became atomic."""
         return fields
 
 
@@ -229,7 +229,7 @@ class Record(MergeType):
         self.define({}, None)
 
     def define(self, fields: Mapping[str, MergeType], element: MergeType | None) -> None:
-        """Tell what it contains."""
+        """Return the fields that it contains."""
         self.fields = fields
         self.element = element
         self._mixes = None
@@ -328,7 +328,7 @@ class Record(MergeType):
             if kind is None or kind.leaf:
                 result[step] = LEAF
                 continue
-            # An empty list is nobody's, unlike an empty map.
+            # An empty list has no owner, unlike an empty map.
             member = item is None or (not item and item.__class__ is dict) or name not in self.fields
             stands = node(kind.owned(item) if item else LEAF, member)
             if stands is not None:

@@ -66,7 +66,7 @@ MAGIC: Final = b"k8s\0"
 
 class Envelope(NamedTuple):
     """
-    What stands around an object in a body.
+    The envelope of an object in a body.
 
     @ivar api_version: As the client says, or C{""}.
     @ivar kind: As the client says, or C{""}.
@@ -128,7 +128,7 @@ class ProtobufTypes:
             self.message(definition).read(data, 0, len(data), value, 0)
         except IndexError:
             raise WireError(CUT_SHORT) from None
-        # JSON may stand within a message, so that the depth of messages tells too little.
+        # A message may contain JSON, so the depth of messages is not sufficient.
         wrapped: JSONValue = value
         for _ in range(ENCODER_DEPTH - MAX_DEPTH):
             wrapped = [wrapped]
@@ -180,7 +180,7 @@ class ProtobufTypes:
         return lambda: self._steps(definition, properties)
 
     def _field(self, schema: JSONObject) -> tuple[int, JSONValue]:
-        """What is done with a field of a schema."""
+        """Return the encoding of a field of a schema."""
         kind = json_kind(schema)
         if kind == "array":
             how, extra = self._field(schema["items"])

@@ -51,7 +51,7 @@ Write = Callable[[JSONValue, int], bytes]
 
 class Form(NamedTuple):
     """
-    How the values of a schema are written.
+    The encoding of the values of a schema.
 
     @ivar wire_type: What their fields say they are.
     @ivar content: Writes what follows the key, but for the length that some begin with.
@@ -86,7 +86,7 @@ class Form(NamedTuple):
 def _each(form: Form, number: int) -> Write:
     """Writes a list."""
     write = form.field(number)
-    # What nothing is, is found when there is some: types may have lists of themselves.
+    # The zero value is determined at first use: types may contain lists of themselves.
     return lambda values, depth: b"".join(
         [form.nothing(number) if one is None else write(one, depth) for one in values]
     )
@@ -235,7 +235,7 @@ class MessageWriters:
             raise WireError(f"{definition.rpartition('.')[2]} can not be written as protobuf: {error}") from None
 
     def message(self, definition: str) -> MessageWriter:
-        """What writes the messages of a definition that is a struct."""
+        """Return the encoder for the messages of a definition that is a struct."""
         known = self._messages.get(definition)
         if known is None:
             known = self._messages[definition] = MessageWriter(lambda: self._fields(definition, definition))
@@ -267,7 +267,7 @@ class MessageWriters:
         return lambda: self._fields(numbers_of, definition)
 
     def _field(self, schema: JSONObject, number: int, pointer: bool) -> tuple[bytes, Write]:
-        """What is written where a field is not there, and what writes it."""
+        """Return the bytes written for an absent field, and the encoder of its values."""
         kind = json_kind(schema)
         if kind == "array":
             return b"", _each(self._form(schema["items"]), number)
@@ -318,20 +318,20 @@ def _schema_or_texts(value: JSONValue, message: MessageWriter, depth: int) -> by
     return b"".join([put_counted(2, (one or "").encode()) for one in value])
 
 
-#: What writes them, and what where there is nothing.
+#: The encoders, and the bytes written for absent values.
 _SCHEMA_LEAVES: Final = {
     "JSONSchemaPropsOrArray": (_schema_or_list, b""),
     "JSONSchemaPropsOrBool": (_schema_or_bool, b"\x08\0"),
     "JSONSchemaPropsOrStringArray": (_schema_or_texts, b""),
 }
 
-#: How every envelope ends: how its content would be encoded, and of what media type.
+#: The last bytes of every envelope: the content encoding and the media type, both empty.
 ENVELOPE_END: Final = put_counted(3, b"") + put_counted(4, b"")
 
 
 def envelope_start(api_version: str, kind: str, size: int) -> bytes:
     """
-    What stands before the message in an envelope.
+    Return the bytes before the message in an envelope.
 
     @param size: The length of the message.
     """
@@ -340,5 +340,5 @@ def envelope_start(api_version: str, kind: str, size: int) -> bytes:
 
 
 def envelope(api_version: str, kind: str, message: bytes) -> bytes:
-    """A message with what tells its kind around it, as bodies and values in etcd are."""
+    """Return a message in an envelope with its kind, as in bodies and in etcd values."""
     return b"%b%b%b" % (envelope_start(api_version, kind, len(message)), message, ENVELOPE_END)

@@ -44,12 +44,12 @@ def _numbered(fields: str) -> FieldNumbers:
 
 @cache
 def _lines() -> dict[str, str]:
-    """What stands behind the name of each type, by C{group.Type} or C{group.version.Type}."""
+    """Return the entry of each type, by C{group.Type} or C{group.version.Type}."""
     return lines_by_type(Path(__file__).with_suffix(".txt").read_text(encoding="ascii"))
 
 
 def lines_by_type(text: str) -> dict[str, str]:
-    """What stands behind the name of each type in a table of the form that the module tells of."""
+    """Return the entry of each type in a table of the form described in the module docstring."""
     lines = {}
     group = ""
     for line in text.replace("\n ", " ").splitlines():

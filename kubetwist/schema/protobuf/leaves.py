@@ -168,7 +168,7 @@ SCHEMA_LEAVES: Final = {
 
 _type_meta: Final = _message("TypeMeta", Step(1, TEXT, "apiVersion"), Step(2, TEXT, "kind"))
 
-#: What stands around every object; how it would be encoded nobody reads.
+#: The fields of the envelope of every object; the content encoding is ignored.
 unknown: Final = _message(
     "Unknown",
     Step(1, MESSAGE, "typeMeta", _type_meta),

@@ -25,7 +25,7 @@ ValueReader = Callable[[bytes, int, int, int], JSONValue]
 MAX_MESSAGES: Final = 100
 TOO_DEEP: Final = "exceeded max depth"
 
-# What is done with a field; those up to PACKED begin with their length.
+# The actions on a field; those up to PACKED begin with their length.
 TEXT, MESSAGE, TEXTS, MESSAGES, MAP, VALUE, VALUES, INLINE, PACKED, NUMBER, NUMBERS, DOUBLE = range(12)
 
 _WIRE_TYPES: Final = {NUMBER: VARINT, NUMBERS: VARINT, DOUBLE: FIXED64}
@@ -46,7 +46,7 @@ class Step(NamedTuple):
     extra: JSONValue = None
 
     def by_tag(self) -> Iterable[tuple[int, tuple[int, str, JSONValue]]]:
-        """What is done, by the tag under which the field can come."""
+        """The actions by the tag of the field."""
         yield self.number << 3 | _WIRE_TYPES.get(self.how, LENGTH), (self.how, self.name, self.extra)
         if self.how == NUMBERS:
             yield self.number << 3 | LENGTH, (PACKED, self.name, self.extra)
@@ -116,7 +116,7 @@ class Message:
                     if how == TEXT:
                         out[name] = data[position:stop].decode("utf-8", "replace")
                     elif how == MESSAGE:
-                        # What comes again is merged into what came before.
+                        # A repeated message is merged into the earlier one.
                         inner = out.get(name)
                         if inner is None:
                             inner = out[name] = {}

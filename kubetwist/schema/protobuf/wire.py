@@ -60,7 +60,7 @@ _SHORT: Final = [bytes([value]) for value in range(128)]
 
 
 def put_key(number: int, wire_type: int) -> bytes:
-    """What stands before a field."""
+    """Return the tag of a field."""
     return put_varint(number << 3 | wire_type)
 
 
@@ -71,7 +71,7 @@ def put_counted(number: int, content: bytes) -> bytes:
 
 def length(data: bytes, position: int, end: int) -> tuple[int, int]:
     """
-    Where what is counted begins, and where it ends.
+    Return the start and the end of a length-delimited value.
 
     @raise WireError: It ends behind C{end}.
     """

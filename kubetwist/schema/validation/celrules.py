@@ -59,9 +59,9 @@ from .rulepaths import (
     valid_field_path,
 )
 
-#: What the type of C{self} is called.
+#: The name of the type of C{self}.
 SELF_TYPE: Final = "selfType"
-#: What one evaluation of one expression may cost.
+#: The cost limit of one evaluation of one expression.
 CALL_LIMIT: Final = 1_000_000
 #: Maximum processor time, in seconds, of all rules of one object, beside their cost budget: the reference needs a
 #: second for its budget.
@@ -88,7 +88,7 @@ class Correlated(Protocol):
         """The two values of a field, where both have it."""
 
     def item(self, index: int) -> Correlated | None:
-        """The two values of an item, which only lists of type map can tell."""
+        """Return the old and the new value of an item; only lists of type map can pair them."""
 
 
 @frozen
@@ -101,7 +101,7 @@ class CompiledRule:
     @ivar error: What is wrong with the rule.
     @ivar uses_old_self: It is about changes.
     @ivar message: Makes the text of a failure; L{None} where there is none, or with C{message_error}.
-    @ivar field_path: Where failures are told to be, below the rule's own place: C{"spec.x"}; C{""} for there itself.
+    @ivar field_path: The path at which failures are reported, below the rule's place: C{"spec.x"}; C{""} for the place.
     """
 
     rule: JSONObject
@@ -180,7 +180,7 @@ def _base() -> Environment:
 
 
 def environment_of(declaration: Declaration, *, optional: bool) -> Environment:
-    """What the rules at a place can speak of: C{self}, and C{oldSelf}, which may be an optional value."""
+    """The variables of the rules at a place: C{self}, and C{oldSelf}, which may be an optional value."""
     mine = declaration.type
     return _base().extend({"self": mine, "oldSelf": optional_of(mine) if optional else mine})
 
@@ -222,7 +222,7 @@ class _Run:
 @frozen
 class _Ratchet:
     """
-    What a place has to do with the object that is replaced: unchanged, it may go on breaking rules.
+    The relation of a place to the object being replaced: an unchanged place may go on breaking rules.
 
     @ivar current: This place's values; L{None} where there is nothing to compare.
     @ivar nearest: Of the nearest place above that can be compared.
@@ -409,7 +409,7 @@ class RuleTree:
                 return
 
     def _holds(self, run: _Run, rule: CompiledRule, variables: dict[str, Value], where: str) -> bool:
-        """Return whether a rule holds; what keeps it from being run is told here, and taken for holding."""
+        """Return whether a rule holds; evaluation errors are reported here and count as holding."""
         assert rule.program is not None
         try:
             result, cost = rule.program.evaluate(variables, cost_limit=CALL_LIMIT)
@@ -484,9 +484,9 @@ class RuleTree:
 
 def _cause(path: str, shown: tuple[JSONValue, ...], text: str, reason: str | None) -> FieldError:
     """
-    What a failure is, by the reason that the rule gives.
+    Return the error type for the reason that the rule gives.
 
-    @param shown: The value, or nothing where it is too large to be told.
+    @param shown: The value, or nothing where it is too large to be shown.
     """
     if reason == "FieldValueForbidden":
         return forbidden(path, text)

@@ -18,7 +18,7 @@ from .constraints import distinct
 #: How many alternatives of C{allOf}, C{anyOf}, C{oneOf} and C{not} are tried for one object. A schema within the limits
 #: of a request and an object likewise can ask for billions.
 MOST_ALTERNATIVES: Final = 200_000
-#: The same for telling what is wrong with one, which takes longer.
+#: The same limit while errors are collected, which takes longer.
 MOST_TOLD: Final = 20_000
 
 
@@ -27,13 +27,13 @@ class TooManyAlternatives(Exception):
 
 
 class Work:
-    """How many alternatives may still be tried; one count for the thread that validates."""
+    """The number of alternatives that may still be tried; one count for the thread that validates."""
 
     left = MOST_ALTERNATIVES
 
     @classmethod
     def begin(cls, telling: bool = False) -> None:
-        """Another object's turn; C{telling} is for what is wrong with it."""
+        """Reset the count for the next object; C{telling} is true while errors are collected."""
         cls.left = MOST_TOLD if telling else MOST_ALTERNATIVES
 
     @classmethod
@@ -83,7 +83,7 @@ def _conjunction(
     sample: JSONValue, schema: Conditions, tests: list[Callable[[JSONValue], bool]]
 ) -> Callable[[JSONValue], bool]:
     if isinstance(sample, float) and "integer" in schema.types and "number" not in schema.types:
-        # Whether it may be here depends on the number.
+        # The number decides whether it is allowed here.
         tests = [lambda value: not schema._type(value, "").problems, *tests]
     elif (schema.types or schema.format) and schema._type(sample, "").problems:
         return lambda value: False

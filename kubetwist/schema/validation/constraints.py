@@ -1,4 +1,4 @@
-"""What values are by themselves, and how numbers and lists are tested: functions that know no schema but its type."""
+"""Checks of types, numbers and lists: functions that need only the type of a schema."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def bound(value: JSONValue) -> float | None:
 
 
 def multiple(value: float, factor: float) -> str:
-    """Why a number is no multiple of another; C{""} if it is one."""
+    """Return why a number is not a multiple of another; C{""} if it is."""
     if factor <= 0:
         return "must be positive"
     if isinstance(factor, int) and isinstance(value, int):
@@ -65,7 +65,7 @@ def multiple(value: float, factor: float) -> str:
 
 
 def minimum(value: float, bound: float) -> str:
-    """Why a number is too small; C{""} if it is not."""
+    """Return why a number is too small; C{""} if it is not."""
     return "" if value >= bound else f"should be greater than or equal to {go_text(bound)}"
 
 
@@ -75,7 +75,7 @@ def minimum_exclusive(value: float, bound: float) -> str:
 
 
 def maximum(value: float, bound: float) -> str:
-    """Why a number is too large; C{""} if it is not."""
+    """Return why a number is too large; C{""} if it is not."""
     return "" if value <= bound else f"should be less than or equal to {go_text(bound)}"
 
 

@@ -74,7 +74,7 @@ def _as_json(item: JSONValue) -> JSONValue:
 
 
 def repeated(items: Iterable[JSONValue]) -> list[int]:
-    """Where the second of equal items is; third ones are not told."""
+    """Return the index of the second of equal items; further ones are not reported."""
     seen: dict[bytes, int] = {}
     found = []
     for index, item in enumerate(items):
@@ -90,9 +90,9 @@ def validate_embedded_resources(
     obj: JSONValue, schema: Structural, path: str = "", root: bool = True
 ) -> list[FieldError]:
     """
-    What is wrong with the kinds and metadata of resources within C{obj}.
+    Validate the kinds and metadata of embedded resources within C{obj}.
 
-    @param root: C{obj} is a resource itself, whose own metadata is somebody else's business.
+    @param root: C{obj} is a resource itself, whose own metadata is validated elsewhere.
     """
     causes: list[FieldError] = []
     if isinstance(obj, dict):

@@ -1,4 +1,4 @@
-"""What can be wrong with a value by its schema, in the words of kubernetes/kube-openapi, C{pkg/validation}."""
+"""Validation errors of values by their schema, in the words of kubernetes/kube-openapi, C{pkg/validation}."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Problem(NamedTuple):
     """
     One thing wrong with a value.
 
-    @ivar text: What tells it from others: a problem is not told twice.
+    @ivar text: The text that identifies the problem: a problem is not reported twice.
     @ivar name: Where it is; L{None} where the reference has lost that.
     """
 
@@ -36,9 +36,9 @@ class Problem(NamedTuple):
 
 class Result:
     """
-    What checking a value against a schema found.
+    The result of validating a value against a schema.
 
-    @ivar matches: How much fitted; of several alternatives that fail, the best is told about.
+    @ivar matches: How much matched; if several alternatives fail, the best one is reported.
     """
 
     __slots__ = ("_known", "matches", "problems")

@@ -1,5 +1,5 @@
 """
-Where rules in CEL are in a schema, and where they say that what they find is; without the language itself.
+Paths of CEL rules in a schema, and the paths at which they report errors; without the language itself.
 
 @see: kubernetes/apiextensions-apiserver, C{pkg/apiserver/schema/cel/validation.go}: C{ValidFieldPath}.
 """
@@ -13,7 +13,7 @@ from typing import Final
 from ...api.resource import JSONObject
 from .listrules import child_path
 
-#: What all rules may cost that one write runs, in CEL's units.
+#: The cost limit of all rules that one write evaluates, in CEL's units.
 RULES_BUDGET: Final = 10_000_000
 _ESCAPES: Final = {
     "a": "\a",

@@ -1,5 +1,5 @@
 """
-What values must satisfy by an OpenAPI schema, beyond having its shape.
+Validation of values by an OpenAPI schema, beyond their shape.
 
 L{ValueSchema.accepts} is compiled for the many values that do; L{ValueSchema.problems} then says what is wrong with the
 few that do not, in the words and the order of kubernetes/kube-openapi, C{pkg/validation/validate}. On updates, what was
@@ -86,7 +86,7 @@ class ValueSchema(Conditions):
         return result
 
     def check(self, value: JSONValue, path: str, correlation: Correlation | None = None) -> Result:
-        """Check one value; the order is that in which problems are told."""
+        """Validate one value; the order of the checks is the order of the errors."""
         result = Result()
         if value is None:
             result.merge(self._type(value, path))
@@ -130,7 +130,7 @@ class ValueSchema(Conditions):
         return Result([Problem(text, "FieldValueNotSupported", message, path)])
 
     def _string(self, value: str, path: str) -> Result:
-        """Only the first of a string's problems is told."""
+        """Report only the first problem of a string."""
         if self.max_length is not None and len(value) > self.max_length:
             text = f"{path} in body should be at most {self.max_length} chars long"
             message = f"Too long: may not be more than {counted(self.max_length, 'bytes')}"
@@ -178,7 +178,7 @@ class ValueSchema(Conditions):
                 where = f"{path}.{name}" if path else name
                 inner = correlation.field(name) if correlation is not None else None
                 if not path and name in ("kind", "apiVersion"):
-                    # They are always in the version that is asked for, so that nobody sees whether they change.
+                    # They are always in the requested version, so changes to them are not visible.
                     inner = None
                 result.merge(part._forgiven(value[name], where, inner))
         for name in self.required:
