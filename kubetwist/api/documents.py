@@ -8,8 +8,8 @@ from attrs import define, field
 
 from .jsontypes import JSONValue
 
-#: How deep documents may nest. The reference takes 10,000 levels; what we could not encode again we must not accept,
-#: and orjson's encoder ends at 254, some of which belong to lists, events and field sets around an object.
+#: The maximum nesting depth of documents. The reference accepts 10,000 levels, but orjson's encoder supports only 254,
+#: some of which are needed for lists, events and field sets around an object.
 MAX_DEPTH: Final = 240
 #: The maximum depth of orjson's encoder.
 ENCODER_DEPTH: Final = 254

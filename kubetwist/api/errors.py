@@ -135,10 +135,10 @@ class APIStatusError(Exception):
     @classmethod
     def invalid(cls, kind: GroupKind, name: str, causes: Sequence[FieldError]) -> APIStatusError:
         """
-        An object that breaks the rules of its kind.
+        Return the error for an object that fails validation.
 
-        The message joins the causes without repeats, the causes keep them; as apimachinery's C{NewInvalid} does. Of
-        very many only some are told: each is longer than what it is about, and said twice.
+        The message joins the causes without repeats, the causes keep them; as apimachinery's C{NewInvalid} does. The
+        number of causes is limited, because each one is longer than its field and is included twice.
         """
         told, left = _bounded(causes)
         details: JSONObject = {"name": name} if name else {}

@@ -211,7 +211,7 @@ _NUMBER_FORMATS: Final[Mapping[str, tuple[str, ...]]] = {"integer": ("int32", "i
 
 
 def is_recognized(type_name: str, format_name: str) -> bool:
-    """Whether a format means something for values of a type; C{type_name} is C{""} where there may be several."""
+    """Return whether a format applies to values of a type; C{type_name} is C{""} if the type is not unique."""
     if type_name in ("", "string"):
         return format_name.replace("-", "") in FORMATS
     return format_name in _NUMBER_FORMATS.get(type_name, ())

@@ -1,9 +1,9 @@
 """
 Headers that carry user identities: those of impersonation and of authenticating proxies.
 
-Whoever reads such a header must not read it otherwise than those did who let it through. So what two readers could
-understand in two ways is refused: repeated fields, characters of control, bytes that are no UTF-8, and names that
-become another field's when underscores are taken for dashes, as gateways do.
+A proxy in front of the server and the server must read such a header alike. So ambiguous headers are refused: repeated
+fields, control characters, bytes that are not UTF-8, and names that equal another field's once underscores are
+replaced by dashes, as gateways do.
 """
 
 from __future__ import annotations

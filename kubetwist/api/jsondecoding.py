@@ -81,7 +81,7 @@ def _constant(name: str) -> JSONValue:
 
 def _float(text: str) -> float:
     number = float(text)
-    # Go rejects these only in known fields. A value that it cannot represent is an error here everywhere.
+    # Go rejects these only in known fields. Here they are always an error, since the value cannot be kept.
     if math.isinf(number):
         raise BodyError(f"json: cannot unmarshal number {text} into Go value of type float64")
     return number

@@ -7,7 +7,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Final
 
-#: The audit annotation of each layer; the first layer has none.
+#: The layers, named as in the audit annotations, which leave out the first.
 ADMISSION: Final = "admission"
 ETCD: Final = "etcd"
 QUEUE: Final = "apf-queue-wait"

@@ -118,10 +118,10 @@ _LISTED_BY: Final = frozenset(
 
 def list_options(query: Query, watch: bool = False) -> ListOptions:
     """
-    Options of a list or a watch.
+    Parse the options of a list or a watch.
 
-    The field selector is only parsed: which fields there are is up to the kind. A watch from no version, or from 0,
-    is told to send what is there first, as the reference's defaulting tells it.
+    The field selector is only parsed: the kind defines the supported fields. A watch without a version, or from
+    version 0, sends the existing objects first, as the reference's defaulting does.
 
     @param watch: It is a watch by its path, whatever the query says; options are checked by the query alone.
     @raise APIStatusError: They make no sense: 400 or 422.
@@ -417,9 +417,9 @@ def _beside(options: DeleteOptions) -> Iterator[str]:
 
 def refuse_unreadable_collection(options: DeleteOptions) -> None:
     """
-    Objects that cannot be read can only be deleted one by one.
+    Refuse the option for collections: objects that cannot be read can only be deleted one by one.
 
-    @raise APIStatusError: All of a collection are to be deleted so (422).
+    @raise APIStatusError: The option is set (422).
     """
     if options.ignore_store_read_error:
         text = "is not allowed with DELETECOLLECTION, try again after removing the option"
@@ -427,5 +427,5 @@ def refuse_unreadable_collection(options: DeleteOptions) -> None:
 
 
 def not_unreadable() -> FieldError:
-    """Return the errors of the option for an object that can be read or does not exist."""
+    """Return the error of the option for an object that can be read or does not exist."""
     return invalid(_IGNORE, True, "is exclusively used to delete corrupt object(s), try again by removing this option")

@@ -194,7 +194,7 @@ def _read(text: str) -> Quantity:
     elif shift >= 0:
         billionths = digits * 10**shift
     elif -shift > _MOST_DIGITS + 9:
-        far below the representable precision, but not zero
+        billionths = 1  # far below the representable precision, but not zero
     else:
         billionths = -(-digits // 10**-shift)
     kept = text if _stays(whole, fraction, exponent, family) else ""

@@ -53,7 +53,7 @@ def allows(rule: Rule, question: AuthorizerAttributes) -> bool:
 
 def lacking(rule: Rule, question: AuthorizerAttributes) -> list[str]:
     """
-    What keeps a rule from granting what is asked for: nothing, or some of C{verb}, C{apiGroup}, C{resource},
+    Return the attributes that a rule does not match: none, or some of C{verb}, C{apiGroup}, C{resource},
     C{subresource}, C{resourceName} and C{path}.
     """
     lacks = []

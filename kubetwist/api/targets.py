@@ -10,7 +10,7 @@ from attrs import field, frozen
 from .errors import APIStatusError
 from .resource import JSONObject
 
-#: The types a proxy accepts besides an empty body.
+#: The URL schemes of a proxy target; an empty scheme means the default.
 _SCHEMES = ("", "http", "https")
 
 

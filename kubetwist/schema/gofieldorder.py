@@ -62,7 +62,7 @@ def _order(definition: str) -> dict[str, None]:
     group, version = package.split(".")[-2:]
     said = _exceptions().get(f"{group}.{type_name}")
     names = said.split() if said is not None else _by_number(group, version, type_name)
-    # Kinds begin with their type metadata; in other structs it is an ordinary field.
+    # Kinds begin with apiVersion and kind; in other structs these are ordinary fields.
     return dict.fromkeys((*(name for name in _KIND if name not in names), *names))
 
 

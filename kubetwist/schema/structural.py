@@ -1,9 +1,9 @@
 """
-Structural schemas: what a CustomResourceDefinition says of its objects' shape, compiled to functions that apply it.
+Structural schemas: the shape of the objects of a CustomResourceDefinition, compiled to functions that apply it.
 
 One pass over a value copies it, drops the fields that the schema does not have, drops nulls where nothing may be null,
-reads the metadata of embedded resources, and fills in defaults. The functions know no paths, as nearly all objects are
-without fault; L{walk} tells where something is wrong. What values must satisfy beyond their shape is checked by
+reads the metadata of embedded resources, and fills in defaults. The functions track no paths, as nearly all objects are
+valid; L{walk} finds the path of an error. Constraints of values beyond their shape are checked by
 L{kubetwist.schema.validation.validator}.
 """
 

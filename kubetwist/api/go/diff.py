@@ -62,7 +62,7 @@ def diff(old: JSONValue, new: JSONValue) -> str:
 
 
 def _between(before: list[str], after: list[str]) -> int:
-    """Return the number of lines in both texts between the common beginning and the common end."""
+    """Return the number of lines of both texts outside their common beginning and end."""
     shorter = min(len(before), len(after))
     first = next((index for index in range(shorter) if before[index] != after[index]), shorter)
     rest = shorter - first

@@ -110,11 +110,11 @@ class Associative(MergeType):
         return LEAF
 
     def item_merged(self, live: JSONValue, applied: JSONValue) -> JSONValue:
-        """An item with what an applied one says."""
+        """Return an item merged with an applied one."""
         return applied
 
     def item_without(self, item: JSONValue, fields: FieldSet) -> JSONValue:
-        """An item less some fields."""
+        """Return an item without some fields."""
         return item
 
     def item_problems(self, item: JSONValue, duplicates: bool) -> list[Problem]:

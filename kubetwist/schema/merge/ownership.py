@@ -82,7 +82,7 @@ class Filter(NamedTuple):
     """
     The fields that an endpoint's clients cannot own.
 
-    @ivar without: Neither these nor what is below them.
+    @ivar without: These fields and all fields below them.
     """
 
     without: FieldSet = LEAF
@@ -98,9 +98,9 @@ Filters = Mapping[str, Filter]
 
 class Conflicts(Exception):
     """
-    Someone else owns what an applier wants to change.
+    An applier changes fields that other managers own.
 
-    @ivar found: What, and whose it is.
+    @ivar found: The fields in conflict, by their manager.
     """
 
     def __init__(self, found: dict[Manager, FieldSet]) -> None:

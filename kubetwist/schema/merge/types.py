@@ -141,7 +141,7 @@ class MergeType:
         return fields
 
     def reconciled(self, fields: FieldSet) -> FieldSet:
-        """Return the fields under a step before its type possibly became atomic."""
+        """Return C{fields} adapted to the type, which may have become atomic since they were recorded."""
         return fields
 
 

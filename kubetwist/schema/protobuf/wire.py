@@ -1,8 +1,8 @@
 """
-The wire format of protobuf: numbers, lengths, and what is to be skipped.
+The wire format of protobuf: numbers, lengths, and skipped fields.
 
-Functions take the data and a position, and may run past its end: then there is an C{IndexError}, which whoever called
-first takes for L{CUT_SHORT}. The errors have the words of the decoders that Go generates.
+Functions take the data and a position, and may run past its end: this raises C{IndexError}, which the outermost caller
+treats as L{CUT_SHORT}. The errors have the words of the decoders that Go generates.
 """
 
 from __future__ import annotations

@@ -15,15 +15,15 @@ from ...api.resource import JSONObject
 from .conditions import Conditions
 from .constraints import distinct
 
-#: How many alternatives of C{allOf}, C{anyOf}, C{oneOf} and C{not} are tried for one object. A schema within the limits
-#: of a request and an object likewise can ask for billions.
+#: The maximum number of alternatives of C{allOf}, C{anyOf}, C{oneOf} and C{not} tried for one object. A schema and an
+#: object within the request size limits can require billions.
 MOST_ALTERNATIVES: Final = 200_000
 #: The same limit while errors are collected, which takes longer.
 MOST_TOLD: Final = 20_000
 
 
 class TooManyAlternatives(Exception):
-    """An object would keep the server busy for too long."""
+    """Validating an object exceeds the maximum number of alternatives."""
 
 
 class Work:

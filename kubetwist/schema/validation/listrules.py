@@ -74,7 +74,7 @@ def _as_json(item: JSONValue) -> JSONValue:
 
 
 def repeated(items: Iterable[JSONValue]) -> list[int]:
-    """Return the index of the second of equal items; further ones are not reported."""
+    """Return the index of the first duplicate of each item; further duplicates are not reported."""
     seen: dict[bytes, int] = {}
     found = []
     for index, item in enumerate(items):
