@@ -1,1 +1,1 @@
-"""How the server calls others over HTTP: webhooks of every sort. There is no other way out of it."""
+"""The HTTP client for webhooks of every sort. The server makes no other outgoing HTTP calls."""

@@ -26,7 +26,7 @@ class ExpiringCache(Generic[K, V]):
         return len(self._entries)
 
     def get(self, key: K) -> V | None:
-        """What is kept for C{key}; L{None} for nothing."""
+        """Return the cached value of C{key}; L{None} if there is none."""
         entry = self._entries.get(key)
         if entry is None:
             return None

@@ -15,7 +15,7 @@ def rest_config_for(client_config: JSONObject, outgoing: ClientFactory) -> RESTC
     """
     How to call whom a C{WebhookClientConfig} means.
 
-    @raise InvalidRESTConfig: It cannot be read; validation should have seen to that.
+    @raise InvalidRESTConfig: The configuration is invalid; validation should have rejected it.
     """
     bundle = client_config.get("caBundle") or ""
     try:

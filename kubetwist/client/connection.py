@@ -51,7 +51,7 @@ MAX_INTERIM: Final = 5
 #: Seconds that the other side is given to take what another protocol has written before its connection is closed.
 GRACEFUL_CLOSE_TIMEOUT: Final = 20.0
 
-# What is waited for.
+# The states of the parser.
 _NOTHING, _HEAD, _BODY, _SWITCHED = range(4)
 
 _WITH_BODY: Final = (b"POST", b"PUT", b"PATCH")
@@ -130,7 +130,7 @@ class StreamingResponse(Flow):
         return b"".join(collected.pieces)
 
     def take_over(self, protocol: IProtocol) -> None:
-        """Let C{protocol} have the connection, and what has come of its data already."""
+        """Hand the connection, and the data received so far, to C{protocol}."""
         self.taken = True
         self._connection.switch(protocol, self._waiting)
 
@@ -180,7 +180,7 @@ class _Uploading:
         if self._chunked:
             self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
         else:
-            # What goes beyond the length would be taken for another request.
+            # Data beyond the length would be read as another request.
             self._transport.write(data[: max(self.missing, 0)])
             self.missing -= len(data)
 
@@ -192,7 +192,7 @@ class _Uploading:
 
 
 class ConnectionPool(TypingProtocol):
-    """What a connection reports to: L{kubetwist.client.streaming.StreamingClient}."""
+    """The receiver of a connection's reports: L{kubetwist.client.streaming.StreamingClient}."""
 
     def made(self, connection: BackendConnection) -> None:
         """Add a connection that was opened."""
@@ -295,7 +295,7 @@ class BackendConnection(Protocol):
             answer.lost(Failure(why or Unreachable("unexpected EOF")))
 
     def _fail(self, why: str) -> None:
-        """The other side cannot be understood."""
+        """Fail the connection after data that is not valid HTTP."""
         self._why = Unreachable(why)
         self.abort()
         answered, self._answered = self._answered, None
@@ -435,7 +435,7 @@ class BackendConnection(Protocol):
         rest, self._buffer = self._buffer, b""
         self._stop_timer()
         answer = self._answer = StreamingResponse(self, head, length)
-        # What comes after the answer to an upgrade is nobody's.
+        # Data after the response to an upgrade does not belong to any call.
         self._keep_alive = head.lasting and length is not None and not self._upgrade
         self._missing = length
         if answer.switched:
@@ -493,7 +493,7 @@ class BackendConnection(Protocol):
             self._stop_sending()
             self.abort()
 
-    # What its answers say.
+    # Callbacks of its response.
 
     def resume_reading(self) -> None:
         """@see: L{kubetwist.http.connection.flow.Source}."""

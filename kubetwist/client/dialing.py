@@ -1,7 +1,7 @@
 """
-Connections to others: a name is resolved once, its addresses are checked, and those very addresses are connected to.
+Connections to other hosts: a name is resolved once, its addresses are checked, and exactly those are connected to.
 
-What breaks on the way is told in the words of Go's C{net} and C{crypto/tls}.
+Errors have the texts of Go's C{net} and C{crypto/tls}.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _ALERTS: Final = {
 }
 _NO_TLS: Final = ("wrong version number", "packet length too long", "http request", "record layer failure")
 
-#: Where the system is told of servers for names, and how much of it is read.
+#: The system's file of name servers, and the most bytes that are read of it.
 RESOLVERS = Path("/etc/resolv.conf")
 _RESOLVERS_LENGTH: Final = 65536
 
@@ -119,7 +119,7 @@ def is_denied(address: str, networks: Iterable[Network]) -> bool:
 
 
 def _effective_address(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """The address that packets end up at: that of IPv4 where one of IPv6 only carries it."""
+    """Return the address that packets end up at: the IPv4 address where an IPv6 address only embeds it."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if ip.version == 4:
         return ip
@@ -231,7 +231,7 @@ class _Addresses:
 
     def __init__(self) -> None:
         self._found: list[str] = []
-        # Twisted's resolvers cannot be stopped: whoever does not wait any more just does not hear of it.
+        # Twisted's resolvers cannot be stopped: after a cancellation, their result is ignored.
         self.done: Deferred[list[str]] = Deferred()
 
     def resolutionBegan(self, resolutionInProgress: IHostResolution) -> None:
@@ -307,7 +307,7 @@ class _WatchedFactory(Factory):
         inner = self._inner.buildProtocol(addr)  # type: ignore[arg-type] # Twisted passes no None
         return None if inner is None else _Watched(self, inner, self._limit)
 
-    # What ProtocolWrapper expects of its factory.
+    # The attributes that ProtocolWrapper expects of its factory.
 
     def registerProtocol(self, protocol: _Watched) -> None:
         self._endpoint.made(protocol)
@@ -342,7 +342,7 @@ class _Watched(ProtocolWrapper):
     def abortConnection(self) -> None:
         self.transport.abortConnection()  # type: ignore[union-attr]
 
-    # What a reader of a body can say when he has enough.
+    # The reader of a body may stop it.
     stopProducing = abortConnection
 
     def dataReceived(self, data: bytes) -> None:
@@ -368,7 +368,7 @@ def connection_lost_error(error: BaseException | None, ends: str) -> Unreachable
     """
     Why a connection was lost; L{None} when it was closed in good order, or by us.
 
-    @param ends: As L{connection_addresses} tells them.
+    @param ends: The pair from L{connection_addresses}.
     """
     if isinstance(error, Unreachable):
         return error
@@ -390,7 +390,7 @@ def join_host_port(address: str, port: int) -> str:
 
 
 def tls_error(error: SSL.Error) -> str:
-    """What is wrong with a handshake, or what the other side found wrong, as C{crypto/tls} has it."""
+    """Return the text of C{crypto/tls} for a failed handshake, or for an alert of the peer."""
     reasons = [str(entry[-1]) for entry in error.args[0]] if error.args and isinstance(error.args[0], list) else []
     for reason in reasons:
         if any(known in reason for known in _NO_TLS):

@@ -1,4 +1,4 @@
-"""What can go wrong with a call, in the words of Go's C{net/http}, which is what users know from the reference."""
+"""Errors of calls, with the texts of Go's C{net/http}, which users know from the reference."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from ..api.go.quote import quoted
 
-#: What a name is that cannot be verified: a common name alone does not count.
+#: The error for a certificate that has only a common name, which does not count for verification.
 COMMON_NAME_ONLY: Final = "x509: certificate relies on legacy Common Name field, use SANs instead"
 
 
@@ -47,4 +47,4 @@ class NoSuchHost(Unreachable):
 
 
 class InvalidRESTConfig(ValueError):
-    """Settings of calls that cannot be used; the text says why."""
+    """Invalid settings of a client; the text says why."""

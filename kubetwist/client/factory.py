@@ -38,7 +38,7 @@ class ClientFactory:
     def __init__(self, reactor: IServerReactor, find_service: FindService, denied: tuple[Network, ...] = ()) -> None:
         self._reactor = reactor
         self._clients: WeakSet[WebhookClient | StreamingClient] = WeakSet()
-        # Who has connections is not forgotten, even if those who called do not call any more.
+        # Clients with open connections are kept, even when their callers are gone.
         self._connected: set[Closable] = set()
         self.services = Services(find_service)
         self.denied = denied
@@ -48,12 +48,12 @@ class ClientFactory:
 
     def client(self, settings: RESTConfig, *, limit: int | None = None) -> WebhookClient:
         """
-        A client; whoever asks for it retires it when its settings are no longer those of a caller.
+        Return a client; the caller retires it when its settings are not in use any more.
 
         @param limit: Bytes that an answer may have; L{None} for the usual ones.
-        @raise InvalidRESTConfig: They cannot be used.
+        @raise InvalidRESTConfig: The settings are invalid.
         """
-        # Most servers call nobody.
+        # Imported late, as most servers call no webhook.
         from .httpclient import (
             LIMIT,
             WebhookClient,
@@ -79,9 +79,9 @@ class ClientFactory:
 
     def stream_client(self, settings: RESTConfig) -> StreamingClient:
         """
-        A client whose bodies are passed on while they arrive; whoever asks for it retires it as with L{client}.
+        Return a client that passes bodies on while they arrive; the caller retires it as with L{client}.
 
-        @raise InvalidRESTConfig: They cannot be used.
+        @raise InvalidRESTConfig: The settings are invalid.
         """
         from .streaming import StreamingClient
 
@@ -92,7 +92,7 @@ class ClientFactory:
         return client
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """What is counted of calls."""
+        """Yield the metrics of calls."""
         return self._metrics.collect(len({*self._clients, *self._connected}))
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
 """
 A client of one other server, for calls that wait for a whole answer.
 
-Twisted's Agent alone, for what others would do more is what must not be done here: redirects are not followed, cookies
+It uses Twisted's Agent without its wrappers, as their extra work is unwanted here: redirects are not followed, cookies
 not kept, and answers not unpacked.
 """
 
@@ -48,7 +48,7 @@ LIMIT: Final = 3 * 1024 * 1024
 #: Connections that are kept open for the next call, and for how many seconds.
 _KEPT: Final = 25
 _IDLE: Final = 90
-#: What stands in a path as it is.
+#: The characters that need no escape in a path.
 _PATH: Final = "/%!$&'()*+,;=:@~"
 _USER_AGENT: Final = b"kubetwist"
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 @frozen
 class Response:
     """
-    What came back.
+    A complete response.
 
     @ivar headers: By names in lower case, the last of each name.
     """
@@ -93,7 +93,7 @@ class WebhookClient:
         @param limit: Bytes that an answer may have.
         @param metrics: Told of what is posted.
         @param connected: Has this client in it as long as there are connections.
-        @raise InvalidRESTConfig: They cannot be used.
+        @raise InvalidRESTConfig: The settings are invalid.
         """
         parts, self._host, self._port = split_url(settings.url)
         self.settings = settings
@@ -148,8 +148,8 @@ class WebhookClient:
         Send C{body} and wait for the answer.
 
         @param timeout: Seconds until the last byte of the answer.
-        @param show_timeout: Whether the other side is told of it, in the query.
-        @return: The answer, whatever its code is, but no redirect.
+        @param show_timeout: Whether the query carries the timeout for the server.
+        @return: The response, with any status code except a redirect.
         @raise CallError: There is no whole answer, it is too long, or a redirect.
         """
         fields = {
@@ -192,10 +192,10 @@ class WebhookClient:
         headers: Mapping[str, Sequence[str]] | None = None,
     ) -> Response:
         """
-        Ask for another path than the settings have; any code is an answer, be it that of a redirect.
+        Request another path than the one in the settings; every status code is a result, including redirects.
 
         @param path: Escaped already, as is C{query}.
-        @param origin: What the other is told that it is called, C{"https://10.0.0.7:443"}; that of the settings
+        @param origin: The origin for the C{Host} header, C{"https://10.0.0.7:443"}; that of the settings
             without it.
         """
         parts = urlsplit(origin or self._url)
@@ -307,7 +307,7 @@ class WebhookClient:
             self._connected.discard(self)
 
     def retire(self) -> None:
-        """Close when the last call that is under way is answered: others have come to be called instead."""
+        """Close when the last call under way is answered; the caller has replaced this client."""
         self._retired = True
         if not self._under_way:
             self.close()
@@ -368,7 +368,7 @@ class _Body:
 
 
 class _Collected(Protocol):
-    """The body of an answer, as long as it is not too long."""
+    """The collected body of a response, with a size limit."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -405,7 +405,7 @@ class _Collected(Protocol):
 
 
 def _unreachable(error: BaseException | None) -> Unreachable | None:
-    """What broke, as it is told; L{None} for an error that has nothing to do with the other side."""
+    """Return the error with its reported text; L{None} for an error that is not about the connection."""
     from twisted.web._newclient import BadHeaders, ParseError, RequestNotSent
     from twisted.web.client import RequestTransmissionFailed, ResponseFailed
 
@@ -416,7 +416,7 @@ def _unreachable(error: BaseException | None) -> Unreachable | None:
         told = [one for one in (_unreachable(reason.value) for reason in reasons) if one is not None]
         return told[0] if told else Unreachable("EOF")
     if isinstance(error, ParseError | BadHeaders | ValueError):
-        # What was received is not told: it may be somebody else's, and the other side not who it should be.
+        # The received data is not quoted: it may be confidential, and the peer may be the wrong one.
         return Unreachable("net/http: HTTP/1.x transport connection broken: malformed HTTP response")
     if isinstance(error, ConnectionDone | RequestNotSent):
         return Unreachable("EOF")

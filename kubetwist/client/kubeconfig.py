@@ -17,21 +17,21 @@ from .restconfig import RESTConfig
 
 #: Bytes of a kubeconfig, and of each file that it names.
 _MOST: Final = 1024 * 1024
-#: What of a user we cannot do, and what would be left out silently otherwise.
+#: The unsupported fields of a user; ignoring them silently would change who the client is.
 _UNKNOWN: Final = ("exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra")
 #: Fields that name other files.
 _FILES: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
 class InvalidKubeconfig(InvalidRESTConfig):
-    """A kubeconfig cannot be used; the text says why."""
+    """A kubeconfig is invalid; the text says why."""
 
 
 def read_kubeconfig(path: str | Path) -> RESTConfig:
     """
     Read a kubeconfig and the files that it names. Blocks.
 
-    @raise InvalidKubeconfig: It cannot be read, or not be used.
+    @raise InvalidKubeconfig: It cannot be read, or is invalid.
     """
     path = Path(path)
     return parse_kubeconfig(_read(path), path.parent, str(path))
@@ -42,7 +42,7 @@ def read_users(path: str | Path) -> tuple[dict[str, RESTConfig], str]:
     Read what the users of a kubeconfig are known by; whom to call is not in these settings. Blocks.
 
     @return: By the users' names; and the name of the current context's user, C{""} without one.
-    @raise InvalidKubeconfig: It cannot be read, or not be used.
+    @raise InvalidKubeconfig: It cannot be read, or is invalid.
     """
     path = Path(path)
     config = _decoded(_read(path), str(path))
@@ -64,9 +64,9 @@ def parse_kubeconfig(content: bytes, folder: Path, name: str) -> RESTConfig:
     """
     Make sense of a kubeconfig. Reads the files that it names, and so blocks.
 
-    @param folder: Where those are that are named without one.
-    @param name: What errors call it.
-    @raise InvalidKubeconfig: It cannot be used.
+    @param folder: The folder that relative paths refer to.
+    @param name: The name of the kubeconfig in errors.
+    @raise InvalidKubeconfig: It is invalid.
     """
     config = _decoded(content, name)
     try:
@@ -128,7 +128,7 @@ def _settings(config: JSONObject, folder: Path) -> RESTConfig:
 
 
 def _shown_of(user: JSONObject, name: str, folder: Path) -> JSONObject:
-    """What is shown by a user to those who are called, as fields of L{RESTConfig}."""
+    """Return the credentials of a user, as fields of L{RESTConfig}."""
     for field in _UNKNOWN:
         if user.get(field):
             raise InvalidKubeconfig(f"{field} of user {quoted(name)} is not supported here")
@@ -159,7 +159,7 @@ def _text(fields: JSONObject, name: str) -> str:
 
 
 def _data(fields: JSONObject, name: str, folder: Path) -> bytes:
-    """What stands in the file itself, or in one that it names; the former wins."""
+    """Return the data in a field, or in the file that another field names; the former wins."""
     inline = _text(fields, f"{name}-data")
     if inline:
         try:

@@ -27,8 +27,8 @@ class KubeconfigClient:
         Read the file, and watch it from then on.
 
         @param files: Watches files.
-        @param what: What the log calls the file: a flag.
-        @raise InvalidRESTConfig: It cannot be read, or not be used.
+        @param what: The name of the file in the log: a flag.
+        @raise InvalidRESTConfig: It cannot be read, or is invalid.
         """
         self._outgoing = outgoing
         self._path = Path(path)

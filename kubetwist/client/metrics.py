@@ -1,4 +1,4 @@
-"""What is counted of calls of webhooks, as client-go counts its requests."""
+"""Metrics of webhook calls, as client-go counts its requests."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _BYTES: Final = (
     *(64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0),
     *(1048576.0, 4194304.0, 16777216.0),
 )
-#: How many hosts are told apart; whoever configures webhooks may name many, one after the other.
+#: The most hosts that are counted separately; webhook configurations may name many, one after the other.
 _MAX_HOSTS: Final = 200
 _OTHERS: Final = "other"
 _METHOD: Final = "POST"
 
 
 class _Host:
-    """What is counted of one."""
+    """The counts of one host."""
 
     __slots__ = ("codes", "received", "seconds", "sent")
 
@@ -57,7 +57,7 @@ class CallMetrics:
         """
         A call has an answer.
 
-        @param name: Who was called, as in the URL: C{"hook.default.svc:443"}.
+        @param name: The called host, as in the URL: C{"hook.default.svc:443"}.
         @param took: Seconds until the last byte.
         @param sent: Bytes of the body that was sent; C{received} of the other.
         """

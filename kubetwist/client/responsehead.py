@@ -2,7 +2,7 @@
 Heads of HTTP/1.1 answers, read strictly.
 
 Whatever two readers could understand differently is an error here: bare line feeds, folded lines, spaces before colons,
-lengths beside codings. What is passed on was understood, and is written anew.
+a length and a transfer encoding together. A head that is passed on was parsed, and is serialized again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Fields = list[tuple[bytes, bytes]]
 
 
 class InvalidHead(ValueError):
-    """What arrived is no head of an answer; nothing of it stands in the text."""
+    """A response head is invalid; the text of the error quotes nothing of it."""
 
 
 @frozen

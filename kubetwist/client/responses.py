@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..api.resource import GroupResource
     from .httpclient import Response
 
-#: Bytes of an answer's text that are told at most.
+#: The most bytes of a response's text in an error message.
 _TOLD: Final = 2048
 _NOT_MORE: Final = "the server responded with the status code {} but did not return more information"
 #: By code: reason, and message; without a message, what the server says.
@@ -74,7 +74,7 @@ def _unquoted(error: APIStatusError) -> APIStatusError:
 
 
 def _told(answer: Response) -> APIStatusError | None:
-    """The error that the other side tells of."""
+    """Return the C{Status} error in the response."""
     try:
         status: JSONValue = orjson.loads(answer.body)
     except ValueError:
@@ -109,10 +109,10 @@ def _generic(answer: Response) -> APIStatusError:
 
 def generic_server_error(code: int, said: str, resource: GroupResource, name: str) -> APIStatusError:
     """
-    What the reference makes of a server's refusal of what it asks it for on behalf of a client.
+    Return the reference's error for a server's refusal of a request on behalf of a client.
 
-    @param said: The text of the answer.
-    @param resource: What the client asks for.
+    @param said: The text of the response.
+    @param resource: The resource that the client requests.
     """
     reason, message = _reason_and_message(code, said)
     if code == 409:

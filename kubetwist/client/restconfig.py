@@ -28,7 +28,7 @@ class RESTConfig:
     @ivar token: The bearer token.
     @ivar basic: User and password.
     @ivar server_name: The expected name in the server's certificate; by default the host of C{url}.
-    @ivar insecure: Whether any certificate is accepted.
+    @ivar insecure: Whether every certificate is accepted.
     @ivar dial: Returns the address of each new connection; L{None} uses the one in C{url}.
     @ivar guarded: Whether addresses of this machine, link-local ones and those of metadata services are refused: for
         targets that API objects name, not the administrator.

@@ -54,8 +54,8 @@ async def with_backoff(
     """
     Call until it works, or fails in a way that another try would not mend, or too often.
 
-    @param retry: Says which errors are worth another try; L{should_retry} without it.
-    @raise Exception: What the last call raised.
+    @param retry: Returns whether an error is retried; L{should_retry} by default.
+    @raise Exception: The error of the last call.
     """
     worth = retry or should_retry
     wait = backoff.initial

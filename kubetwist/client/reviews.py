@@ -15,7 +15,7 @@ def review_status(answer: Response, kind: str, api_version: str) -> JSONObject:
     """
     The status in a review that a webhook has answered.
 
-    @raise ValueError: It is none. What it is instead is not told: the error gets into the log.
+    @raise ValueError: It is no such review. The text does not quote it, as the error gets into the log.
     """
     if not answer.body:
         raise ValueError(f"0-length response with status code: {answer.code}")

@@ -24,7 +24,7 @@ _SERVICES = GroupResource("", "services")
 
 
 class NoSuchService(Unreachable):
-    """A service cannot be called: it is not there, has no such port, or no address."""
+    """A service cannot be called: it does not exist, has no such port, or no address."""
 
 
 class Services:

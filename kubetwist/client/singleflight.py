@@ -23,9 +23,9 @@ class SingleFlight(Generic[K, V]):
 
     def ask(self, key: K, call: Callable[[], Awaitable[V]]) -> Deferred[V]:
         """
-        What C{call} gives, which is only made when nobody waits for the same already.
+        Return the result of C{call}, which is only called when no such call is under way.
 
-        Whoever cancels does not wait any more; the call goes on for the others.
+        A cancelled caller stops waiting; the call goes on for the other callers.
         """
         mine: Deferred[V] = Deferred(lambda _: self._forget(key, mine))
         waiting = self._waiting.get(key)

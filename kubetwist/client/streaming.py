@@ -53,8 +53,8 @@ class StreamingClient:
     """
     Calls what its settings name, but for the path: requests say themselves what they ask for.
 
-    @ivar settings: As they were given.
-    @ivar host: What the other is told that it is called, unless a request says something else.
+    @ivar settings: The settings, unchanged.
+    @ivar host: The value of the C{Host} header, unless a request sets another.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class StreamingClient:
     ) -> None:
         """
         @param connected: Has this client in it as long as there are connections.
-        @raise InvalidRESTConfig: They cannot be used.
+        @raise InvalidRESTConfig: The settings are invalid.
         """
         parts, host, port = split_url(settings.url)
         if not parts.netloc.isascii():
@@ -143,7 +143,7 @@ class StreamingClient:
         response_header_timeout: float | None = None,
     ) -> StreamingResponse:
         """
-        Ask for another protocol, on a connection of its own.
+        Upgrade to another protocol, on a separate connection.
 
         @param fields: With C{Connection} and C{Upgrade}.
         @return: The answer; if it is C{101} it is C{switched}, and can be taken over.
@@ -273,7 +273,7 @@ class StreamingClient:
     # The end.
 
     def retire(self) -> None:
-        """Close when the last exchange that is under way is over: others have come to be called instead."""
+        """Close when the last exchange under way is over; the caller has replaced this client."""
         self._retired = True
         self._drop_idle()
         self._check_retired()
@@ -306,7 +306,7 @@ class StreamingClient:
 
 
 def _own_fields(settings: RESTConfig) -> list[tuple[bytes, bytes]]:
-    """What the settings have to say in each request."""
+    """Return the header fields that the settings add to each request."""
     fields = [(name.encode(), value.encode()) for name, value in settings.headers.items()]
     if settings.token:
         fields.append((b"authorization", b"Bearer " + settings.token.encode()))

@@ -38,7 +38,7 @@ _log = Logger()
 
 _END: Final = b"-----END CERTIFICATE-----"
 _BEGIN: Final = b"-----BEGIN CERTIFICATE-----"
-#: Those of OpenSSL's errors about a certificate that Go has words of its own for.
+#: The certificate errors of OpenSSL that have a specific text in Go.
 _EXPIRED, _NOT_YET = 10, 9
 _BAD_PURPOSE: Final = 26
 _TOO_LONG: Final = (22, 25)
@@ -69,9 +69,9 @@ class ClientTLS:
 
     def __init__(self, settings: RESTConfig, host: str, protocols: Sequence[bytes] = (b"http/1.1",)) -> None:
         """
-        @param host: What the other's certificate must be for, unless C{settings} say something else.
-        @param protocols: What is spoken over TLS, best first.
-        @raise InvalidRESTConfig: Certificates or keys that cannot be used.
+        @param host: The host that the server's certificate must be for, unless C{settings} name another.
+        @param protocols: The protocols over TLS (ALPN), best first.
+        @raise InvalidRESTConfig: A certificate or key is invalid.
         """
         self._name = settings.server_name or host
         self._insecure = settings.insecure
@@ -124,7 +124,7 @@ class ClientTLS:
         refused = False
 
         def verify(connection: SSL.Connection, certificate: crypto.X509, error: int, depth: int, good: int) -> bool:
-            # What is raised within a callback of OpenSSL is lost.
+            # An exception within a callback of OpenSSL is lost.
             nonlocal refused
             try:
                 why = _fault(certificate, error) if not good else ""

@@ -1,4 +1,4 @@
-"""A client that tells those whom it calls which trace the call belongs to, where requests are traced."""
+"""A client that adds the trace context to its calls, where requests are traced."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TracedClient(WebhookClient):
 
 
 def called(method: str, url: str) -> dict[str, Value]:
-    """What the span of a call says of it; who it is made as is nobody's business."""
+    """Return the attributes of a call's span; they do not include the identity of the caller."""
     parts = urlsplit(url)
     shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     return {

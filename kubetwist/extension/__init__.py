@@ -1,5 +1,5 @@
 """
-API servers of one's own, behind a Kubernetes API server: what C{docs/extension.md} tells of.
+Extension API servers behind a Kubernetes API server; see C{docs/extension.md}.
 
 A few L{Resource}s, and C{make_service} for a drop-in of C{twist}: that is a server.
 """

@@ -44,7 +44,7 @@ class KubeAPIClient:
 
         @param files: L{kubetwist.server.watchedfiles.FileReloader}.
         @param path: C{""} for what the pod is given that this runs in.
-        @raise InvalidRESTConfig: There is none, or it cannot be used.
+        @raise InvalidRESTConfig: There is no kubeconfig, or it is invalid.
         """
         self._outgoing = outgoing
         self._clients: dict[str, WebhookClient] = {}
@@ -87,7 +87,7 @@ class KubeAPIClient:
             client.retire()
 
     def client(self, path: str) -> WebhookClient:
-        """What calls a path."""
+        """Return the client for a path."""
         client = self._clients.get(path)
         if client is None:
             settings = evolve(self._settings, url=self._settings.url.rstrip("/") + path)
@@ -116,7 +116,7 @@ class PathClient:
 
 
 def in_cluster_kubeconfig(host: str, port: str) -> bytes:
-    """What a pod is told of the API server, as a kubeconfig beside the files of its service account."""
+    """Return a kubeconfig from a pod's environment and the files of its service account."""
     address = f"[{host}]" if ":" in host else host
     return orjson.dumps(
         {

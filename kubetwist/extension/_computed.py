@@ -1,4 +1,4 @@
-"""Resources whose objects are made when somebody asks for them."""
+"""Resources whose objects are computed on request."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from ..registry.customresources.served import ServedResource
     from ._resources import Compute
 
-#: Such objects are of no revision that anybody could go on from.
+#: The revision of computed objects; a watch cannot start from it.
 _REVISION: Final = 1
 
 
 @implementer(IGetter, ILister)
 class ComputedStorage:
-    """What such a resource is read from."""
+    """The read-only storage of such a resource."""
 
     def __init__(self, version: CustomVersion, compute: Compute) -> None:
         self._version = version

@@ -1,7 +1,7 @@
 """
-Who is who, and who may do what, as the Kubernetes API server in front has it.
+Authentication and authorization, delegated to the Kubernetes API server in front.
 
-It speaks for users in headers, with a certificate that a config map tells of; what others show, it is asked about.
+Its proxy names users in headers, with a certificate from a config map; other credentials are sent to it for review.
 
 @see: kubernetes/apiserver, C{pkg/server/options/authentication.go}, C{authorization.go}.
 """
@@ -73,7 +73,7 @@ ROLE: Final = "extension-apiserver-authentication-reader"
 #: Seconds after which the config map is looked at again.
 INTERVAL: Final = 60.0
 _TIMEOUT: Final = 10.0
-#: What everybody may ask.
+#: The paths that need no authorization.
 _OPEN: Final = frozenset(("/healthz", "/readyz", "/livez"))
 
 
@@ -89,7 +89,7 @@ class _SwappableAuthenticator:
         self._current: IAuthenticator | None = None
 
     def replace(self, authenticator: IAuthenticator | None) -> None:
-        """Authenticate with another authenticator from now on; with L{None}, nobody is known."""
+        """Use another authenticator from now on; with L{None}, authentication fails for everyone."""
         self._current = authenticator
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
@@ -101,8 +101,8 @@ class DelegatedAuthentication:
     """
     Knows users as the Kubernetes API server does.
 
-    @ivar authenticator: What requests are asked by.
-    @ivar authorities: Those whose certificates clients are asked for: what users have, what the proxy has.
+    @ivar authenticator: The authenticator of requests.
+    @ivar authorities: The CAs of client certificates: those of users, and that of the proxy.
     """
 
     _log = Logger()
@@ -125,10 +125,10 @@ class DelegatedAuthentication:
 
     async def start(self, tolerate_lookup_failure: bool) -> None:
         """
-        Find out, and look again from time to time.
+        Load the configuration, and refresh it periodically.
 
-        @param tolerate_lookup_failure: Whether to go on without an answer.
-        @raise LookupFailed: There is none.
+        @param tolerate_lookup_failure: Whether to start without a configuration.
+        @raise LookupFailed: The configuration cannot be loaded.
         """
         try:
             await self.refresh()
@@ -139,7 +139,7 @@ class DelegatedAuthentication:
         self._loop.start(INTERVAL, now=False)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop the periodic refresh."""
         if self._loop.running:
             self._loop.stop()
 
@@ -151,9 +151,9 @@ class DelegatedAuthentication:
 
     async def refresh(self) -> None:
         """
-        Find out now.
+        Load the configuration now.
 
-        @raise LookupFailed: What was known stays in use.
+        @raise LookupFailed: The lookup fails; the previous configuration stays in use.
         """
         try:
             answer = await self._cluster.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}", _TIMEOUT)
@@ -229,7 +229,7 @@ class AlwaysAllowPaths:
 def delegated_authorizer(
     cluster: KubeAPIClient, reactor: IServerReactor, allowed_seconds: float, refused_seconds: float
 ) -> IAuthorizer:
-    """What asks the Kubernetes API server, and remembers what it says for so long."""
+    """Return an authorizer that asks the Kubernetes API server and caches its answers."""
     reviews = PathClient(cluster, "/apis/authorization.k8s.io/v1/subjectaccessreviews")
     rules = WebhookRules(
         version="v1", timeout=_TIMEOUT, authorized_ttl=allowed_seconds, unauthorized_ttl=refused_seconds

@@ -1,4 +1,4 @@
-"""The command line of an extension server: flags of C{twist kubeapi} that make sense here, and a few of its own."""
+"""The command line of an extension server: the applicable flags of C{twist kubeapi}, and additional ones."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ class ExtensionOptions(Options):
     )
 
     def check(self) -> None:
-        """What can be wrong about flags together."""
+        """Check the flags that depend on each other."""
         super().check()
         if self["service"] and len([part for part in self["service"].split("/") if part]) != 2:
             raise FlagError(f"--service must be namespace/name, not {self['service']}")
 
     @property
     def serving_names(self) -> tuple[str, ...]:
-        """What the serving certificate is for besides this machine."""
+        """Return the names in the serving certificate besides those of this host."""
         if not self["service"]:
             return ()
         namespace, name = self["service"].split("/")

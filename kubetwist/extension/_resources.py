@@ -1,4 +1,4 @@
-"""What an extension server serves, as its author describes it."""
+"""The resources of an extension server, as its author describes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..schema.structural import OBJECT_META
 #: Gives the objects of a namespace, of all for C{""}, to a user; or an awaitable of them.
 Compute = Callable[[str, UserInfo], Any]
 
-#: What a schema need not say, as every object has it.
+#: The properties of every object, which a schema may leave out.
 _COMMON: Final = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
 
 
@@ -33,8 +33,8 @@ class Resource:
 
     @ivar schema: The properties of an object besides C{apiVersion}, C{kind} and C{metadata}: structural schemas, as a
         CustomResourceDefinition has them, with defaults and rules (C{x-kubernetes-validations}).
-    @ivar required: Which of them must be there.
-    @ivar columns: What tables have besides the name: as C{additionalPrinterColumns}. The age, without any.
+    @ivar required: The required properties.
+    @ivar columns: The table columns after the name, as C{additionalPrinterColumns}. The default is the age.
     @ivar status: Whether C{status} is a subresource.
     @ivar compute: Where objects are made when they are asked for, and not stored: called with a namespace, C{""} for
         all, and the user; gives objects, or an awaitable of them. There is nothing but C{get} and C{list} then.
@@ -109,7 +109,7 @@ class Resource:
 
 def validate_resources(resources: Iterable[Resource]) -> list[Resource]:
     """
-    What can be served together.
+    The resources that one server can serve together.
 
     @raise BadResource: There is nothing, or something twice.
     """

@@ -77,9 +77,9 @@ class ExtensionAPIs:
     """
     The resources of an extension server.
 
-    @ivar registry: The stores, and what they share.
-    @ivar custom: What serves them.
-    @ivar flusher: What paces watches.
+    @ivar registry: The stores, and their shared state.
+    @ivar custom: The handlers of these resources.
+    @ivar flusher: The pacer of watches.
     @ivar installed: The served groups, versions and resources.
     """
 
@@ -293,10 +293,10 @@ def make_service(
     options: ExtensionOptions, resources: Iterable[Resource], admission: Sequence[IAdmissionPlugin] = ()
 ) -> IService:
     """
-    What C{twist} starts: for the C{makeService} of a drop-in's module.
+    Return the service that C{twist} starts: for the C{makeService} of a drop-in's module.
 
     @param admission: Asked about every write in this order.
-    @return: A service whose C{ready}, a Deferred, fires when the server is, or fails when it cannot be.
+    @return: A service whose C{ready}, a Deferred, fires when the server is ready, or fails with the startup error.
     """
     from twisted.internet import reactor
 

@@ -1,5 +1,5 @@
 """
-What the stores that live inside this process share: everything but where the bytes are.
+The base of the stores that live inside this process: everything except where the bytes are kept.
 
 The newest I{submitted} revision of every key is in memory, so that a compare-and-swap is decided at once, in the
 reactor thread, and revisions are given in the order of submission. A store then makes the transactions durable in
@@ -59,7 +59,7 @@ class Transaction:
     Writes that were submitted and are not durable yet.
 
     @ivar expiries: When each event's key is due, in the order of C{events}; L{None} when none is.
-    @ivar refused: Writers who lost against what is pending, to be told once this transaction, or its failure, is known.
+        @ivar refused: Writers who lost against a pending write; answered when this transaction's outcome is known.
     """
 
     __slots__ = ("answer", "events", "expiries", "refused", "revision")
@@ -77,7 +77,7 @@ class EmbeddedStorage:
     The base of L{kubetwist.storage.memory.MemoryStorage} and L{kubetwist.storage.sqlite._storage.SQLiteStorage}.
 
     @cvar shared: See L{kubetwist.interfaces.IStorageBackend}: one process alone has it.
-    @ivar name: What messages call the store.
+    @ivar name: The name of the store in messages.
     @ivar revision: See L{kubetwist.interfaces.IStorageBackend}.
     @ivar compacted: See L{kubetwist.interfaces.IStorageBackend}.
     """
@@ -115,10 +115,10 @@ class EmbeddedStorage:
         self._state = State.OPEN
 
     def _finish(self, batch: list[Transaction]) -> None:
-        """The oldest pending transactions are durable: tell observers, then writers."""
+        """Notify observers, then writers, that the oldest pending transactions are durable."""
         self._finished.append(batch)
         if self._finishing:
-            # An observer wrote, and the store was at once done: the others must see the first events first.
+            # An observer wrote, and the write was durable at once: the other observers must get the first events first.
             return
         self._finishing = True
         try:

@@ -34,7 +34,7 @@ class ExpirationQueue:
 
     clock: Timer
     expire: Callable[[str, int], None]
-    #: What each key is due as: C{(when, revision)}; what the heap says beyond that is outdated.
+    #: The time each key is due: C{(when, revision)}; heap entries that differ from it are outdated.
     _due: dict[str, tuple[float, int]] = field(factory=dict, init=False)
     _heap: list[tuple[float, int, str]] = field(factory=list, init=False)
     _call: IDelayedCall | None = field(default=None, init=False)

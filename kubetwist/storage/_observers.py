@@ -1,4 +1,4 @@
-"""Who watches an embedded store, by prefix, and the delivery of events to them."""
+"""The observers of an embedded store, by prefix, and the delivery of events to them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Watch:
         self.observer = observer
         self.active = True
         self._observers = observers
-        #: While the past is being read: what happened meanwhile.
+        #: The events since the read of the past began; L{None} when no such read is under way.
         self._late: list[StorageEvent] | None = None
 
     def stop(self) -> None:
@@ -119,7 +119,7 @@ class Observers:
         """
         End all watches.
 
-        @param silently: Those whose observers are told otherwise.
+        @param silently: Those whose observers are notified in another way.
         """
         for watch in self._everyone:
             if watch.active:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class ThreadedReactor(Timer, Protocol):
-    """What is needed of a reactor: its clock, and a way in from threads."""
+    """The parts of a reactor that a worker needs: its clock, and C{callFromThread}."""
 
     def callFromThread(self, call: Callable[..., object], /, *args: object, **kw: object) -> None:
         """Call something in the reactor thread."""
@@ -36,7 +36,7 @@ class Worker:
     """
     One thread and the queue of what it has to do.
 
-    It is a daemon: a process that dies without L{stop} does not wait for it. What was submitted before L{stop} is done.
+    It is a daemon thread: a process that dies without L{stop} does not wait for it. L{stop} finishes submitted work.
     """
 
     def __init__(self, name: str, reactor: ThreadedReactor) -> None:

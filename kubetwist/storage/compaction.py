@@ -1,4 +1,4 @@
-"""What makes a store forget: at regular intervals, everything that was superseded an interval ago."""
+"""Periodic compaction: at each interval, discards everything that was superseded one interval ago."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-The errors of storage: backends, encryption and the watch cache raise no others.
+The errors of storage: backends, encryption and the watch cache raise only these.
 
 The registry translates them for clients. L{MemoryError} passes unchanged, since the server frees memory and answers
 503.
@@ -105,7 +105,7 @@ class StorageUnwritable(StorageUnavailable):
     Nothing can be written at present, though what is there can be read: the disk is full, or read-only.
 
     @ivar where: The file, for the log.
-    @ivar why: What is wrong, for anybody.
+    @ivar why: The problem, in a text that any client may see.
     """
 
     def __init__(self, where: str, why: str) -> None:
@@ -128,11 +128,11 @@ class StorageCorrupt(StorageError):
 
 
 class DecryptionUnavailable(StorageUnavailable):
-    """What is stored cannot be decrypted at present: whoever has the key does not answer."""
+    """A stored value cannot be decrypted at present: the key management service does not answer."""
 
 
 class CorruptObjectError(StorageError):
-    """What is stored at C{key} is there, but no object can be made of it: C{why}, in the words of who tried."""
+    """The value stored at C{key} cannot be decoded into an object; C{why} is the decoder's error text."""
 
     def __init__(self, key: str, why: str, revision: int = 0) -> None:
         super().__init__(f"unable to transform key {quoted(key)}: {why}")

@@ -43,7 +43,7 @@ from .wrappers import unwrap_backend
 
 #: Keys read at a time.
 PAGE: Final = 500
-#: What one transaction writes at most; etcd takes 128 keys and 1.5 MiB unless it is told otherwise.
+#: The most writes in one transaction; etcd's defaults allow 128 keys and 1.5 MiB.
 WRITES: Final = 100
 BYTES: Final = 1 << 20
 #: Transactions under way at a time.
@@ -85,7 +85,7 @@ def _lease(value: bytes) -> JSONValue:
 
 
 async def _holder(backend: IStorageBackend, key: str) -> str:
-    """Who holds a Lease at present; C{""} if nobody does, or if it cannot be told, as it is encrypted."""
+    """Return the holder of a Lease; C{""} if it has none, or if it is unknown because the Lease is encrypted."""
     try:
         spec = _lease((await backend.read(key)).value)["spec"]
         until = seconds_since_epoch(spec["renewTime"]) + spec["leaseDurationSeconds"]
@@ -97,7 +97,7 @@ async def _holder(backend: IStorageBackend, key: str) -> str:
 @define
 class Moved:
     """
-    What was done.
+    The result of a migration.
 
     @ivar keys: How many are the same in both at the end.
     @ivar written: How many had to be written.
@@ -119,8 +119,8 @@ class Migration:
     One move.
 
     @ivar source_prefix: Of the keys in the source, with its last slash: C{"/registry/"}.
-    @ivar replace: Whether the target may have something, which then becomes what the source has.
-    @ivar told: Called now and then with how many keys were looked at.
+    @ivar replace: Whether the target may hold data, which is then replaced by the content of the source.
+    @ivar told: The progress callback; called now and then with the number of keys read.
     """
 
     source: IStorageBackend
@@ -141,8 +141,8 @@ class Migration:
         """
         Move everything, then compare all of it.
 
-        @raise MigrationError: It cannot be moved, or was changed meanwhile.
-        @raise StorageError: One of the two fails. What was written so far is there; call again with C{replace}.
+        @raise MigrationError: The data cannot be moved, or was changed during the move.
+        @raise StorageError: The source or the target fails. The target keeps the writes so far; retry with C{replace}.
         """
         await self._check_unserved(self.source, self.source_prefix, "source")
         await self._check_unserved(self.target, self.target_prefix, "target")
@@ -278,7 +278,7 @@ class Migration:
     # --- after
 
     async def _verify(self) -> None:
-        """Compare everything, anew."""
+        """Read both stores again and compare all keys."""
         wrong: list[str] = []
         self.moved.keys = 0
         async for key, ours, theirs in self._both():

@@ -18,12 +18,12 @@ DECODE_BATCH_BYTES: Final = 8 << 10
 
 
 def is_protobuf(value: bytes) -> bool:
-    """Whether a stored value is protobuf."""
+    """Return whether a stored value is protobuf."""
     return value[:4] == MAGIC
 
 
 def portions(items: Sequence[StoredValue]) -> Iterator[Sequence[StoredValue]]:
-    """As many values at a time as can be decoded without holding others up: JSON at once, protobuf by its size."""
+    """Yield the values in batches that decode without blocking for long: JSON at once, protobuf by its size."""
     begin = size = 0
     for index, item in enumerate(items):
         if item.value[:4] == MAGIC:
@@ -36,7 +36,7 @@ def portions(items: Sequence[StoredValue]) -> Iterator[Sequence[StoredValue]]:
 
 
 def yield_to_reactor(clock: Timer) -> Deferred[None]:
-    """Fires when others have had their turn."""
+    """Return a Deferred that fires after the reactor has run the other pending calls."""
     turn: Deferred[None] = Deferred()
     clock.callLater(0, turn.callback, None)
     return turn

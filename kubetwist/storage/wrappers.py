@@ -1,4 +1,4 @@
-"""Storage backends that stand over others."""
+"""Storage backends that wrap another backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lists of a watch cache find, in batches of records that are sorted by key."""
+"""Results of lists of a watch cache, as batches of records sorted by key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def collect_page(batches: Iterator[list[Record]], match: Match | None, limit: in
 
 
 def count_fetched(batches: Iterator[list[Record]], metrics: CacheMetrics) -> Iterator[list[Record]]:
-    """The same batches; C{metrics} is told how many records they have."""
+    """Pass the batches through and count their records in C{metrics}."""
     for batch in batches:
         metrics.fetched += len(batch)
         yield batch

@@ -1,4 +1,4 @@
-"""What a watch cache cannot tell: values that are there and that no object can be made of, and why."""
+"""The corrupt objects of a watch cache: values that exist but cannot be decoded, with the errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..protobuf import is_protobuf
 #: Seconds until values that could not be read are tried again.
 RETRY: Final = 10.0
 
-#: What the reference says where nobody is configured who decrypts.
+#: The text of the reference where no transformer can decrypt a value.
 _ENCRYPTED: Final = "identity transformer tried to read encrypted data"
 
 
@@ -47,7 +47,7 @@ def record_of(item: StoredValue, decode: Callable[[str, bytes, int], Record], sk
 
 
 def _what_is_wrong(value: bytes, error: Exception) -> str:
-    """What stands in the way of reading a value; it is told by kind: the text of an error may quote the value."""
+    """Return the kind of a decoding error; the text of the error itself may quote the value."""
     if isinstance(error, UnknownFormatError):
         return str(error)
     if value.startswith(b"k8s:enc:"):
@@ -96,7 +96,7 @@ class CorruptObjects:
         return bool(self._found) or self.unavailable is not None
 
     def replace(self, found: Mapping[str, CorruptObjectError]) -> None:
-        """Begin anew with those of the present state, by key below the prefix."""
+        """Replace the errors with those of the present state, by key below the prefix."""
         self._found = dict(found)
         self.unavailable = None
         if found:
@@ -117,7 +117,7 @@ class CorruptObjects:
 
     def written(self, events: Sequence[StorageEvent]) -> bool:
         """
-        These are told of by themselves from now on.
+        Forget the errors of these keys: they have new events.
 
         @return: Whether one of them could not be read before.
         """
@@ -127,7 +127,7 @@ class CorruptObjects:
         return len(self._found) < before
 
     def get(self, key: str) -> CorruptObjectError | None:
-        """What is wrong with one of them, by key below the prefix."""
+        """Return the error of a key below the prefix; L{None} if it has none."""
         return self._found.get(key)
 
     def below(self, prefix: str) -> list[CorruptObjectError]:
@@ -135,12 +135,12 @@ class CorruptObjects:
         return [found for key, found in sorted(self._found.items()) if key.startswith(prefix)]
 
     def among(self, covers: Callable[[str], bool]) -> bool:
-        """Whether one of the keys is covered."""
+        """Return whether C{covers} accepts one of the keys."""
         return any(map(covers, self._found))
 
     def refuse(self, prefix: str = "", key: str | None = None) -> None:
         """
-        Fail if what is asked for cannot be told: C{key}, or all below C{prefix}.
+        Raise if the values are not all readable: the one at C{key}, or all below C{prefix}.
 
         @raise Exception: It cannot; as the translator has it, by default the L{StorageError}.
         """
@@ -170,7 +170,7 @@ class CorruptObjects:
                 record = await self._read(key)
             except StorageError:
                 break  # Most of what cannot be read has the same reason.
-            # What has changed meanwhile has been told of, or will be.
+            # A key that changed in between has an event of its own.
             if self._found.get(key) is before and record.revision == before.revision:
                 del self._found[key]
                 self._put(record)

@@ -1,4 +1,4 @@
-"""What is counted of the use of one watch cache, and of the storage behind it."""
+"""Metrics of one watch cache, and of the storage behind it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CacheMetrics:
 
     @ivar lists: Lists that the cache has answered; C{returned} are the records in them, C{fetched} those looked at.
     @ivar stored_lists: Those that the storage has answered; likewise.
-    @ivar dispatched: Changes that watches were told.
+    @ivar dispatched: Events that were sent to watches.
     @ivar unreadable: Values that could not be decoded.
     @ivar waits: Seconds that readers waited until the cache was as far as they wanted.
     @ivar requests: Seconds that the storage took, by what it was asked for: C{"create"}, C{"update"}, C{"delete"},

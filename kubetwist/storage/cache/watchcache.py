@@ -85,14 +85,14 @@ class WatchCache:
     """
     The objects of one resource.
 
-    What cannot be read is neither there nor missing: whoever asks for it, or for what it would be among, is told so.
+    An unreadable value is neither present nor absent: reads of it, and lists that would include it, fail.
 
     @ivar prefix: Of their keys in the backend, with its last slash.
     @ivar revision: Everything up to here is in the cache and was sent to its watches.
     @ivar ready: Whether the cache is filled and follows its backend.
     @ivar received: How many events have come from the backend.
-    @ivar fills: How often it was begun to fill it.
-    @ivar metrics: What else is counted.
+    @ivar fills: The number of times that filling it began.
+    @ivar metrics: The other metrics.
     @ivar translate: See L{__init__}.
     """
 
@@ -145,7 +145,7 @@ class WatchCache:
         self._sending = 0
         #: Watches to suspend when all events of that revision are sent.
         self._full: list[PacedWatch] = []
-        #: What cannot be read.
+        #: The values that cannot be decoded.
         self.unreadable = CorruptObjects(prefix, clock, self._reader.read, self._found, translate)
 
     # --- life
@@ -154,7 +154,7 @@ class WatchCache:
         """
         Read everything and begin to follow.
 
-        What cannot be decrypted at present is tried again later; L{ready} is false until then.
+        Values that cannot be decrypted at present are retried later; L{ready} is false until then.
 
         @raise StorageError: The backend cannot be read.
         """
@@ -231,7 +231,7 @@ class WatchCache:
         self.received += len(events)
         self.revision = events[-1].revision
         if rewritten:
-            # What was there before cannot be told by undoing this.
+            # The earlier states cannot be rebuilt by undoing this event.
             self._window.forget(self.revision)
         if self._watches:
             self.metrics.dispatched += len(changes)
@@ -254,7 +254,7 @@ class WatchCache:
             self._window.forget(self._backend.compacted)
 
     def ended(self, reason: Exception) -> None:
-        """See L{IStorageObserver.ended}: fill anew; watches may have missed something, so their clients list again."""
+        """Handle L{IStorageObserver.ended}: fill again; watches may have missed events, so their clients list again."""
         self._log.warn("the cache of {prefix} lost its place: {reason}", prefix=self.prefix, reason=reason)
         self.ready = False
         self._source = None
@@ -390,7 +390,7 @@ class WatchCache:
         return Listing(records, revision or self.revision, next_key, remaining)
 
     def _changes_since(self, prefix: str, revision: int) -> dict[str, Record | None]:
-        """What differs below C{prefix} between now and C{revision}, as it was then."""
+        """Return the records below C{prefix} that changed since C{revision}, as they were then."""
         if revision > self.revision:
             raise FutureRevision(revision, self.revision)
         undone: dict[str, Record | None] = {}
@@ -512,7 +512,7 @@ class WatchCache:
             since = self.revision
             for record in self._in_scope(scope, match):
                 watch.send(ADDED, record, None)
-        # What a sink does may change objects; those changes come in the next round.
+        # A sink may change objects; those changes come in the next round.
         past = self._past(since)
         while past:
             since = past[-1].revision

@@ -44,7 +44,7 @@ _NEVER: Final = 1 << 70
 
 
 class EventSource(Protocol):
-    """What watches need of the cache that they belong to: L{kubetwist.storage.cache.watchcache.WatchCache}."""
+    """The parts of the cache that watches use: L{kubetwist.storage.cache.watchcache.WatchCache}."""
 
     @property
     def prefix(self) -> str:

@@ -14,10 +14,10 @@ ADDED: Final = "ADDED"
 MODIFIED: Final = "MODIFIED"
 DELETED: Final = "DELETED"
 
-#: What an event costs in memory besides the JSON of its record.
+#: The memory of an event in bytes, besides the JSON of its record.
 EVENT_BYTES: Final = 600
 
-#: Whether a record is selected.
+#: Returns whether a record is selected.
 Match = Callable[[Record], bool]
 
 _revision_of = attrgetter("revision")
@@ -30,7 +30,7 @@ class CacheEvent:
     @ivar kind: C{"ADDED"}, C{"MODIFIED"} or C{"DELETED"}.
     @ivar record: The state to show: the new one, or the last one of an object that is deleted.
     @ivar previous: The state before; L{None} when the object is new.
-    @ivar encoded: What it encodes to, by encoder; sinks keep that here for each other.
+    @ivar encoded: The encoded event, by encoder; a cache that sinks share.
     """
 
     __slots__ = ("_entered", "_left", "encoded", "kind", "previous", "record", "revision")
@@ -115,7 +115,7 @@ class Window:
     def _drop(self, count: int) -> None:
         events = self._events
         if count:
-            # Others of that revision may stay; nobody asks for them.
+            # Other events of that revision may stay; they are not read.
             self.oldest = events[count - 1].revision
             self._bytes -= sum(len(event.record.item) + EVENT_BYTES for event in events[:count])
             del events[:count]

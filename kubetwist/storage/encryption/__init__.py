@@ -1,1 +1,1 @@
-"""Encryption at rest: what a file says about it, the ciphers, keys that somebody else keeps, and a store of it all."""
+"""Encryption at rest: its configuration file, the ciphers, key management services, and an encrypting store."""

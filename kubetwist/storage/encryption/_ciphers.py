@@ -23,7 +23,7 @@ _NONCE: Final = 12
 _BLOCK: Final = 16
 _BOX_NONCE: Final = 24
 _BOX_OVERHEAD: Final = 16
-#: Bytes that choose a key of its own for each value.
+#: The bytes that derive a separate key for each value.
 _INFO: Final = 32
 SEED: Final = 32
 
@@ -41,7 +41,7 @@ class TransformError(Exception):
 
 
 class TransformUnavailable(TransformError):
-    """It cannot be done now, and perhaps later: whoever keeps the key does not answer."""
+    """The transformation is impossible now, but may work later: the key management service does not answer."""
 
 
 class Cipher(Protocol):

@@ -90,7 +90,7 @@ _VERSIONS: Final = {"apiserver.config.k8s.io/v1": _CONFIGURATION}
 _DEFAULT_TIMEOUT: Final = 3_000_000_000
 #: Bytes of the secrets that a provider takes.
 _KEY_SIZES: Final = {AESGCM: (16, 24, 32), AESCBC: (16, 24, 32), SECRETBOX: (32,)}
-#: What is stored, but is no resource of the API.
+#: Stored kinds that are no resources of the API.
 _NO_RESOURCES: Final = ("apiserveripinfo", "serviceipallocations", "servicenodeportallocations")
 _EVERYTHING: Final = GroupResource("*", "*")
 _NO_PROVIDER: Final = (
@@ -152,8 +152,8 @@ def load_configuration(content: bytes, path: str, *, reload: bool) -> tuple[Rule
     Make sense of the file.
 
     @param path: Of the file, for messages.
-    @param reload: Whether it is read again when it changes.
-    @raise BadConfiguration: It cannot be used, in the reference's words.
+    @param reload: Whether changes of the file are loaded.
+    @raise BadConfiguration: It is invalid; the text is the reference's.
     """
     if not content:
         raise BadConfiguration(
@@ -362,7 +362,7 @@ def _bad_endpoint(endpoint: str) -> str:
     return "" if scheme == "unix" else f"unsupported scheme {quoted(scheme)} for KMS provider, only unix is supported"
 
 
-# What is valid.
+# Validation.
 
 
 def _rules(decoded: Sequence[JSONObject]) -> Iterator[Rule]:
@@ -390,6 +390,6 @@ def _provider(provider: JSONObject) -> Provider:
     if value["apiVersion"] == "v1":
         raise ValueError(_KMS_V1)
     path = os.fsdecode(parse_url(value["endpoint"]).path)
-    # What begins with "@" has no place in the file system.
+    # A path that begins with "@" is an abstract socket, outside the file system.
     path = path.removeprefix("/") if path.startswith("/@") else path
     return Provider(kind, service=KeyService(value["name"], path, value["timeout"] / 1_000_000_000))

@@ -47,7 +47,7 @@ from ._ciphers import (
 from ._metrics import KeyIDMetrics
 from ._transformers import Plain
 
-#: What the encrypted key is: a key of AES-GCM, or a seed of them.
+#: The kind of the encrypted key: a key of AES-GCM, or a seed of such keys.
 KEY, SEED = 0, 1
 
 _MAX_ANNOTATIONS: Final = 32 * 1024
@@ -62,11 +62,11 @@ _FIRST: Final = 1 << 3 | LENGTH
 @frozen
 class DEKSource:
     """
-    What stands with a value: the key that it needs, as the service encrypted it.
+    The envelope of a value: its data encryption key, as the service encrypted it.
 
     @ivar key_id: With which of its keys it did.
     @ivar encrypted: The encrypted key or seed.
-    @ivar annotations: What the service wants to be told when it is to decrypt that.
+    @ivar annotations: The annotations that the service needs to decrypt the key.
     @ivar kind: C{KEY} or C{SEED}.
     """
 
@@ -85,7 +85,7 @@ class DEKSource:
         )
 
     def problem(self) -> str:
-        """What is wrong with it; C{""} when nothing is."""
+        """Return the error of an invalid envelope; C{""} if it is valid."""
         if self.kind not in (KEY, SEED):
             return f"unknown encryptedDEKSourceType: {self.kind}"
         if not self.encrypted:
@@ -103,7 +103,7 @@ class DEKSource:
 
 
 def key_id_problem(key_id: str) -> str:
-    """What is wrong with the name of a service's key; C{""} when nothing is."""
+    """Return the error of an invalid key id; C{""} if it is valid."""
     size = len(key_id.encode())
     if not size:
         return "keyID is empty"
@@ -113,7 +113,7 @@ def key_id_problem(key_id: str) -> str:
 
 
 def key_id_hash(key_id: str) -> str:
-    """What logs and errors show instead of the name of a service's key."""
+    """Return the hash that logs and errors show instead of a key id."""
     return f"sha256:{sha256(key_id.encode()).hexdigest()}" if key_id else ""
 
 
@@ -141,7 +141,7 @@ def _domain_problem(name: str) -> str:
 
 
 class DEKFetcher(Protocol):
-    """Who asks a key management service for keys."""
+    """Fetches data encryption keys from a key management service."""
 
     def fetch(self, source: DEKSource) -> Deferred[None]:
         """
@@ -153,7 +153,7 @@ class DEKFetcher(Protocol):
 
 class MissingKey(Exception):
     """
-    A value cannot be decrypted before somebody was asked for its key: C{fetch}, then try again.
+    A value cannot be decrypted before its key is fetched: await C{fetch}, then try again.
 
     @ivar authenticated_data: Where the value is.
     """
@@ -170,7 +170,7 @@ class MissingKey(Exception):
 
 
 class EncryptionState:
-    """What values are encrypted with at present."""
+    """The present key for writes, with its envelope."""
 
     def __init__(self, source: DEKSource, seed: bytes) -> None:
         """
@@ -190,14 +190,14 @@ class Envelope:
     """
     The transformer of one service.
 
-    @ivar uses: What was done with the service's own keys.
+    @ivar uses: Counts the uses of the service's own keys.
     """
 
     def __init__(
         self, fetcher: DEKFetcher, reading: Callable[[], EncryptionState], writing: Callable[[], EncryptionState]
     ) -> None:
         """
-        @param reading: What values are encrypted with at present; raises L{TransformError} when that is not known yet.
+        @param reading: Returns the present key; raises L{TransformError} if it is unknown yet.
         @param writing: The same, which also fails when that has not been heard of for too long.
         """
         self._fetcher = fetcher

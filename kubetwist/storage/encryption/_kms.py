@@ -66,7 +66,7 @@ class ServiceError(Exception):
 
 @frozen
 class ServiceStatus:
-    """What a service says of itself."""
+    """The status that a service reports."""
 
     version: str
     healthz: str
@@ -120,7 +120,7 @@ class KMSv2Provider:
     # Life.
 
     async def start(self) -> None:
-        """Look once, which takes no longer than a call may, and then ever again. A service may come later."""
+        """Poll the status once, within the timeout of a call, then periodically. The service may come up later."""
         await self._poll()
 
     def close(self) -> None:
@@ -148,7 +148,7 @@ class KMSv2Provider:
     # Health.
 
     async def check(self) -> str | None:
-        """What is wrong with the service; the newest look may do."""
+        """Return the error of the service, or L{None}; a recent result is reused."""
         await self._lock.acquire()
         try:
             return await self._check()
@@ -244,7 +244,7 @@ class KMSv2Provider:
             made_with = sealing.source.key_id
             if made_with == key_id:
                 self._sealing, self._expires = sealing, expires
-                # What is written now will be read.
+                # The key is cached, as the values written now will be read.
                 self.envelope.cache_cipher(sealing.source, sealing.cipher)
                 self._log.info(
                     "kms plugin {name}: encrypting with a new seed (uid {uid}, key id hash {key})",

@@ -1,7 +1,7 @@
 """
 Calls of a key management service over gRPC and a Unix socket.
 
-gRPC has threads of its own; answers come from them into the reactor's. It is an optional dependency, the extra C{kms},
+The threads of gRPC deliver answers, which are passed to the reactor's thread. It is an optional dependency, C{kms},
 and is imported when the first service is configured.
 """
 

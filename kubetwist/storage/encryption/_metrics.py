@@ -1,4 +1,4 @@
-"""What is counted of encryption."""
+"""Metrics of encryption."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ...metrics.registry import (
 )
 
 _RELOADED = ("status", "apiserver_id_hash")
-#: How many keys of services are told of, as in the reference: those that were used last.
+#: The most keys of services with a metric, as in the reference: the last used ones.
 _MAX_KEYS: Final = 100
 _TO, _FROM = "to_storage", "from_storage"
 
 
 class TransformMetrics:
     """
-    What became of values, and how long that took.
+    The outcomes and durations of transformations.
 
     Values are decrypted in more than one thread, so this is locked; it takes a twentieth of what a cipher does.
     """
@@ -36,7 +36,7 @@ class TransformMetrics:
         """
         A value was encrypted, or could not be.
 
-        @param prefix: What stands in front of values of that sort.
+        @param prefix: The prefix of the stored values.
         @param began: When, by C{perf_counter}.
         @param status: C{"OK"}, or a code of gRPC.
         """
@@ -74,7 +74,7 @@ class KeyIDMetrics:
     """
     How often the keys of a service were used, in any thread, and when for the last time.
 
-    @ivar told: When it named keys, by their names.
+    @ivar told: The time of the last report, by key id.
     @ivar invalid: How often it named none that can be one, by why.
     """
 
@@ -124,7 +124,7 @@ class EncryptionMetrics:
     @ivar generated: Seconds that it took to have a new seed of keys.
     @ivar failed: How often there came none.
     @ivar misses: How often a service had to be asked for the key of something that is stored.
-    @ivar transformations: What became of values.
+    @ivar transformations: The outcomes of transformations.
     """
 
     def __init__(self) -> None:
@@ -163,7 +163,7 @@ class EncryptionMetrics:
 
         @param keys: By the name of a service, how many keys of it are known.
         @param uses: By the name of a service, what was done with its own keys.
-        @param hashed: Makes of the name of a key what may be told of it.
+        @param hashed: Hashes a key id for the metrics.
         """
         yield from self.transformations.collect()
         prefix = "apiserver_encryption_config_controller_automatic_reload"

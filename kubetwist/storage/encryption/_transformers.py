@@ -1,4 +1,4 @@
-"""What is stored of a resource's values: which providers there are for it, in which order, and which keys they have."""
+"""The transformers of a resource's values: its providers, their order, and their keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ._configuration import (
 )
 from ._metrics import TransformMetrics
 
-#: What no value begins with that is not encrypted.
+#: The prefix of all encrypted values.
 ENCRYPTED: Final = b"k8s:enc:"
 
 _EVERYTHING: Final = GroupResource("*", "*")
@@ -50,7 +50,7 @@ class Transformer(Protocol):
 
     def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
         """
-        What is stored of C{value} at the key C{authenticated_data}.
+        Return the stored form of C{value} at the key C{authenticated_data}.
 
         @raise TransformError: It cannot be encrypted now.
         """
@@ -102,7 +102,7 @@ class PrefixTransformers:
 
     def __init__(self, transformers: Sequence[tuple[bytes, Transformer]], no_match_error: str) -> None:
         """
-        @param no_match_error: What is wrong with a value that has none of the prefixes.
+        @param no_match_error: The error of a value that has none of the prefixes.
         """
         self._transformers = tuple(transformers)
         self._prefix, self._first = self._transformers[0]
@@ -114,7 +114,7 @@ class PrefixTransformers:
 
     @property
     def prefix(self) -> bytes:
-        """What stands in front of values that are written."""
+        """Return the prefix of newly written values."""
         return self._prefix
 
     def prefix_of(self, data: bytes) -> str:
@@ -194,7 +194,7 @@ class Transformers:
     ) -> None:
         """
         @param service: Makes the transformer of a key management service; called once for each that the file has.
-        @param metrics: What is told of values.
+        @param metrics: The metrics of transformations.
         """
         self._metrics = metrics or TransformMetrics()
         found: dict[GroupResource, list[tuple[bytes, Transformer]]] = {}
@@ -208,7 +208,7 @@ class Transformers:
         }
 
     def of(self, resource: GroupResource) -> Transformer:
-        """How a resource's values are stored: as its own rule says, or that of its group, or that of all."""
+        """Return the transformer of a resource: by its own rule, its group's, or the rule for all."""
         for rule in (resource, GroupResource(resource.group, "*"), _EVERYTHING):
             transformer = self._by_resource.get(rule)
             if transformer is not None:

@@ -47,7 +47,7 @@ _RETRY_MAX: Final = 300.0
 
 class _Generation:
     """
-    What one content of the file says.
+    The configuration in one version of the file.
 
     @ivar grace: Seconds that calls of its services may go on.
     """
@@ -78,7 +78,7 @@ class _Generation:
         await gatherResults([Deferred.fromCoroutine(provider.start()) for provider in self.providers])
 
     async def problem(self) -> str | None:
-        """What is wrong with the services."""
+        """Return the errors of the services, or L{None}."""
         problems = []
         for index, provider in enumerate(self.providers):
             problem = await provider.check()
@@ -159,7 +159,7 @@ class FileEncryption:
         self._current = self._made(rules)
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """What is counted."""
+        """Yield the metrics."""
         providers = () if self._current is None else self._current.providers
         known = {provider.name: provider.envelope.known for provider in providers}
         uses = {provider.name: provider.envelope.uses for provider in providers}
@@ -171,7 +171,7 @@ class FileEncryption:
         return self._current is not None and bool(self._current.providers)
 
     async def problem(self) -> str | None:
-        """What is wrong with them."""
+        """Return the errors of the present services, or L{None}."""
         return None if self._current is None else await self._current.problem()
 
     # --- Encryption
@@ -279,7 +279,7 @@ class FileEncryption:
             del self._retired[before]
             before.close()
 
-        # What was asked of its services may still be answered.
+        # Calls to its services may still be under way.
         self._retired[before] = self._reactor.callLater(before.grace, close)
 
     def _made(self, rules: Sequence[Rule]) -> _Generation:
@@ -310,5 +310,5 @@ def _over_grpc(service: KeyService, reactor: ThreadedReactor) -> KMSService:
 
 def _import_grpc() -> None:
     """Import what is needed to call services: that takes long, and is done in a thread here."""
-    with suppress(ImportError):  # It is told when it is used.
+    with suppress(ImportError):  # The error is reported on first use.
         import grpc  # noqa: F401

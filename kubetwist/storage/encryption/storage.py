@@ -1,8 +1,8 @@
 """
 A store whose values are encrypted: stands over another one, and shows what is in it as if it were plain.
 
-What this process writes is not decrypted again: the plain value goes with the write to those who watch. What has to
-wait for a key that somebody else keeps is waited for in order, and nobody but its readers waits.
+Values that this process writes are not decrypted again: the plain value is passed with the write to the watches. Values
+with a key in a key management service are decrypted in order, and only their readers wait.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Encryption(Protocol):
     """Says how values are encrypted."""
 
     def transformer(self, key: str) -> Transformer | None:
-        """How the value at a key is stored; L{None} for what is stored as it is, whatever it is."""
+        """Return the transformer of the value at a key; L{None} for values stored in plain text."""
 
     async def start(self) -> None:
         """Called before the first value is read."""
@@ -211,7 +211,7 @@ class EncryptedStorage:
 
     async def _plain(self, key: str, data: bytes, revision: int) -> Plain | None:
         """
-        What was encrypted; L{None} for what is stored as it is.
+        Return the decrypted value; L{None} for values stored in plain text.
 
         @raise CorruptObjectError: It cannot be read.
         """
@@ -240,7 +240,7 @@ class EncryptedStorage:
         """
         Decrypt values.
 
-        @raise DecryptionUnavailable: Who has the keys does not answer.
+        @raise DecryptionUnavailable: The key management service does not answer.
         """
         transformers = [self.transformer(item.key) for item in sealed]
         if not any(transformers):
@@ -318,7 +318,7 @@ def _open_all(
     """
     Decrypt many values, in any thread.
 
-    @param failed: What is known of keys that cannot be got.
+    @param failed: The errors of keys that cannot be fetched.
     @return: The values, and the keys that must be got first.
     @raise DecryptionUnavailable: None of one provider can be decrypted now.
     """
@@ -349,8 +349,8 @@ async def _fetch(missing: _Missing, failed: dict[tuple[DEKFetcher, DEKSource], s
     """
     Get keys, all at once.
 
-    @param failed: Takes what is wrong with those that cannot be got.
-    @raise DecryptionUnavailable: Who has them does not answer.
+    @param failed: Collects the errors of keys that cannot be fetched.
+    @raise DecryptionUnavailable: The key management service does not answer.
     """
     answers: Any = await DeferredList([one.fetch() for one in missing.values()], consumeErrors=True)
     for (wanted, one), (success, result) in zip(missing.items(), answers, strict=True):
@@ -367,7 +367,7 @@ class _Watch:
     """
     One watch: stands between the store below and who observes.
 
-    @ivar prefix: What it is a watch of.
+    @ivar prefix: The prefix of the watched keys.
     """
 
     _log = Logger()
@@ -483,7 +483,7 @@ class _Watch:
                 opened = await self._opened_later(item)
                 if self._over:
                     return
-                # What comes meanwhile is queued, so it goes only now.
+                # Later events are queued, so this one is delivered now.
                 self._observer.committed(opened)
                 if self._queue:
                     self._queue.popleft()
@@ -513,7 +513,7 @@ class _Watch:
         self._lose(failure.value if isinstance(failure.value, Exception) else Exception(str(failure.value)))
 
     def _lose(self, error: Exception) -> None:
-        """Something cannot be told, so nothing after it can be, either."""
+        """End the watch after an event that cannot be delivered."""
         if not self._over:
             self.stop()
             self._observer.ended(error)

@@ -2,7 +2,7 @@
 Writes on their way to etcd: one transaction each, and what is known of those that were not answered.
 
 A transaction that compares a revision greater than 0 can be sent again without harm: once anything was written at its
-key, the same comparison never holds again. One that creates cannot (what it made may be deleted meanwhile, and be made
+key, the same comparison never holds again. One that creates cannot (the new key may be deleted in between, and created
 again by a request that was only late), and one that compares nothing cannot either.
 """
 
@@ -51,7 +51,7 @@ from .client import (
 
 #: Seconds until the outcome of a write has to be known.
 COMMIT_TIMEOUT: Final = 10.0
-#: Seconds that are waited for the event of a write that nobody has answered and nobody may send again.
+#: Seconds to wait for the event of a write that got no answer and cannot be sent again.
 EVENT_TIMEOUT: Final = 5.0
 #: Seconds between two attempts when no member can be reached.
 RETRY_INTERVAL: Final = 0.25
@@ -62,7 +62,7 @@ class Commit:
     One transaction.
 
     @ivar answer: For who submitted it.
-    @ivar outcome_unknown: Whether it was sent and no answer came.
+    @ivar outcome_unknown: Whether it was sent without getting an answer.
     @ivar matched: The revision of an event that looks like what it writes; 0 when there was none since it was sent.
     """
 
@@ -88,7 +88,7 @@ class Commit:
 
     @property
     def repeatable(self) -> bool:
-        """Whether it can be done at most once, however often it is sent."""
+        """Return whether repeated sending applies it at most once."""
         return any(write.expected for write in self.writes)
 
     @property
@@ -126,10 +126,10 @@ class Committer:
         self._written = written
         #: The newest commit of each key.
         self._tails: dict[str, Commit] = {}
-        #: What was sent and is not answered yet, by key.
+        #: The writes sent and not answered yet, by key.
         self._sent: dict[str, tuple[Commit, Write]] = {}
         self._all: set[Commit] = set()
-        #: Counts how often it is unknown what happened meanwhile.
+        #: Counts the restarts of the watch, during which events may be missed.
         self.watch_restarts = 0
 
     def submit(self, writes: Sequence[Write]) -> Deferred[int]:
@@ -148,11 +148,11 @@ class Committer:
         return commit.answer
 
     def under_way(self) -> list[Commit]:
-        """What is not answered yet."""
+        """Return the commits that are not answered yet."""
         return list(self._all)
 
     def attachment(self, change: WatchEvent) -> object:
-        """What the writer of a change attached to it, if it was written here."""
+        """Return the attachment of the writer of a change, if this server wrote it."""
         sent = self._sent.get(change.key)
         if sent is None:
             return None
@@ -231,7 +231,7 @@ class Committer:
 
         @param outcome: Of the first attempt: an L{TxnResult}, or what went wrong; L{None} when there was none.
         @return: Its revision.
-        @raise StorageError: It is refused, was never sent, or nobody knows (L{OutcomeUnknown}).
+        @raise StorageError: It is refused, was never sent, or its outcome is unknown (L{OutcomeUnknown}).
         """
         watch_restarts = self.watch_restarts
         lease: Lease | None = None
@@ -284,15 +284,15 @@ class Committer:
             return error
 
     def _raise_if_outcome_unknown(self, commit: Commit, error: RPCError) -> None:
-        """A later attempt is refused; that says nothing about an earlier one that nobody answered."""
+        """Raise if an earlier attempt got no answer: the refusal of a later one does not decide it."""
         if commit.outcome_unknown:
             raise OutcomeUnknown(str(error))
 
     async def _refused(self, commit: Commit, outcome: TxnResult, watch_restarts: int) -> StorageError:
-        """What to say when something is not as the transaction expects."""
+        """Return the error for a transaction whose comparison failed."""
         seen = await self._written(outcome.revision)
         if commit.outcome_unknown and (commit.matched or self.watch_restarts != watch_restarts or not seen):
-            # It may be an earlier attempt of its own that has changed it.
+            # An earlier attempt of this commit may have made the change.
             return OutcomeUnknown(TIMED_OUT)
         try:
             return conflict_error(commit.writes, outcome.found, outcome.revision)

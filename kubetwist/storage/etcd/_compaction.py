@@ -1,5 +1,5 @@
 """
-Who compacts etcd, when several servers want to: kube-apiserver's way, so that its servers take part.
+The election of the server that compacts etcd: the algorithm of kube-apiserver, so that its servers take part.
 
 One key has the revision that was compacted to last. Its version counts the turns: who finds it as he left it may
 take the next one; who does not waits for another interval.
@@ -25,7 +25,7 @@ _KEY: Final = COMPACTED_KEY.encode("ascii")
 
 
 class CompactionElection:
-    """What this server knows of turns."""
+    """The state of this server in the election."""
 
     def __init__(self, client: EtcdClient) -> None:
         self._client = client
@@ -36,7 +36,7 @@ class CompactionElection:
         """
         Take the next turn, if no other server has.
 
-        @param revision: What will be compacted to.
+        @param revision: The revision for the compaction.
         @raise StorageUnavailable: etcd does not answer.
         """
         turn = Transaction(

@@ -1,7 +1,7 @@
 """
 One connection to a member of etcd, with a socket, and the calls that go over it.
 
-What HTTP/2 is stands in L{kubetwist.storage.etcd._http2}; here are the time, and reading and writing.
+The protocol HTTP/2 is in L{kubetwist.storage.etcd._http2}; this module adds timeouts, reads and writes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .address import Address
 
 #: Seconds that a connection may take to come about, and until HTTP/2 is spoken over it then.
 CONNECT_TIMEOUT: Final = 3.0
-#: The most bytes of one answer, and of one that others follow; etcd splits those that are much larger than a request.
+#: The most bytes of one answer, and of one message of a stream; etcd splits those much larger than a request.
 MOST_ANSWER: Final = 1 << 30
 MOST_MESSAGE: Final = 256 << 20
 #: Seconds of silence, while there is something to be said, after which a sign of life is asked for, and for which that
@@ -61,7 +61,7 @@ class Peer(TypingProtocol):
 
 
 class ConnectionOwner(TypingProtocol):
-    """What a connection reports to: L{kubetwist.storage.etcd._grpc.Channel}."""
+    """The receiver of a connection's reports: L{kubetwist.storage.etcd._grpc.Channel}."""
 
     @property
     def member(self) -> Peer:
@@ -100,7 +100,7 @@ class TimedCall(Call):
 
     @ivar number: Counts those that had to wait for a connection.
     @ivar connection: Over which it was sent; L{None} while it waits.
-    @ivar repeated: Whether it was sent before, and not taken.
+    @ivar repeated: Whether an earlier connection refused it.
     @ivar seconds: See L{__init__}.
     @ivar counts: Where it is counted.
     """
@@ -140,7 +140,7 @@ class TimedCall(Call):
     @property
     @abstractmethod
     def wanted(self) -> bool:
-        """Whether anybody waits for what comes of it."""
+        """Return whether a caller still waits for the result."""
 
 
 class Request(TimedCall):
@@ -274,7 +274,7 @@ class Connection(Protocol):
             self._pinged,
         )
         self._last = last
-        #: Writes what can be written now, and tells how much that was; L{None} where that is not possible.
+        #: Writes as much as possible now and returns the number of bytes; L{None} where that is not possible.
         self._at_once: Callable[[bytes], Any] | None = None
         #: Whether the other does not take what is written.
         self._stuck = False
@@ -304,7 +304,7 @@ class Connection(Protocol):
         transport.setTcpKeepAlive(True)
         if not tls:
             self._at_once = getattr(transport, "writeSomeData", None)
-        # Without TLS, the transport tells when it has written everything; over TLS, when it begins to have too much.
+        # Without TLS, the transport reports when all is written; over TLS, when its buffer is too full.
         transport.registerProducer(self, tls or self._at_once is None)
         self._impatient = self.channel.member.reactor.callLater(
             CONNECT_TIMEOUT, self.drop, NotSent(f"no HTTP/2 in {CONNECT_TIMEOUT:g} seconds")
@@ -375,11 +375,11 @@ class Connection(Protocol):
         self.session.usable = False
         if self.transport is not None:
             self.transport.abortConnection()
-        # The transport tells of it later, and nobody should have to wait for that.
+        # The transport reports it later; the calls must not wait for that.
         self.connectionLost(Failure(why))
 
     def _retire(self) -> None:
-        """It takes no new calls; those under way go on."""
+        """Accept no new calls; those under way go on."""
         if self.session.too_many_pings:
             self.session.too_many_pings = False
             member = self.channel.member
@@ -392,14 +392,14 @@ class Connection(Protocol):
 
     @property
     def room(self) -> bool:
-        """Whether a call can be sent now."""
+        """Return whether a call can be sent now."""
         return not self._stuck and self.session.room
 
     def begin(self, call: TimedCall, prompt: bool = False) -> None:
         """
-        Send a call when this turn is over; there is L{room}.
+        Send a call at the end of this turn; requires L{room}.
 
-        @param prompt: Whether it is over.
+        @param prompt: Whether to send it at once instead.
         """
         self.session.begin(call)
         call.sent(self)

@@ -71,8 +71,8 @@ class Field:
     """
     One field.
 
-    @ivar kind: C{bytes}, C{string}, C{bool}, C{int64}, C{uint64}, the name of an enumeration, or that of a message.
-    @ivar chosen: Whether it is one of several of which there can be one: then 0 is said, too.
+    @ivar kind: C{bytes}, C{string}, C{bool}, C{int64}, C{uint64}, or the name of an enumeration or message.
+    @ivar chosen: Whether it is a member of a C{oneof}: then 0 is encoded, too.
     """
 
     number: int
@@ -135,7 +135,7 @@ LEASE_REVOKE: Final = _method("Lease", "LeaseRevoke")
 LEASE_TIME_TO_LIVE: Final = _method("Lease", "LeaseTimeToLive")
 LEASE_LEASES: Final = _method("Lease", "LeaseLeases")
 
-#: What txaioetcd asks for, by the paths of the gateway, without what stands before them in different versions of etcd.
+#: The gateway's paths that txaioetcd requests, without the prefix that differs between versions of etcd.
 GATEWAY: Final = {
     b"/kv/range": RANGE,
     b"/kv/put": _method("KV", "Put"),

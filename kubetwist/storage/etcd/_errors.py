@@ -1,4 +1,4 @@
-"""What can go wrong between us and a member of etcd, and what is known then of that which was asked."""
+"""Errors of calls to a member of etcd, by the known outcome of the request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNAVAILABLE: Final = 14
 DATA_LOSS: Final = 15
 UNAUTHENTICATED: Final = 16
 
-#: What etcd answers so may have been done, or may still be done; it refuses with other codes.
+#: The codes after which a write may have been applied, or may still be; other codes are refusals.
 _UNCERTAIN: Final = frozenset({CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE, DATA_LOSS})
 
 
@@ -40,7 +40,7 @@ class ResponseTimeout(NoResponse):
 
 
 class ProtocolError(StorageError):
-    """What came back is not what etcd answers: no HTTP/2, no gRPC, or no message of etcd's."""
+    """The answer is not etcd's: it is no HTTP/2, no gRPC, or no message of etcd."""
 
 
 class RPCError(Exception):
@@ -68,7 +68,7 @@ class RPCError(Exception):
 
     @property
     def uncertain(self) -> bool:
-        """Whether a write that is answered so may have been done, or may still be done."""
+        """Return whether a write with this error may have been applied, or may still be."""
         return self.code in _UNCERTAIN
 
     @property

@@ -34,7 +34,7 @@ async def read_expiries(client: EtcdClient, prefix: str, now: float) -> dict[str
     Those keys below C{prefix} that have a lease, and when that ends.
 
     @param now: The wall time.
-    @raise StorageUnavailable: etcd does not tell.
+    @raise StorageUnavailable: etcd does not answer.
     """
     try:
         by_lease: dict[str, list[str]] = {}

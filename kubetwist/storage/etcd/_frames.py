@@ -41,20 +41,20 @@ END_HEADERS: Final = 4
 PADDED: Final = 8
 PRIORITY: Final = 32
 
-#: The largest frame that may be sent to us; what everybody may send who is not told otherwise.
+#: The largest frame that the peer may send; HTTP/2's default.
 MAX_FRAME_SIZE: Final = 16384
-#: What a block of headers may have at most, in one frame and those that continue it.
+#: The most bytes of a block of headers, in one frame and its continuations.
 MAX_HEADER_SIZE: Final = 64 << 10
 MAX_CONTINUATIONS: Final = 32
-#: What all headers that requests have need at most, in a table: nothing is ever thrown out of it then.
+#: The bytes that the headers of all requests need in a table: with this size, no entry is ever evicted.
 ROOMY_TABLE: Final = 2048
 #: The table that everybody has who does not say otherwise.
 MAX_HEADER_TABLE_SIZE: Final = 4096
-#: What is kept of the text of an error.
+#: The most bytes that are kept of the text of an error.
 MAX_MESSAGE_TEXT: Final = 4096
 
 _HEADER: Final = Struct(">HBBBL")
-#: What stands before each message: whether it is compressed, and its length.
+#: The prefix of each message: whether it is compressed, and its length.
 _PREFIX: Final = Struct(">BL")
 _STREAM: Final = 0x7FFFFFFF
 
@@ -63,7 +63,7 @@ RawFrame = tuple[int, int, int, bytes, int]
 
 
 def frame_head(size: int, kind: int, flags: int, stream: int) -> bytes:
-    """What stands before the content of a frame."""
+    """Return the header of a frame."""
     return _HEADER.pack(size >> 8, size & 255, kind, flags, stream)
 
 
@@ -154,7 +154,7 @@ class FrameReader:
 @frozen
 class Head:
     """
-    What a block of headers says.
+    Decode a block of headers.
 
     @ivar status: That of HTTP; 0 where there is none: then these are trailers.
     @ivar grpc: Whether messages of gRPC follow.
@@ -173,7 +173,7 @@ def read_head(block: bytes) -> Head:
     """
     Read a block of headers.
 
-    It means the same whenever it comes, since whoever talks to us is told to have no table; nearly all are the same.
+    A block always decodes to the same headers, as the peer may use no dynamic table; nearly all blocks are equal.
 
     @raise ProtocolError: It is none.
     """
@@ -216,7 +216,7 @@ class HeadWriter:
     """
     Writes the blocks of headers of requests, in the order in which they are sent.
 
-    What was sent before is named by its place in the other's table: a few bytes, as long as nothing new comes.
+    A header sent before is an index into the peer's table: a few bytes, as long as all headers repeat.
     """
 
     def __init__(self, authority: str, scheme: str) -> None:
@@ -226,12 +226,12 @@ class HeadWriter:
         self._scheme = scheme.encode("ascii")
 
     def limit_table(self, size: int) -> None:
-        """The other's table has so many bytes; one that has not got room for all that there is stays empty."""
+        """Limit the table to the peer's size; a table that is too small for all headers stays empty."""
         encoder = self._encoder
         wanted = min(size, MAX_HEADER_TABLE_SIZE) if size >= ROOMY_TABLE else 0
         if wanted != encoder.header_table_size:
             encoder.header_table_size = wanted
-            # Of changes since the last block only these are told, or one of them might be too large by now.
+            # Only the changes since the last block are announced, or one of them might be too large by now.
             changes = encoder.table_size_changes
             encoder.table_size_changes = [min(changes), wanted] if min(changes) < wanted else [wanted]
         self._blocks.clear()
@@ -240,7 +240,7 @@ class HeadWriter:
         """
         The block for a request.
 
-        @param leader: Whether a member without a leader is to refuse, and to end, what it is asked for. Always the same
+        @param leader: Whether a member without a leader refuses and ends the call. Always the same
             for a path.
         """
         block = self._blocks.get(path)
@@ -267,7 +267,7 @@ class HeadWriter:
 
 
 def prefixed(message: bytes) -> bytes:
-    """A message as it is sent."""
+    """Return a message with its prefix."""
     return _PREFIX.pack(0, len(message)) + message
 
 
@@ -291,7 +291,7 @@ class MessageReader:
         Take what came.
 
         @return: The messages that are complete now.
-        @raise ProtocolError: One is too large, or compressed, which nobody has allowed.
+        @raise ProtocolError: A message is too large, or compressed, which the request does not allow.
         """
         self._parts.append(data)
         self._size += len(data)

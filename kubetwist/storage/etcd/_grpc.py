@@ -1,7 +1,7 @@
 """
 Members of etcd, and the way to each: calls of gRPC over HTTP/2, on Twisted's reactor.
 
-Why not grpcio: it has threads of its own, which the reactor's thread would have to wait for, each time.
+It does not use grpcio, whose threads would make the reactor's thread wait for each call.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BACKOFF_MAX: Final = 10.0
 
 class Channel:
     """
-    The way to a member: a connection, another one when that takes no more calls, and who waits for it.
+    The connection to a member: its replacement when it accepts no more calls, and the queue of waiting calls.
 
     @ivar member: Which one.
     @ivar waiting: Calls that there was no room for.
@@ -99,7 +99,7 @@ class Channel:
             return
         self._opening = True
         last = self._count
-        # What becomes of a connection that has come about it tells itself.
+        # An established connection reports its own end.
         self.member.connect(lambda: Connection(self, last)).addErrback(self.failed, last)
 
     def opened(self, connection: Connection) -> None:
@@ -128,7 +128,7 @@ class Channel:
             self._open()
 
     def retire(self, connection: Connection) -> None:
-        """A connection takes no more calls."""
+        """Replace a connection that accepts no more calls."""
         if connection is self._connection:
             self._connection = None
             self._open()
@@ -155,7 +155,7 @@ class Member:
     """
     One member of etcd.
 
-    Calls and watches share a connection: what comes of a write, and its event, are one read then, and one write of
+    Calls and watches share a connection: the answer to a write, and its event, come in one read then, and one write of
     etcd's; and etcd sends what is large in turns with all else.
 
     @ivar address: Where it is.
@@ -186,7 +186,7 @@ class Member:
         self._examination: IDelayedCall | None = None
         self._backoff = BACKOFF_FIRST
         self._channel = Channel(self)
-        # Whoever looks for the addresses of a name tells of a failure a third of a second late: there may be more.
+        # The resolving endpoint reports a failure a third of a second late, as it waits for more addresses.
         kind = (
             TCP4ClientEndpoint
             if isIPAddress(address.host)
@@ -216,7 +216,7 @@ class Member:
         @raise RPCError: The member refuses.
         @raise NotSent: The member cannot be reached.
         @raise NoResponse: It did not answer.
-        @raise ProtocolError: What it answered makes no sense.
+        @raise ProtocolError: The answer is malformed.
         """
         request = Request(path, message, timeout)
         request.counts = self.metrics.of(path)
@@ -249,7 +249,7 @@ class Member:
         return stream
 
     def mark_unhealthy(self, why: str) -> None:
-        """It gave no answer: what waits to be sent, others can be asked."""
+        """Mark the member as unhealthy: calls that wait for it go to other members."""
         if self.closed:
             return
         self.unhealthy_since = self.reactor.seconds()

@@ -1,4 +1,4 @@
-"""What is asked of etcd about the past: which of it is forgotten, and what happened since a revision."""
+"""Reads of etcd's past: the compacted revision, and the changes since a revision."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def changes_between(client: EtcdClient, revision: int, until: int) -> list
     """
     All that changed after C{revision}, up to C{until}, anywhere.
 
-    @raise WatchLost: They cannot be told; perhaps since they are forgotten.
+    @raise WatchLost: The changes are unavailable, perhaps because they are compacted.
     """
     found: list[WatchEvent] = []
 
@@ -88,10 +88,10 @@ async def _watch_until(
 
 async def read_history(client: EtcdClient, prefix: str, revision: int, until: int) -> list[StorageEvent]:
     """
-    What changed below C{prefix} after C{revision}, up to C{until}.
+    Return the changes below C{prefix} after C{revision}, up to C{until}.
 
     @raise RevisionCompacted: It is forgotten.
-    @raise StorageUnavailable: No member can tell.
+    @raise StorageUnavailable: No member answers.
     """
     for attempt in range(len(client.members) + 1):
         try:
@@ -153,7 +153,7 @@ async def find_compacted(client: EtcdClient) -> int:
     """
     The oldest revision that can still be read; 0 while nothing is forgotten.
 
-    @raise StorageUnavailable: No member can tell.
+    @raise StorageUnavailable: No member answers.
     """
     try:
         await client.range(FIRST_KEY, revision=1)
@@ -163,7 +163,7 @@ async def find_compacted(client: EtcdClient) -> int:
             raise StorageUnavailable(str(error)) from None
     for _ in range(len(client.members) + 1):
         try:
-            # Whoever watches from the beginning is told where that is now.
+            # A watch from the first revision is answered with the compacted one.
             await changes_between(client, 0, 1)
         except WatchLost as lost:
             if lost.compacted:

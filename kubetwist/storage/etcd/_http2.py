@@ -3,7 +3,7 @@ The client's side of one connection of HTTP/2, for calls of gRPC: bytes in, byte
 
 Twisted's own HTTP/2 is for servers, and a connection by the library h2 takes 112 us for a call, which is more than a
 write of this server spends on all of etcd. This one does what calls need: streams, windows both ways, pings, and the
-ends of streams and connections, told apart by what is known of a request then. What breaks the rules ends the
+ends of streams and connections, distinguished by the known state of a request. A violation of the protocol ends the
 connection. L{kubetwist.storage.etcd._grpc} has the sockets.
 """
 
@@ -49,10 +49,10 @@ from ._frames import (
 )
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-#: What may be on its way to us, of one stream and of all; given back when half of it has come.
+#: The flow control windows, of one stream and of all; extended when half of one is used up.
 STREAM_WINDOW: Final = 8 << 20
 CONNECTION_WINDOW: Final = 32 << 20
-#: What everybody has before anything else is said.
+#: The initial window of HTTP/2.
 FIRST_WINDOW: Final = 65535
 MAX_WINDOW_SIZE: Final = (1 << 31) - 1
 #: Calls that one member is asked at a time; what comes beyond that waits.
@@ -73,8 +73,8 @@ class Call(ABC):
     A request, and what becomes of it.
 
     @ivar path: The method, as C{/package.Service/Method}.
-    @ivar leader: Whether a member without a leader is to end it.
-    @ivar streaming: Whether answers come until somebody ends it.
+    @ivar leader: Whether a member without a leader ends it.
+    @ivar streaming: Whether answers arrive until it is cancelled.
     @ivar stream: Its number on its connection; 0 before it was sent.
     """
 
@@ -99,7 +99,7 @@ class Call(ABC):
     def again(self) -> None:
         """It was not taken, and is to be sent once more."""
         self.stream = 0
-        #: What of the request was not sent yet, and how much of that the other takes now.
+        #: The rest of the request that was not sent yet, and the window of its stream.
         self._unsent = memoryview(prefixed(self._message))
         self._window = 0
         self.reader = MessageReader(self._limit)
@@ -126,8 +126,8 @@ class Session:
     One connection.
 
     @ivar ready: Whether the other has said that it speaks HTTP/2; calls can be begun from then on.
-    @ivar usable: Whether calls can be begun ever again.
-    @ivar calls: What is under way, by stream.
+    @ivar usable: Whether calls can still be begun, now or later.
+    @ivar calls: The calls under way, by stream.
     @ivar too_many_pings: Whether the other was asked for signs of life too often.
     """
 
@@ -146,15 +146,15 @@ class Session:
         self._pinged = ping
         self._frames = FrameReader()
         self._heads = HeadWriter(authority, scheme)
-        #: What is to be written.
+        #: The output that was not fetched yet.
         self._out: list[bytes | memoryview] = []
-        #: How much of that answers what nobody but the other has asked for.
+        #: The bytes of the output that answer unsolicited frames of the peer.
         self._owed = 0
         #: Signs of life that are to be given.
         self._pings: list[bytes] = []
         self._next = 1
         self._last = LAST_STREAM
-        # What may be sent: by what all streams may, and what each new one may.
+        # The send windows: that of the connection, and the initial one of each new stream.
         self._window = FIRST_WINDOW
         self._first_window = FIRST_WINDOW
         self._most_frame = MAX_FRAME_SIZE
@@ -175,7 +175,7 @@ class Session:
         return self.ready and self.usable and len(self.calls) < self._most_calls
 
     def connection_preface(self) -> bytes:
-        """What is sent first."""
+        """Return the first bytes of the connection."""
         settings = {
             SettingsFrame.HEADER_TABLE_SIZE: 0,
             SettingsFrame.ENABLE_PUSH: 0,
@@ -187,7 +187,7 @@ class Session:
         return PREFACE + SettingsFrame(0, settings).serialize() + window.serialize()
 
     def output(self) -> bytes:
-        """What is to be written now."""
+        """Return the bytes to write now, and clear the buffer."""
         if not self._out:
             return b""
         out, self._out = self._out, []
@@ -218,7 +218,7 @@ class Session:
         self._out += (head, block, frame_head(size, DATA, 0 if call.streaming else END_STREAM, stream), body)
 
     def cancel(self, call: Call) -> None:
-        """Nobody wants to know more of a call; it is not told either."""
+        """Cancel a call without a callback."""
         if self.calls.pop(call.stream, None) is not None:
             call._unsent = memoryview(b"")
             self._out.append(RstStreamFrame(call.stream, CANCEL).serialize())
@@ -238,7 +238,7 @@ class Session:
             unsent = call._unsent
             size = min(len(unsent), call._window, self._window, self._most_frame)
             if size <= 0:
-                # It is over, or waits for its own window: then the others go on.
+                # It is over, or waits for its stream's window: the other streams go on.
                 blocked.popleft()
                 continue
             last = size == len(unsent)
@@ -345,7 +345,7 @@ class Session:
             call.ended()
 
     def _out_of_place(self, call: Call, status: int, ended: bool) -> None:
-        """What answers is not etcd, but something that stands before it."""
+        """Fail a call whose answer is from a proxy before etcd, not from etcd."""
         if ended:
             self._over(call)
         else:
@@ -365,7 +365,7 @@ class Session:
         if isinstance(frame, SettingsFrame):
             if not flags & ACK:
                 self._owe()
-                # What the other has said counts from here on.
+                # The new settings apply from here on.
                 self._out.append(SettingsFrame(0, flags=["ACK"]).serialize())
                 self._set(frame.settings)
         elif isinstance(frame, WindowUpdateFrame):
@@ -455,6 +455,6 @@ class Session:
                 call._unsent = memoryview(b"")
                 self._refused(call)
             elif call.streaming:
-                # What would go on until the member is gone goes on elsewhere now.
+                # A stream without an end is restarted on another connection.
                 self.cancel(call)
                 call.failed(NoResponse(f"the member goes away: {why}"))

@@ -14,7 +14,7 @@ from ..errors import StorageUnavailable
 from ._errors import RPCError
 from .client import EtcdClient
 
-#: The part of a time to live that keys may live longer, so that others can share their lease.
+#: The fraction of a time to live that a key may live longer, so that keys can share a lease.
 REUSE_PART: Final = 0.05
 #: The most keys of one lease: they are deleted in one go.
 MAX_LEASE_KEYS: Final = 1000

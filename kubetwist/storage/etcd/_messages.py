@@ -60,7 +60,7 @@ _EVENT_FORMER: Final = 3 << 3 | LENGTH
 
 #: From the first key that there can be to behind the last.
 FIRST_KEY: Final = b"\0"
-#: What C{Compare} has for "equal revisions of the last change", and for "a version greater than none".
+#: The encoding in C{Compare} of "equal revisions of the last change", and of "a version greater than 0".
 _EQUAL_MODIFIED: Final = b"\x10\x02"
 _GREATER_VERSION: Final = b"\x08\x01"
 
@@ -155,7 +155,7 @@ def transaction(writes: Iterable[Write], lease_of: Callable[[Write], int] = lamb
     """
     Ask for writes, if all is as they expect; if something is not, what there is instead.
 
-    What is to be deleted must be there.
+    The deleted key must exist.
 
     @param lease_of: The lease of what is written; 0 for none.
     """
@@ -222,7 +222,7 @@ def header_revision(answer: bytes) -> int:
 @frozen
 class RangeResult:
     """
-    What a range has.
+    The result of a range request.
 
     @ivar revision: Of the store when it was read.
     @ivar more: Whether there is more than was asked for.
@@ -255,7 +255,7 @@ def read_range(answer: bytes) -> RangeResult:
 
 
 def _key_value(data: bytes, start: int, stop: int) -> tuple[str, bytes, int, int]:
-    """Key, value, the revision of its creation, and that of its last change."""
+    """Return the key, the value, the create revision, and the mod revision."""
     key = value = b""
     created = modified = 0
     for tag, first, last in scan(data, start, stop):
@@ -275,7 +275,7 @@ def _key_value(data: bytes, start: int, stop: int) -> tuple[str, bytes, int, int
 @frozen
 class TxnResult:
     """
-    What came of a transaction.
+    The result of a transaction.
 
     @ivar succeeded: Whether all was as expected; then it is done.
     @ivar revision: Of the store behind it.

@@ -1,4 +1,4 @@
-"""What is counted of the calls of etcd, as the middleware that kube-apiserver uses counts them, and of its leases."""
+"""Metrics of etcd's calls, as the middleware of kube-apiserver counts them, and of its leases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._errors import (
 )
 
 _KEYS: Final = (10.0, 50.0, 100.0, 500.0, 1000.0, 2500.0, 5000.0)
-#: What Go calls the codes of gRPC.
+#: The names of gRPC's codes in Go.
 _CODES: Final = (
     *("OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound", "AlreadyExists"),
     *("PermissionDenied", "ResourceExhausted", "FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented"),
@@ -53,7 +53,7 @@ class CallCounts:
         self.codes[code] = self.codes.get(code, 0) + 1
 
 
-#: For calls that nobody counts.
+#: For calls that are not counted.
 UNCOUNTED: Final = CallCounts()
 
 
@@ -68,7 +68,7 @@ def code_of(error: Exception) -> str:
 
 class EtcdMetrics:
     """
-    What one server counts of its etcd.
+    The metrics of one server's etcd.
 
     @ivar lease_keys: How many keys leases had, whenever one was wanted for another key.
     @ivar sizes: Bytes of the members' databases, by where they are; as of the last look.

@@ -1,7 +1,7 @@
 """
 The store that several servers share: etcd, with keys and values laid out as kube-apiserver's.
 
-Writes are transactions that compare revisions, each sent when it comes; what happens, whoever wrote it, is learned from
+Writes are transactions that compare revisions, each sent when it comes; all events, of every writer, are read from
 one watch (L{kubetwist.storage.etcd._watch}), and writers are answered when that has come to their revision.
 """
 
@@ -85,7 +85,7 @@ PROBE_INTERVAL: Final = 2.0
 #: Seconds that writes under way are given when the store is closed.
 CLOSE_TIMEOUT: Final = 10.0
 
-#: Values that are asked for first, and at most, at a time; in between, as many as have about so many bytes.
+#: The page size of reads: the first one, and the maximum; in between, it follows from the size of the values.
 PAGE_FIRST: Final = 100
 PAGE_MAX: Final = 1000
 PAGE_BYTES: Final = 2 << 20
@@ -98,7 +98,7 @@ class EtcdStorage:
 
     @ivar revision: See L{IStorageBackend}: how far the watch has come.
     @ivar compacted: See L{IStorageBackend}.
-    @ivar client: What etcd is reached through.
+    @ivar client: The client of etcd.
     """
 
     _log = Logger()
@@ -126,10 +126,10 @@ class EtcdStorage:
         self._starting: set[Watch] = set()
         self._committer = Committer(client, reactor, Leases(client, reactor, lease_reuse), self._written)
         self._follower = ResumableWatch(client, reactor, self._changed, self._handle_compacted)
-        #: Who waits for the watch: until which revision, and until when at most.
+        #: The readers that wait for the watch: the revision, and the deadline.
         self._waiting: list[tuple[int, int, float, Deferred[bool]]] = []
         self._order = count()
-        #: The newest revision that anybody has told of.
+        #: The newest revision in any answer so far.
         self._known = 0
         self._check: IDelayedCall | None = None
         #: How far the watch was at the last check, and how many checks ago it came there.
@@ -191,7 +191,7 @@ class EtcdStorage:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Return whether it was closed."""
         return self._state is State.CLOSED
 
     def _ready(self) -> None:
@@ -247,7 +247,7 @@ class EtcdStorage:
         return await answer
 
     def _ask_soon(self) -> None:
-        """Ask when this turn is over: until then, whoever comes is asked for, too."""
+        """Request the revision at the end of this turn: requests until then share the answer."""
         self._asking = True
         self._reactor.callLater(0, self._ask)
 
@@ -319,7 +319,7 @@ class EtcdStorage:
         """See L{IStorageBackend.watch}."""
         self._ready()
         while revision > self.revision:
-            # However long it takes: whoever knows what is newer must not be shown what is older.
+            # Without a timeout: a client that has seen newer state must not get older state.
             current = await self.current_revision()
             if revision > current:
                 raise FutureRevision(revision, current)
@@ -366,7 +366,7 @@ class EtcdStorage:
         self._wake_waiters(self.revision)
 
     def _handle_compacted(self, compacted: int) -> None:
-        """What comes next is forgotten: everybody begins anew."""
+        """End the watches, as the next events are compacted: the observers list again."""
         self.compacted = max(self.compacted, compacted)
         self._restart_watch(RevisionCompacted(self.revision + 1, compacted))
 

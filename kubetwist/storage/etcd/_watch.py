@@ -1,7 +1,7 @@
 """
 The one watch of all of etcd that a server has: goes on where it was when its member is lost.
 
-It watches every key, also those of others. Then each revision of the store comes with an event, and having seen an
+It watches every key, also those that other programs write. So each revision of the store comes with an event, and an
 event means having seen everything up to its revision: nothing has to be asked about progress.
 """
 

@@ -13,7 +13,7 @@ class Address:
     Where a member is.
 
     @ivar url: As it was given.
-    @ivar tls: Whether it is spoken to over TLS.
+    @ivar tls: Whether the connection uses TLS.
     """
 
     url: str

@@ -1,7 +1,7 @@
 """
 txaioetcd's client, with what is weak in it mended: several members, TLS, timeouts, errors, and the whole of a range.
 
-Its types are used for what they are good for: transactions, comparisons, leases, sets of keys. What goes over the wire
+It uses the library's types for transactions, comparisons, leases and sets of keys. The protocol on the wire
 is gRPC (L{kubetwist.storage.etcd._grpc}), which every etcd speaks, whatever its gateway for HTTP/1.1 is set to: what
 txaioetcd would send there is translated (L{kubetwist.storage.etcd._descriptors}).
 """
@@ -74,12 +74,12 @@ EXAMINATION_TIMEOUT: Final = 2.0
 #: Asks for nothing but what every answer has: the revision of the store. A key that is not there is soon looked up.
 REVISION_REQUEST: Final = range_request(FIRST_KEY, limit=1, keys_only=True)
 
-#: What the reference says where no answer came.
+#: The text of the reference for a request without an answer.
 TIMED_OUT: Final = "etcdserver: request timed out"
 
 
 class NoMemberReachable(StorageUnavailable):
-    """No member can be reached: none knows of the request."""
+    """No member can be reached, so none has received the request."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f'rpc error: code = Unavailable desc = connection error: desc = "transport: {why}"')
@@ -100,7 +100,7 @@ class RevocableLease(Lease):  # type: ignore[misc]
 
     @classmethod
     def of(cls, client: EtcdClient, answer: JSONObject) -> RevocableLease:
-        """The lease that an answer tells of."""
+        """Return the lease in an answer."""
         found = Lease._parse(client, answer)
         return cls(client, found.header, found.time_to_live, found.lease_id)
 
@@ -114,7 +114,7 @@ class EtcdClient(Client):  # type: ignore[misc]
 
     @ivar read_timeout: Seconds that one member is given for a read.
     @ivar retry_timeout: Seconds that one member is given for a write that can be sent again.
-    @ivar metrics: What is counted.
+    @ivar metrics: The metrics of its calls.
     """
 
     _log = Logger()
@@ -138,7 +138,7 @@ class EtcdClient(Client):  # type: ignore[misc]
         if mixed:
             shuffle(self.members)
         several = len(self.members) > 1
-        # Where nobody else can be asked, it helps nobody to give up early.
+        # With a single member, an early timeout has no use.
         self.read_timeout = READ_TIMEOUT if several else READ_RETRY_TIMEOUT
         self.retry_timeout = RETRY_TIMEOUT if several else WRITE_TIMEOUT
         self._reactor = reactor
@@ -165,13 +165,13 @@ class EtcdClient(Client):  # type: ignore[misc]
         return best
 
     def report_failure(self, member: Member, why: BaseException | None) -> None:
-        """A member gave no answer: it is told of once."""
+        """Record that a member gave no answer; it is logged once."""
         if member.unhealthy_since is None:
             self._log.warn("{member} gave no answer: {why}", member=member.address.url, why=why)
         member.mark_unhealthy(str(why))
 
     def _check_health(self, member: Member) -> None:
-        """Find out whether a member that gave no answer is well again: nobody should have to wait for that."""
+        """Check in the background whether an unhealthy member answers again."""
 
         def answered(answer: bytes) -> None:
             member.good()
@@ -185,7 +185,7 @@ class EtcdClient(Client):  # type: ignore[misc]
         self, path: bytes, message: bytes, *, repeatable: bool = True, timeout: float | None = None
     ) -> bytes:
         """
-        Ask a member, and others if it fails.
+        Send a request to a member, and to other members if that fails.
 
         @param path: That of the method.
         @param repeatable: Whether nothing is wrong with asking twice.
@@ -244,7 +244,7 @@ class EtcdClient(Client):  # type: ignore[misc]
     # --- what txaioetcd has, mended
 
     def _post(self, url: bytes, data: JSONObject, timeout: float | None) -> Deferred[JSONObject]:
-        # Behind the member there is a version of the gateway, which nobody has any more.
+        # The paths of the library have the prefix of an old version of the gateway.
         method = GATEWAY[b"/" + url[len(self._url) + 1 :].partition(b"/")[2]]
 
         async def post() -> JSONObject:
@@ -259,8 +259,8 @@ class EtcdClient(Client):  # type: ignore[misc]
         """
         Do a transaction.
 
-        @param repeatable: Whether nothing is wrong with doing it twice.
-        @raise Failed: What it compares is not so.
+        @param repeatable: Whether it can be applied twice without harm.
+        @raise Failed: The comparison fails.
         """
         answer = await self.ask(TXN, txn._marshal(), repeatable=repeatable, timeout=timeout or WRITE_TIMEOUT)
         header, responses = validate_client_submit_response(answer)
@@ -281,7 +281,7 @@ class EtcdClient(Client):  # type: ignore[misc]
 
     async def lease(self, time_to_live: int, lease_id: int | None = None, timeout: float | None = None) -> Lease:
         """Make a lease."""
-        # A lease that nobody uses does no harm.
+        # An unused lease does no harm.
         return RevocableLease.of(self, await self.ask(LEASE_GRANT, {"TTL": time_to_live, "ID": lease_id or 0}))
 
     # --- what txaioetcd has not
@@ -295,7 +295,7 @@ class EtcdClient(Client):  # type: ignore[misc]
         return read_range(await self.call(RANGE.path, range_request(key, end, limit=limit, revision=revision)))
 
     async def revision(self, timeout: float | None = None) -> int:
-        """The newest revision of the store, whoever wrote it: read from the members' majority."""
+        """Return the newest revision of the store, by any writer: a linearizable read."""
         return header_revision(await self.call(RANGE.path, REVISION_REQUEST, timeout=timeout))
 
     def revision_soon(self) -> Deferred[int]:

@@ -68,7 +68,7 @@ class EtcdSizes:
                 answer = await member.post(_STATUS.path, encode(_STATUS.request, {}), _TIMEOUT)
                 size = int(decode(_STATUS.answer, answer).get("dbSize") or 0)
             except (RPCError, NotSent, NoResponse, StorageError, ValueError):
-                # Who does not answer is told of by those who need an answer. What it said before is old.
+                # The failure is reported by the calls that need an answer. The previous size is outdated.
                 self._metrics.sizes.pop(url, None)
             else:
                 self._metrics.sizes[url] = size

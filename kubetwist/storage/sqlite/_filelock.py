@@ -15,7 +15,7 @@ class FileLock:
     """
     Keeps other processes, and other stores in this one, from the file at C{path}.
 
-    The kernel gives the lock back when its holder dies, however that happens. Who holds it stands in the lock's file.
+    The kernel releases the lock when its holder dies, however that happens. The lock's file names the holder.
     """
 
     path: str
@@ -60,7 +60,7 @@ def write_holder(descriptor: int) -> None:
 
 
 def read_holder(descriptor: int) -> str:
-    """Who holds a lock, for a message."""
+    """Return the holder of a lock, for a message."""
     try:
         return f"another process ({int(os.pread(descriptor, 32, 0))})"
     except (OSError, ValueError):

@@ -57,9 +57,9 @@ def read_format(connection: sqlite3.Connection, path: str) -> int:
 
 def migrate_schema(connection: sqlite3.Connection, version: int) -> None:
     """
-    Make a file one of the present format; a failure, or a kill, leaves it as it is.
+    Convert a file to the present format; a failure, or a kill, leaves the file unchanged.
 
-    @param version: What L{read_format} says.
+    @param version: The result of L{read_format}.
     """
     if version == FORMAT:
         return

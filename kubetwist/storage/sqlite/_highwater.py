@@ -1,5 +1,5 @@
 """
-The high-water mark of a store: the newest acknowledged revision, in a file of its own.
+The high-water mark of a store: the newest acknowledged revision, in a separate file.
 
 It is written after the transaction is synced and before its answer, without a sync. Therefore it is never ahead of the
 disk: a store that is older than its mark has lost writes. After a kill the mark is exact, since the kernel has it.
@@ -49,7 +49,7 @@ class HighWaterMark:
         """
         Create the file if it does not exist, and set the mark.
 
-        If the disk cannot be written, the mark stays as it is.
+        If the disk cannot be written, the mark stays unchanged.
         """
         with suppress(OSError):
             self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)

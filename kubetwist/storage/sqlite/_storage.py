@@ -62,7 +62,7 @@ from .logfile import (
     LogFile,
 )
 
-#: Files of up to so many bytes are looked through whenever they are opened; larger ones only when that seems needed.
+#: Files up to this many bytes are checked whenever they are opened; larger ones only when that seems needed.
 ALWAYS_CHECKED: Final = 16 << 20
 
 #: Seconds without a write after which the write-ahead log is copied to the database and emptied.

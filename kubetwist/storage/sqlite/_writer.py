@@ -24,7 +24,7 @@ MAX_TRANSACTION_BYTES: Final = 16 << 20
 
 
 def rows_of(transaction: Transaction) -> list[Row]:
-    """What to append for a transaction."""
+    """Return the rows to append for a transaction."""
     first = transaction.revision << PLACE_BITS
     expiries = transaction.expiries
     rows: list[Row] = []
@@ -41,7 +41,7 @@ def size_of(rows: list[Row]) -> int:
 
 
 class WritingStore(Protocol):
-    """What a writer reports to, in the reactor's thread: L{kubetwist.storage.sqlite._storage.SQLiteStorage}."""
+    """The receiver of a writer's reports, in the reactor's thread: C{SQLiteStorage}."""
 
     def _finish(self, batch: list[Transaction]) -> None:
         """The oldest pending transactions are durable."""
@@ -50,7 +50,7 @@ class WritingStore(Protocol):
         """Nothing of what is pending is written."""
 
     def _writes_again(self) -> None:
-        """A write works, after others failed."""
+        """Handle a write that succeeds after earlier ones failed."""
 
 
 class Writer(Worker):

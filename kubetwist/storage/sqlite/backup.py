@@ -24,7 +24,7 @@ from .logfile import (
     translate_sqlite_errors,
 )
 
-#: Pages copied in one step; then whoever waits is told how far it is, and what is copied so far goes to the disk.
+#: Pages copied in one step; after each step, progress is reported and the copied pages are flushed to disk.
 STEP: Final = 4096
 
 #: Called with how many pages are copied, and how many there are; may raise, to give up.
@@ -34,7 +34,7 @@ Progress = Callable[[int, int], object]
 @frozen
 class Summary:
     """
-    What is in a store.
+    The content of a store.
 
     @ivar keys: How many hold something.
     """
@@ -65,7 +65,7 @@ def copy_store(source: str, target: str, progress: Progress) -> None:
             reading = sqlite3.connect(f"file:{quote(os.path.abspath(source))}?mode=rw", uri=True, isolation_level=None)
         try:
             with translate_sqlite_errors(source):
-                # One transaction around all steps: each would begin anew after a write of the server's otherwise.
+                # One transaction around all steps: otherwise each step would restart after a write by the server.
                 reading.execute("BEGIN")
                 if not read_format(reading, source):
                     raise StorageCorrupt(f"{source} is empty")
@@ -93,7 +93,7 @@ def _copy(reading: sqlite3.Connection, target: str, descriptor: int, progress: P
     writing = sqlite3.connect(target, isolation_level=None)
     try:
         reading.backup(writing, pages=STEP, progress=told, sleep=0)
-        # What is put away is one file, and can be read where nothing can be written.
+        # A backup is one file, and can be read on a read-only file system.
         writing.execute("PRAGMA journal_mode = DELETE")
     finally:
         writing.close()
@@ -126,7 +126,7 @@ def restore_copy(path: str, bump: int) -> Summary:
     Make a copy a store that clients of the one it was taken of cannot mistake for that.
 
     Its clock is set forward, past all revisions that were given since the copy was taken, and all before that is
-    forgotten: whoever comes with one of those is told that it is too old, and reads anew.
+    forgotten: a client with one of those gets C{410 Expired}, and lists again.
 
     @param bump: By how many revisions; 0 leaves the clock where it is.
     """

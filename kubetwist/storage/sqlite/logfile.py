@@ -3,7 +3,7 @@ The SQLite file, and all the SQL of its use. Knows nothing of threads and reacto
 
 Everything is in one table, C{log}, which is only appended to (and cleaned from behind): a row is one write of one key.
 Its C{id} is the revision, shifted, plus the place in the transaction, so appending touches one page and there is no
-index to keep. What a key holds now is its newest row; the store remembers which that is.
+index to keep. The value of a key is its newest row; the store remembers which row that is.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ PAST_REVISIONS: Final = 10_000
 Row = tuple[int, str, int, float | None, bytes | None, int | None]
 Connect = Callable[..., sqlite3.Connection]
 
-#: What helps where a file cannot be used any more.
+#: The advice for a file that cannot be used any more.
 REPAIR: Final = "twist kubeapi-restore puts a backup in its place"
 
 #: Suffix of the file with the high-water mark.
@@ -76,7 +76,7 @@ _NO_ROW: Final = (None,) * 6
 
 def _insertion(rows: int) -> str:
     """
-    A statement for up to so many rows; those without an id are not inserted.
+    Return a statement for up to C{rows} rows; those without an id are not inserted.
 
     One statement is one step and one transaction: the thread that writes hands the interpreter lock over once a batch.
     """
@@ -92,7 +92,7 @@ _INSERTIONS: Final = {1 << power: _insertion(1 << power) for power in range(MAX_
 @frozen
 class Contents:
     """
-    What a store has to know of its file.
+    The facts that a store needs about its file.
 
     @ivar heads: The newest revision of every key.
     @ivar due: The keys with a time to live: C{(key, when, revision)}.
@@ -119,7 +119,7 @@ def translate_sqlite_errors(path: str, *, writing: bool = False) -> Iterator[Non
 
 
 def corrupt_error(path: str, why: str) -> StorageCorrupt:
-    """What to say of a file that cannot be trusted any more."""
+    """Return the error for a file that is damaged or foreign."""
     return StorageCorrupt(f"{path} is damaged or no kubetwist store: {why}; {REPAIR}")
 
 
@@ -282,7 +282,7 @@ class LogFile:
                 raise
 
     def _look(self) -> bool:
-        """Make the file, for SQLite would make it readable for everyone; tell whether there is nothing in it."""
+        """Create the file, as SQLite would make it readable for everyone; return whether it is empty."""
         try:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -305,9 +305,9 @@ class LogFile:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit = {4 * CHECKPOINT_PAGES * 4096}")
-        # What is deleted is overwritten where that costs no extra writing.
+        # Deleted data is overwritten where that costs no extra writes.
         connection.execute("PRAGMA secure_delete = FAST")
-        # What is sorted on the way must not need room on another disk, which may be full, too.
+        # Temporary data of a sort must not need space on another disk, which may be full, too.
         connection.execute("PRAGMA temp_store = MEMORY")
         migrate_schema(connection, version)
 
@@ -390,9 +390,9 @@ class LogFile:
 
     def probe(self) -> None:
         """
-        Write something that nobody reads.
+        Check that the disk can be written, with a row that has no other use.
 
-        @raise StorageUnwritable: That does not work.
+        @raise StorageUnwritable: It cannot be written.
         """
         with translate_sqlite_errors(self.path, writing=True):
             # SQLite writes nothing where nothing changes.
@@ -409,7 +409,7 @@ class LogFile:
         """
         Copy the write-ahead log to the database and empty it, without waiting for readers.
 
-        @return: Whether it is empty; a reader, such as a backup, may need it.
+        @return: Whether the log is empty; a reader, such as a backup, may still need it.
         @raise StorageUnwritable: The disk cannot be written.
         """
         with translate_sqlite_errors(self.path, writing=True):
@@ -462,7 +462,7 @@ class LogFile:
         """
         The values of some keys at the revisions that they have as of C{at}, in the order of C{wanted}.
 
-        @raise RevisionCompacted: C{at} was forgotten meanwhile.
+        @raise RevisionCompacted: C{at} was compacted during the read.
         """
         with translate_sqlite_errors(self.path), self._transaction("BEGIN"):
             self._check(at)
@@ -494,7 +494,7 @@ class LogFile:
 
     def changes(self, prefix: str, after: int, until: int) -> list[StorageEvent]:
         """
-        What happened below C{prefix} after one revision and up to another.
+        Return the changes below C{prefix} after one revision and up to another.
 
         @raise RevisionCompacted: Changes after C{after} are forgotten.
         """
