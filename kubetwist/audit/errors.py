@@ -50,7 +50,7 @@ class PluginErrors:
         now = self._reactor.seconds()
         if now - self._last_logged >= LOG_INTERVAL:
             self._log.error(
-                "Error in audit plugin '{plugin}' affecting {number} audit events: {why}",
+                "Error in audit plugin '{plugin}' affecting {number} audit events: {reason}",
                 plugin=self._plugin,
                 number=self._unreported,
                 reason=str(reason),

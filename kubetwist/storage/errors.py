@@ -116,7 +116,7 @@ class StorageUnwritable(StorageUnavailable):
     @property
     def told(self) -> str:
         """Without the name of the file."""
-        return f"storage can not be written at present: {self.why}"
+        return f"storage cannot be written at present: {self.why}"
 
 
 class OutcomeUnknown(StorageError, ReportedError):

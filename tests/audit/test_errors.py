@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twisted.internet.task import Clock
-from twisted.logger import globalLogPublisher
+from twisted.logger import formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.audit.errors import (
@@ -18,7 +18,7 @@ class FailuresTests(SynchronousTestCase):
     """Tests for L{PluginErrors}."""
 
     def test_not_flooded(self) -> None:
-        """The log tells of lost events at once, and then every few seconds how many there were."""
+        """Dropped events are logged at once, and then every few seconds with their number."""
         told: list[Any] = []
         globalLogPublisher.addObserver(told.append)
         self.addCleanup(globalLogPublisher.removeObserver, told.append)
@@ -28,5 +28,7 @@ class FailuresTests(SynchronousTestCase):
             failures.record(2, "disk full")
         clock.advance(10)
         failures.record(1, "disk full")
-        self.assertEqual([entry["number"] for entry in told if entry.get("plugin") == "log"], [2, 9])
+        lines = [formatEvent(entry) for entry in told if entry.get("plugin") == "log"]
+        text = "Error in audit plugin 'log' affecting {} audit events: disk full"
+        self.assertEqual(lines, [text.format(number) for number in (2, 9)])
         self.assertEqual(counts.errors, {"log": 11})

@@ -126,7 +126,7 @@ def test_mistakes(tmp_path: Path, start_server: Callable[..., SubprocessServer])
         ("kubeapi-backup", (), "--to is required"),
         ("kubeapi-backup", (f"--data-dir={tmp_path}", f"--to={tmp_path}/b"), "is not a data directory of kubetwist"),
         ("kubeapi-backup", (f"--data-dir={server.data_dir}", f"--to={tmp_path}"), "already exists"),
-        ("kubeapi-backup", (f"--data-dir={server.data_dir}", "--to=/proc/b"), "can not write /proc/b"),
+        ("kubeapi-backup", (f"--data-dir={server.data_dir}", "--to=/proc/b"), "cannot write /proc/b"),
         ("kubeapi-restore", (f"--data-dir={tmp_path}/d",), "--from is required"),
         ("kubeapi-restore", (f"--from={tmp_path}", f"--data-dir={tmp_path}/d"), "is not a backup"),
         ("kubeapi-restore", ("--bump-revision=-1",), "must not be negative"),

@@ -163,7 +163,7 @@ def test_full(disk: Any, server: SubprocessServer) -> None:
     disk.fill(server)
     refused = exhaust(server)
     assert (refused["kind"], refused["status"], refused["code"]) == ("Status", "Failure", 500)
-    assert refused["message"].startswith("storage can not be written at present: ")
+    assert refused["message"].startswith("storage cannot be written at present: ")
     assert str(disk.folder) not in refused["message"]
     code, kept = server.request("GET", f"{PATH}/kept")
     assert (code, len(kept["data"]["text"])) == (200, 1000)
@@ -256,7 +256,7 @@ def test_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert put(server, "kept", 10)[0] == 201
         switch.touch()
         code, refused = put(server, "kept", 20)
-        message = "storage can not be written at present: attempt to write a readonly database"
+        message = "storage cannot be written at present: attempt to write a readonly database"
         assert (code, refused["message"]) == (500, message)
         assert server.request("DELETE", f"{PATH}/kept")[0] == 500
         assert server.request("GET", f"{PATH}/kept")[0] == 200
