@@ -58,7 +58,7 @@ class IServerReactor(
 
 
 class IStorageObserver(Interface):
-    """Who watches a prefix of a storage backend. All calls come in the reactor thread."""
+    """Observes a prefix of a storage backend. All calls are made in the reactor thread."""
 
     def committed(events: Sequence[StorageEvent]) -> None:
         """
@@ -244,7 +244,7 @@ class IProbedStorage(Interface):
 
 
 class IRewriting(Interface):
-    """What a storage backend provides, too, where values may be stored in a form that is out of date."""
+    """Provided by storage backends whose values may be stored in an outdated form."""
 
     async def is_stale(key: str) -> bool:
         """
@@ -453,7 +453,7 @@ class IPacedWatch(IWatch):
 
 class IAdmissionPlugin(Interface):
     """
-    What every admission plugin provides; it also provides one or both of the next two interfaces.
+    The interface of every admission plugin; it also provides one or both of the next two interfaces.
 
     It may have the attributes of L{IAdmissionPluginLimits}, without declaring that interface.
     """
@@ -570,7 +570,7 @@ class IConversionPlugin(Interface):
 
 
 class IClientConnection(Interface):
-    """What authenticators see of the connection of a request."""
+    """The connection of a request as authenticators see it."""
 
     remembered: dict[object, Any] = Attribute(
         "Facts about the client that hold for all requests of the connection; each user has a key of its own."
@@ -581,7 +581,7 @@ class IClientConnection(Interface):
 
 
 class IAuthenticationRequest(Interface):
-    """What authenticators see of a request: a part of L{kubetwist.http.request.KubeRequest}."""
+    """A request as authenticators see it: a part of L{kubetwist.http.request.KubeRequest}."""
 
     method: bytes = Attribute("The HTTP method.")
     path: bytes = Attribute("The path, without the query.")

@@ -1,4 +1,4 @@
-"""How plugins ask the authorizer."""
+"""Authorization checks made by admission plugins."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..api.authorization import (
 
 async def authorize(attributes: AdmissionAttributes, verb: str, **what: Any) -> Verdict:
     """
-    What the authorizer says of the sender of a request; without any authorizer, all is allowed.
+    Return the authorizer's decision for the user of a request; without an authorizer, everything is allowed.
 
     @param what: Fields of L{AuthorizerAttributes}.
     """

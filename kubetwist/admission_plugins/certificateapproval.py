@@ -1,4 +1,4 @@
-"""Who may approve requests for certificates: those who may for their signer."""
+"""Requires permission for the signer from users who approve certificate signing requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may issue the certificates that are asked for: those who may for their signer."""
+"""Requires permission for the signer from users who issue certificates for certificate signing requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..api.go.quote import quoted
 from ..interfaces import IValidatingAdmission
 from .authorization import is_authorized_for_signer_name
 
-#: What only signers write.
+#: The fields that only signers write.
 _SIGNED: Final = ("certificate", "conditions")
 
 

@@ -1,4 +1,4 @@
-"""No new external IPs: whoever names one of somebody else gets their traffic (CVE-2020-8554)."""
+"""Rejects new external IPs: a service could intercept the traffic of a foreign address (CVE-2020-8554)."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..api.admission import AdmissionContext
 
 _API_VERSION: Final = "eventratelimit.admission.k8s.io/v1alpha1"
-#: How many namespaces, users or sources are remembered where the configuration does not say.
+#: The default number of namespaces, users or sources kept in the cache.
 _DEFAULT_CACHE_SIZE: Final = 4096
 _MAX_INT32: Final = (1 << 31) - 1
 _SOURCE: Final = ("component", "host")
@@ -97,7 +97,7 @@ class Limit:
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def rejection_reason(self, attributes: AdmissionAttributes) -> str:
-        """Why this event is too many; C{""} if it is not."""
+        """Return why this event exceeds the limit; C{""} if it does not."""
         key = _KEYS[self.kind](attributes)
         now = self._clock.seconds()
         bucket = self._buckets.get(key)

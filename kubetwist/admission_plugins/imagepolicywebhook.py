@@ -1,4 +1,4 @@
-"""Asks somebody else whether a pod's images may be run."""
+"""Asks a webhook whether a pod's images may be run."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class WebhookTimings:
 
 
 class ReviewCache:
-    """What the webhook said, as long as it holds."""
+    """A cache of the webhook's responses, each kept for its time to live."""
 
     def __init__(self, seconds: Callable[[], float], timings: WebhookTimings) -> None:
         self._seconds, self._durations = seconds, timings
@@ -203,9 +203,9 @@ class ImagePolicyWebhook:
 
 
 def review_spec(attributes: AdmissionAttributes, pod: JSONObject) -> JSONObject:
-    """What the webhook is asked: all images, or those of ephemeral containers when they are written."""
+    """Return the spec of an ImageReview: all images, or only the ephemeral containers' if these are written."""
     spec = pod["spec"]
-    # What is added for debugging has a subresource of its own.
+    # Ephemeral containers are added through a subresource.
     added = bool(attributes.subresource)
     asked_about = [(container, kind) for container, _, kind in containers(spec) if (kind == DEBUGGING) == added]
     # The reference's order, in which the usual ones lead.

@@ -129,7 +129,7 @@ def _containers(spec: JSONObject) -> list[tuple[JSONObject, str]]:
 
 
 def validate_pod_limits(spec: JSONObject, limit_range: JSONObject) -> Iterator[str]:
-    """What a limit range forbids of a pod."""
+    """Return the violations of a limit range by a pod."""
     for limit in (limit_range.get("spec") or {}).get("limits") or ():
         if limit.get("type") == "Container":
             for container, _ in _containers(spec):
@@ -141,7 +141,7 @@ def validate_pod_limits(spec: JSONObject, limit_range: JSONObject) -> Iterator[s
 
 
 def _pod_totals(spec: JSONObject, which: Literal["requests", "limits"]) -> ResourceList:
-    """What limits of pods are about: not what it takes to run one, and of what is said for it as a whole just this."""
+    """Return a pod's totals for limits of type Pod, with the pod-level amounts of supported resources."""
     total = aggregate_container_resources(spec, which)
     whole = amounts((spec.get("resources") or {}).get(which))
     total.update({name: whole[name] for name in _POD_LEVEL_RESOURCES if name in whole})
@@ -149,7 +149,7 @@ def _pod_totals(spec: JSONObject, which: Literal["requests", "limits"]) -> Resou
 
 
 def validate_claim_limits(spec: JSONObject, limit_range: JSONObject) -> Iterator[str]:
-    """What a limit range forbids of a claim of storage."""
+    """Return the violations of a limit range by a persistent volume claim."""
     requests = amounts((spec.get("resources") or {}).get("requests"))
     for limit in _limits(limit_range, "PersistentVolumeClaim"):
         for rules, check in ((limit.get("min"), _minimum), (limit.get("max"), _maximum_request)):

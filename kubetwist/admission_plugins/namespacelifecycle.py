@@ -26,7 +26,7 @@ class NamespaceLifecycle:
     """
     Refuses to create in a namespace that is missing or terminating, and to delete some namespaces.
 
-    It looks in the mutating phase, before anybody spends thought on the object, as in the reference.
+    It runs in the mutating phase, before other plugins process the object, as in the reference.
     """
 
     name: ClassVar[str] = "NamespaceLifecycle"

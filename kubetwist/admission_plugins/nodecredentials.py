@@ -1,4 +1,4 @@
-"""What kubelets ask for in the name of their node and its pods: tokens of service accounts, certificates."""
+"""Requests of kubelets for credentials of their node and its pods: service account tokens and certificates."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def _cpus(spec: JSONObject) -> list[Quantity]:
 
 
 def _whole(spec: JSONObject) -> dict[str, object] | None:
-    """What is asked for the pod as a whole."""
+    """Return the resources of the pod as a whole."""
     resources = spec.get("resources")
     if resources is None:
         return None

@@ -1,4 +1,4 @@
-"""Who makes an object go with its owner must be allowed to delete it, and who holds up an owner, to hold that up."""
+"""Requires delete permission to set owner references, and finalizer permission on owners whose deletion is blocked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the configurations of plugins have in common: their kinds, and that nothing in them may be unknown."""
+"""Decoding of plugin configurations: checks of their kinds, and strict checks for unknown fields."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class PodNodeSelector:
 
     def _wanted(self, attributes: AdmissionAttributes, own: Mapping[str, str]) -> dict[str, str]:
         """
-        What the namespace has its pods select.
+        Return the node selector that the namespace sets on its pods.
 
         @raise APIStatusError: The pod says otherwise (403), or the namespace nothing that makes sense (500).
         """

@@ -1,4 +1,4 @@
-"""Which taints the pods of a namespace tolerate in any case, and which they may tolerate."""
+"""Adds a namespace's default tolerations to its pods, and restricts their tolerations to its whitelist."""
 
 from __future__ import annotations
 

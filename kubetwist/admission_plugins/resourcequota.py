@@ -215,7 +215,7 @@ class ResourceQuota:
 
 
 def _delta_usage(used: ResourceList, attributes: AdmissionAttributes) -> ResourceList:
-    """What a write uses more than is used already."""
+    """Return the usage that a write adds to the usage of the old object."""
     old = attributes.old_object
     before = {} if old is None else usage(attributes.group, attributes.resource, old)
     more = {name: amount - before[name] if name in before else amount for name, amount in used.items()}

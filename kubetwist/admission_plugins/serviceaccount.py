@@ -17,7 +17,7 @@ from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from ..registry.core.pod.references import MIRROR_ANNOTATION, secret_names
 
-#: Where containers find the token.
+#: The path at which the token is mounted in containers.
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 _VOLUME: Final = "kube-api-access-"
 #: An hour and seven seconds: kubelets renew such tokens after some of that time.
@@ -25,7 +25,7 @@ _TOKEN_EXPIRATION_SECONDS: Final = 3607
 #: Seconds to wait for an account that is not there: the reference asks ten times, with a pause of 0.1 to 0.2 s.
 _SERVICE_ACCOUNT_WAIT: Final = 1.5
 _ENFORCE: Final = "kubernetes.io/enforce-mountable-secrets"
-#: What Go's C{strconv.ParseBool} takes for yes.
+#: The values that Go's C{strconv.ParseBool} parses as true.
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
 
 
@@ -156,7 +156,7 @@ def _mount_token(spec: JSONObject) -> None:
 
 
 def token_volume() -> JSONObject:
-    """What the volume holds: a token, the certificate to check the server by, the namespace."""
+    """Return the volume source: a token, the certificate of the server's CA, and the namespace."""
     return {
         "sources": [
             {"serviceAccountToken": {"expirationSeconds": _TOKEN_EXPIRATION_SECONDS, "path": "token"}},
@@ -174,7 +174,7 @@ def token_volume() -> JSONObject:
 
 
 def _check_mirror(pod: JSONObject, attributes: AdmissionAttributes) -> None:
-    """What a kubelet shows of pods that it runs by itself cannot use what only the server has."""
+    """Reject mirror pods that refer to service accounts, secrets or tokens."""
     spec = pod["spec"]
     if spec.get("serviceAccountName"):
         raise attributes.forbidden("a mirror pod may not reference service accounts")

@@ -1,4 +1,4 @@
-"""Keeps volumes and claims that are deleted until nobody uses them any more."""
+"""Keeps deleted volumes and claims until they are no longer in use."""
 
 from __future__ import annotations
 

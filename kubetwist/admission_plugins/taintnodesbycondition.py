@@ -1,4 +1,4 @@
-"""Keeps pods off a new node until somebody has found it ready."""
+"""Keeps pods off a new node until it is found ready."""
 
 from __future__ import annotations
 

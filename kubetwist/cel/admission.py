@@ -1,5 +1,5 @@
 """
-What expressions of admission see: C{matchConditions} of webhooks, and policies.
+Variables of admission expressions: C{matchConditions} of webhooks, and policies.
 
 See kubernetes/apiserver, C{pkg/admission/plugin/cel}.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kubetwist.cel.environment import Environment
     from kubetwist.cel.types import Type
 
-#: What all match conditions of one webhook or policy may cost together, for one request.
+#: The total cost limit of all match conditions of one webhook or policy, per request.
 MATCH_BUDGET: Final = 2_500_000
 #: The same for the validations, variables and messages of one binding of a policy.
 POLICY_BUDGET: Final = 10_000_000

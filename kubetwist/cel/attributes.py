@@ -75,7 +75,7 @@ def attribute(compiler: StepCompiler, expr: Expr, whole: bool) -> Step:
 
 
 def _operand(compiler: StepCompiler, expr: Expr) -> Expr | None:
-    """What a qualifier is applied to; C{None} if the expression does not end in one."""
+    """Return the operand of the last qualifier; C{None} if the expression does not end in one."""
     if compiler.is_name(expr) or compiler.constant(expr) is not MISSING:
         return None
     if isinstance(expr, Select):

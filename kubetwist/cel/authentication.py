@@ -67,7 +67,7 @@ class ClaimsExpression:
     """
     An expression on C{claims}.
 
-    @ivar uses_email: Whether it selects C{claims.email}, which is worth nothing where nobody looks at the next.
+    @ivar uses_email: Whether it selects C{claims.email}, which must not be trusted unless C{email_verified} is checked.
     @ivar uses_email_verified: Whether it selects C{claims.email_verified}.
     """
 
@@ -146,12 +146,12 @@ def _compile(variable: str, expression: str, path: str, boolean: bool) -> Progra
 
 
 def claims_value(claims: Mapping[str, JSONValue]) -> Claims:
-    """What expressions see of a token's claims: all numbers are doubles, and names of fields may be escaped."""
+    """Convert a token's claims to CEL values: all numbers are doubles, and field names may be escaped."""
     return _wrapped(claims, top=True)
 
 
 def user_value(user: UserInfo) -> UserValue:
-    """What expressions see of a user."""
+    """Convert a user to CEL values."""
     extra = {key: list(values) for key, values in user.extra.items()}
     value = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
     return _wrapped(value, top=True)

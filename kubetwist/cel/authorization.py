@@ -81,7 +81,7 @@ class MatchConditions:
         Return whether all conditions hold for a request.
 
         @param spec: The specification of the SubjectAccessReview that the webhook would be sent.
-        @raise MatchConditionError: Some cannot be told, and the others hold.
+        @raise MatchConditionError: Some conditions cannot be evaluated, and all others hold.
         """
         from kubetwist.cel.environment import PER_CALL_LIMIT
         from kubetwist.cel.errors import EvaluationError

@@ -87,7 +87,7 @@ def _metered(call: Callable[..., Value], steps: Sequence[Step], meter: Meter, ea
 
 
 def _price(meter: Meter, args: Sequence[Value]) -> int:
-    """What a call costs that has no result."""
+    """Return the cost of a call that failed."""
     try:
         return meter(args, _FAILED) or 0
     except (TypeError, AttributeError, ValueError):
@@ -137,7 +137,7 @@ def _lazy(overload: Overload, steps: Sequence[Step]) -> Step:
 
 
 def _implementation(compiler: StepCompiler, resolution: Resolution, static: Sequence[Type]) -> Callable[..., Value]:
-    """What computes the result from arguments of whatever types they turn out to have."""
+    """Return the function that computes the result, with checks of types known only at run time."""
     name = resolution.function
     single = resolution.overloads[0] if len(resolution.overloads) == 1 else None
     if single is not None and all(map(is_certain, static)):

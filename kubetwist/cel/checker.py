@@ -38,14 +38,14 @@ from kubetwist.cel.values import MISSING, type_of
 _DYNAMIC: Final = frozenset({Kind.DYN, Kind.ERROR, Kind.TYPE_PARAM})
 
 
-#: How many calls are remembered, by the types of their arguments.
+#: The maximum number of resolved calls in the cache, by the types of their arguments.
 _REMEMBERED: Final = 2000
 
 
 @define
 class Declarations:
     """
-    What names mean.
+    The declared names.
 
     @ivar variables: Types of variables, by name.
     @ivar constants: Types and values of constants.
@@ -82,7 +82,7 @@ class Declarations:
 @define
 class Resolved:
     """
-    What a name stands for.
+    The declaration that a name resolves to.
 
     @ivar value: Of a constant or type; L{MISSING} for variables.
     """
@@ -95,7 +95,7 @@ class Resolved:
 @define
 class Resolution:
     """
-    What a call may reach.
+    The candidate overloads of a call.
 
     @ivar function: The full name; a target that was but a part of it is none.
     @ivar member: Whether the target is an argument.
@@ -367,13 +367,13 @@ class Checker:
     # Aggregates
 
     def _join(self, previous: Type | None, current: Type) -> Type:
-        """What has room for both; that literals are of one type is a validator's business."""
+        """Return the joined type of both; a validator checks that literals have homogeneous elements."""
         if previous is None:
             return current
         return most_general(previous, current) if self._assign(previous, current) else types.DYN
 
     def _unwrapped(self, expr: Expr, type_: Type) -> Type:
-        """What an optional element holds."""
+        """Return the type within an optional element."""
         if types.is_optional(type_):
             return type_.parameters[0]
         if not type_.is_dyn:

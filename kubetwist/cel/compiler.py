@@ -80,10 +80,10 @@ class Compiler:
             return self._condition(expr)
         return attributes.attribute(self, expr, whole=False)
 
-    # What the checker found
+    # Results of the checker
 
     def type(self, expr: Expr) -> Type:
-        """The type of a part."""
+        """Return the type of a part."""
         return self._checked.types[expr.id]
 
     def is_name(self, expr: Expr) -> bool:
@@ -92,11 +92,11 @@ class Compiler:
         return resolved is not None and resolved.value is MISSING and not isinstance(expr, StructExpr)
 
     def name(self, expr: Expr) -> str:
-        """The full name of a variable."""
+        """Return the full name of a variable."""
         return self._checked.names[expr.id].name
 
     def resolution(self, expr: Call) -> Resolution:
-        """What a call may reach."""
+        """Return the candidate overloads of a call."""
         return self._checked.calls[expr.id]
 
     # Variables of comprehensions
@@ -126,7 +126,7 @@ class Compiler:
         return slot in self._lazy
 
     def lazy_local(self, slot: int) -> Step:
-        """What gets the value of such a slot."""
+        """Return the step that gets the value of such a slot."""
         initial = self._lazy[slot]
 
         def bound(frame: Frame) -> Value:
@@ -261,7 +261,7 @@ class Compiler:
             frame.spend(cost(one, other))
             found = equal(one, other)
             if type(one) is not str:
-                # How deep the values are has no price, but takes time.
+                # The depth of values does not add to the cost, but takes time.
                 frame.look()
             return found is wanted
 

@@ -1,4 +1,4 @@
-"""What the parts of a compiler need of it: L{kubetwist.cel.compiler.Compiler}."""
+"""The interface of L{kubetwist.cel.compiler.Compiler} for the parts of the compiler."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class StepCompiler(Protocol):
 
     @property
     def model(self) -> CostModel | None:
-        """What calls cost; L{None} if costs do not count."""
+        """The cost model of calls; L{None} if costs are not tracked."""
 
     @property
     def functions(self) -> Mapping[str, Sequence[Overload]]:

@@ -46,7 +46,7 @@ _GO_TYPES: Final[dict[type, str]] = {
 
 
 class LazyValue:
-    """What a bound name stands for, before it is first used and after."""
+    """The value of a bound name, which is computed at its first use."""
 
     __slots__ = ("error", "known", "value")
 
@@ -146,7 +146,7 @@ def _pairs(over: Step) -> Range:
 
 
 def _assigner(first: int, second: int | None) -> Callable[[Frame, Value], None] | None:
-    """What sets the variables of a round; C{None} for one variable, which the loops set themselves."""
+    """Return the function that sets the variables of an iteration; C{None} for one variable, which loops set inline."""
     if second is None:
         return None
 

@@ -1,5 +1,5 @@
 """
-What an expression may cost, told without evaluating it: cel-go's C{checker/cost.go}.
+Estimation of the cost of an expression without evaluating it: cel-go's C{checker/cost.go}.
 
 Sizes come from literals, from what operators and functions make of sizes, and from the caller, who knows what a schema
 says of a variable and of what is below it.
@@ -43,7 +43,7 @@ from kubetwist.cel.types import Kind, Type, is_optional
 from kubetwist.cel.values import MISSING, Value
 
 Path = tuple[str, ...]
-#: Tells the size of what is at a path, given its type; C{None} for what nothing is known of.
+#: Returns the size of the value at a path, given its type; C{None} if it is unknown.
 SizeOf = Callable[[Path, Type], Estimate | None]
 
 _NOTHING: Final = fixed(0)
@@ -64,7 +64,7 @@ _COMPARISONS: Final = frozenset(
 
 
 def estimate(checked: Checked, model: CostModel | None, size_of: SizeOf | None) -> Estimate:
-    """What an evaluation may cost."""
+    """Return the estimated cost of an evaluation."""
 
     def known(path: Path, type_: Type) -> Estimate | None:
         return size_of(path, type_) if path and size_of is not None else None
@@ -97,7 +97,7 @@ class _Variable:
 
 @frozen
 class _Node:
-    """What estimators of functions see of an argument."""
+    """An argument as passed to the estimators of functions."""
 
     path: Path | None
     type: Type
@@ -374,7 +374,7 @@ class _Coster:
         args: Sequence[_Node],
         costs: Sequence[Estimate],
     ) -> CallEstimate:
-        """What a call of one overload may cost, arguments included."""
+        """Return the estimated cost of a call of one overload, arguments included."""
         arguments = _NOTHING
         for cost in costs:
             arguments = arguments.plus(cost)

@@ -1,5 +1,5 @@
 """
-What expressions see that select devices, in DeviceClasses and ResourceClaims.
+Variables of expressions that select devices, in DeviceClasses and ResourceClaims.
 
 See kubernetes/dynamic-resource-allocation, C{cel/compile.go}. Schedulers evaluate them; here they are only looked at.
 """
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from kubetwist.cel.environment import Environment
     from kubetwist.cel.types import Type
 
-#: What one expression may cost.
+#: The cost limit of one expression.
 MAX_COST: Final = 1_000_000
 
-#: How long what is in C{device} can be, by the way to it; below C{attributes} and C{capacity} there are maps of maps.
+#: The maximum sizes in C{device} by path; C{attributes} and C{capacity} contain maps of maps.
 _LONGEST_DRIVER: Final = 63
 _LONGEST_KEYS: Final = {"attributes": (63, 32), "capacity": (63, 32)}
 _MOST_ENTRIES: Final = 32

@@ -1,4 +1,4 @@
-"""Where expressions are compiled: what they may name, and what comes of them."""
+"""Environments, in which expressions are compiled, and the resulting programs."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from kubetwist.cel.validators import VALIDATORS, Validator
 from kubetwist.cel.values import Value
 from kubetwist.metrics.registry import Histogram
 
-#: What one evaluation may cost in Kubernetes, C{PerCallLimit}.
+#: The cost limit of one evaluation in Kubernetes, C{PerCallLimit}.
 PER_CALL_LIMIT: Final = 1_000_000
 #: Seconds of the processor's time that one evaluation may take; what costs as much as it may takes a tenth of that.
 MAX_SECONDS: Final = 1.0
 
 _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-#: How long expressions of this process take: to be compiled, and to be evaluated.
+#: The durations of compilations and of evaluations in this process.
 COMPILATION: Final = Histogram(_SECONDS)
 EVALUATION: Final = Histogram(_SECONDS)
 
@@ -63,7 +63,7 @@ class _Room:
         if depth < _DEEP:
             yield
             return
-        # The limit is the interpreter's: whoever comes first raises it, and the last one to leave puts it back.
+        # The limit belongs to the interpreter: the first user raises it, and the last one restores it.
         with self._lock:
             self._users += 1
             if self._users == 1:
@@ -82,12 +82,12 @@ _room: Final = _Room()
 
 
 def _nesting(text: str) -> int:
-    """How deep an expression may be nested, at most, from its brackets and operators."""
+    """Return an upper bound of the nesting depth of an expression, from its brackets and operators."""
     return sum(map(text.count, "([{?-!.")) + text.count("+") + text.count("*")
 
 
 def _depth(root: Expr) -> int:
-    """How many nodes deep a tree is."""
+    """Return the depth of a tree in nodes."""
     deepest, pending = 0, [(root, 1)]
     while pending:
         expr, depth = pending.pop()
@@ -114,9 +114,9 @@ class Program:
 
     def estimated_cost(self, size_of: SizeOf | None = None) -> Estimate:
         """
-        What an evaluation may cost, at least and at most.
+        Estimate the minimum and the maximum cost of an evaluation.
 
-        @param size_of: Tells the sizes of what variables hold, as far as a schema does.
+        @param size_of: Returns the sizes of the values of variables, as far as a schema gives them.
         """
         with _room(self._depth):
             return estimate(self._checked, self._model, size_of)
@@ -200,7 +200,7 @@ class Program:
 
 def _too_deep(text: str) -> CompileErrors:
     """
-    What is wrong with an expression whose types nest too deep.
+    Return the error for an expression whose types nest too deep.
 
     Its text need not: a variable can be a list of another one, which is a list of yet another one.
     """
@@ -213,7 +213,7 @@ def _no_types(name: str) -> Type | None:
 
 
 class Environment:
-    """What expressions may refer to. It is made once and extended with variables where they differ."""
+    """The names available to expressions. It is created once and extended with variables where they differ."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What can go wrong with an expression, before and while it is evaluated."""
+"""Errors of expressions, in compilation and evaluation."""
 
 from __future__ import annotations
 

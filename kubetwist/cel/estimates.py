@@ -64,7 +64,7 @@ ONE: Final = fixed(1)
 @frozen
 class CallEstimate:
     """
-    What a call may cost without its arguments.
+    The estimated cost of a call without its arguments.
 
     @ivar size: Of its result, where that is a string, bytes, list or map and something is known.
     """
@@ -78,7 +78,7 @@ class Node(Protocol):
 
     @property
     def path(self) -> tuple[str, ...] | None:
-        """Where in the variables it comes from: C{("self", "items", "@items")}; C{None} for what was computed."""
+        """The path in the variables: C{("self", "items", "@items")}; C{None} for computed values."""
 
     @property
     def type(self) -> Type:
@@ -90,14 +90,14 @@ class Node(Protocol):
 
     @property
     def known_size(self) -> Estimate | None:
-        """Its size, if the expression or the caller's schema tells."""
+        """The size, if the expression or the caller's schema gives it."""
 
     @property
     def size(self) -> Estimate:
-        """Its size; L{UNKNOWN} if nothing tells."""
+        """The size; L{UNKNOWN} if it is not given."""
 
     def element(self) -> Node | None:
-        """What stands for any element of it, if it is a list (or has another parameter of type)."""
+        """Return a node for the elements, if it is a list (or has another type parameter)."""
 
 
 Estimator = Callable[[Node | None, Sequence[Node]], CallEstimate | None]
@@ -113,14 +113,14 @@ class CostModel(Protocol):
 
     def meter(self, function: str, overload: str) -> Meter | int | None:
         """
-        What a call costs when it is made.
+        Return the cost of a call at run time.
 
         @param overload: The id of the overload, or C{""} if arguments are needed to choose among several.
-        @return: The price; or what tells it, given the arguments (the target first) and the result, or C{None} for the
-            engine's own; or C{None}.
+        @return: The cost; or a function that returns it for the arguments (the target first) and the result, or
+            C{None} for the engine's default; or C{None}.
         """
 
     def estimate(
         self, function: str, overload: str, target: Node | None, arguments: Sequence[Node]
     ) -> CallEstimate | None:
-        """What a call may cost; C{None} for the engine's own idea of it."""
+        """Return the estimated cost of a call; C{None} for the engine's default."""

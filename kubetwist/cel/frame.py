@@ -1,4 +1,4 @@
-"""What one evaluation works on: its variables, what it has spent and what it may."""
+"""The state of one evaluation: its variables, its cost so far and its limits."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Final
 from kubetwist.cel.errors import CelError, CostLimitExceeded, Interrupted
 from kubetwist.cel.values import MapValue, Value
 
-#: How many rounds of a loop pass between two looks at the clock.
+#: The number of loop iterations between two checks of the time limit.
 _ROUNDS: Final = 64
-#: What costs more than this is followed by a look at once.
+#: Calls that cost more than this are followed by an immediate check of the time limit.
 _LONG: Final = 100
 
 

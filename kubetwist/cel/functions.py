@@ -1,4 +1,4 @@
-"""What a library consists of: functions with their overloads, macros, names of types, constants."""
+"""The contents of a library: functions with their overloads, macros, type names, constants."""
 
 from __future__ import annotations
 

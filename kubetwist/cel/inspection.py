@@ -1,4 +1,4 @@
-"""What an expression looks at, by its text alone."""
+"""Inspection of parsed expressions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kubetwist.cel.ast import Call, Expr, Ident, Literal, Select, walk
 
 
 def _selection(node: Expr) -> tuple[Expr, str] | None:
-    """What is selected from, and which field, if a node is C{a.b} or C{a.?b}."""
+    """Return the operand and the field if a node is C{a.b} or C{a.?b}."""
     if isinstance(node, Select):
         return node.operand, node.field
     if isinstance(node, Call) and node.function == "_?._" and len(node.args) == 2:

@@ -1,4 +1,4 @@
-"""Cuts the text of an expression into tokens, and tells of what is none as the reference's generated lexer does."""
+"""Splits an expression into tokens, and reports invalid characters as the reference's generated lexer does."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def tokens_of(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
 
 
 def expected(kinds: frozenset[str] | set[str]) -> str:
-    """How errors name a set of kinds of tokens."""
+    """Return the name of a set of token kinds as used in errors."""
     names = [EOF] if EOF in kinds else []
     names += [kind if kind in _NAMED else f"'{kind}'" for kind in ORDER if kind in kinds]
     return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"

@@ -1,4 +1,4 @@
-"""What the text of a literal stands for."""
+"""Values of literals."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read_double(text: str) -> float:
 
 
 def _body(text: str) -> tuple[str, bool]:
-    """What stands between the quotes, and whether it is raw."""
+    """Return the text between the quotes, and whether it is raw."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     raw = text[0] in "rR"
     if raw:

@@ -1,4 +1,4 @@
-"""What calls cost while they are made: cel-go's C{interpreter/runtimecost.go}."""
+"""Costs of calls at run time: cel-go's C{interpreter/runtimecost.go}."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubetwist.cel.values import OpaqueValue, Value, size_for_cost
 
 
 def tenth(size: int) -> int:
-    """What going through a text of some length costs."""
+    """Return the cost of traversing a string of some length."""
     return (size + 9) // 10
 
 
@@ -72,7 +72,7 @@ _METERS: Final[dict[str, Callable[[Sequence[Value], Value], int]]] = {
 
 
 def meter_of(model: CostModel | None, resolution: Resolution) -> Meter | int:
-    """What tells the cost of a call: a number, or a function of arguments and result."""
+    """Return the cost of a call: a number, or a function of arguments and result."""
     overloads = resolution.overloads
     single = overloads[0] if len(overloads) == 1 else None
     own = None if single is None else single.meter
@@ -101,7 +101,7 @@ def _first(preferred: Meter | int | None, otherwise: Meter | int) -> Meter | int
 
 
 def comparison_cost(model: CostModel | None, function: str) -> Callable[[Value, Value], int]:
-    """What C{==} or C{!=} of two values costs."""
+    """Return the cost of C{==} or C{!=} of two values."""
     given = None if model is None else model.meter(function, "equals" if function == "_==_" else "not_equals")
 
     def cost(left: Value, right: Value) -> int:

@@ -38,7 +38,7 @@ _RESERVED: Final = frozenset(
     }
 )  # fmt: skip
 
-#: What an operand may begin with.
+#: The tokens that an operand may begin with.
 _OPERAND: Final = frozenset(
     {"[", "{", "(", ".", "-", "!", "true", "false", "null", FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER}
 )
@@ -59,7 +59,7 @@ _FUNCTIONS: Final = {operator: f"_{operator}_" for operator in _PRECEDENCE if op
 _CONSTANTS: Final = {"true": True, "false": False, "null": None}
 
 
-#: What may follow any operand, and what ends an expression, by where it stands.
+#: The tokens that may follow any operand, and those that end an expression, by context.
 _OPERATORS: Final = frozenset({"?", ".", "[", "&&", "||", *_PRECEDENCE})
 _TEXT_END: Final = frozenset({EOF})
 _COLON: Final = frozenset({":"})
@@ -168,7 +168,7 @@ class Parser:
             return
         failure = self._mismatch(kinds)
         if kinds is _OPERAND and token.kind != EOF and self._tokens[self._at + 1].kind == EOF:
-            # What is left after passing over it is no expression either.
+            # After the token is skipped, the rest is not an expression either.
             self._at += 1
             self._mismatch(kinds)
         raise failure
@@ -235,7 +235,7 @@ class Parser:
     # The grammar
 
     def _following(self) -> frozenset[str]:
-        """What may stand behind a complete operand here."""
+        """Return the tokens that may follow a complete operand here."""
         return _OPERATORS | self._ends[-1]
 
     def _within(self, ends: frozenset[str]) -> Expr:

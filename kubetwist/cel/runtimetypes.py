@@ -1,4 +1,4 @@
-"""Whether a value fits a parameter, where that can only be seen when the value is there."""
+"""Checks at run time that values have the types of parameters."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _ANY: Final = frozenset({Kind.DYN, Kind.TYPE_PARAM, Kind.ERROR})
 
 
 def is_certain(type_: Type) -> bool:
-    """Return whether a static type says all that a check of the value could."""
+    """Return whether a static type makes a check of the value unnecessary."""
     return type_.kind not in _ANY and all(map(is_certain, type_.parameters))
 
 
 def fits(type_: Type) -> Fits | None:
-    """What tells whether a value has a type; C{None} if all have."""
+    """Return a check that a value has a type; C{None} if all values have it."""
     if type_.kind in _ANY:
         return None
     python = _PYTHON.get(type_.kind)
@@ -85,7 +85,7 @@ def _first_value(mapping: Mapping[Value, Value], key: Value) -> Value:
 
 def signature_fits(parameters: Sequence[Type], static: Sequence[Type]) -> Callable[[Sequence[Value]], bool] | None:
     """
-    What tells whether arguments fit parameters.
+    Return a check that arguments have the types of parameters.
 
     @param static: The types that the checker found for the arguments.
     @return: C{None} if they always do.
@@ -104,5 +104,5 @@ def signature_fits(parameters: Sequence[Type], static: Sequence[Type]) -> Callab
 
 
 def no_overload(function: str, args: Sequence[Value]) -> str:
-    """What the reference says if no overload takes the arguments."""
+    """Return the reference's message for arguments that match no overload."""
     return f"no such overload: {function}({', '.join(type_of(arg).name for arg in args)})"

@@ -113,7 +113,7 @@ def declare(
     schema: Schema, name: str, resource_root: bool = False, resolve: Resolve | None = None
 ) -> Declaration | None:
     """
-    What CEL makes of a schema.
+    Return the CEL declaration of a schema.
 
     @param name: Of its type; those of the objects in it are derived from it.
     @param resource_root: Whether it is of a whole resource, whose kind, version and name can always be read.

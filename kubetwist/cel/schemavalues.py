@@ -101,7 +101,7 @@ def read_bytes(raw: JSONValue) -> bytes:
 
 
 def read_number(raw: JSONValue) -> float:
-    """A number, of which JSON does not tell whether it is whole by accident only."""
+    """Return a double; in JSON it may be written as an integer."""
     if type(raw) is float or type(raw) is int:
         return float(raw)
     raise CelError(f"invalid data, expected float, got {_go_type(raw)}")
@@ -217,7 +217,7 @@ class SchemaSet(SchemaList):
 
 
 class SchemaMapList(SchemaList):
-    """A list of type C{map}: elements are told apart by their keys, and their order does not count."""
+    """A list of type C{map}: elements are identified by their keys, and their order is ignored."""
 
     __slots__ = ("_keys",)
 

@@ -11,7 +11,7 @@ from kubetwist.cel.errors import CompileErrors, Issue
 _MAX_SNIPPET = 16384
 _MAX_ISSUES = 100
 
-#: Where errors stand that belong to no place.
+#: The position of errors without a place in the text.
 NOWHERE = (-1, -1)
 
 
@@ -39,7 +39,7 @@ class Source:
         return self.text.split("\n")[number - 1]
 
     def errors(self, issues: Sequence[Issue]) -> CompileErrors:
-        """What is wrong with the text, in the order in which it stands there."""
+        """Return the errors in the order of their positions."""
         ordered = sorted(issues[:_MAX_ISSUES], key=lambda issue: (issue.line, issue.column))
         lines = [self._display(issue) for issue in ordered]
         if len(issues) > _MAX_ISSUES:
@@ -52,7 +52,7 @@ class Source:
         if line is None or issue.column < 0 or len(line.encode()) > _MAX_SNIPPET:
             return shown
         line = line.replace("\t", " ")
-        # What takes two columns on a screen is pointed at with wide characters.
+        # Characters that are two columns wide are underlined with wide characters.
         dots = "".join("．" if char > "\x7f" else "." for char in line[: issue.column])
         wide = issue.column < len(line) and line[issue.column] > "\x7f"
         return f"{shown}\n | {line}\n | {dots}{'＾' if wide else '^'}"

@@ -1,4 +1,4 @@
-"""Which types go together: assignability with variables for types, as the checker needs it."""
+"""Assignability of types with type variables, as the checker needs it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def display(type_: Type) -> str:
 
 
 class Bindings:
-    """What variables for types stand for; a step that fails is taken back."""
+    """The bindings of type variables; a failed step is rolled back."""
 
     __slots__ = ("_trail", "known")
 
@@ -56,9 +56,9 @@ class Bindings:
 
     def assign(self, first: Type, second: Type) -> bool:
         """
-        Whether a value of one type may stand where another is wanted, in either direction, as the reference sees it.
+        Return whether a type is assignable to another, in either direction, as in the reference.
 
-        The variables stand for what makes it so from now on.
+        If it is, the type variables are bound accordingly.
         """
         return self._kept(_assignable(self, first, second))
 

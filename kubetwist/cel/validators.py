@@ -1,4 +1,4 @@
-"""What the reference finds wrong with expressions whose types are right: literals that stand for nothing."""
+"""Validators of the reference for well-typed expressions: invalid literals in arguments."""
 
 from __future__ import annotations
 

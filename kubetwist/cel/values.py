@@ -40,7 +40,7 @@ MAX_UINT: Final = (1 << 64) - 1
 
 
 class UInt(int):
-    """An unsigned integer. Arithmetic on it gives plain integers; whoever does it wraps the result."""
+    """An unsigned integer. Arithmetic on it gives plain integers; callers wrap the result."""
 
     __slots__ = ()
 
@@ -98,9 +98,9 @@ class Optional:
     @property
     def value(self) -> Value:
         """
-        What it holds.
+        The value held.
 
-        @raise CelError: It holds nothing.
+        @raise CelError: The optional is empty.
         """
         if not self.present:
             raise CelError("optional.none() dereference")
@@ -131,7 +131,7 @@ class OpaqueValue:
         return self is other
 
     def size(self) -> int | None:
-        """How long it is for purposes of cost; C{None} for what counts as one."""
+        """Return the size used for costs; C{None} counts as one."""
         return None
 
 
@@ -145,7 +145,7 @@ class ListValue(Sequence[Value]):
         return len(self) == len(other) and all(map(equal, self, other))
 
     def concat(self, other: Sequence[Value]) -> Sequence[Value]:
-        """What C{+} makes of this list and another, for lists of which it is not the elements in order."""
+        """Return the result of C{+}; overridden by lists whose result is not the elements of both in order."""
         return [*self, *other]
 
 
@@ -215,7 +215,7 @@ _TYPES: Final[dict[type, Type]] = {
 
 
 def type_of(value: Value) -> Type:
-    """The type of a value, as far as it shows: lists and maps do not tell of what."""
+    """Return the run-time type of a value: lists and maps without their parameters."""
     found = _TYPES.get(type(value))
     if found is not None:
         return found
@@ -237,7 +237,7 @@ def equal(left: Value, right: Value) -> bool:
         if not isinstance(right, LISTS):
             return False
         if isinstance(left, ListValue):
-            # Whether the order counts is the left one's to say.
+            # The left list decides whether the order counts.
             return left.equals(right)
         return len(left) == len(right) and all(map(equal, left, right))
     if isinstance(left, MAPS):
@@ -315,7 +315,7 @@ def compare(left: Value, right: Value) -> int:
 
 
 def size_for_cost(value: Value) -> int:
-    """How big a value is where a price depends on size: 1 for all that has no size."""
+    """Return the size of a value for size-dependent costs: 1 for values without a size."""
     kind = type(value)
     if kind is str or kind is list or kind is dict or kind is bytes:
         length: int = len(value)

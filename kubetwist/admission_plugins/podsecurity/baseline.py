@@ -1,4 +1,4 @@
-"""What the level C{baseline} forbids: the known ways out of a container."""
+"""Checks of the level C{baseline}, which forbids known ways to escape from a container."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What checks are made of: their results and the words that all of them use."""
+"""Results of checks, and the phrases shared by their messages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def named(names: Collection[str]) -> str:
 
 
 def setters(pod: bool, is_forbidden: Collection[str]) -> str:
-    """Who says something: the pod as a whole, containers, or both."""
+    """Return the phrase for the parts of a pod that set a field: the pod itself, containers, or both."""
     parts = ["pod"] if pod else []
     if is_forbidden:
         parts.append(named(is_forbidden))
@@ -76,5 +76,5 @@ def is_windows(spec: JSONObject) -> bool:
 
 
 def in_user_namespace(spec: JSONObject) -> bool:
-    """Return whether the pod's root is nobody on the node."""
+    """Return whether the pod's root is an unprivileged user on the node."""
     return spec.get("hostUsers") is False

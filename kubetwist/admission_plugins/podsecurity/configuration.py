@@ -26,12 +26,12 @@ _API_VERSIONS: Final = tuple(f"pod-security.admission.config.k8s.io/{one}" for o
 @frozen
 class Configuration:
     """
-    What the plugin is told.
+    The configuration of the plugin.
 
-    @ivar defaults: What holds where no label says otherwise.
-    @ivar usernames: Who may create any pod.
-    @ivar namespaces: Where any pod may be created.
-    @ivar runtime_classes: With which anything is allowed.
+    @ivar defaults: The policy of namespaces without labels.
+    @ivar usernames: Exempt users, who may create any pod.
+    @ivar namespaces: Exempt namespaces, in which any pod may be created.
+    @ivar runtime_classes: Exempt runtime classes, whose pods are not checked.
     """
 
     defaults: Policy = Factory(Policy)

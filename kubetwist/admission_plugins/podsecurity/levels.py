@@ -16,7 +16,7 @@ RESTRICTED: Final = "restricted"
 #: From the least strict one.
 LEVELS: Final = (PRIVILEGED, BASELINE, RESTRICTED)
 LATEST: Final = "latest"
-#: What labels, and keys of audit annotations, begin with.
+#: The prefix of labels and of audit annotation keys.
 PREFIX: Final = "pod-security.kubernetes.io/"
 MODES: Final = ("enforce", "audit", "warn")
 
@@ -50,7 +50,7 @@ class LevelVersion:
 
 @frozen
 class Policy:
-    """What is refused, what is noted in the audit log, and what is warned of."""
+    """The levels at which pods are rejected, audited, and warned about."""
 
     enforce: LevelVersion = LevelVersion()
     audit: LevelVersion = LevelVersion()
@@ -58,11 +58,11 @@ class Policy:
 
     @property
     def fully_privileged(self) -> bool:
-        """Return whether everything is allowed without a word."""
+        """Return whether everything is allowed without warnings or audit annotations."""
         return self.enforce.level == self.audit.level == self.warn.level == PRIVILEGED
 
     def equivalent(self, other: Policy) -> bool:
-        """Return whether both come to the same."""
+        """Return whether both have the same effect."""
         return (
             self.enforce.equivalent(other.enforce)
             and self.audit.equivalent(other.audit)
@@ -71,7 +71,7 @@ class Policy:
 
 
 def level_problem(text: object) -> str:
-    """Why this is no level; C{""} if it is one."""
+    """Return why this is not a level; C{""} if it is one."""
     return "" if text in LEVELS else _LEVEL_PROBLEM
 
 

@@ -1,5 +1,5 @@
 """
-What is counted of judgements.
+Metrics of pod security evaluations.
 
 @see: kubernetes/pod-security-admission, C{metrics/metrics.go}.
 """
@@ -19,12 +19,12 @@ _LABELS: Final = (
 
 
 class PodSecurityMetrics:
-    """Numbers that only grow."""
+    """Counters of evaluations, exemptions and errors."""
 
     def __init__(self, newest: int) -> None:
         """
-        @param newest: The minor version of the release: what is judged by a later one is told as C{"future"}, as
-            anybody who labels a namespace could think of any.
+        @param newest: The minor version of the release: evaluations by a later one are counted as C{"future"},
+            since labels of namespaces may contain any version.
         """
         self._newest = newest
         self._evaluations: dict[tuple[str, ...], int] = {}

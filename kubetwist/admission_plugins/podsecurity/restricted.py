@@ -1,4 +1,4 @@
-"""What the level C{restricted} forbids besides: all that a hardened pod can do without."""
+"""Checks that the level C{restricted} adds: privileges that a hardened pod does not need."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def unless_windows(check: PodCheck) -> PodCheck:
 
 
 def unless_user_namespace(check: PodCheck) -> PodCheck:
-    """The same check, but for pods whose root is nobody on the node."""
+    """Return the check limited to pods without a user namespace."""
 
     def checked(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
         return None if in_user_namespace(spec) else check(annotations, spec)
@@ -80,7 +80,7 @@ def unless_user_namespace(check: PodCheck) -> PodCheck:
 
 
 def privilege_escalation(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """No process that can become more than its parent."""
+    """Check that processes cannot gain more privileges than their parent."""
     names = bad_containers(spec, lambda context: context.get("allowPrivilegeEscalation") is not False)
     if not names:
         return None
@@ -89,7 +89,7 @@ def privilege_escalation(annotations: _Annotations, spec: JSONObject) -> CheckRe
 
 
 def capabilities(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """None of root's powers, but for binding a low port."""
+    """Check that all capabilities are dropped, and only NET_BIND_SERVICE is added."""
     keeping: list[str] = []
     adding: list[str] = []
     added: set[str] = set()
@@ -111,7 +111,7 @@ def capabilities(annotations: _Annotations, spec: JSONObject) -> CheckResult | N
 
 
 def volumes(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """Only volumes that have nothing to do with the node or with storage that nobody manages."""
+    """Check that all volumes are of types independent of the node and backed by managed storage."""
     names: list[str] = []
     kinds: set[str] = set()
     for volume in spec.get("volumes") or ():

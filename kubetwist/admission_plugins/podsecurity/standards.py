@@ -128,10 +128,10 @@ def _checks(only_baseline: bool, minor: int) -> list[PodCheck]:
 
 
 def forbidden_reasons(evaluate_pod: Sequence[CheckResult]) -> str:
-    """What is wrong with a pod, and with any other that is alike."""
+    """Return the reasons why a pod, or any pod with the same violations, is rejected."""
     return ", ".join(finding.reason for finding in evaluate_pod)
 
 
 def forbidden_details(evaluate_pod: Sequence[CheckResult]) -> str:
-    """What is wrong with a pod, in full."""
+    """Return the violations of a pod in detail."""
     return ", ".join(map(str, evaluate_pod))

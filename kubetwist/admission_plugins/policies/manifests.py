@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ...schema.definitions import Definitions
 
 GROUP: Final = "admissionregistration.k8s.io"
-#: What the names of such policies and bindings end with.
+#: The suffix of the names of such policies and bindings.
 SUFFIX: Final = ".static.k8s.io"
 _EXTENSIONS: Final = (".yaml", ".yml", ".json")
 #: Bytes of one file, and files of a directory.

@@ -1,5 +1,5 @@
 """
-What is counted of the checks of validating policies.
+Metrics of the checks of validating policies.
 
 @see: kubernetes/apiserver, C{pkg/admission/plugin/policy/validating/metrics/metrics.go}.
 """
@@ -18,7 +18,7 @@ _MAX_POLICIES: Final = 5000
 
 
 class PolicyMetrics:
-    """How long checks took, by what came of them."""
+    """The duration of checks by their result."""
 
     def __init__(self) -> None:
         self._seconds: dict[tuple[str, str, str, str], Histogram] = {}

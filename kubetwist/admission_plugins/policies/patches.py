@@ -1,5 +1,5 @@
 """
-What mutations do to an object: C{ApplyConfiguration} merges, C{JSONPatch} edits.
+Mutations of an object: C{ApplyConfiguration} merges, C{JSONPatch} edits.
 
 @see: kubernetes/apiserver, C{pkg/admission/plugin/policy/mutating/patch}.
 """
@@ -16,7 +16,7 @@ from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...schema.merge.types import MergeType, TypedError
 
-#: How deep the patches of policies may nest.
+#: The maximum nesting depth of the patches of policies.
 _DEEPEST: Final = 200
 
 

@@ -1,4 +1,4 @@
-"""What is in a list, found without a look at each element where that can be."""
+"""Membership in lists, without comparing each element where possible."""
 
 from __future__ import annotations
 

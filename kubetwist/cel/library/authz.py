@@ -34,7 +34,7 @@ GROUP_CHECK_TYPE: Final = ObjectType(f"{_PACKAGE}.GroupCheck")
 RESOURCE_CHECK_TYPE: Final = ObjectType(f"{_PACKAGE}.ResourceCheck")
 DECISION_TYPE: Final = ObjectType(f"{_PACKAGE}.Decision")
 
-#: What answers: L{kubetwist.interfaces.IAuthorizer.authorize}.
+#: The authorizer function: L{kubetwist.interfaces.IAuthorizer.authorize}.
 Authorize = Callable[[AuthorizerAttributes], "Verdict | Awaitable[Verdict]"]
 
 
@@ -50,9 +50,9 @@ class _Incomparable(OpaqueValue):
 
 class DecisionValue(_Incomparable):
     """
-    What came of a question.
+    The result of an authorization check.
 
-    @ivar error: Why there was no verdict, or somebody had none; L{None} when nothing went wrong.
+    @ivar error: The error of the check, even if there is a decision; L{None} without error.
     """
 
     __slots__ = ("error", "verdict")
@@ -68,7 +68,7 @@ def _failed(error: Exception) -> DecisionValue:
 
 
 class NeedsDecision(Exception):
-    """An evaluation cannot go on before a verdict is there; L{settle} it, and evaluate again."""
+    """Raised by an evaluation that needs a pending decision; await L{settle}, then evaluate again."""
 
     def __init__(self, authorizer: Authorizer, question: _Question, pending: Awaitable[Verdict]) -> None:
         super().__init__("a verdict of the authorizer is not there yet")
@@ -77,11 +77,11 @@ class NeedsDecision(Exception):
         self._pending = pending
 
     async def settle(self) -> None:
-        """Wait for the verdict, and leave it with the authorizer's value."""
+        """Wait for the decision, and store it in the authorizer's value."""
         try:
             decision = DecisionValue(await self._pending)
         except Exception as error:
-            # Twisted's, which is not to be known here: whoever wanted the verdict wants it no more.
+            # Twisted's class is not imported here; a cancelled check has no result.
             if type(error).__name__ == "CancelledError":
                 raise
             decision = _failed(error)
@@ -145,7 +145,7 @@ class Authorizer(_Incomparable):
 
 @frozen
 class _Question:
-    """What is asked, of the same authorizer."""
+    """The attributes of an authorization check."""
 
     account: tuple[str, str] | None
     verb: str = ""

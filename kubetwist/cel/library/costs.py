@@ -1,5 +1,5 @@
 """
-What Kubernetes charges for functions, by their names, whichever library they are of.
+Costs of functions in Kubernetes, by their names, for all libraries.
 
 See kubernetes/apiserver, C{pkg/cel/library/cost.go}. Estimates decide which rules definitions may have, so every number
 here is part of the API.
@@ -43,7 +43,7 @@ _REQUIREMENT: Final = float(LIST_CREATE_COST + STRUCT_CREATE_COST)
 _LONGEST_FORMAT: Final = 64
 _LONGEST_FORMAT_PATTERN: Final = 128
 
-#: What takes a step, whatever its arguments.
+#: Functions with a nominal cost, independent of their arguments.
 _NOMINAL: Final = frozenset(
     (
         *("serviceAccount", "path", "group", "resource", "subresource", "namespace", "name"),
@@ -57,12 +57,12 @@ _NOMINAL: Final = frozenset(
     )
 )
 
-#: What looks at every element of a list, or every character of a text.
+#: Functions that traverse every element of a list, or every character of a string.
 _TRAVERSING: Final = frozenset(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"))
 
 
 def _traversal(value: Value) -> int:
-    """What it costs to look at all that a value holds."""
+    """Return the cost of traversing a value."""
     if type(value) is str:
         length = len(value) if value.isascii() else len(value.encode("utf-8", "replace"))
         return int(float(length) * STRING_TRAVERSAL_FACTOR)
@@ -200,7 +200,7 @@ def _estimate_traversing(
 def _estimate_parsed(
     function: str, overload: str, target: Node | None, arguments: Sequence[Node]
 ) -> CallEstimate | None:
-    """What reads its one argument, and is as long."""
+    """Estimate a function that reads its one argument and returns a value of the same size."""
     if len(arguments) != 1:
         return None
     size = arguments[0].size
@@ -210,7 +210,7 @@ def _estimate_parsed(
 def _estimate_rewritten(
     function: str, overload: str, target: Node | None, arguments: Sequence[Node]
 ) -> CallEstimate | None:
-    """What reads its target, and is at most as long."""
+    """Estimate a function that reads its target and returns a value of at most its size."""
     return None if target is None else _estimated(target.size.scaled(STRING_TRAVERSAL_FACTOR), target.size)
 
 
@@ -231,7 +231,7 @@ def _times_in(size: int, old: int) -> int:
 
 
 def _longest_replacement(size: int, old: int, new: int) -> tuple[int, int]:
-    """How often the shortest of what is replaced can be, and how much of the text stays."""
+    """Return the maximum number of replacements, and the length of the unreplaced text."""
     if not old:
         # Nothing is around every character.
         return min(size + 1, MAX), size

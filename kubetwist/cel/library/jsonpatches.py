@@ -1,5 +1,5 @@
 """
-What MutatingAdmissionPolicies have for JSON patches: C{jsonpatch.escapeKey}.
+Functions for JSON patches in MutatingAdmissionPolicies: C{jsonpatch.escapeKey}.
 
 See kubernetes/apiserver, C{pkg/cel/library/jsonpatch.go}.
 """

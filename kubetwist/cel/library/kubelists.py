@@ -58,7 +58,7 @@ def _is_sorted(values: Iterable[Value]) -> bool:
     for index, value in enumerate(values):
         if not is_comparable(value):
             raise no_such_overload()
-        # What does not compare is in order, as in the reference.
+        # Values that cannot be compared count as sorted, as in the reference.
         if index and order(previous, value) == 1:
             return False
         previous = value

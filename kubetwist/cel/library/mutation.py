@@ -1,5 +1,5 @@
 """
-What MutatingAdmissionPolicies make: C{Object{spec: Object.spec{replicas: 3}}} and C{JSONPatch{op: "add", ...}}.
+Types of MutatingAdmissionPolicies: C{Object{spec: Object.spec{replicas: 3}}} and C{JSONPatch{op: "add", ...}}.
 
 See kubernetes/apiserver, C{pkg/cel/mutation}. C{Object} and all names below it are types without a schema: they have
 every field, of any type. Whether the names fit the fields is seen in the value: L{type_problems}.
@@ -41,7 +41,7 @@ class _EveryField(Mapping[str, Type]):
 
 
 class ObjectValue(MapValue):
-    """What C{Object.spec{...}} made."""
+    """The value of C{Object.spec{...}}."""
 
     __slots__ = ("cel_type", "fields")
 

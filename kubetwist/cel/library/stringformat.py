@@ -24,7 +24,7 @@ from kubetwist.cel.values import LISTS, MAPS, Duration, Timestamp, UInt, Value, 
 _clause = re.compile(r"%(?:(%)|(?:(\.)([0-9]*))?(.)?)", re.DOTALL).search
 
 _DEFAULT_PRECISION: Final = 6
-#: Digits after the point that anybody could want.
+#: The maximum number of digits after the point.
 _LARGEST_PRECISION: Final = 1000
 #: The reference keeps the least number of these digits in a byte.
 _FRACTION_MODULUS: Final = 256
@@ -56,7 +56,7 @@ def _type_name(value: Value) -> str:
 
 
 def _text(value: Value) -> str:
-    """What C{string(value)} is."""
+    """Return the result of C{string(value)}."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -240,7 +240,7 @@ def _expand(text: str, count: int, render: _Render, checking: bool = False) -> t
     Replace the clauses of a text.
 
     @param count: How many arguments there are.
-    @param checking: A text that ends within a clause is told before a missing argument.
+    @param checking: Report a text that ends within a clause before a missing argument.
     @return: The text, and how many clauses there were.
     """
     parts: list[str] = []

@@ -20,7 +20,7 @@ _LONGEST: Final = 64 << 20
 
 _LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _UPPER: Final = {lower: lower - 32 for lower in range(ord("a"), ord("z") + 1)}
-#: What C{unicode.IsSpace} of Go calls a space: fewer than Python's C{str.strip} takes.
+#: The spaces by Go's C{unicode.IsSpace}: fewer than those of Python's C{str.strip}.
 _SPACES: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"

@@ -409,7 +409,7 @@ def index_of(key: Value) -> int:
 
 def lookup(container: Value, key: Value) -> Value:
     """
-    What a container has under a key.
+    Return the value of a container under a key.
 
     @return: L{MISSING} if it has nothing there.
     @raise CelError: Nothing of that type can be a key.

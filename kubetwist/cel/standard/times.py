@@ -120,7 +120,7 @@ def show_duration(value: Duration) -> str:
 
 
 def _distance(name: str) -> timedelta | None:
-    """How far a place is from UTC, if that is what it is named by: C{+02:00}."""
+    """Return the UTC offset of a time zone given as an offset: C{+02:00}."""
     hours, colon, minutes = name.partition(":")
     if not colon:
         return None
