@@ -1,9 +1,9 @@
 """
-Backups of a data directory, and how one becomes a data directory again. Blocking, for tools.
+Back up and restore data directories. Blocking, for tools.
 
-A backup is a directory: F{store.sqlite}, F{pki/} if wanted, and F{backup.json}, which says what is in the others. It is
-made under another name and renamed when all of it is on the disk and was looked through, so it is there whole or not at
-all. It is no data directory, so that no server is started on it by mistake.
+A backup is a directory: F{store.sqlite}, F{pki/} if requested, and F{backup.json} with the checksums of the others. It
+is written under another name, synced and verified, then renamed, so that it is complete or absent. It is not a data
+directory, so that no server is started on it by mistake.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ KEYS: Final = "pki"
 MANIFEST: Final = "backup.json"
 FORMAT: Final = 1
 
-#: Names of files that SQLite or the store itself may keep beside a store.
+#: Names of files that SQLite or the store may create beside a store.
 _BESIDE: Final = ("", "-wal", "-shm", "-journal", MARK)
 
 
 @frozen
 class Backup:
     """
-    What a backup says of itself.
+    The content of F{backup.json}.
 
-    @ivar taken: When.
-    @ivar files: By their paths in it, their SHA-256 in hexadecimal.
+    @ivar taken: Time of the backup.
+    @ivar files: SHA-256 in hexadecimal, by path in the backup.
     """
 
     taken: str
@@ -51,7 +51,7 @@ class Backup:
 
     @property
     def has_keys(self) -> bool:
-        """Whether keys and certificates are in it."""
+        """Return whether the backup contains keys and certificates."""
         return any(name.startswith(f"{KEYS}/") for name in self.files)
 
 
@@ -59,8 +59,8 @@ def back_up(source: Path, target: Path, progress: Progress, *, keys: bool = True
     """
     Take a backup of the data directory C{source}, which may be in use.
 
-    @param target: Where nothing is yet.
-    @param keys: Whether keys and certificates are taken along.
+    @param target: The directory of the backup; must not exist.
+    @param keys: Whether keys and certificates are included.
     @raise StartError: Something cannot be read or written.
     @raise StorageError: The store is damaged or cannot be read.
     """
@@ -96,7 +96,7 @@ def back_up(source: Path, target: Path, progress: Progress, *, keys: bool = True
 def _copy_keys(source: Path, target: Path) -> None:
     target.mkdir(mode=0o700)
     for path in sorted(source.iterdir()):
-        # What is being written has a name that begins with a dot until it is there.
+        # An incomplete backup has a name that begins with a dot.
         if path.is_file() and not path.name.startswith("."):
             write_file(target / path.name, path.read_bytes(), path.stat().st_mode & 0o777)
 
@@ -123,9 +123,9 @@ def _digest(path: Path) -> str:
 
 def read_backup(folder: Path) -> Backup:
     """
-    What a backup says of itself; it must be true of its files.
+    Read the description of a backup, and verify its files.
 
-    @raise StartError: There is no backup, or it is damaged or of a newer kubetwist.
+    @raise StartError: The backup is missing, damaged, or of a newer kubetwist.
     """
     try:
         known: Any = json.loads((folder / MANIFEST).read_bytes())
@@ -150,14 +150,14 @@ def read_backup(folder: Path) -> Backup:
 
 def restore(source: Path, target: Path, bump: int, *, replace: bool = False, say: Callable[[str], object]) -> Summary:
     """
-    Make the data directory C{target} of a backup.
+    Create the data directory C{target} from a backup.
 
-    What was there before is kept, in a folder of it. Cut off, it leaves a directory that no server starts with, and
-    can be begun again.
+    Previous content is kept in a subdirectory. After an interruption no server starts on the directory, and the
+    restore can be repeated.
 
     @param bump: See L{kubetwist.storage.sqlite.backup.restore_copy}.
-    @param replace: Whether a directory that has a store may be taken.
-    @param say: Told, in a line, of what is kept.
+    @param replace: Whether a directory with a store may be used.
+    @param say: Prints a line about the content that is kept.
     @raise StartError: Something cannot be read or written, or the directory is in use.
     @raise StorageError: The backup's store is damaged.
     """
@@ -204,7 +204,7 @@ def _put_in_place(data: DataDirectory, new: Path, backup: Backup, say: Callable[
     write_file(folder / RESTORE_MARKER, b"")
     old = [f"{STORE}{suffix}" for suffix in _BESIDE]
     if backup.has_keys:
-        # The kubeconfig is made anew, with the certificates that are there then.
+        # The kubeconfig is created again, with the restored certificates.
         old += [KEYS, data.kubeconfig.name]
     present = [name for name in old if (folder / name).exists()]
     if present:

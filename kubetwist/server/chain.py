@@ -44,7 +44,7 @@ class InstalledAPIs(Protocol):
 
     @property
     def aggregation(self) -> Aggregation | None:
-        """Knows the servers behind APIServices; L{None} without APIServices."""
+        """Knows the servers of APIServices; L{None} without APIServices."""
 
     @property
     def flow(self) -> FlowControl | None:
@@ -52,7 +52,7 @@ class InstalledAPIs(Protocol):
 
     @property
     def controllers(self) -> ControllerManager | LeaderElectedControllerManager | None:
-        """The controllers, from the time that the server is ready; L{None} before, and without controllers."""
+        """The running controllers; L{None} before the server is ready, and without controllers."""
 
     @property
     def streams(self) -> Sequence[Callable[[KubeRequest], bool]]:
@@ -60,20 +60,20 @@ class InstalledAPIs(Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether no definition of custom resources and no APIService is being processed."""
+        """Return whether no custom resource definition and no APIService is being processed."""
 
 
-#: Puts APIs on the three servers: the aggregator, the Kubernetes API server and the server of custom resources.
+#: Installs APIs on the three servers: the aggregator, the Kubernetes API server and the server of custom resources.
 Installer = Callable[[ServerConfig, GenericServer, GenericServer, GenericServer], InstalledAPIs | None]
 
 
 class NotFound(Resource):
-    """The end of the chain: nobody serves the path."""
+    """The end of the chain: no server has a handler for the path."""
 
     isLeaf = True
 
     def render(self, request: KubeRequest) -> int:
-        """Answer in plain text, whatever the method."""
+        """Answer any method in plain text."""
         request.respond_text(404, "404 page not found\n")
         return NOT_DONE_YET
 
@@ -82,9 +82,9 @@ def create_server_chain(
     config: ServerConfig, install: Installer | None = None
 ) -> tuple[GenericServer, InstalledAPIs | None]:
     """
-    Build the three servers, each knowing only the next.
+    Build the three servers, each of which delegates to the next.
 
-    @param install: Puts APIs on them; L{None} for those of Kubernetes.
+    @param install: Installs APIs on them; L{None} for the APIs of Kubernetes.
     @return: The server in front, and the APIs.
     """
     if install is None:

@@ -1,5 +1,5 @@
 """
-Complete the configuration of a server: read all files, make all plugins, bind the address.
+Complete the configuration of a server: read all files, create all plugins, bind the address.
 
 Nothing is served and no storage is opened before L{kubetwist.server.running.APIServer} starts.
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @frozen
 class Access:
     """
-    Who may do what.
+    Authentication and authorization of a server.
 
     @ivar authenticator: All authenticators, as one.
     @ivar authorizer: All authorizers, as one.
@@ -56,7 +56,7 @@ class Completion:
     """
     Completes the configuration of a Kubernetes API server.
 
-    A subclass completes that of another kind of server: it has other certificates, authenticators and authorizers.
+    Subclasses complete other kinds of servers, with other certificates, authenticators and authorizers.
     """
 
     def __init__(self, options: ServerOptions, reactor: IServerReactor) -> None:

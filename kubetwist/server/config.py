@@ -40,21 +40,21 @@ class ServerConfig:
     """
     The configuration of one server, complete: L{kubetwist.server.complete.complete} makes it from options.
 
-    All files are read, and all plugins are made. What a server has only while it runs is in
-    L{kubetwist.server.running.APIServer}.
+    All files are read, and all plugins are created. L{kubetwist.server.running.APIServer} has the state of a running
+    server.
 
-    @ivar context: What the plugins were given; its C{stores} are filled when the server is built.
-    @ivar begun: When the start began, in the reactor's time.
+    @ivar context: The context of the plugins; its C{stores} are filled when the server is built.
+    @ivar begun: Time of the start, in the reactor's time.
     @ivar bound: The bound address; the server listens on it at the end of its start.
     @ivar endpoint: The advertised address and port.
     @ivar credentials: The certificates and keys that clients see.
-    @ivar backend: The storage backend, not opened; it encrypts if that is configured.
+    @ivar backend: The storage backend, not opened; it encrypts if encryption is configured.
     @ivar encryption: The encryption at rest; L{None} without C{--encryption-provider-config}.
     @ivar tracing: The traces; L{None} without C{--tracing-config-file}.
     @ivar controllers: The factories of the controllers that run.
     @ivar auditor: The audit; L{None} without one.
     @ivar held: Releases the data directory and the address.
-    @ivar scheduler: Runs heavy work a little at a time.
+    @ivar scheduler: Schedules expensive work in small pieces.
     @ivar health_metrics: The metrics of health checks.
     """
 
@@ -97,22 +97,22 @@ class ServerConfig:
 
     @property
     def traced(self) -> bool:
-        """Whether requests leave spans."""
+        """Return whether requests are traced."""
         return self.tracing is not None
 
     @property
     def grants(self) -> RuleResolver:
-        """What roles and bindings say now."""
+        """The current roles and bindings."""
         return self.context.grants
 
     @property
     def files(self) -> FileReloader:
-        """The files that are read again when they change."""
+        """The files that are reloaded when they change."""
         return self.context.files
 
     @property
     def outgoing(self) -> ClientFactory:
-        """Makes the clients of webhooks and of other servers."""
+        """Creates the clients of webhooks and of other servers."""
         return self.context.outgoing
 
     @property

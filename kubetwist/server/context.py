@@ -1,4 +1,4 @@
-"""What a server offers to the plugins that are made before the server itself."""
+"""The context of the plugins that are created before the server itself."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 @define(eq=False)
 class PluginContext:
     """
-    What the factories of authenticators and authorizers, and the audit, are given.
+    The context of the factories of authenticators and authorizers, and of the audit.
 
-    They are made before the server: L{stores} are filled, and L{authenticator} and L{kubelet_credentials} are set,
-    later than they are called and before the first request.
+    The factories are called before the server is built: L{stores} are filled, and L{authenticator} and
+    L{kubelet_credentials} are set, between these calls and the first request.
 
     @ivar options: The parsed command line.
     @ivar data: The data directory, open.
     @ivar address: The host and port at which clients reach this server: C{"127.0.0.1:6443"}.
     @ivar stores: The stores of the server.
-    @ivar grants: What roles and bindings say now.
-    @ivar outgoing: Makes clients of webhooks and of other servers; they are closed when the server stops.
-    @ivar files: Reads files, and reads them again when they change.
+    @ivar grants: The current roles and bindings.
+    @ivar outgoing: Creates clients of webhooks and of other servers; they are closed when the server stops.
+    @ivar files: Reads files, and reloads them when they change.
     @ivar metrics: The metrics of C{/metrics}.
     @ivar authorization_webhooks: The metrics of authorization webhooks.
     @ivar authenticator: All authenticators, as one.

@@ -1,9 +1,9 @@
 """
-The data directory: everything that the server keeps between starts.
+The data directory: all state that the server keeps between starts.
 
-F{kubetwist.json} marks it as ours, F{pki/} has keys and certificates, F{admin.kubeconfig} is for the admin, and
-storage backends put their files beside them. F{pki/} is made whole under another name and then renamed, so that it is
-all there or not there, whenever the power fails.
+F{kubetwist.json} marks it as a data directory, F{pki/} contains keys and certificates, F{admin.kubeconfig} is for the
+admin, and storage backends write their files beside them. F{pki/} is written under another name and then renamed, so
+that it is complete or absent after a power failure.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from .hostaddress import advertised_address
 
 MARKER = "kubetwist.json"
 FORMAT = 1
-#: Says who uses the directory; it counts only while the marker is locked.
+#: Names the process that uses the directory; valid only while the marker is locked.
 PID_FILE = "kubetwist.pid"
-#: There while a backup is being put in the place of what was there.
+#: Exists while a restore replaces the content.
 RESTORE_MARKER = ".restoring"
 
 ADMIN = CertConfig("kubernetes-admin", organization=MASTERS)
-#: As L{kubetwist.controllers.clusterauthenticationtrust} tells of it.
+#: As L{kubetwist.controllers.clusterauthenticationtrust} publishes it.
 FRONT_PROXY = CertConfig("front-proxy-client")
 
 
@@ -52,14 +52,14 @@ class DataDirectory:
     One data directory.
 
     @ivar path: Absolute.
-    @ivar pki: Where keys and certificates are.
+    @ivar pki: The directory of keys and certificates.
     """
 
     _log = Logger()
 
     def __init__(self, path: Path, *, durable: bool = True) -> None:
         """
-        @param durable: Whether what is written must outlive a power cut.
+        @param durable: Whether written files must survive a power failure.
         """
         self.path = path.absolute()
         self._durable = durable
@@ -68,20 +68,20 @@ class DataDirectory:
 
     @property
     def kubeconfig(self) -> Path:
-        """The admin's."""
+        """The path of the admin's kubeconfig."""
         return self.path / "admin.kubeconfig"
 
     def write(self, path: Path, content: bytes, mode: int = 0o600) -> None:
-        """Put a file into it, or beside it, whole or not at all."""
+        """Write a file into the directory, or beside it, atomically."""
         write_file(path, content, mode, durable=self._durable)
 
     # Opening.
 
     def open(self) -> None:
         """
-        Make it if it is not there, and take it for this process.
+        Create the directory if it does not exist, and lock it for this process.
 
-        @raise StartError: It is not ours, damaged, used by another process, or cannot be written.
+        @raise StartError: It is not a data directory, damaged, used by another process, or cannot be written.
         """
         self.lock()
         with self._left_when_it_fails():
@@ -90,9 +90,9 @@ class DataDirectory:
 
     def lock(self) -> None:
         """
-        Take it for this process, and make nothing in it but its marker.
+        Lock the directory for this process, and create only its marker.
 
-        @raise StartError: It is not ours, damaged, used by another process, or cannot be written.
+        @raise StartError: It is not a data directory, damaged, used by another process, or cannot be written.
         """
         with self._left_when_it_fails():
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -113,9 +113,9 @@ class DataDirectory:
 
     def check_restored(self) -> None:
         """
-        See that no restore into it was cut off.
+        Check that no restore into the directory was interrupted.
 
-        @raise StartError: One was.
+        @raise StartError: A restore is incomplete.
         """
         if (self.path / RESTORE_MARKER).exists():
             raise StartError(
@@ -124,7 +124,7 @@ class DataDirectory:
             )
 
     def close(self) -> None:
-        """Leave it to others. Idempotent."""
+        """Unlock the directory. Idempotent."""
         if self._lock is not None:
             with suppress(OSError):
                 (self.path / PID_FILE).unlink()
@@ -158,7 +158,7 @@ class DataDirectory:
             os.close(descriptor)
             raise StartError(f"the data directory {self.path} is in use by {self._holder()}") from None
         self._lock = descriptor
-        # Where the disk is full it says nothing, and that is no reason not to start.
+        # On a full disk the owner is not recorded, which must not prevent the start.
         with suppress(OSError):
             (self.path / PID_FILE).write_text(f"{os.getpid()}\n")
 
@@ -187,11 +187,11 @@ class DataDirectory:
         if self._durable:
             sync_directory(self.path)
 
-    # What is in it.
+    # Content.
 
     def authority(self, name: str = "ca") -> CertificateAuthority:
         """
-        The authority that issues our certificates, or that of the front proxy.
+        Return the authority of the server's certificates, or that of the front proxy.
 
         @raise StartError: It is damaged.
         """
@@ -205,7 +205,7 @@ class DataDirectory:
         self, folder: Path, name: str, authority: CertificateAuthority, subject: CertConfig
     ) -> CertKeyPair:
         """
-        A certificate of ours: the one of an earlier start, or a new one.
+        Return a certificate of the server: the one of an earlier start, or a new one.
 
         @raise StartError: It cannot be written.
         """
@@ -221,7 +221,7 @@ class DataDirectory:
         pair = authority.issue(subject)
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # The key first: a certificate without its key would be taken for damage by nobody, but be issued twice.
+            # Write the key first: a certificate without its key would be issued again.
             self.write(folder / f"{name}.key", pair.key)
             self.write(folder / f"{name}.crt", pair.certificate, 0o644)
         except OSError as error:
@@ -230,9 +230,9 @@ class DataDirectory:
 
     def service_account_keys(self) -> tuple[Path, Path]:
         """
-        The private and the public key for service account tokens.
+        Return the private and the public key for service account tokens.
 
-        @raise StartError: They are gone.
+        @raise StartError: They do not exist.
         """
         for name in ("sa.key", "sa.pub"):
             if not (self.pki / name).is_file():
@@ -246,21 +246,21 @@ class DataDirectory:
 
 class Credentials:
     """
-    What the server shows to clients, and its admin to the server.
+    The certificates of the server, and of its admin.
 
-    @ivar serving: The serving certificate, with its issuers behind it, and its key.
-    @ivar ca_bundle: What clients verify it by.
+    @ivar serving: The serving certificate with its chain, and its key.
+    @ivar ca_bundle: The authorities that clients verify it with.
     @ivar ca_bundle_listeners: Called when C{trust} has changed and new connections are served with the new certificate.
-    @ivar front_proxy: What it shows to servers that it hands requests on to.
-    @ivar front_proxy_authority: What those verify that by, PEM.
+    @ivar front_proxy: The client certificate for extension API servers.
+    @ivar front_proxy_authority: The authority of that certificate, PEM.
     """
 
     def __init__(self, data: DataDirectory, options: FlagValues, names: Sequence[str] = ()) -> None:
         """
-        Read, and make what is missing.
+        Read the certificates and keys, and create missing ones.
 
-        @param names: What the server is called; as a Kubernetes API server is, without any.
-        @raise StartError: Something cannot be read, used or written.
+        @param names: The names of the server; by default those of a Kubernetes API server.
+        @raise StartError: A file cannot be read, used or written.
         """
         self._data = data
         self.ca_bundle_listeners: list[Callable[[], object]] = []
@@ -285,12 +285,12 @@ class Credentials:
         data.service_account_keys()
 
     def set_serving_certificate(self, serving: CertKeyPair) -> None:
-        """Show another certificate, which somebody else has issued."""
+        """Replace the serving certificate by one of another issuer."""
         self.serving = serving
         self.ca_bundle = self._own + serving.certificate
 
     def write_kubeconfig(self, url: str) -> Path:
-        """Write the admin's kubeconfig, unless it is as it should be; return where it is."""
+        """Write the admin's kubeconfig if it is missing or outdated; return its path."""
         content = kubeconfig(url, self.ca_bundle, self.admin)
         path = self._data.kubeconfig
         try:

@@ -1,4 +1,4 @@
-"""--encryption-provider-config: what is between the store and everybody else."""
+"""Encryption at rest: C{--encryption-provider-config}."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def encrypt(backend: IStorageBackend, context: PluginContext) -> tuple[IStorageB
         raise StartError(f"--encryption-provider-config: {error}") from error
     storage = EncryptedStorage(backend, encryption, context.reactor)
     encryption.changed = storage.changed
-    # A store that was never opened is not closed.
+    # A store that was never opened must not be closed.
     context.closers.append(encryption.stop)
     return storage, encryption
 
 
 def register_encryption_checks(config: ServerConfig, server: GenericServer) -> None:
-    """Add what is to be seen of it: the health of key management services, and that their file is followed."""
+    """Register the health checks of key management services and of the reload of the file."""
     encryption = config.encryption
     if encryption is None:
         return
@@ -65,5 +65,5 @@ def register_encryption_checks(config: ServerConfig, server: GenericServer) -> N
     if reloading or encryption.has_services:
         server.add_health_check(HealthCheck("kms-providers", check), (HEALTHZ, READYZ))
     if reloading:
-        # The file is looked at as all others are.
+        # The file is polled like all others.
         server.add_post_start_hook(RELOADING, lambda: None)

@@ -1,7 +1,7 @@
-"""What ends a start."""
+"""The error that ends a start."""
 
 from __future__ import annotations
 
 
 class StartError(Exception):
-    """The server cannot start; the text is one line for whoever started it."""
+    """The server cannot start; the text is a one-line message for the user."""

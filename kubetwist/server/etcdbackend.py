@@ -1,4 +1,4 @@
-"""C{--storage-backend=etcd3}: the store in etcd, as the flags describe it."""
+"""C{--storage-backend=etcd3}: the etcd store, configured by flags."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def _read(options: ServerOptions, flag: str) -> bytes:
 
 def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBackend:
     """
-    The store that --etcd-servers name.
+    Create the store of --etcd-servers.
 
-    @raise StartError: They, or the certificates for them, cannot be used.
+    @raise StartError: The servers or their certificates cannot be used.
     """
     try:
         from ..storage.etcd import EtcdStorage
@@ -65,7 +65,7 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
 
 
 def register_etcd_metrics(config: ServerConfig, server: GenericServer) -> None:
-    """Have the metrics of a server tell of its etcd, where it has one."""
+    """Register the metrics of etcd, if the server uses etcd."""
     storage = unwrap_backend(config.backend)
     client = getattr(storage, "client", None)
     metrics = getattr(client, "metrics", None)

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Write files atomically."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 def write_file(path: Path, content: bytes, mode: int = 0o600, *, durable: bool = True) -> None:
     """
-    Put C{content} at C{path} such that a crash leaves the old or the new content there.
+    Write C{content} to C{path} atomically: a crash leaves the old or the new content.
 
-    @param durable: That of the machine, too: come back when the file is on the disk.
+    @param durable: Whether a crash of the machine counts, too: sync the file to the disk before the return.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
@@ -30,7 +30,7 @@ def write_file(path: Path, content: bytes, mode: int = 0o600, *, durable: bool =
 
 
 def sync_directory(path: Path) -> None:
-    """Make what was renamed in a directory durable."""
+    """Sync a directory, which makes renames in it durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

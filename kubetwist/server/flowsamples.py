@@ -1,7 +1,7 @@
 """
-How busy priority levels were, and for how long: looked at a few times a second, and weighed with the time that passed.
+Sample the utilization of priority levels a few times a second, weighted with the elapsed time.
 
-kube-apiserver counts nanoseconds, so what is counted here are nanoseconds, too. Requests know nothing of it.
+kube-apiserver counts nanoseconds, and so does this module. Requests are not involved.
 
 @see: kubernetes/apiserver, C{pkg/util/flowcontrol/metrics/timing_ratio_histogram.go}.
 """
@@ -17,17 +17,17 @@ from twisted.internet.interfaces import IReactorTime
 from ..flowcontrol.controller import FlowControl
 from ..metrics.registry import Histogram, MetricSnapshot
 
-#: Seconds between two looks.
+#: Seconds between two samples.
 INTERVAL: Final = 0.25
 _PREFIX: Final = "apiserver_flowcontrol_"
-#: How much may be remembered besides what there is of the levels that are there.
+#: Number of stored series in addition to those of existing levels.
 _SPARE: Final = 40
 _NANOSECONDS: Final = 1_000_000_000
 _SEATS: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 _REQUESTS: Final = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1.0)
 _KINDS: Final = (0.0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 _DEMAND: Final = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8, 4.0, 6.0)
-#: By name: what is told, the labels besides that of the level or kind, and the bounds.
+#: By name: the help, the labels besides level or kind, and the bounds.
 _SERIES: Final[dict[str, tuple[str, Sequence[str], Sequence[float]]]] = {
     "priority_level_seat_utilization": (
         "Nanoseconds, by what part of the seats of a level were taken.",
@@ -54,7 +54,7 @@ _SERIES: Final[dict[str, tuple[str, Sequence[str], Sequence[float]]]] = {
 
 
 class FlowControlSampler:
-    """Samples how busy priority levels are."""
+    """Samples the utilization of priority levels."""
 
     def __init__(
         self,
@@ -64,8 +64,8 @@ class FlowControlSampler:
         limits: tuple[int, int],
     ) -> None:
         """
-        @param in_flight: Tells how many requests are open that only read, and how many others.
-        @param limits: How many of them may be; 0 for all.
+        @param in_flight: Returns the numbers of open read-only and mutating requests.
+        @param limits: Their limits; 0 for none.
         """
         self._flow = flow
         self._reactor = reactor
@@ -76,12 +76,12 @@ class FlowControlSampler:
         self._found: dict[tuple[str, tuple[str, ...]], Histogram] = {}
 
     def start(self) -> None:
-        """Look from now on."""
+        """Start sampling."""
         self._looked = self._reactor.seconds()
         self._call = self._reactor.callLater(INTERVAL, self._look)
 
     def stop(self) -> None:
-        """Look no more. Idempotent."""
+        """Stop sampling. Idempotent."""
         call, self._call = self._call, None
         if call is not None:
             call.cancel()
@@ -89,7 +89,7 @@ class FlowControlSampler:
     def _look(self) -> None:
         self._call = self._reactor.callLater(INTERVAL, self._look)
         now = self._reactor.seconds()
-        # Who keeps the reactor busy keeps this waiting: it counts for all of that time.
+        # A blocked reactor delays this sample, which then counts for all of that time.
         weight = int((now - self._looked) * _NANOSECONDS)
         self._looked = now
         levels = self._flow.levels
@@ -120,7 +120,7 @@ class FlowControlSampler:
         found.sum += value * weight
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """What was found; of levels that are there."""
+        """Return the samples of existing levels."""
         for name, (text, labels, _) in _SERIES.items():
             values = [
                 (key, one)
@@ -131,6 +131,6 @@ class FlowControlSampler:
 
 
 def _is_gone(key: tuple[str, tuple[str, ...]], levels: Mapping[str, object]) -> bool:
-    """Whether something was found of a level that is not there any more."""
+    """Return whether a series belongs to a level that no longer exists."""
     name, labels = key
     return _SERIES[name][1][0] == "priority_level" and labels[0] not in levels

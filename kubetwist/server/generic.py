@@ -1,7 +1,7 @@
 """
-The server that every server of the chain is: a layer of paths, hooks, health checks, and a delegate.
+The base of all servers of the chain: paths, hooks, health checks, and a delegate.
 
-The one in front speaks for all: hooks and checks of its delegates are its own, theirs first.
+The first server of the chain also runs the hooks and checks of its delegates, before its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..resources.mux import DelegatingMux
 from .endpoints.health import HealthCheck, Unhealthy
 from .hooknames import ORDER
 
-#: What is called at a point of the server's life; it may take its time.
+#: A hook of the server's lifecycle; it may be asynchronous.
 Hook = Callable[[], object]
 _Run = Coroutine["Deferred[Any]", Any, None]
 
@@ -31,7 +31,7 @@ EVERYWHERE = (HEALTHZ, LIVEZ, READYZ)
 @define(eq=False)
 class PostStartHook:
     """
-    A hook, and how far it is.
+    A hook and its progress.
 
     @ivar problem: Why its check fails; L{None} once it is done.
     """
@@ -42,9 +42,9 @@ class PostStartHook:
 
     def check(self) -> None:
         """
-        Its line on the health paths.
+        Check the hook for the health paths.
 
-        @raise Unhealthy: It is not done.
+        @raise Unhealthy: The hook is not done.
         """
         if self.problem is not None:
             raise Unhealthy(self.problem)
@@ -52,7 +52,7 @@ class PostStartHook:
 
 @define(eq=False)
 class _Parts:
-    """What belongs to one server alone."""
+    """The state of one server, without its delegates."""
 
     pre_listen: list[tuple[str, Hook]] = field(factory=list)
     post_start: list[PostStartHook] = field(factory=list)
@@ -66,7 +66,7 @@ class GenericServer:
     """
     One server of the chain.
 
-    @ivar mux: The paths it has claimed.
+    @ivar mux: The registered paths.
     @ivar delegate: The next server; L{None} for the last.
     """
 
@@ -74,8 +74,8 @@ class GenericServer:
 
     def __init__(self, name: str, delegate: GenericServer | IResource, hook_order: Sequence[str] = ORDER) -> None:
         """
-        @param delegate: The next server, or what answers when there is none left.
-        @param hook_order: The hooks that health paths tell of whether or not somebody has registered them, in order.
+        @param delegate: The next server, or the handler at the end of the chain.
+        @param hook_order: The hooks that health paths always show, registered or not, in order.
         """
         self.name = name
         self._hook_order = hook_order
@@ -84,15 +84,15 @@ class GenericServer:
         self.mux: DelegatingMux = DelegatingMux(name, behind)
         self._parts = _Parts()
 
-    # For those who build it.
+    # Methods for building the server.
 
     def add_pre_listen_hook(self, name: str, start: Hook) -> None:
-        """Have C{start} called when the storage is open, and wait for it before anyone can connect: watch caches."""
+        """Register C{start}: called when the storage is open, awaited before the server listens; for watch caches."""
         self._parts.pre_listen.append((name, start))
 
     def add_post_start_hook(self, name: str, run: Hook) -> None:
         """
-        Have C{run} called when the server listens, together with all others.
+        Register C{run}, which is called together with all others when the server listens.
 
         The server is ready when all are done. Each has a line C{poststarthook/<name>}; if one fails, so does the start.
         """
@@ -101,35 +101,35 @@ class GenericServer:
         self._parts.post_start.append(PostStartHook(name, run))
 
     def add_ready_hook(self, name: str, run: Hook) -> None:
-        """Have C{run} called when the server is ready; what takes its time is not to be waited for there."""
+        """Register C{run}, which is called when the server is ready; it should not wait for slow work."""
         self._parts.ready.append((name, run))
 
     def add_pre_shutdown_hook(self, name: str, run: Hook) -> None:
-        """Have C{run} called when the server is told to stop, while it still answers."""
+        """Register C{run}, which is called when the server begins to stop and still answers requests."""
         self._parts.pre_shutdown.append((name, run))
 
     def register_destroy_func(self, name: str, stop: Hook) -> None:
-        """Have C{stop} called when the last request is answered, before the storage is closed."""
+        """Register C{stop}, which is called after the last request, before the storage is closed."""
         self._parts.destroy_funcs.append((name, stop))
 
     def add_health_check(self, check: HealthCheck, paths: tuple[str, ...] = EVERYWHERE) -> None:
-        """Add a line to some of the health paths."""
+        """Add a check to some of the health paths."""
         self._parts.checks.append((check, paths))
 
-    # For the one who runs it: with those of all delegates.
+    # Methods for running the server; they include all delegates.
 
     def chain(self) -> Iterator[GenericServer]:
-        """The servers behind this one, and this one: last ones first."""
+        """Return the delegates of this server and itself, the last delegate first."""
         if self.delegate is not None:
             yield from self.delegate.chain()
         yield self
 
     def health_checks(self, path: str) -> list[HealthCheck]:
-        """The checks that belong to one of the health paths, but for the hooks'."""
+        """Return the checks of one health path, without those of hooks."""
         return [check for server in self.chain() for check, paths in server._parts.checks if path in paths]
 
     def post_start_hooks(self) -> list[PostStartHook]:
-        """All of them, in the reference's order, with those that it has and nobody registered."""
+        """Return all hooks in the reference's order, including the reference's hooks that are not registered."""
         known = {hook.name: hook for hook in self._all_hooks()}
         ordered = [
             known.pop(name) if name in known else PostStartHook(name, _nothing, None) for name in self._hook_order
@@ -140,13 +140,13 @@ class GenericServer:
         return [hook for server in self.chain() for hook in server._parts.post_start]
 
     async def run_pre_listen_hooks(self) -> None:
-        """One after the other, as later ones may need earlier ones."""
+        """Run the hooks one after the other, as later ones may depend on earlier ones."""
         for server in self.chain():
             for _, start in server._parts.pre_listen:
                 await _finished(start)
 
     async def run_post_start_hooks(self) -> None:
-        """All at once."""
+        """Run the hooks concurrently."""
 
         async def run(hook: PostStartHook) -> None:
             try:
@@ -159,18 +159,18 @@ class GenericServer:
         await _together([run(hook) for hook in self._all_hooks()])
 
     async def run_ready_hooks(self) -> None:
-        """One after the other; one that fails leaves the server as it is."""
+        """Run the hooks one after the other; a failure does not stop the server."""
         for server in self.chain():
             for name, run in server._parts.ready:
                 await self._tolerant("starting", name, run)
 
     async def run_pre_shutdown_hooks(self) -> None:
-        """All at once; one that fails keeps nobody from stopping."""
+        """Run the hooks concurrently; a failure does not prevent the stop."""
         hooks = [hook for server in self.chain() for hook in server._parts.pre_shutdown]
         await _together([self._tolerant("pre-shutdown hook", *hook) for hook in hooks])
 
     async def run_destroy_funcs(self) -> None:
-        """One after the other, the last registered first."""
+        """Run the functions one after the other, the last registered first."""
         for server in reversed(list(self.chain())):
             for name, stop in reversed(server._parts.destroy_funcs):
                 await self._tolerant("stopping", name, stop)

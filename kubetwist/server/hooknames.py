@@ -1,9 +1,10 @@
 """
 The checks of the reference's servers, in the order in which its health paths show them.
 
-Monitoring asks for single ones of them (C{/readyz/poststarthook/rbac/bootstrap-roles}), so their names are part of the
-API. What registers a hook under one of these names takes its place in the order. Those that nobody registers stand for
-work that is done before we listen, or that this server has no need of: they are well as soon as the start is through.
+Monitoring requests single checks (C{/readyz/poststarthook/rbac/bootstrap-roles}), so their names are part of the
+API. A hook that is registered under one of these names takes its place in the order. Hooks that are not registered
+stand for work that is done before the server listens, or that this server does not need: they pass when the start is
+complete.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ AGGREGATOR: Final = (
     "apiservice-openapi-controller",
     "apiservice-openapiv3-controller",
 )
-#: A check that is no hook, and the hook that it comes after.
+#: A check that is not a hook, and the hook that it follows.
 AUTOREGISTRATION: Final = ("autoregister-completion", "kube-apiserver-autoregistration")
 
 ORDER: Final = (*EXTENSIONS, *KUBE, *AGGREGATOR)

@@ -1,4 +1,4 @@
-"""Telling the service manager, as C{sd_notify(3)} does."""
+"""Notify the service manager, as C{sd_notify(3)} does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _log = Logger()
 
 
 def notify(state: str) -> None:
-    """Send C{state}, such as C{"READY=1"}, to C{$NOTIFY_SOCKET}; without one there is nobody to tell."""
+    """Send C{state}, such as C{"READY=1"}, to C{$NOTIFY_SOCKET}; do nothing if it is not set."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return

@@ -14,7 +14,7 @@ from ..metrics.options import Shown
 
 
 class ServerOptions(FlagValues, Protocol):
-    """The values of flags, and what follows from them; L{kubetwist.cli.kubeapi.Options} provides it."""
+    """The values of flags and values derived from them; L{kubetwist.cli.kubeapi.Options} provides it."""
 
     @property
     def command(self) -> str:

@@ -1,5 +1,5 @@
 """
-What is chosen by name from the installed plugins, and the factories of the built-in ones.
+Select installed plugins by name, and define the factories of the built-in ones.
 
 Twisted imports every drop-in merely to list it, so the factories here name a module and import it when it is chosen.
 """
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..authentication.union import AuthenticatorUnion
     from .context import PluginContext
 
-#: Authenticators from this rank on are asked only when nobody else has seen any credentials.
+#: Authenticators from this rank on are called only if no other has found credentials.
 LAST_RANK = 1000
 _MOST_PRETEND_NODES = 1000
 
@@ -65,10 +65,10 @@ def _loaded(place: str) -> Callable[..., Any]:
 @frozen
 class AuthenticatorFactory:
     """
-    Makes an authenticator when it is asked to.
+    A lazily imported factory of authenticators.
 
-    @ivar place: C{"module:function"}, called as L{IAuthenticatorFactory.make} is.
-    @ivar needs: Options, one of which must be set; what is off is not even imported.
+    @ivar place: C{"module:function"}, called like L{IAuthenticatorFactory.make}.
+    @ivar needs: Options, one of which must be set; otherwise the module is not imported.
     """
 
     name: str
@@ -86,7 +86,7 @@ class AuthenticatorFactory:
 @implementer(IPlugin, IAuthorizerFactory)
 @frozen
 class AuthorizerFactory:
-    """As L{AuthenticatorFactory}, for L{IAuthorizerFactory.make}."""
+    """Like L{AuthenticatorFactory}, for L{IAuthorizerFactory.make}."""
 
     name: str
     place: str
@@ -99,7 +99,7 @@ class AuthorizerFactory:
 @implementer(IPlugin, IStorageBackendFactory)
 @frozen
 class StorageBackendFactory:
-    """As L{AuthenticatorFactory}, for L{IStorageBackendFactory.make}."""
+    """Like L{AuthenticatorFactory}, for L{IStorageBackendFactory.make}."""
 
     name: str
     place: str
@@ -110,7 +110,7 @@ class StorageBackendFactory:
 
 
 def make_sqlite(options: FlagValues, reactor: IServerReactor) -> IStorageBackend:
-    """The embedded store, in the data directory."""
+    """Create the embedded store in the data directory."""
     from ..storage.sqlite import SQLiteStorage
 
     path = Path(options["data-dir"]).absolute() / "store.sqlite"
@@ -118,7 +118,7 @@ def make_sqlite(options: FlagValues, reactor: IServerReactor) -> IStorageBackend
 
 
 def make_memory(options: FlagValues, reactor: IServerReactor) -> IStorageBackend:
-    """A store that is gone with the process."""
+    """Create a store in the memory of the process."""
     from ..storage.memory import MemoryStorage
 
     return MemoryStorage(reactor)
@@ -157,9 +157,9 @@ def checked(plugin: Plugin, interface: InterfaceClass, what: str, name: str) -> 
 
 def make_backend(options: FlagValues, reactor: IServerReactor) -> IStorageBackend:
     """
-    What --storage-backend names.
+    Create the backend of --storage-backend.
 
-    @raise StartError: There is no such backend.
+    @raise StartError: The backend is unknown.
     """
     factories = named(getPlugins(IStorageBackendFactory), IStorageBackendFactory, "storage backend")
     factory = factories.get(options["storage-backend"])
@@ -173,9 +173,9 @@ def make_backend(options: FlagValues, reactor: IServerReactor) -> IStorageBacken
 
 def make_authenticator(options: FlagValues, server: PluginContext) -> AuthenticatorUnion:
     """
-    All authenticators that the options ask for, as one.
+    Create all enabled authenticators, combined into one.
 
-    @raise StartError: One cannot be made.
+    @raise StartError: An authenticator cannot be created.
     """
     from ..authentication.union import AuthenticatorUnion
 
@@ -199,16 +199,16 @@ def make_authenticator(options: FlagValues, server: PluginContext) -> Authentica
 
 def choose_controllers(options: FlagValues) -> Sequence[IControllerFactory]:
     """
-    The factories of those that --controllers asks for; nothing else of them is imported.
+    Return the factories of the controllers that --controllers enables, without importing the controllers.
 
-    @raise StartError: It names what is not there.
+    @raise StartError: A controller is unknown.
     """
     from ..controllers.machinery.selection import UnknownControllers, chosen
 
     if options["pretend-nodes"] > _MOST_PRETEND_NODES:
         raise StartError(f"--pretend-nodes: the limit is {_MOST_PRETEND_NODES}")
     try:
-        # The first word on a name counts: what the user says of these two goes before.
+        # The first entry for a name wins: the user's entries precede these two.
         implied = ("pretend-nodes", "kube-scheduler") if options["pretend-nodes"] else ()
         return chosen((*options["controllers"], *implied))
     except UnknownControllers as error:
@@ -217,9 +217,9 @@ def choose_controllers(options: FlagValues) -> Sequence[IControllerFactory]:
 
 def make_auditor(options: FlagValues, server: PluginContext) -> Auditor | None:
     """
-    The L{kubetwist.audit.auditor.Auditor} that the options ask for; L{None} for none, which costs nothing.
+    Create the L{kubetwist.audit.auditor.Auditor} that the options configure; L{None} without audit.
 
-    @raise StartError: It cannot be made.
+    @raise StartError: It cannot be created.
     """
     if not (options["audit-policy-file"] or options["audit-log-path"] or options["audit-webhook-config-file"]):
         return None
@@ -235,10 +235,10 @@ def make_authorizer(
     options: FlagValues, server: PluginContext, installed: Iterable[IAuthorizerFactory] | None = None
 ) -> IAuthorizer:
     """
-    Those of --authorization-mode in their order, as one; or those of --authorization-config.
+    Create the authorizers of --authorization-mode or --authorization-config in their order, combined into one.
 
     @param installed: Factories to choose from instead of the installed plugins.
-    @raise StartError: The flags make no sense, or one cannot be made.
+    @raise StartError: The flags are inconsistent, or an authorizer cannot be created.
     """
     available = getPlugins(IAuthorizerFactory) if installed is None else installed
     factories = named(available, IAuthorizerFactory, "authorizer")
@@ -257,7 +257,7 @@ def make_authorizer(
             raise StartError("; ".join(problems))
         from ..authorization.union import AuthorizerUnion, PrivilegedGroup
 
-        # Metrics tell of authorizers by the names that a file would have for them.
+        # Metrics name authorizers as a configuration file would.
         names = [(mode, "default" if mode == "Webhook" else mode.lower()) for mode in modes]
         return AuthorizerUnion([PrivilegedGroup(), *map(make, modes)], names)
     except ValueError as error:

@@ -1,7 +1,7 @@
 """
-What C{/metrics} tells of the parts of a server that count for themselves: caches, controllers, audit, other servers.
+Collect metrics from components of a server with their own counters: caches, controllers, audit, other servers.
 
-Nothing here costs anything before somebody asks.
+The values are read only when C{/metrics} is requested.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _RESOURCE = ("group", "resource")
 _PORTS = "kube_apiserver_nodeport_allocator_"
-#: Switches of features, and whether they are on unless somebody says something else.
+#: Feature gates with their defaults.
 _FEATURES: Final = {
     "PodCertificateRequest": False,
     "PodLogsQuerySplitStreams": False,
@@ -73,7 +73,7 @@ def tell_of(config: ServerConfig, apis: InstalledAPIs | None) -> None:
 
 
 def tell_of_connections(registry: Registry, site: KubeSite) -> None:
-    """Have a registry tell of those that a L{kubetwist.http.site.KubeSite} had, or did not."""
+    """Register the metrics of accepted and rejected connections of a L{kubetwist.http.site.KubeSite}."""
 
     def collect() -> Iterator[MetricSnapshot]:
         text = "Connections that ended in the TLS handshake."
@@ -134,7 +134,7 @@ def _numbers(caches: Mapping[tuple[str, str], WatchCache], what: str) -> list[tu
 def _use_of_caches(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
     once: dict[int, tuple[tuple[str, str], WatchCache]] = {}
     for labels, cache in _all_caches(apis).items():
-        # Resources that are stored at one place share a cache: what is done with it counts for the first of them.
+        # Resources that are stored at one place share a cache, which counts for the first of them.
         once.setdefault(id(cache), (labels, cache))
     caches = [(labels, cache, cache.metrics) for labels, cache in once.values()]
     for name, text, more, what in (
@@ -161,7 +161,7 @@ def _use_of_caches(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
     capacities = LazyValues(lambda: [(labels, float(cache.capacity)) for labels, cache, _ in caches])
     text = "Past changes that caches keep at most."
     yield MetricSnapshot("watch_cache_capacity", "gauge", text, _RESOURCE, capacities)
-    # Dashboards look for the storage under this name, whichever it is.
+    # Dashboards expect this name for the size of the storage, for any backend.
     for name, kind, text, how in (
         ("request_duration_seconds", "histogram", "How long the storage took.", _as_it_is),
         ("requests_total", "counter", "What the storage was asked for.", _counted),
@@ -173,12 +173,12 @@ def _use_of_caches(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
     yield MetricSnapshot("etcd_request_errors_total", "counter", text, ("operation", *_RESOURCE), failures)
 
 
-#: By group and resource, a cache and what is counted of its use.
+#: By group and resource: a cache and its usage counters.
 _Caches = list[tuple[tuple[str, str], "WatchCache", "CacheMetrics"]]
 
 
 def _tallied(caches: _Caches, what: str, more: int) -> Iterator[tuple[tuple[str, ...], float]]:
-    """One number of each cache where it is not 0, with so many empty labels besides."""
+    """Return one value of each cache, without zeros, with some empty labels added."""
     for labels, _, metrics in caches:
         value = getattr(metrics, what)
         if value:
@@ -236,7 +236,7 @@ def _controllers(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
     controllers = {} if running is None else running.controllers
     queues = {}
     for name, controller in controllers.items():
-        # Controllers of plugins need not have one.
+        # Controllers of plugins may have none.
         queue: WorkQueue[Any] | None = getattr(controller, "queue", None)
         if queue is not None:
             queues[name,] = queue
@@ -326,7 +326,7 @@ def _reloads(config: ServerConfig) -> Iterator[MetricSnapshot]:
 
 
 def _expressions() -> Iterator[MetricSnapshot]:
-    # Who does not have any has not imported this either.
+    # Do not import this module for a server without it.
     environment = sys.modules.get("kubetwist.cel.environment")
     if environment is not None:
         for name, text, seconds in (
@@ -364,7 +364,7 @@ def _services(allocator: ServiceAllocator) -> Iterator[MetricSnapshot]:
 
 
 def _threads(config: ServerConfig) -> Iterator[MetricSnapshot]:
-    # Dashboards look for goroutines: what they show is whether work piles up.
+    # Dashboards expect the number of goroutines, which shows whether work piles up.
     planned = config.reactor.getDelayedCalls()
     count = float(threading.active_count() + len(planned))
     yield _gauge("go_goroutines", "Threads, and calls that the reactor has planned.", (), [((), count)])
@@ -377,7 +377,7 @@ def _audit(config: ServerConfig) -> Iterator[MetricSnapshot]:
     yield _counter("apiserver_audit_event_total", "Audit events.", (), [((), float(counts.events))])
     text = "Requests that failed because their audit event could not be written."
     yield _counter("apiserver_audit_requests_rejected_total", text, (), [((), float(counts.rejected))])
-    # Who is told of nothing has not imported this either.
+    # Do not import this module for a server without it.
     from ..audit.policy import LEVELS
 
     levels = [((level,), float(count)) for level, count in zip(LEVELS, counts.levels, strict=True) if count]

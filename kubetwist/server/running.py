@@ -1,5 +1,5 @@
 """
-A server from its complete configuration to its last request.
+Start, run and stop a server with a complete configuration.
 
 Start: chain of servers, storage, watch caches, listen, hooks, ready. Stop: /readyz fails, delay and pre-shutdown hooks,
 no new connections, watches end, requests are finished, storage is closed.
@@ -67,11 +67,11 @@ if TYPE_CHECKING:
     from .generic import GenericServer
     from .options import ServerOptions
 
-#: Seconds that clients are given to take what was written for them, when the server stops.
+#: Seconds that clients have to read the written data when the server stops.
 _FLUSH = 5.0
-#: Seconds that idle clients are given to close their side.
+#: Seconds that idle clients have to close their connections.
 _GOODBYE = 0.1
-#: How many watches end in a second at least, where they end one after the other, and how often some of them do.
+#: Minimum number of watches that are ended per second, and the interval in seconds, when they are ended gradually.
 _WATCHES_ENDED = 200.0
 _STEP = 0.05
 
@@ -83,10 +83,10 @@ class APIServer:
     """
     One server; it can be started once.
 
-    @ivar config: What it is made of.
-    @ivar apis: The APIs, once the server is built; L{None} before, and in a server without any.
-    @ivar url: Where it listens, once it does.
-    @ivar stopping: Whether it was told to stop.
+    @ivar config: The complete configuration.
+    @ivar apis: The APIs; L{None} before the server is built, and in a server without APIs.
+    @ivar url: The URL of the listening server.
+    @ivar stopping: Whether L{stop} was called.
     """
 
     _log = Logger()
@@ -107,7 +107,7 @@ class APIServer:
         self._prepared = False
         self._started = False
         self._released = False
-        #: Whether those who come are told to come again, as this server stops.
+        #: Whether clients are asked to retry, as this server stops.
         self._send_retry_after = False
         self.apis: InstalledAPIs | None = None
         self.url = ""
@@ -115,7 +115,7 @@ class APIServer:
 
     @property
     def site(self) -> KubeSite:
-        """Its connections; there while it runs."""
+        """The site with the connections; available while the server runs."""
         assert self._site is not None, "the server does not run"
         return self._site
 
@@ -123,9 +123,9 @@ class APIServer:
 
     async def start(self) -> None:
         """
-        Start, and come back when the server is ready.
+        Start the server, and return when it is ready.
 
-        @raise StartError: It cannot; everything is as it was before, and C{stop} is not needed.
+        @raise StartError: The start failed; everything is undone, and C{stop} is not needed.
         """
         try:
             await self._start()
@@ -211,7 +211,7 @@ class APIServer:
         told, counted = RequestLog(options.verbosity).ended, metrics.ended
 
         def ended(request: KubeRequest) -> None:
-            # Others forget what they know of it.
+            # Observers release what they store for the request.
             now = perf_counter()
             told(request, now)
             left(request)
@@ -237,7 +237,7 @@ class APIServer:
         tell_of_connections(config.metrics, site)
         return site
 
-    # What servers of another purpose do in their own way.
+    # Methods that other kinds of servers override.
 
     def make_chain(self) -> tuple[GenericServer, InstalledAPIs | None]:
         """Return the server in front, of which the others are delegates, and the APIs on them."""
@@ -249,9 +249,9 @@ class APIServer:
 
     def make_request_limiter(self) -> tuple[Callable[[Handler], Handler], Callable[[KubeRequest], object]]:
         """
-        What keeps requests waiting while there are too many.
+        Create the limit of concurrent requests.
 
-        @return: What puts it in front of a handler, and what is told of requests that are over.
+        @return: A wrapper of handlers, and a function that is called with finished requests.
         """
         from ..filters.priorityandfairness import (
             MaxInFlightLimit,
@@ -267,7 +267,7 @@ class APIServer:
         return lambda handler: with_priority_and_fairness(handler, flow, stores.sizes), flow.ended
 
     def _sample(self, server: GenericServer, flow: FlowControl, metrics: RequestMetrics) -> None:
-        """Have it looked at how busy priority levels are, while the server runs."""
+        """Sample the utilization of priority levels while the server runs."""
         options = self._options
         limits = options["max-requests-inflight"], options["max-mutating-requests-inflight"]
         samples = FlowControlSampler(flow, self._reactor, metrics.in_flight, limits)
@@ -276,7 +276,9 @@ class APIServer:
         server.register_destroy_func("samples of priority levels", samples.stop)
 
     def make_consistency(self) -> ConsistentReadFilter | None:
-        """What has requests wait until this server is as far as those are that share its storage."""
+        """
+        Create a wrapper of handlers that makes requests wait until this server has caught up with the shared storage.
+        """
         config, apis = self.config, self.apis
         shared = find_shared_storage(config.backend)
         if shared is None or apis is None:
@@ -305,7 +307,7 @@ class APIServer:
             )
 
     def _prepare_run(self, server: GenericServer, apis: InstalledAPIs | None) -> None:
-        """What every chain has, whatever APIs are on it."""
+        """Prepare the parts that all chains have."""
         config = self.config
         server.mux.handle_prefix("/version", VersionResource(config.kubernetes_version))
         server.mux.handle_prefix(WHY, lambda: _why(config))
@@ -350,7 +352,7 @@ class APIServer:
         self.url = f"https://{config.address}"
 
     def _follow_certificate(self, context: ServingContextFactory) -> None:
-        """Show the certificate of --tls-cert-file as it is at the time, to those who connect from then on."""
+        """Reload the certificate of --tls-cert-file when it changes, for new connections."""
         from .credentials.tlscontext import make_context
 
         options, config = self._options, self.config
@@ -389,7 +391,7 @@ class APIServer:
     # Stop.
 
     async def stop(self) -> None:
-        """Stop in good order. Idempotent."""
+        """Stop gracefully. Idempotent."""
         if self.stopping:
             return
         self.stopping = True
@@ -402,7 +404,7 @@ class APIServer:
         await self._tear_down()
 
     async def _tear_down(self) -> None:
-        """Undo the start, however far it came."""
+        """Undo the start, complete or not."""
         if self._released:
             return
         self._released = True
@@ -445,7 +447,7 @@ class APIServer:
         site.end_long_running()
 
     async def _finish(self, site: KubeSite) -> None:
-        """Let the requests that are open be finished."""
+        """Wait until the open requests are finished."""
         finished = site.requests_finished()
         timeout = self._reactor.callLater(self._options["request-timeout"], finished.cancel)
         try:
@@ -456,7 +458,7 @@ class APIServer:
             timeout.cancel()
 
     async def _drain(self, site: KubeSite) -> None:
-        """Let what is open be finished, and close all connections."""
+        """Wait until the open requests are finished, and close all connections."""
         if not self._send_retry_after:
             await self._end_watches(site)
         site.connections.close_idle()
@@ -481,7 +483,7 @@ class APIServer:
 
 
 def _for_browsers(handler: Handler, options: ServerOptions) -> Handler:
-    """Put in front of C{handler} what browsers are told, where they are."""
+    """Wrap C{handler} with the response headers for browsers, if they are enabled."""
     directives, patterns = options["strict-transport-security-directives"], options["cors-allowed-origins"]
     if directives or patterns:
         from ..filters.browsers import with_cors, with_hsts
@@ -502,7 +504,7 @@ def _local_host(bind_address: str) -> str:
 
 
 def _why(config: ServerConfig) -> Resource:
-    # Most servers are never asked.
+    # Imported late: most servers never need it.
     from .endpoints.why import Why
 
     return Why(config)

@@ -1,4 +1,4 @@
-"""The checks behind /healthz, /livez and /readyz that every server has, whatever APIs are on its chain."""
+"""The checks of /healthz, /livez and /readyz that every server has."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ServerChecks:
         stopping: Callable[[], bool],
     ) -> None:
         """
-        @param begun: When the start began, in the reactor's time.
+        @param begun: Time of the start, in the reactor's time.
         @param prepared: Returns whether the watch caches are filled.
         @param started: Returns whether the start is complete.
         @param stopping: Returns whether the server is to stop.
@@ -42,7 +42,7 @@ class ServerChecks:
         self._stopping = stopping
 
     def claim(self, server: GenericServer) -> None:
-        """Serve the checks at their paths of a server, together with those of its hooks and its delegates."""
+        """Register the health paths of a server, with the checks of its hooks and its delegates."""
         health = HealthMetrics(self._config.health_metrics)
         storage = HealthCheck("etcd", self._check_storage)
         loopback = HealthCheck("loopback-serving-certificate", lambda: None)
@@ -88,7 +88,7 @@ class ServerChecks:
             raise Unhealthy(str(error)) from error
 
     async def _check_shared_storage(self, storage: ISharedStorage, seconds: float) -> None:
-        """Check that the storage answers in time; checks at the same time share one question to it."""
+        """Check that the storage answers in time; concurrent checks share one request."""
         revision: Deferred[int] = Deferred.fromCoroutine(storage.current_revision())
         try:
             await revision.addTimeout(seconds, self._config.reactor)

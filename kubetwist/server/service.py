@@ -1,4 +1,4 @@
-"""The server as a Twisted service, and its manners as a process of its own."""
+"""The server as a Twisted service, and its integration into the process."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from .options import ServerOptions
     from .running import APIServer
 
-#: The exit code when the server could not start, or was told twice to stop.
+#: The exit code of a failed start, or after a second signal to stop.
 FAILED = 1
-#: Seconds that a thread runs before another one that wants to may.
+#: Seconds that a thread runs before the interpreter switches to another one.
 SWITCH_INTERVAL = 0.001
 
 
@@ -35,8 +35,8 @@ class KubeAPIService(Service):
     """
     Starts and stops an L{APIServer}.
 
-    @ivar ready: Fires when the server is ready; fails with L{StartError} when it cannot be.
-    @ivar server: What was started.
+    @ivar ready: Fires when the server is ready; fails with L{StartError} if the start fails.
+    @ivar server: The started server.
     """
 
     _log = Logger()
@@ -51,7 +51,7 @@ class KubeAPIService(Service):
         self.server: APIServer | None = None
 
     def startService(self) -> None:
-        """Begin to start."""
+        """Begin the start."""
         super().startService()  # type: ignore[no-untyped-call]
         self._starting = Deferred.fromCoroutine(self._start())
 
@@ -84,7 +84,7 @@ class KubeAPIService(Service):
         return APIServer(config, self._install)
 
     def _begin_key(self) -> None:
-        """Where the start will need a new key, have it made while the rest of the server is imported."""
+        """Generate a key that the start will need, while the rest of the server is imported."""
         options = self._options
         temporary = options["in-memory"] and "data-dir" not in options.changed
         if temporary or not os.path.exists(os.path.join(options["data-dir"], "pki")):
@@ -93,7 +93,7 @@ class KubeAPIService(Service):
             begin_key()
 
     def stopService(self) -> Deferred[None]:
-        """Stop in good order; a start that is under way is waited for."""
+        """Stop gracefully, after a start that is in progress."""
         if self._stopping is None:
             super().stopService()  # type: ignore[no-untyped-call]
             self._stopping = Deferred.fromCoroutine(self._stop())
@@ -110,7 +110,8 @@ class KubeAPIService(Service):
 
 class TwistProcess:
     """
-    What C{twist} leaves to us: one line when the start fails, exit codes, signals, the service manager, logs as text.
+    Settings of the process that C{twist} does not make: start errors in one line, exit codes, signals, the service
+    manager, logs as text.
     """
 
     _log = Logger()
@@ -122,19 +123,19 @@ class TwistProcess:
         self._stop_requested = False
 
     def install(self) -> None:
-        """Do all of it, once the reactor runs."""
-        # Threads that are at work let the reactor wait for this long each time that it wants to go on.
+        """Apply all settings when the reactor runs."""
+        # Busy threads delay the reactor by this long each time that it needs the interpreter.
         sys.setswitchinterval(SWITCH_INTERVAL)
         open_as_many_files_as_allowed()
         self._choose_logs()
         for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
             signal.signal(number, self._asked)
         self._reactor.callWhenRunning(self._take_signals)
-        # A server that waits for nothing is ready before the reactor runs, and signals are still the reactor's then.
+        # A server without delays is ready before the reactor runs and installs its signal handlers.
         self._service.ready.addCallbacks(lambda _: self._reactor.callWhenRunning(self._ready), self._failed)
 
     def _choose_logs(self) -> None:
-        """Text, as the reference writes, even where nobody looks at a terminal; unless JSON is asked for."""
+        """Log text, as the reference does, also without a terminal; or JSON if requested."""
         from twisted.logger import LogLevel
 
         from ..logs.structured import file_observer
@@ -142,16 +143,16 @@ class TwistProcess:
         parent, verbosity = self._options.parent, self._options.verbosity
         assert parent is not None, "the server runs under twist"
         if not any(argument.partition("=")[0] == "--log-file" for argument in sys.argv):
-            # As kube-apiserver does; the default of twist is stdout.
+            # kube-apiserver logs to stderr; the default of twist is stdout.
             parent["logFile"] = sys.stderr
         json = self._options["logging-format"] == "json"
         lowest = parent.get("logLevel", LogLevel.info)
         parent["fileLogObserverFactory"] = lambda file: file_observer(file, verbosity, json=json, lowest=lowest)
-        # What is told apart by modules, and while the server runs, is not for twist to hold back.
+        # twist must not filter by level: levels depend on modules and can change at run time.
         parent["logLevel"] = LogLevel.debug
 
     def _take_signals(self) -> None:
-        """The reactor's own handlers make the exit code one of a killed process."""
+        """Replace the reactor's signal handlers, with which the exit code is that of a killed process."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._signalled)
 
@@ -185,7 +186,7 @@ class TwistProcess:
         from .notify import notify
 
         notify("READY=1")
-        # What there is now stays: from here on nobody looks through it for garbage, which stops the server meanwhile.
+        # Objects that exist now are permanent: exclude them from garbage collection, which pauses the server.
         gc.collect()
         gc.freeze()
 
@@ -219,12 +220,12 @@ def _exit_failed(message: str) -> None:
 
 def open_as_many_files_as_allowed() -> None:
     """
-    Let the process have as many files open as it may let itself, as every program in Go does.
+    Raise the limit of open files to its maximum, as every Go program does.
 
-    The usual limit is for programs that wait by C{select}, and is less than a cluster has watches.
+    The usual limit is for programs that use C{select}, and is lower than the number of watches in a cluster.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
-        # Some systems name a limit that none can have.
+        # Some systems report a limit that cannot be set.
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

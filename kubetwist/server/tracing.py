@@ -1,4 +1,4 @@
-"""--tracing-config-file: which requests are traced, and where to."""
+"""Request tracing: C{--tracing-config-file}."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..resources.hosting import APIHost
     from ..tracing.exporting import SpanExport
 
-#: Seconds that a collector is given, when the server stops, to take what is left.
+#: Seconds that the collector has to accept the remaining spans when the server stops.
 PATIENCE: Final = 2.0
 
 
@@ -32,7 +32,7 @@ class Tracing:
     """
     The traces of one server.
 
-    @ivar requests: What has requests leave spans.
+    @ivar requests: Creates the spans of requests.
     """
 
     def __init__(self, configuration: TracingConfiguration) -> None:
@@ -46,9 +46,9 @@ class Tracing:
 
     def start(self, reactor: IServerReactor, server: APIHost) -> None:
         """
-        Send what is traced, from now on, until the last request is answered.
+        Start to export spans, until the last request is answered.
 
-        @raise StartError: What is needed for that is not installed.
+        @raise StartError: A required package is not installed.
         """
         try:
             from ..tracing.exporting import exporting_to
@@ -67,7 +67,7 @@ class Tracing:
 
 def make_tracing(options: FlagValues) -> Tracing | None:
     """
-    What traces requests; L{None} where nobody wants that.
+    Create the tracing of requests; L{None} without the flag.
 
     @raise StartError: The file cannot be used.
     """

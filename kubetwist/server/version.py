@@ -1,4 +1,4 @@
-"""Which Kubernetes release is stood in for, and what C{/version} tells of it."""
+"""The emulated Kubernetes version, and the content of C{/version}."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Final
 
 _VERSION: Final = re.compile(r"v?([0-9]+)\.([0-9]+)(?:\.[0-9]+)?")
 _FOLDER: Final = re.compile(r"v([0-9]+\.[0-9]+)\.[0-9]+-local")
-#: The patch releases that we are compared with; the first of the others.
+#: The patch releases that kubetwist is compared with; the first release of other versions.
 _PATCH: Final = {"1.36": 2}
 
 
 @cache
 def kubernetes_versions() -> tuple[str, ...]:
-    """The releases whose types are installed, oldest first."""
+    """Return the versions whose types are installed, oldest first."""
     spec = find_spec("kubernetes_validate")
     assert spec is not None and spec.origin is not None
     folder = Path(spec.origin).parent / "kubernetes-json-schema"
@@ -31,7 +31,7 @@ def check_kubernetes_version(text: str) -> str:
     Read C{--kubernetes-version}.
 
     @return: As C{"1.36"}.
-    @raise ValueError: There is no such release, or its types are not installed.
+    @raise ValueError: The version is unknown, or its types are not installed.
     """
     match = _VERSION.fullmatch(text)
     version = f"{match[1]}.{match[2]}" if match else text
@@ -42,12 +42,12 @@ def check_kubernetes_version(text: str) -> str:
 
 
 def git_version(version: str) -> str:
-    """C{"v1.36.2"} for C{"1.36"}."""
+    """Return C{"v1.36.2"} for C{"1.36"}."""
     return f"v{version}.{_PATCH.get(version, 0)}"
 
 
 def version_document(version: str) -> dict[str, str]:
-    """What C{/version} answers."""
+    """Return the content of C{/version}."""
     major, minor = version.split(".")
     document = {"major": major, "minor": minor}
     if _parts(version) >= (1, 34):

@@ -40,11 +40,11 @@ Stamp = tuple[object, ...]
 @define(eq=False)
 class _Watch:
     """
-    Files that are read together.
+    A set of files that are read together.
 
-    @ivar dependent_paths: Files that those name, and that count as theirs.
-    @ivar stamp: What the file system said of all of them when they were last read.
-    @ivar digest: Of their contents at that time; of what was wrong, if they could not be read.
+    @ivar dependent_paths: Files that the content refers to, and whose changes count, too.
+    @ivar stamp: File metadata of all files at the last read.
+    @ivar digest: Digest of their contents at that time, or of the error if they could not be read.
     """
 
     paths: tuple[Path, ...]
@@ -107,7 +107,7 @@ class FileReloader:
         @param use: Called in the reactor's thread with the result of C{load} after a change; raises L{ValueError} if it
             is invalid. A Deferred is awaited before the reload is logged.
         @param what: Source in log lines: the name of a flag.
-        @param also: Names dependent_paths files, by what was loaded; when those change, it is as if these had.
+        @param also: Returns dependent files, given the loaded value; their changes cause a reload, too.
         @return: The loaded value.
         @raise OSError: A file cannot be read.
         @raise ValueError: The contents are invalid or too long.
@@ -275,7 +275,7 @@ def _is_regular(path: Path) -> bool:
 
 
 def _read_again(path: Path) -> bytes:
-    # Opening a pipe would wait for somebody who writes into it.
+    # Opening a pipe would block until a writer opens it.
     if not _is_regular(path):
         raise ValueError(f"{path} is no file")
     return _read(path)

@@ -1,7 +1,7 @@
 """
-Keys and certificates: an authority, and what it issues.
+Keys and certificates of a certificate authority.
 
-Keys are ECDSA on P-256, which are made in no time. Everything is PEM.
+Keys are ECDSA on P-256, which are generated quickly. All data are PEM.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .keygeneration import take_key
 
 AUTHORITY_LIFE = timedelta(days=3650)
 CERTIFICATE_LIFETIME = timedelta(days=365)
-#: What is left of a life when a certificate is issued anew.
+#: Remaining validity at which a certificate is renewed.
 RENEW_BEFORE = timedelta(days=30)
-#: Clocks differ.
+#: Tolerance for different clocks.
 _BACKDATED = timedelta(minutes=5)
 
 
 class BadCertificate(ValueError):
-    """A certificate or key cannot be used; the text says why."""
+    """A certificate or key cannot be used; the text is the reason."""
 
 
 @frozen
@@ -46,9 +46,9 @@ class CertKeyPair:
 
     def parsed(self) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
         """
-        Both, checked against each other.
+        Parse both, and check that they match.
 
-        @raise BadCertificate: They do not parse, or do not belong together.
+        @raise BadCertificate: They cannot be parsed, or do not match.
         """
         try:
             certificate = x509.load_pem_x509_certificate(self.certificate)
@@ -62,7 +62,7 @@ class CertKeyPair:
 
 @frozen
 class CertConfig:
-    """Whom a certificate names, and what for."""
+    """The subject and the usages of a certificate."""
 
     common_name: str
     organization: str = ""
@@ -74,7 +74,7 @@ class CertificateAuthority:
     """
     Issues certificates.
 
-    @raise BadCertificate: The pair is none of an authority.
+    @raise BadCertificate: The certificate is not one of an authority.
     """
 
     def __init__(self, pair: CertKeyPair) -> None:
@@ -83,7 +83,7 @@ class CertificateAuthority:
 
     @classmethod
     def make(cls, common_name: str) -> CertificateAuthority:
-        """A new one, which vouches for itself."""
+        """Create an authority with a new self-signed certificate."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = _name(common_name, "")
         now = datetime.now(UTC)
@@ -103,7 +103,7 @@ class CertificateAuthority:
         return cls(CertKeyPair(certificate.public_bytes(Encoding.PEM), private_pem(key)))
 
     def issue(self, subject: CertConfig) -> CertKeyPair:
-        """A certificate for C{subject}, with a new key."""
+        """Issue a certificate for C{subject}, with a new key."""
         key = ec.generate_private_key(ec.SECP256R1())
         now = datetime.now(UTC)
         purpose = ExtendedKeyUsageOID.SERVER_AUTH if subject.server else ExtendedKeyUsageOID.CLIENT_AUTH
@@ -138,10 +138,10 @@ class CertificateAuthority:
         end: datetime,
     ) -> bytes:
         """
-        A certificate for somebody else's key, as a request wants it.
+        Issue a certificate for the public key of a certificate signing request.
 
-        @param extensions: What it says besides, and whether who does not understand it must not accept it.
-        @param end: It does not outlive this authority.
+        @param extensions: Further extensions, and whether each is critical.
+        @param end: End of validity; the end of this authority's validity is the maximum.
         """
         builder = (
             x509.CertificateBuilder()
@@ -162,7 +162,7 @@ class CertificateAuthority:
         return builder.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM)
 
     def is_valid_for(self, pair: CertKeyPair, subject: CertConfig) -> bool:
-        """Whether what was issued once serves still: ours, for all the names, not about to expire."""
+        """Return whether a certificate can be reused: issued by this authority, for all names, not about to expire."""
         try:
             certificate, _ = pair.parsed()
             certificate.verify_directly_issued_by(self._certificate)
@@ -176,7 +176,7 @@ class CertificateAuthority:
 
 
 def alternative_names(certificate: x509.Certificate) -> list[str]:
-    """The host names and addresses that a certificate is for."""
+    """Return the host names and addresses of a certificate."""
     try:
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -186,14 +186,14 @@ def alternative_names(certificate: x509.Certificate) -> list[str]:
 
 
 def service_account_key() -> tuple[bytes, bytes]:
-    """A new private key, and its public one; of RSA, which everybody who verifies such tokens has to know."""
+    """Return a new private key and its public key: RSA, which all verifiers of such tokens support."""
     key = take_key()
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     return private_pem(key), public
 
 
 def private_pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> bytes:
-    """A key without a password."""
+    """Encode a key without a password."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
@@ -201,9 +201,9 @@ def serving_names(
     host_name: str, service_networks: Sequence[str], addresses: Iterable[str], external: str = ""
 ) -> tuple[str, ...]:
     """
-    Under what names and addresses the server is reached.
+    Return the names and addresses of the server, for its certificate.
 
-    @param addresses: Those it listens on and advertises; C{""} and unspecified ones do not count.
+    @param addresses: The listening and advertised addresses; C{""} and unspecified ones are ignored.
     """
     names = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"]
     names += ["localhost", host_name.lower(), external]

@@ -1,4 +1,4 @@
-"""By what other API servers know this one, when it hands requests on to them."""
+"""The client certificate that authenticates this server to extension API servers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def configure_proxy_client_certificate(
     caller: Caller, options: FlagValues, own: CertKeyPair, files: FileReloader
 ) -> None:
     """
-    Have servers behind APIServices shown the certificate of C{--proxy-client-cert-file}, as it is at the time, or that
-    of the data directory.
+    Present the current certificate of C{--proxy-client-cert-file}, or that of the data directory, to extension API
+    servers.
 
     @param options: The parsed command line.
     @param own: The certificate of the data directory.

@@ -1,4 +1,4 @@
-"""What credentials need of the data directory."""
+"""The interface of credentials to the data directory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
-The slow part of a first start, an RSA key, made in a thread while modules are imported.
+Generate an RSA key, the slow part of a first start, in a thread while modules are imported.
 
-A key that was begun belongs to the next one who takes one; each is given once.
+The next caller of L{take_key} gets the key; each key is returned once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _make() -> rsa.RSAPrivateKey:
 
 
 def begin_key() -> None:
-    """Begin with a key that somebody will take soon, unless one is on its way."""
+    """Start to generate a key, unless one is being generated."""
 
     def run() -> None:
         key = None
@@ -38,7 +38,7 @@ def begin_key() -> None:
 
 
 def take_key() -> rsa.RSAPrivateKey:
-    """A new key: the one that was begun, or one that is made now."""
+    """Return a new key: the one whose generation was started, or one that is generated now."""
     with _lock:
         made = _coming.pop() if _coming else None
     key = None if made is None else made.get()

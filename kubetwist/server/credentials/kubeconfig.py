@@ -8,10 +8,10 @@ from typing import Final
 from ...api.jsontypes import JSONObject
 from .certificates import CertKeyPair
 
-#: What our entries are called; those of other names are the users'.
+#: The names of the server's entries; entries with other names belong to users.
 _ENTRIES: Final = (("clusters", "cluster"), ("users", "user"), ("contexts", "context"))
 
-# Written out rather than dumped: a YAML library is not worth its import for this at every start.
+# Formatted without a YAML library, whose import would slow down every start.
 _TEMPLATE = """\
 apiVersion: v1
 kind: Config
@@ -36,10 +36,10 @@ current-context: kubernetes-admin@kubetwist
 
 def kubeconfig(server: str, authority: bytes, user: CertKeyPair) -> bytes:
     """
-    A kubeconfig for one user of one server.
+    Return a kubeconfig for one user of one server.
 
     @param server: The URL.
-    @param authority: The certificates that the server's is trusted by, PEM.
+    @param authority: The certificate authorities of the server, PEM.
     """
     return _TEMPLATE.format(
         server=server,
@@ -51,12 +51,12 @@ def kubeconfig(server: str, authority: bytes, user: CertKeyPair) -> bytes:
 
 def refreshed(found: bytes, fresh: bytes) -> bytes:
     """
-    A kubeconfig that already exists, with what is true now of the server and its admin.
+    Update an existing kubeconfig with the current server and admin.
 
-    What C{kubectl config} has put there stays: our context's namespace, entries of users' own, the current context.
+    Changes by C{kubectl config} are kept: the namespace of the server's context, users' entries, the current context.
 
-    @param found: What is there; if that is no kubeconfig, nothing of it stays.
-    @param fresh: What L{kubeconfig} gives.
+    @param found: The existing content; replaced if it is not a kubeconfig.
+    @param fresh: The result of L{kubeconfig}.
     """
     from ...api.decoding import BodyError, decode_yaml
 
@@ -70,19 +70,19 @@ def refreshed(found: bytes, fresh: bytes) -> bytes:
         config["current-context"] = current["current-context"]
     elif not any(changed):
         return found
-    # Nobody comes here who did not change the file, and had it go out of date as well.
+    # Only users who changed a file that is also outdated need the YAML library.
     import yaml
 
     return yaml.safe_dump(config, sort_keys=False).encode()
 
 
 def _put(config: JSONObject, entries: str, kind: str, own: JSONObject) -> bool:
-    """Have what is ours among the entries as it should be; tell whether it was not."""
+    """Replace the server's entry; return whether it was different."""
     config[entries] = known = config.get(entries) or []
     for one in known:
         if one.get("name") == own["name"]:
             before = one.get(kind) or {}
-            # Of a context the namespace stays; another authority or user beside ours would not go together with it.
+            # The namespace of the context is kept; its cluster and user are replaced together.
             one[kind] = {**before, **own[kind]} if kind == "context" else own[kind]
             return bool(one[kind] != before)
     known.append(own)

@@ -1,4 +1,4 @@
-"""What the server shows to kubelets, and what they must show: files of the command line, or a certificate of ours."""
+"""Credentials of connections to kubelets: files of the command line, or a certificate of the data directory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..watchedfiles import FileReloader
     from .keydirectory import KeyDirectory
 
-#: Who the server is to kubelets that go by its own authority; as kubeadm has it.
+#: The user name of the server at kubelets that trust its authority, as in kubeadm.
 KUBELET_CLIENT: Final = CertConfig("kube-apiserver-kubelet-client", organization=MASTERS)
 NAME: Final = "apiserver-kubelet-client"
 _FLAGS: Final = ("kubelet-client-certificate", "kubelet-client-key", "kubelet-certificate-authority")
@@ -33,9 +33,10 @@ _FLAGS: Final = ("kubelet-client-certificate", "kubelet-client-key", "kubelet-ce
 
 class KubeletCredentials:
     """
-    Credentials for kubelets, as they are now.
+    The current credentials for kubelets.
 
-    A certificate of ours is made, or read, when the first kubelet is called, in a thread, and again before it expires.
+    A certificate of the data directory is issued or read in a thread when the first kubelet is called, and again
+    before it expires.
     """
 
     _log = Logger()
@@ -81,7 +82,7 @@ class KubeletCredentials:
         self._files = files
 
     async def current(self) -> KubeletTLS:
-        """What counts now; without a certificate of ours where none can be made, which the log tells."""
+        """Return the current credentials; without a certificate if none can be issued, which is logged."""
         found = self._files
         if not self._given:
             own = self._own
@@ -99,11 +100,11 @@ class KubeletCredentials:
         return found
 
     def is_shown(self, certificate: x509.Certificate) -> bool:
-        """Whether a certificate is one that kubelets are shown, so that nobody else should have it."""
+        """Return whether a certificate is the one presented to kubelets, which no other client should have."""
         return bool(self._shown) and certificate.fingerprint(SHA256()) in self._shown
 
     def _issue(self) -> CertKeyPair:
-        # Several may want it at the same time: those who wait find it made.
+        # Concurrent callers wait here and find the certificate issued.
         with self._issuing:
             return self._data.ensure_certificate(self._data.pki, NAME, self._data.authority(), KUBELET_CLIENT)
 

@@ -1,5 +1,5 @@
 """
-C{--tls-sni-cert-key}: other certificates, for clients that say by which of some names they have come.
+Select serving certificates by SNI: C{--tls-sni-cert-key}.
 
 @see: kubernetes/apiserver, C{pkg/server/dynamiccertificates/named_certificates.go}.
 """
@@ -23,10 +23,10 @@ from .certificates import BadCertificate, CertKeyPair
 @frozen
 class NamedFiles:
     """
-    Where a certificate and its key are.
+    The files of a certificate and its key.
 
-    @ivar names: What it is shown for, C{"*.example.com"} for all names of one more part; without any the names in the
-        certificate itself.
+    @ivar names: The names that it is presented for, C{"*.example.com"} for all names with one more label; if empty,
+        the names in the certificate.
     """
 
     certificate: str
@@ -38,7 +38,7 @@ def parse_named_files(text: str) -> tuple[NamedFiles, ...]:
     """
     Read one value of the flag: C{"crt,key"} or C{"crt,key:name,name"}.
 
-    @raise ValueError: It has another form.
+    @raise ValueError: The value has another form.
     """
     files, colon, names = text.rpartition(":")
     if not colon:
@@ -57,15 +57,15 @@ def parse_named_files(text: str) -> tuple[NamedFiles, ...]:
 
 class NamedCertificates:
     """
-    Which context is for which name.
+    Selects a TLS context by host name.
 
-    Names that were given count for more than those in certificates, exact ones for more than those with a star, and of
-    the same one the first that was given.
+    Names of the flag take precedence over names in certificates, exact names over wildcards, and earlier values over
+    later ones.
     """
 
     def __init__(self, files: Sequence[NamedFiles], make: Callable[[CertKeyPair], SSL.Context]) -> None:
         """
-        @param make: Makes a context that shows a certificate; raises L{BadCertificate}.
+        @param make: Creates a context that presents a certificate; raises L{BadCertificate}.
         @raise StartError: A certificate cannot be read or used.
         """
         self._files = files
@@ -85,7 +85,7 @@ class NamedCertificates:
             raise StartError(f"cannot read {error.filename}: {error.strerror}") from error
 
     def follow(self, watched: FileReloader) -> None:
-        """Show the certificates as they are in the files at the time."""
+        """Reload the certificates when their files change."""
         for index, files in enumerate(self._files):
             watched.watch([files.certificate, files.key], self._load, self._taker(index), "--tls-sni-cert-key")
 
@@ -103,9 +103,9 @@ class NamedCertificates:
 
     def renew(self) -> None:
         """
-        Make the contexts anew: a certificate, or what clients are asked for, has changed.
+        Create the contexts again after a change of certificates or client authorities.
 
-        @raise BadCertificate: One cannot be used; all stays as it was.
+        @raise BadCertificate: A certificate cannot be used; the contexts are unchanged.
         """
         contexts: dict[str, SSL.Context] = {}
         implied: dict[str, SSL.Context] = {}
@@ -120,7 +120,7 @@ class NamedCertificates:
         self._contexts = {**implied, **contexts}
 
     def choose(self, connection: SSL.Connection) -> None:
-        """Have a handshake go on with the certificate for the name that its client has said; for OpenSSL to call."""
+        """Select the certificate for the SNI name of a handshake; called by OpenSSL."""
         said = connection.get_servername()
         if said:
             context = self.find(said.decode("latin-1"))
@@ -128,13 +128,13 @@ class NamedCertificates:
                 connection.set_context(context)
 
     def find(self, name: str) -> SSL.Context | None:
-        """The context for a name; L{None} where it has none of its own."""
+        """Return the context for a name; L{None} if it has no certificate."""
         name = name.lower().rstrip(".")
         return self._contexts.get(name) or self._contexts.get(f"*.{name.partition('.')[2]}")
 
 
 def certificate_names(pem: bytes) -> list[str]:
-    """The names of hosts in a certificate, and its common name if that may be one."""
+    """Return the host names in a certificate, and its common name if that is a host name."""
     certificate = x509.load_pem_x509_certificate(pem)
     names = list(_alternative_names(certificate))
     for attribute in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME):

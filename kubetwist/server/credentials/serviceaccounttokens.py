@@ -1,4 +1,4 @@
-"""The server's own issuer of service account tokens, and the keys for them, as the command line has it."""
+"""The issuer of service account tokens and its keys, as configured on the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def make_token_issuer(options: FlagValues, data: KeyDirectory) -> TokenIssuer:
     """
     Read the key of C{--service-account-signing-key-file}, or without it that of the data directory.
 
-    @raise StartError: It cannot be read, or not be used.
+    @raise StartError: The key cannot be read or used.
     """
     given = options["service-account-signing-key-file"]
     path = Path(given) if given else data.service_account_keys()[0]
@@ -67,15 +67,15 @@ def read_token_keys(
     followers: Sequence[Callable[[Sequence[TokenKey]], object]],
 ) -> list[TokenKey]:
     """
-    What service account tokens are verified by: the keys of C{--service-account-key-file}, or the one that signs.
+    Return the keys that verify service account tokens: those of C{--service-account-key-file}, or the signing key.
 
-    Files that are named are read again when they change: the list that is returned then has other keys.
+    The files of the flag are reloaded when they change: the returned list is updated in place.
 
     @param options: The parsed command line.
-    @param data: Has the key if the command line names none.
+    @param data: Contains the key if the command line names none.
     @param files: Watches the files.
     @param followers: Called with the keys after the files have changed.
-    @raise StartError: They cannot be read, or not be used.
+    @raise StartError: The keys cannot be read or used.
     """
     given = options["service-account-key-file"]
     signing = options["service-account-signing-key-file"]

@@ -1,4 +1,4 @@
-"""TLS as the server speaks it: clients may show a certificate, and whose it is, is found out later."""
+"""TLS contexts of the server; client certificates are optional, and authenticators verify them later."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _VERSIONS = {"VersionTLS12": TLSVersion.TLSv1_2, "VersionTLS13": TLSVersion.TLSv
 @implementer(IOpenSSLContextFactory)
 class ServingContextFactory:
     """
-    Makes the contexts of connections that come in.
+    Creates the contexts of incoming connections.
 
-    A client certificate is asked for, and none is refused in the handshake, as in the reference: authenticators verify
-    it, and say 401 where a handshake could only break off.
+    A client certificate is requested, and accepted unverified in the handshake, as in the reference: authenticators
+    verify it and answer 401, while a failed handshake has no answer.
     """
 
     def __init__(self, pair: CertKeyPair, lowest: str, ciphers: str = "", named: Sequence[NamedFiles] = ()) -> None:
         """
         @param lowest: As in --tls-min-version.
-        @param ciphers: Those that are spoken, as OpenSSL lists them; without any what Twisted thinks good.
-        @param named: Certificates for clients that come by certain names.
+        @param ciphers: The enabled suites in OpenSSL's syntax; the defaults of Twisted if empty.
+        @param named: Certificates by SNI name.
         @raise StartError: A certificate cannot be used.
         """
         self._pair = pair
@@ -59,19 +59,16 @@ class ServingContextFactory:
 
     def replace(self, pair: CertKeyPair) -> None:
         """
-        Show another certificate to those who connect from now on.
+        Present another certificate on new connections.
 
         @raise BadCertificate: It cannot be used.
         """
-        # A context that connections were made of cannot be changed any more.
+        # A context that connections use cannot be changed.
         self._context = self._made(pair)
         self._pair = pair
 
     def ask_for(self, authorities: Sequence[ClientCAProvider]) -> None:
-        """
-        Tell clients by whom their certificates may be issued, now and whenever that changes.
-
-        """
+        """Send the names of accepted authorities to clients, now and after each change."""
         self._authorities = authorities
 
         def renew() -> None:
@@ -92,10 +89,10 @@ def make_context(
     pair: CertKeyPair, lowest: str, authorities: Sequence[ClientCAProvider] = (), ciphers: str = ""
 ) -> SSL.Context:
     """
-    What shows a certificate.
+    Create a context that presents a certificate.
 
     @param lowest: As in --tls-min-version.
-    @param authorities: Whose certificates clients are asked for.
+    @param authorities: The authorities whose certificates are requested from clients.
     @param ciphers: As for L{ServingContextFactory}.
     @raise BadCertificate: It cannot be used.
     """
@@ -119,13 +116,13 @@ def make_context(
     for each in authorities:
         for authority in each.pool.certificates:
             context.add_client_ca(authority)
-    # Without read-ahead every record takes two reads, and with idle buffers given back a watch costs little.
+    # Without read-ahead every record takes two reads. Released idle buffers keep watches cheap.
     context.set_mode(SSL.MODE_RELEASE_BUFFERS)
     return context
 
 
 def split_pem(content: bytes) -> list[bytes]:
-    """The certificates of a file."""
+    """Split a PEM file into certificates."""
     end = b"-----END CERTIFICATE-----"
     found = []
     for part in content.split(end)[:-1]:

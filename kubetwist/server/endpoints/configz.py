@@ -18,9 +18,9 @@ from .zpages import NAME, is_enabled
 
 class ConfigPage(Resource):
     """
-    C{/configz}: the flags for programs: values have JSON's types.
+    C{/configz}: the flags as JSON, with typed values.
 
-    kube-apiserver has no such page; those components of Kubernetes that have one give a document by component.
+    kube-apiserver has no such page; other components of Kubernetes return a document by component.
     """
 
     isLeaf = True
@@ -30,13 +30,13 @@ class ConfigPage(Resource):
         self._values = values
 
     def render(self, request: KubeRequest) -> int:
-        """Answer any method, as the pages beside it."""
+        """Answer any method, like the related pages."""
         document = {NAME: self._values()}
         request.respond(200, orjson.dumps(document) + b"\n", b"application/json")
         return NOT_DONE_YET
 
 
 def install_configz(mux: DelegatingMux, config: ServerConfig) -> None:
-    """Serve the page, if the feature gate of C{/flagz} is on."""
+    """Register the page if the feature gate of C{/flagz} is enabled."""
     if is_enabled(config, "ComponentFlagz"):
         mux.handle("/configz", ConfigPage(config.options.typed_values), exposed=False)

@@ -1,5 +1,5 @@
 """
-C{/debug/flags} and C{/debug/pprof}: the level of the log, what the process is busy with; not with --profiling=false.
+C{/debug/flags} and C{/debug/pprof}: set the log level, and profile the process; disabled by --profiling=false.
 
 @see: kubernetes/apiserver, C{pkg/server/routes/flags.go}, C{pkg/server/routes/profiling.go}.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FLAGS: Final = "/debug/flags"
 PPROF: Final = "/debug/pprof"
-#: Seconds that a profile may take.
+#: Maximum seconds of a profile.
 LONGEST: Final = 300.0
 _SECONDS: Final = 30.0
 _LONGEST_LEVEL: Final = 100
@@ -54,7 +54,7 @@ _PPROF_PAGE: Final = b"""<html>
 
 
 class FlagsResource(Resource):
-    """The one flag that can be set while the server runs."""
+    """The one flag that can be set at run time."""
 
     isLeaf = True
 
@@ -83,7 +83,7 @@ class FlagsResource(Resource):
 
 
 class ProfilesResource(Resource):
-    """What the process is busy with; one profile is taken at a time."""
+    """Profiles of the process; one is taken at a time."""
 
     isLeaf = True
 
@@ -113,7 +113,7 @@ class ProfilesResource(Resource):
         elif name == "/cmdline":
             request.respond(200, without_passwords("\0".join(sys.argv)).encode("utf-8", "surrogateescape"), TEXT)
         elif name == "/symbol":
-            # Profiles here have names in them: there are no addresses to be looked up.
+            # Python profiles contain names, so there are no addresses to look up.
             request.respond(200, b"num_symbols: 0\n", TEXT)
         else:
             request.respond_text(404, "Unknown profile\n")
@@ -121,7 +121,7 @@ class ProfilesResource(Resource):
 
     def _profile(self, request: KubeRequest) -> None:
         given = (request.query.get("seconds") or ("",))[0]
-        # As in the reference, what is no number counts as none.
+        # As in the reference, a value that is not a number is ignored.
         seconds = float(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0.0
         seconds = seconds or _SECONDS
         if seconds > LONGEST:
@@ -141,7 +141,7 @@ class ProfilesResource(Resource):
             request.setHeader(b"x-content-type-options", b"nosniff")
             request.respond(200, body, b"application/json")
 
-        # The reactor's threads are for others: this takes long. Nobody waits for it at the end of the process.
+        # A separate thread: profiles take long, and the end of the process does not wait for it.
         request.notifyFinish().addErrback(stop)
         request.register_long_running(stop)
         call = self._reactor.callFromThread
@@ -149,7 +149,7 @@ class ProfilesResource(Resource):
 
 
 def install_debugging(mux: DelegatingMux, config: ServerConfig) -> None:
-    """Serve them, unless that is switched off."""
+    """Register the paths, unless they are disabled."""
     options = config.options
     if not options["profiling"]:
         return

@@ -1,4 +1,4 @@
-"""C{/debug/api_priority_and_fairness}: who waits, and who has a seat."""
+"""C{/debug/api_priority_and_fairness}: queued requests and occupied seats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATH = "/debug/api_priority_and_fairness"
 
 
 class FlowControlDebugResource(Resource):
-    """Three tables, for those who may see C{/debug}."""
+    """Three tables, for users with access to C{/debug}."""
 
     isLeaf = True
 

@@ -14,13 +14,13 @@ from .zpages import NAME, WARNING, ZPage, is_enabled
 
 
 def flags_text(flags: Mapping[str, str]) -> str:
-    """What C{/flagz} tells."""
+    """Return the text of C{/flagz}."""
     lines = "".join(f"{name}={' '.join(value.splitlines())}\n" for name, value in flags.items())
     return f"\n{NAME} flagz\n{WARNING}{lines}"
 
 
 def install_flagz(mux: DelegatingMux, config: ServerConfig) -> None:
-    """Serve the page, if its feature gate is on."""
+    """Register the page if its feature gate is enabled."""
     if is_enabled(config, "ComponentFlagz"):
         flags = config.options.shown_values
         mux.handle("/flagz", ZPage("Flagz", lambda: flags_text(flags()), lambda: {"flags": flags()}))

@@ -1,4 +1,4 @@
-"""C{/healthz}, C{/livez} and C{/readyz}: whether the server is well, as a whole and check by check."""
+"""C{/healthz}, C{/livez} and C{/readyz}: the health of the server, in total and per check."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Answer = Coroutine["Deferred[Any]", Any, None]
 
 
 class Unhealthy(Exception):
-    """A check has failed; the text is for the log, and for who may ask for that one check."""
+    """A check has failed; the text appears in the log and at the path of that check."""
 
 
 @frozen
@@ -38,7 +38,7 @@ class HealthCheck:
     check: Callable[[], object]
 
     async def problem(self) -> str | None:
-        """What is wrong."""
+        """Return the problem."""
         try:
             result = self.check()
             if isawaitable(result):
@@ -51,7 +51,7 @@ class HealthCheck:
 
 
 def passes() -> None:
-    """The check of what is well whenever it can answer."""
+    """Return a check that always passes: it shows that the server can answer."""
 
 
 PING = HealthCheck("ping", passes)
@@ -62,7 +62,7 @@ class HealthResource(Resource):
     """
     One of the three paths, and the checks below it.
 
-    @ivar checks: All that belong to this path; may change while the server runs.
+    @ivar checks: Returns the checks of this path; may change while the server runs.
     """
 
     isLeaf = True
@@ -72,8 +72,8 @@ class HealthResource(Resource):
     ) -> None:
         """
         @param name: C{"readyz"}.
-        @param checks: Gives them, in the order in which they are shown.
-        @param metrics: Is told what comes of checks.
+        @param checks: Returns the checks in the order of the output.
+        @param metrics: Counts the results of checks.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         self._name = name

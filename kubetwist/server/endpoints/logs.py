@@ -1,5 +1,5 @@
 """
-C{/logs}: the files of the machine's log directory, where --enable-logs-handler says so.
+C{/logs}: the files of the machine's log directory, enabled by --enable-logs-handler.
 
 @see: kubernetes/kubernetes, C{pkg/routes/logs.go}.
 """
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from ..config import ServerConfig
 
 PATH: Final = "/logs"
-#: Files of a directory that are listed.
+#: Maximum number of listed files of a directory.
 _MOST: Final = 10_000
 _PIECE: Final = 128 * 1024
 
 
 class NotThere(Exception):
-    """There is no such file, or none that is to be had here."""
+    """The file does not exist or is not served."""
 
 
 def open_below(root: str, parts: list[str]) -> int:
     """
-    Open a file or a directory, going down from C{root} one name at a time: by no link, and never up.
+    Open a file or a directory below C{root}, one path segment at a time, without symbolic links or parent directories.
 
-    @return: The number of the open file.
-    @raise NotThere: It is not to be had.
+    @return: The file descriptor.
+    @raise NotThere: It does not exist or is not served.
     """
     try:
         number = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -52,7 +52,7 @@ def open_below(root: str, parts: list[str]) -> int:
         if name in (".", "..") or "/" in name or "\0" in name or len(name.encode("utf-8", "surrogatepass")) > 255:
             os.close(number)
             raise NotThere
-        # Whoever opens a pipe would wait for its other end.
+        # Opening a pipe would block until its other end is opened.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         above = number
         try:
@@ -69,7 +69,7 @@ def open_below(root: str, parts: list[str]) -> int:
 
 
 def listing(number: int) -> bytes:
-    """What a directory has, as a page of links."""
+    """Return the content of a directory as a page of links."""
     lines: list[str] = []
     with os.scandir(number) as entries:
         for entry in entries:
@@ -88,7 +88,7 @@ T = TypeVar("T")
 
 
 class LogsResource(Resource):
-    """Files as text, directories as pages."""
+    """Serves files as text, and directories as pages."""
 
     isLeaf = True
 
@@ -136,11 +136,11 @@ class LogsResource(Resource):
 
     def _send(self, found: tuple[int, int, bytes | None], request: KubeRequest, path: str) -> None:
         number, size, page = found
-        # Nothing in a log is to be run by a browser.
+        # Browsers must not execute the content of a log.
         request.setHeader(b"x-content-type-options", b"nosniff")
         if page is not None:
             if not path.endswith("/"):
-                # Links are below the directory.
+                # Links are relative to the directory.
                 request.setHeader(b"location", (quote(path.rpartition("/")[2]) + "/").encode())
                 request.respond(301, b"", TEXT)
                 return
@@ -156,7 +156,7 @@ class LogsResource(Resource):
 
 @implementer(IPullProducer)
 class _File:
-    """Writes a file as it was when it was opened, as fast as the client reads; its log goes on meanwhile."""
+    """Writes a file, up to its size when it was opened, at the pace of the client."""
 
     def __init__(self, in_thread: Callable[..., Deferred[bytes]], request: KubeRequest, number: int, left: int) -> None:
         self._in_thread = in_thread
@@ -167,7 +167,7 @@ class _File:
         self._over = False
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start the response."""
         request = self._request
         request.setResponseCode(200)
         request.setHeader(b"content-type", TEXT)
@@ -193,7 +193,7 @@ class _File:
             os.close(self._number)
             return
         if not piece:
-            # It was cut meanwhile.
+            # The file was truncated in between.
             self._broken(None)
             return
         self._left -= len(piece)
@@ -217,15 +217,15 @@ class _File:
             os.close(self._number)
 
     def stopProducing(self) -> None:
-        """The client has gone."""
+        """Stop: the client has disconnected."""
         if self._reading:
-            # Whoever reads closes it.
+            # The reading thread closes the file.
             self._over = True
         else:
             self._close()
 
 
 def install_logs(mux: DelegatingMux, config: ServerConfig) -> None:
-    """Serve them, where that is wanted."""
+    """Register the path if it is enabled."""
     if config.options["enable-logs-handler"]:
         mux.handle_prefix(PATH, LogsResource(config.options["logs-directory"], config.reactor))

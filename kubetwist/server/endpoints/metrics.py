@@ -1,4 +1,4 @@
-"""C{/metrics}: what Prometheus reads."""
+"""C{/metrics}: metrics in the Prometheus format."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class MetricsResource(Resource):
-    """All families of a registry, by any method, as the reference has it."""
+    """Serves all families of a registry for any method, as in the reference."""
 
     isLeaf = True
 
@@ -47,10 +47,10 @@ class MetricsResource(Resource):
         forgotten: Callable[[], object] = lambda: None,
     ) -> None:
         """
-        @param shown: What is shown of what there is.
-        @param process: Whether to tell of the process, too.
-        @param resets: Whether a DELETE makes it begin anew.
-        @param forgotten: Called when it does.
+        @param shown: Selects the metrics that are shown.
+        @param process: Whether to include metrics of the process.
+        @param resets: Whether DELETE resets the metrics.
+        @param forgotten: Called after a reset.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         self._path = path.encode()
@@ -63,7 +63,7 @@ class MetricsResource(Resource):
         self._forgotten = forgotten
 
     def render(self, request: KubeRequest) -> int:
-        """Answer, once it is written down."""
+        """Answer when the metrics are encoded."""
         if request.path != self._path:
             request.respond_text(404, "404 page not found\n")
             return NOT_DONE_YET
@@ -88,7 +88,7 @@ class MetricsResource(Resource):
                 request.setHeader(b"content-encoding", b"gzip")
             request.respond(200, body, CONTENT_TYPE)
 
-        # Thousands of lines: not in the reactor's thread.
+        # Thousands of lines: encode them outside of the reactor's thread.
         self._in_thread(text).addCallback(respond).addErrback(request.handle_failure)
         return NOT_DONE_YET
 
@@ -97,7 +97,7 @@ class MetricsResource(Resource):
 
 
 class Served:
-    """Which resources a server serves; asked about each of them once, and about those that it does not serve, often."""
+    """Knows which resources a server serves, and caches the answer for served ones."""
 
     def __init__(self, installed: IServedResources | None, kubernetes_version: str) -> None:
         """
@@ -126,7 +126,7 @@ class Served:
         return name in names
 
     def is_deprecated(self, wanted: tuple[str, str, str]) -> bool:
-        """Whether clients of a resource are told not to use it any more."""
+        """Return whether a resource is deprecated."""
         group, version, name = wanted
         if self._installed is None or wanted not in self:
             return False
@@ -136,9 +136,9 @@ class Served:
 
 def install_metrics(mux: DelegatingMux, config: ServerConfig, forgotten: Callable[[], object]) -> None:
     """
-    Serve what is counted.
+    Register the path of the metrics.
 
-    @param forgotten: Called when gauges are begun anew, which those who have looked one up must look up again.
+    @param forgotten: Called when gauges are reset: references to them must be looked up again.
     """
     reactor, shown, resets = config.reactor, config.options.shown, config.options["profiling"]
     slis = MetricsResource("/metrics/slis", config.health_metrics, reactor, shown, resets=resets)

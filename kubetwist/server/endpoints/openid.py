@@ -1,4 +1,4 @@
-"""What others need for verifying our service account tokens: the documents of OpenID Connect Discovery."""
+"""OpenID Connect Discovery documents, with which third parties verify service account tokens."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _log = Logger()
 
 
 class BadIssuer(ValueError):
-    """An issuer whom there can be no such documents about."""
+    """The issuer cannot have discovery documents."""
 
 
 class PublicDocument(Resource):
-    """A document that is made when somebody first asks for it, and that clients may keep for an hour."""
+    """A document that is created at the first request, and that clients may cache for an hour."""
 
     isLeaf = True
 
@@ -42,7 +42,7 @@ class PublicDocument(Resource):
         self._body: bytes | None = None
 
     def forget(self) -> None:
-        """Make it anew when somebody asks for it."""
+        """Drop the document; the next request creates it."""
         self._body = None
 
     def render(self, request: KubeRequest) -> int:
@@ -65,9 +65,9 @@ class PublicDocument(Resource):
 
 def check_issuer(issuer: str, jwks_uri: str) -> None:
     """
-    Have only what clients can look up.
+    Check that clients can look up the documents of an issuer.
 
-    @raise BadIssuer: The text says why not.
+    @raise BadIssuer: The text is the reason.
     """
     if not issuer:
         raise BadIssuer("empty issuer URL")
@@ -86,9 +86,9 @@ def serve_documents(
     mux: DelegatingMux, options: FlagValues, keys: Sequence[TokenKey], address: Callable[[], str]
 ) -> Callable[[], None]:
     """
-    Have a mux answer for both documents, if the issuer is one that they can be about.
+    Register both documents, if the issuer can have them.
 
-    @param address: Where clients find this server, once it listens: host and port.
+    @param address: Returns the host and port of this server when it listens.
     @return: To be called when C{keys} has changed.
     """
     issuer = options["service-account-issuer"][0]

@@ -1,5 +1,5 @@
 """
-C{/statusz}: what runs here, and since when.
+C{/statusz}: versions, start time and paths of the server.
 
 @see: kubernetes/apiserver, C{pkg/server/statusz}.
 """
@@ -20,7 +20,7 @@ _NOT_LISTED: Final = frozenset(("apis", "api", "openid", "openapi", ".well-known
 
 
 def status_of(version: str, paths: list[str], begun: float, now: float) -> JSONObject:
-    """What C{/statusz} tells."""
+    """Return the fields of C{/statusz}."""
     folders = {path.split("/")[1] for path in paths if path.startswith("/")}
     return {
         "startTime": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(begun)),
@@ -33,7 +33,7 @@ def status_of(version: str, paths: list[str], begun: float, now: float) -> JSONO
 
 
 def status_text(status: Mapping[str, JSONValue], begun: float) -> str:
-    """Likewise, for people."""
+    """Return C{/statusz} as text."""
     minutes, seconds = divmod(status["uptimeSeconds"], 60)
     hours, minutes = divmod(minutes, 60)
     return (
@@ -49,7 +49,7 @@ def status_text(status: Mapping[str, JSONValue], begun: float) -> str:
 
 def install_statusz(mux: DelegatingMux, config: ServerConfig, paths: Callable[[], list[str]]) -> None:
     """
-    Serve the page, if its feature gate is on.
+    Register the page if its feature gate is enabled.
 
     @param paths: Returns the paths that are served.
     """

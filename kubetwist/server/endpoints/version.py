@@ -14,7 +14,7 @@ from ..version import version_document
 
 
 class VersionResource(Resource):
-    """Tells which release is served."""
+    """Returns the Kubernetes version that is served."""
 
     isLeaf = True
 

@@ -1,7 +1,7 @@
 """
-C{/kubetwist/v1/why}: which authorizer, rule and binding allow somebody something; or what comes near to it.
+C{/kubetwist/v1/why}: explain a decision: the authorizer, rule and binding that allow a request, or the nearest misses.
 
-Whoever may create a SubjectAccessReview may ask. See C{docs/why.md}.
+Users that may create a SubjectAccessReview have access. See C{docs/why.md}.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ _SINGLE: Final = (
 #: Bytes of the whole query.
 _LONGEST_QUERY: Final = 8192
 
-#: Near misses that are told.
+#: Maximum number of near misses in an answer.
 MOST_MISSES: Final = 10
-#: Rules that are looked at before something else gets its turn, and in all.
+#: Rules that are checked in one slice, and in total.
 SLICE: Final = 500
 MOST_RULES: Final = 200_000
 
@@ -75,7 +75,7 @@ class Why(Resource):
         self._config = config
 
     def render(self, request: KubeRequest) -> int:
-        """Answer as JSON, or in plain text to those who prefer it."""
+        """Answer as JSON, or in plain text to clients that prefer it."""
         try:
             if request.info.path != WHY:
                 raise APIStatusError.path_not_found()
@@ -110,7 +110,7 @@ def group_of(resource: str) -> str:
 
 
 def _prefers_text(accept: bytes | None) -> bool:
-    """Whether plain text is named before anything else that can be had."""
+    """Return whether C{Accept} names plain text before the other available types."""
     for part in (accept or b"").split(b","):
         media_type = part.partition(b";")[0].strip()
         if media_type in (b"application/json", b"application/*", b"*/*"):
@@ -122,10 +122,10 @@ def _prefers_text(accept: bytes | None) -> bool:
 
 def question_of(query: Mapping[str, Sequence[str]], asking: UserInfo) -> AuthorizerAttributes:
     """
-    What a query asks.
+    Parse a query into the attributes of a request.
 
-    @param asking: Whom it is about when it names nobody.
-    @raise APIStatusError: It asks nothing, or something else (400).
+    @param asking: The user of a query that names none.
+    @raise APIStatusError: The query is incomplete or invalid (400).
     """
     unknown = sorted(set(query) - {*_SINGLE, "group"})
     if unknown:
@@ -173,7 +173,7 @@ def question_of(query: Mapping[str, Sequence[str]], asking: UserInfo) -> Authori
 
 
 async def explain(config: ServerConfig, question: AuthorizerAttributes) -> JSONObject:
-    """Ask the authorizers in their order, until one decides; and then for what it went by."""
+    """Ask the authorizers in their order until one decides; then explain the decision."""
     answer: JSONObject = {"kind": "Why", "apiVersion": "kubetwist/v1", "asked": _shown(question)}
     decided: tuple[Any, Verdict] | None = None
     asked = answer["authorizers"] = []
@@ -283,7 +283,7 @@ def _respond(answer: JSONObject, request: KubeRequest, text: bool) -> None:
 
 
 def as_text(answer: JSONObject) -> str:
-    """An answer for people."""
+    """Format an answer as text."""
     asked = answer["asked"]
     what = asked.get("text") or f"{quoted(asked['verb'])} the path {quoted(asked['path'])}"
     may = "may" if answer["allowed"] else "may not"

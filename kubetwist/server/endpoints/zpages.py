@@ -1,5 +1,5 @@
 """
-What the pages for debugging that Kubernetes calls z-pages have in common; see C{statusz} and C{flagz}.
+The common part of Kubernetes' z-pages for debugging; see C{statusz} and C{flagz}.
 
 @see: kubernetes/component-base, C{zpages}.
 """
@@ -32,7 +32,7 @@ _GROUP: Final = "config.k8s.io"
 
 
 class ZPage(Resource):
-    """One of them: as text, or as an object for who asks for one by its kind."""
+    """One z-page: text, or an object if C{Accept} requests its kind."""
 
     isLeaf = True
 
@@ -73,7 +73,7 @@ class ZPage(Resource):
         return NOT_DONE_YET
 
     def _negotiate(self, accept: str) -> tuple[str, str]:
-        """The media type of the answer, and the version of the object; @raise APIStatusError: None is accepted."""
+        """Return the media type and the version of the object; @raise APIStatusError: None is accepted."""
         if not accept.strip():
             return "text/plain", ""
         for clause in parse_accept(accept):
@@ -93,6 +93,6 @@ class ZPage(Resource):
 
 
 def is_enabled(config: ServerConfig, gate: str) -> bool:
-    """Return whether a feature gate is on; from 1.36 on the gates of the pages are by default."""
+    """Return whether a feature gate is on; the gates of the pages are on by default from 1.36."""
     gates: Mapping[str, bool] = config.options["feature-gates"]
     return gates.get(gate, int(config.kubernetes_version.partition(".")[2]) >= 36)
