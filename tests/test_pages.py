@@ -78,4 +78,4 @@ class PageTests(SynchronousTestCase):
         absent = page("compatibility.md").partition("## Not supported")[2]
         self.assertLessEqual(named - known - set(OTHERS.split()), set(FLAG.findall(absent)))
         listed = set(FLAG.findall(absent.partition("can not be set")[2].partition("[All")[0]))
-        self.assertEqual(listed, {flag.name for flag in FLAGS if flag.help.startswith("Can not be set")})
+        self.assertEqual(listed, {flag.name for flag in FLAGS if flag.help.startswith("Cannot be set")})
