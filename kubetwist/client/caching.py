@@ -11,12 +11,12 @@ V = TypeVar("V")
 
 
 class ExpiringCache(Generic[K, V]):
-    """Keeps values until they expire; when there are too many, what was not asked for the longest goes first."""
+    """Keeps values until they expire; a full cache drops the least recently used one."""
 
     def __init__(self, size: int, now: Callable[[], float]) -> None:
         """
-        @param size: How many values are kept at most.
-        @param now: Tells the time, in seconds.
+        @param size: The most values that are kept.
+        @param now: Returns the time, in seconds.
         """
         self._size = size
         self._now = now

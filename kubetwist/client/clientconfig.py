@@ -1,4 +1,4 @@
-"""The C{clientConfig} that webhook configurations and definitions have: a URL or a service, and who vouches for it."""
+"""The C{clientConfig} of webhook configurations and definitions: a URL or a service, and its CA bundle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .restconfig import RESTConfig
 
 def rest_config_for(client_config: JSONObject, outgoing: ClientFactory) -> RESTConfig:
     """
-    How to call whom a C{WebhookClientConfig} means.
+    Return the settings for the target of a C{WebhookClientConfig}.
 
     @raise InvalidRESTConfig: The configuration is invalid; validation should have rejected it.
     """
@@ -22,7 +22,7 @@ def rest_config_for(client_config: JSONObject, outgoing: ClientFactory) -> RESTC
         ca = base64.b64decode(bundle, validate=True)
     except (binascii.Error, ValueError) as error:
         raise InvalidRESTConfig(f"the caBundle is no base64: {error}") from None
-    # White space alone stands for nothing: the system's authorities.
+    # A CA bundle of white space alone selects the system's authorities.
     ca = ca if ca.strip() else b""
     service = client_config.get("service")
     if service:

@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection to another server: one exchange after the other, both ways as fast as they are taken."""
+"""One HTTP/1.1 connection to another server: one exchange after the other, with flow control in both directions."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ from .responsehead import (
 
 #: Seconds for a TLS handshake.
 HANDSHAKE_TIMEOUT: Final = 10.0
-#: Interim answers that are read over, as in Go.
+#: The most interim (1xx) responses that are skipped, as in Go.
 MAX_INTERIM: Final = 5
-#: Seconds that the other side is given to take what another protocol has written before its connection is closed.
+#: Seconds to flush data of an upgraded protocol before its connection is closed.
 GRACEFUL_CLOSE_TIMEOUT: Final = 20.0
 
 # The states of the parser.
@@ -59,7 +59,7 @@ _BROKEN: Final = "net/http: HTTP/1.x transport connection broken: "
 
 
 class StaleConnection(Unreachable):
-    """A connection that was kept for the next request was closed before anything of an answer came."""
+    """A kept-alive connection was closed before any of the response arrived."""
 
 
 @frozen
@@ -77,11 +77,11 @@ class Upload:
 
 class StreamingResponse(Flow):
     """
-    An answer whose head is there. Somebody must take its body (L{deliver}, L{collect}), or the connection
-    (L{take_over}), or say that he wants neither (L{abort}).
+    A response whose head has arrived. The caller must take its body (L{deliver}, L{collect}), or the connection
+    (L{take_over}), or discard both (L{abort}).
 
     @ivar fields: With names in lower case, in their order.
-    @ivar switched: The connection is no longer one of HTTP.
+    @ivar switched: Whether the connection changed its protocol.
     @ivar length: Of the body; C{-1} for one in chunks, L{None} for one that ends with the connection.
     """
 
@@ -94,28 +94,28 @@ class StreamingResponse(Flow):
         self.switched = head.code == 101
 
     def field(self, name: bytes) -> bytes | None:
-        """The first value of a field."""
+        """Return the first value of a field."""
         for one, value in self.fields:
             if one == name:
                 return value
         return None
 
     def stopProducing(self) -> None:
-        """The body is not wanted."""
+        """Discard the body."""
         super().stopProducing()
         self.abort()
 
     def abort(self) -> None:
-        """End the connection, unless all of the answer has come already."""
+        """End the connection, unless the whole response has arrived."""
         if not self.finished or self.switched:
             self._connection.abort()
 
     async def collect(self, limit: int) -> bytes:
         """
-        The whole body.
+        Return the whole body.
 
-        @param limit: The most bytes that it may have.
-        @raise Unreachable: It is longer, or not whole.
+        @param limit: The most bytes of the body.
+        @raise Unreachable: It is longer, or incomplete.
         """
         collected = _Collected(limit)
         try:
@@ -123,7 +123,7 @@ class StreamingResponse(Flow):
         except Unreachable:
             raise
         except Exception:
-            # The consumer has had enough.
+            # The consumer has stopped.
             raise Unreachable(f"the answer is longer than {limit} bytes") from None
         if collected.size > limit:
             raise Unreachable(f"the answer is longer than {limit} bytes")
@@ -137,7 +137,7 @@ class StreamingResponse(Flow):
 
 @implementer(IConsumer)
 class _Collected:
-    """Keeps what is written to it."""
+    """Buffers the written data."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -161,7 +161,7 @@ class _Collected:
 
 @implementer(IConsumer)
 class _Uploading:
-    """Frames what it is given of a body."""
+    """Frames the written data as a body."""
 
     def __init__(self, transport: StreamTransport, length: int | None) -> None:
         self._transport = transport
@@ -185,7 +185,7 @@ class _Uploading:
             self.missing -= len(data)
 
     def finish(self) -> bool:
-        """Whether what was written is what was announced."""
+        """Return whether the written data has the announced length."""
         if self._chunked:
             self._transport.write(b"0\r\n\r\n")
         return self.missing == 0
@@ -209,9 +209,9 @@ class BackendConnection(Protocol):
     """
     One connection.
 
-    @ivar where: The host and port that it was made for.
-    @ivar secured: Fires when the handshake is through; L{None} when there is none to wait for.
-    @ivar idle_since: When its last exchange was over.
+    @ivar where: The host and port of the connection.
+    @ivar secured: Fires when the handshake is complete; L{None} without TLS.
+    @ivar idle_since: The end of its last exchange.
     """
 
     transport: Any
@@ -245,7 +245,7 @@ class BackendConnection(Protocol):
     # The connection.
 
     def connectionMade(self) -> None:
-        """It is there, but for the handshake."""
+        """Handle the established TCP connection, before the handshake."""
         self._ends = connection_addresses(self.transport)
         keep_alive(self.transport)
         self._client.made(self)
@@ -256,18 +256,18 @@ class BackendConnection(Protocol):
             self.secured.callback(None)
 
     def abort(self) -> None:
-        """End it now."""
+        """Close the connection at once."""
         if not self._lost and self.transport is not None:
             self.transport.abortConnection()
 
     def part(self) -> None:
-        """End it when the other side has what was written, or does not take it."""
+        """Close the connection when all written data is sent, or after a timeout."""
         if not self._lost:
             self._set_timer(GRACEFUL_CLOSE_TIMEOUT, self.abort)
             self.transport.loseConnection()
 
     def connectionLost(self, reason: Failure = Failure(ConnectionDone())) -> None:  # noqa: B008
-        """It is gone."""
+        """Handle the loss of the connection."""
         self._lost = True
         self._stop_timer()
         self._client.lost(self)
@@ -317,9 +317,9 @@ class BackendConnection(Protocol):
         upgrade: bool,
     ) -> Deferred[StreamingResponse]:
         """
-        Send a request; only when the one before it is through.
+        Send a request; the previous one must be complete.
 
-        @return: Fires with the answer when its head is there; cancelled, the connection ends.
+        @return: Fires with the response when its head arrives; cancelling it ends the connection.
         """
         head = [b"%b %b HTTP/1.1" % (method, target)]
         head += [b"%b: %b" % field for field in fields]
@@ -369,7 +369,7 @@ class BackendConnection(Protocol):
             self._sent = True
 
         def failed(_: Failure) -> None:
-            # Its sender has gone, or we have.
+            # The sender of the body has gone, or this side ended the request.
             self._sending = None
             self.abort()
 
@@ -383,7 +383,7 @@ class BackendConnection(Protocol):
     # Answers.
 
     def dataReceived(self, data: bytes) -> None:
-        """Something comes."""
+        """Handle received data."""
         state = self._state
         if state == _BODY:
             try:
@@ -399,7 +399,7 @@ class BackendConnection(Protocol):
             elif self._answer is not None:
                 self._answer.received(data)
         else:
-            # Nobody has asked for that.
+            # Data without a request.
             self.abort()
 
     def _head_received(self) -> None:
@@ -478,13 +478,13 @@ class BackendConnection(Protocol):
             return
         self._state = _NOTHING
         if rest or not self._sent:
-            # Nobody has asked for more; or the other side does not want the rest of the body that it is sent.
+            # Data beyond the response; or the server rejects the rest of the request's body.
             self._keep_alive = False
         self._through()
         answer.finish()
 
     def _through(self) -> None:
-        """An exchange is over."""
+        """Handle the end of an exchange."""
         if self._keep_alive and not self._lost:
             self._used = True
             self.resume_reading()
@@ -508,7 +508,7 @@ class BackendConnection(Protocol):
             self.transport.pauseProducing()
 
     def switch(self, protocol: IProtocol, early: Sequence[bytes]) -> None:
-        """Let C{protocol} have the connection."""
+        """Hand the connection to C{protocol}."""
         self._answer = None
         if self._lost:
             protocol.makeConnection(RawTransport(self))
@@ -520,7 +520,7 @@ class BackendConnection(Protocol):
         for piece in early:
             protocol.dataReceived(piece)
 
-    # Patience.
+    # Timeouts.
 
     def _set_timer(self, seconds: float, call: Callable[..., object], *arguments: object) -> None:
         self._stop_timer()

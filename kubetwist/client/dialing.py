@@ -44,12 +44,12 @@ from .errors import (
 )
 from .restconfig import Network
 
-#: The least number of seconds that one of several addresses is given to answer.
+#: The minimum timeout for each of several addresses, in seconds.
 _ATTEMPT: Final = 2.0
 CONNECT_TIMEOUT: Final = 30.0
-#: Bytes of head that come with an answer at most.
+#: The most bytes of a response head.
 _HEAD: Final = 65536
-#: Metadata services of clouds that are not on the link.
+#: Metadata services of clouds outside the link-local range.
 _METADATA: Final = frozenset(map(ipaddress.ip_address, ("100.100.100.200", "fd00:ec2::254", "fd20:ce::254")))
 #: Reserved for protocols of the IETF; some clouds have their metadata service there.
 _PROTOCOLS: Final = ipaddress.ip_network("192.0.0.0/24")
@@ -66,7 +66,7 @@ _NO_TLS: Final = ("wrong version number", "packet length too long", "http reques
 RESOLVERS = Path("/etc/resolv.conf")
 _RESOLVERS_LENGTH: Final = 65536
 
-#: Where checked addresses are really found, for tests: by host and port.
+#: Replacements of checked addresses, by host and port, for tests.
 AddressOverrides = Mapping[tuple[str, int], tuple[str, int]]
 
 
@@ -74,7 +74,7 @@ class Closable(TypingProtocol):
     """A client with connections."""
 
     def close(self) -> Deferred[None]:
-        """End calls that are under way, and all connections; fires when they are gone."""
+        """Abort calls and connections; fires when all are closed."""
 
 
 def is_internal_address(address: str, *, loopback: bool = False, interfaces: bool = False) -> bool:
@@ -113,7 +113,7 @@ def is_local(address: str) -> bool:
 
 
 def is_denied(address: str, networks: Iterable[Network]) -> bool:
-    """Whether an address is in one of C{networks}, whichever way it is written."""
+    """Return whether an address is in one of C{networks}, in any notation."""
     ip = _effective_address(address)
     return any(ip in network for network in networks)
 
@@ -191,7 +191,7 @@ class SSRFCheckedEndpoint:
         raise first or await self._nobody(host)
 
     async def _nobody(self, host: str) -> NoSuchHost:
-        """Nobody is called so, says the server that is asked for names; Go names it."""
+        """Return the error for a name that does not exist; as in Go, it has the name server."""
         server = await deferToThreadPool(self._reactor, self._reactor.getThreadPool(), name_server)
         return NoSuchHost(f"dial tcp: lookup {host} on {server}: no such host")
 
@@ -215,7 +215,7 @@ class SSRFCheckedEndpoint:
 
 
 def name_server() -> str:
-    """Where names are looked up, by the system's configuration."""
+    """Return the resolver's name server, from the system's configuration."""
     servers = []
     with suppress(OSError), RESOLVERS.open("rb") as file:
         for line in file.read(_RESOLVERS_LENGTH).decode("utf-8", "replace").splitlines():
@@ -227,7 +227,7 @@ def name_server() -> str:
 
 @implementer(IResolutionReceiver)
 class _Addresses:
-    """Collects what a name resolves to."""
+    """Collects the addresses of a name."""
 
     def __init__(self) -> None:
         self._found: list[str] = []
@@ -249,14 +249,14 @@ class _Addresses:
 
 @implementer(IStreamClientEndpoint)
 class WatchedEndpoint:
-    """Connections that say in Go's words why they broke, and break when the other side sends without end."""
+    """Makes connections that report errors in Go's words, and that limit the size of responses."""
 
     def __init__(
         self, endpoint: IStreamClientEndpoint, limit: int, count: Callable[[int], object] = lambda connections: None
     ) -> None:
         """
-        @param limit: Bytes of an answer's body that the other side may send.
-        @param count: Told how many connections there are, whenever that changes.
+        @param limit: The most bytes of a response's body.
+        @param count: Called with the number of connections whenever it changes.
         """
         self._endpoint = endpoint
         self._count = count
@@ -271,7 +271,7 @@ class WatchedEndpoint:
         return connecting
 
     def abort(self) -> Deferred[None]:
-        """Break off all connections that were made here; fires when they are gone."""
+        """Abort all connections made here; fires when they are closed."""
         lost: Deferred[None] = Deferred()
         if not self._open:
             lost.callback(None)
@@ -282,12 +282,12 @@ class WatchedEndpoint:
         return lost
 
     def made(self, connection: _Watched) -> None:
-        """A connection is there."""
+        """Count a new connection."""
         self._open.add(connection)
         self._count(len(self._open))
 
     def lost(self, connection: _Watched) -> None:
-        """A connection is gone."""
+        """Count a closed connection."""
         self._open.discard(connection)
         self._count(len(self._open))
         if not self._open and self._all_lost is not None:
@@ -366,7 +366,7 @@ class _Watched(ProtocolWrapper):
 
 def connection_lost_error(error: BaseException | None, ends: str) -> Unreachable | None:
     """
-    Why a connection was lost; L{None} when it was closed in good order, or by us.
+    Return why a connection was lost; L{None} if it was closed cleanly, or by this side.
 
     @param ends: The pair from L{connection_addresses}.
     """
@@ -380,12 +380,12 @@ def connection_lost_error(error: BaseException | None, ends: str) -> Unreachable
 
 
 def connection_addresses(transport: ITransport) -> str:
-    """Both ends of a connection; to be asked while there is one."""
+    """Return both ends of a connection, which must be open."""
     return "->".join(_shown(end) for end in (transport.getHost(), transport.getPeer()))
 
 
 def join_host_port(address: str, port: int) -> str:
-    """An address and a port as one."""
+    """Return an address and a port as one text."""
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 

@@ -12,11 +12,11 @@ COMMON_NAME_ONLY: Final = "x509: certificate relies on legacy Common Name field,
 
 class CallError(Exception):
     """
-    A call to which there is no whole answer; the text is Go's.
+    A call without a complete response; the text is Go's.
 
-    @ivar why: The text without the method and the URL in front.
-    @ivar timed_out: Its time was up.
-    @ivar retriable: The other side broke off: the same call may do better in a moment.
+    @ivar why: The text without the method and the URL.
+    @ivar timed_out: Whether it timed out.
+    @ivar retriable: Whether the connection broke, so that a retry may succeed.
     """
 
     def __init__(self, method: str, url: str, why: str, *, timed_out: bool = False, retriable: bool = False) -> None:
@@ -28,7 +28,7 @@ class CallError(Exception):
 
 class Unreachable(Exception):
     """
-    A connection that was not made, or broke; the text is what stands behind the URL in a L{CallError}.
+    A connection that failed or broke; the text is the part after the URL in a L{CallError}.
 
     @ivar retriable: As in L{CallError}.
     """
@@ -39,11 +39,11 @@ class Unreachable(Exception):
 
 
 class AddressNotAllowed(Unreachable):
-    """Nobody may have the server call that address."""
+    """The server must not connect to that address."""
 
 
 class NoSuchHost(Unreachable):
-    """A name stands for no address."""
+    """A name resolves to no address."""
 
 
 class InvalidRESTConfig(ValueError):

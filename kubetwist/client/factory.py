@@ -1,4 +1,4 @@
-"""Everybody whom one server calls."""
+"""The factory of all clients of one server."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 class ClientFactory:
     """
-    Makes the clients of a server, and ends them with it.
+    Makes the clients of a server, and closes them with it.
 
     @ivar services: Finds services by their names.
-    @ivar denied: Networks that no URL in an object of the API may lead to.
-    @ivar traced: Those who are called learn which trace it is for.
-    @ivar address_overrides: Where checked addresses are really found, by host and port: for tests.
+    @ivar denied: Networks that are forbidden for URLs in API objects.
+    @ivar traced: Whether calls carry the trace context.
+    @ivar address_overrides: Replacements of checked addresses, by host and port: for tests.
     """
 
     def __init__(self, reactor: IServerReactor, find_service: FindService, denied: tuple[Network, ...] = ()) -> None:
@@ -50,7 +50,7 @@ class ClientFactory:
         """
         Return a client; the caller retires it when its settings are not in use any more.
 
-        @param limit: Bytes that an answer may have; L{None} for the usual ones.
+        @param limit: The most bytes of a response; L{None} for the default.
         @raise InvalidRESTConfig: The settings are invalid.
         """
         # Imported late, as most servers call no webhook.
@@ -96,7 +96,7 @@ class ClientFactory:
         return self._metrics.collect(len({*self._clients, *self._connected}))
 
     async def close(self) -> None:
-        """End calls that are under way, and close all connections. Idempotent."""
+        """Abort calls and close all connections. Idempotent."""
         for client in {*self._clients, *self._connected}:
             await client.close()
 

@@ -1,5 +1,5 @@
 """
-A client of one other server, for calls that wait for a whole answer.
+A client of one server, for calls that wait for a complete response.
 
 It uses Twisted's Agent without its wrappers, as their extra work is unwanted here: redirects are not followed, cookies
 not kept, and answers not unpacked.
@@ -43,9 +43,9 @@ from .restconfig import (
     split_url,
 )
 
-#: Bytes of an answer, unless said otherwise: what an object of the API may have.
+#: The default for the most bytes of a response: the size limit of an API object.
 LIMIT: Final = 3 * 1024 * 1024
-#: Connections that are kept open for the next call, and for how many seconds.
+#: The connections kept open for later calls, and for how many seconds.
 _KEPT: Final = 25
 _IDLE: Final = 90
 #: The characters that need no escape in a path.
@@ -64,7 +64,7 @@ class Response:
     """
     A complete response.
 
-    @ivar headers: By names in lower case, the last of each name.
+    @ivar headers: By lower-case name; the last value of each.
     """
 
     code: int
@@ -74,9 +74,9 @@ class Response:
 
 class WebhookClient:
     """
-    Calls what its settings name; connections are kept for the next call.
+    Calls the server in its settings; connections are kept for later calls.
 
-    @ivar settings: As they were given.
+    @ivar settings: The settings, unchanged.
     """
 
     def __init__(
@@ -90,14 +90,14 @@ class WebhookClient:
         metrics: CallMetrics | None = None,
     ) -> None:
         """
-        @param limit: Bytes that an answer may have.
-        @param metrics: Told of what is posted.
-        @param connected: Has this client in it as long as there are connections.
+        @param limit: The most bytes of a response.
+        @param metrics: Counts the calls.
+        @param connected: Contains this client while it has connections.
         @raise InvalidRESTConfig: The settings are invalid.
         """
         parts, self._host, self._port = split_url(settings.url)
         self.settings = settings
-        # As Go's URLs are shown: whatever is odd is escaped.
+        # As Go prints URLs: unusual characters are escaped.
         self._url = urlunsplit((parts.scheme, parts.netloc, quote(parts.path, safe=_PATH) or "/", "", ""))
         if not self._url.isascii():
             raise InvalidRESTConfig(f"no URL of a server: {settings.url}")
@@ -145,12 +145,12 @@ class WebhookClient:
         show_timeout: bool = True,
     ) -> Response:
         """
-        Send C{body} and wait for the answer.
+        Send C{body} and return the response.
 
-        @param timeout: Seconds until the last byte of the answer.
+        @param timeout: Seconds until the last byte of the response.
         @param show_timeout: Whether the query carries the timeout for the server.
         @return: The response, with any status code except a redirect.
-        @raise CallError: There is no whole answer, it is too long, or a redirect.
+        @raise CallError: The response is incomplete, too long, or a redirect.
         """
         fields = {
             **self._fields,
@@ -176,7 +176,7 @@ class WebhookClient:
         return answer
 
     async def get(self, *, timeout: float, accept: str = "application/json", query: str = "") -> Response:
-        """As L{post}, with a GET; nothing stands in the query but C{query}, which is escaped already."""
+        """Send a GET request, as L{post}; the query is C{query} alone, which is escaped already."""
         url = f"{self._url}?{query}" if query else self._url
         return await self._call("GET", url, {**self._fields, b"Accept": [_field(accept)]}, b"", timeout)
 
@@ -194,7 +194,7 @@ class WebhookClient:
         """
         Request another path than the one in the settings; every status code is a result, including redirects.
 
-        @param path: Escaped already, as is C{query}.
+        @param path: The escaped path, as is C{query}.
         @param origin: The origin for the C{Host} header, C{"https://10.0.0.7:443"}; that of the settings
             without it.
         """
@@ -266,7 +266,7 @@ class WebhookClient:
         return Response(response.code, headers, content)
 
     def _follow(self) -> None:
-        """A service that has moved is called where it is now, and one that is gone is not called."""
+        """Use the current address of a service; fail if the service is deleted."""
         dial = self.settings.dial
         if dial is None:
             return
@@ -313,19 +313,19 @@ class WebhookClient:
             self.close()
 
     def close(self) -> Deferred[None]:
-        """End calls that are under way, and all connections; fires when they are gone. Idempotent."""
+        """Abort calls and connections; fires when all are closed. Idempotent."""
         self._closed = True
         for waiting in list(self._under_way):
             waiting.cancel()
         if self._connections is None:
             return succeed(None)
-        # Whether the other side says goodbye is not waited for. A connection whose answer is just being read comes to
+        # The TLS shutdown of the peer is not awaited. A connection whose response is being read comes to
         # the pool after this.
         self._close_idle()
         return self._connections.abort().addCallback(self._forget)
 
     def _forget(self, _: None) -> None:
-        """End the timers of connections that are gone."""
+        """Cancel the timers of closed connections."""
         self._close_idle()
 
     def _close_idle(self) -> None:
@@ -334,7 +334,7 @@ class WebhookClient:
 
 
 class _Always:
-    """One endpoint for all URLs."""
+    """Uses one endpoint for all URLs."""
 
     def __init__(self, endpoint: IStreamClientEndpoint) -> None:
         self._endpoint = endpoint
@@ -345,7 +345,7 @@ class _Always:
 
 @implementer(IBodyProducer)
 class _Body:
-    """A body that is there already."""
+    """A body in memory."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content

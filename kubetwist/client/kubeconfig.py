@@ -1,5 +1,5 @@
 """
-Kubeconfig files as settings of calls: how a webhook is to be called is written in one.
+Kubeconfig files as settings of clients, for example of webhooks.
 
 @see: kubernetes/client-go, C{tools/clientcmd}.
 """
@@ -15,7 +15,7 @@ from ..api.jsontypes import JSONObject
 from .errors import InvalidRESTConfig
 from .restconfig import RESTConfig
 
-#: Bytes of a kubeconfig, and of each file that it names.
+#: The most bytes of a kubeconfig, and of each file that it names.
 _MOST: Final = 1024 * 1024
 #: The unsupported fields of a user; ignoring them silently would change who the client is.
 _UNKNOWN: Final = ("exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra")
@@ -39,9 +39,9 @@ def read_kubeconfig(path: str | Path) -> RESTConfig:
 
 def read_users(path: str | Path) -> tuple[dict[str, RESTConfig], str]:
     """
-    Read what the users of a kubeconfig are known by; whom to call is not in these settings. Blocks.
+    Read the credentials of the users in a kubeconfig, without the servers. Blocks.
 
-    @return: By the users' names; and the name of the current context's user, C{""} without one.
+    @return: The credentials by user name; and the user of the current context, C{""} without one.
     @raise InvalidKubeconfig: It cannot be read, or is invalid.
     """
     path = Path(path)
@@ -62,7 +62,7 @@ def read_users(path: str | Path) -> tuple[dict[str, RESTConfig], str]:
 
 def parse_kubeconfig(content: bytes, folder: Path, name: str) -> RESTConfig:
     """
-    Make sense of a kubeconfig. Reads the files that it names, and so blocks.
+    Parse a kubeconfig. Blocks, as it reads the files that the kubeconfig names.
 
     @param folder: The folder that relative paths refer to.
     @param name: The name of the kubeconfig in errors.
@@ -197,7 +197,7 @@ def _read(path: Path) -> bytes:
 
 
 def named_files(content: bytes, folder: Path) -> list[Path]:
-    """The files that a kubeconfig names, which must be one that can be read."""
+    """Return the files that a kubeconfig names; it must be valid."""
     config = _decoded(content, "")
     found: list[Path] = []
     for listed, field in (("clusters", "cluster"), ("users", "user")):

@@ -1,4 +1,4 @@
-"""Clients whose settings stand in a kubeconfig, and change with it."""
+"""Clients with settings from a kubeconfig, which follow its changes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .restconfig import RESTConfig
 
 
 class KubeconfigClient:
-    """Calls what a kubeconfig names at the time of the call."""
+    """Calls the server in a kubeconfig as of the time of the call."""
 
     def __init__(self, outgoing: ClientFactory, files: FileWatcher, path: str | Path, what: str) -> None:
         """
-        Read the file, and watch it from then on.
+        Read the file, and watch it for changes.
 
-        @param files: Watches files.
+        @param files: The watcher of files.
         @param what: The name of the file in the log: a flag.
         @raise InvalidRESTConfig: It cannot be read, or is invalid.
         """

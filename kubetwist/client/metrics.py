@@ -37,8 +37,8 @@ class CallMetrics:
     """
     Numbers that only grow.
 
-    @ivar clients: How many clients were made.
-    @ivar nameless: Calls that failed as the other's certificate has no names but a common one.
+    @ivar clients: The number of clients made.
+    @ivar nameless: Calls that failed as the server's certificate has only a common name.
     """
 
     def __init__(self) -> None:
@@ -55,11 +55,11 @@ class CallMetrics:
 
     def answered(self, name: str, code: int, took: float, sent: int, received: int) -> None:
         """
-        A call has an answer.
+        Count a call with a response.
 
         @param name: The called host, as in the URL: C{"hook.default.svc:443"}.
         @param took: Seconds until the last byte.
-        @param sent: Bytes of the body that was sent; C{received} of the other.
+        @param sent: Bytes of the request's body; C{received} those of the response's.
         """
         host = self._host(name)
         host.received.observe(received)
@@ -67,9 +67,9 @@ class CallMetrics:
 
     def failed(self, name: str, took: float, sent: int, *, nameless: bool = False) -> None:
         """
-        A call has no answer.
+        Count a call without a response.
 
-        @param nameless: Whether that is since the other's certificate has no names but a common one.
+        @param nameless: Whether the server's certificate has only a common name.
         """
         self.nameless += nameless
         self._note(self._host(name), "<error>", took, sent)
@@ -82,9 +82,9 @@ class CallMetrics:
 
     def collect(self, kept: int) -> Iterator[MetricSnapshot]:
         """
-        All of it.
+        Yield the metrics.
 
-        @param kept: How many clients there are at the moment.
+        @param kept: The present number of clients.
         """
         hosts = list(self._hosts.items())
         yield MetricSnapshot(

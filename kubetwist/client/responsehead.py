@@ -1,7 +1,7 @@
 """
-Heads of HTTP/1.1 answers, read strictly.
+Heads of HTTP/1.1 responses, parsed strictly.
 
-Whatever two readers could understand differently is an error here: bare line feeds, folded lines, spaces before colons,
+Input that two parsers could read differently is an error: bare line feeds, folded lines, spaces before colons,
 a length and a transfer encoding together. A head that is passed on was parsed, and is serialized again.
 """
 
@@ -30,7 +30,7 @@ class InvalidHead(ValueError):
 @frozen
 class Head:
     """
-    The head of an answer.
+    The head of a response.
 
     @ivar minor: The minor version of HTTP: 0 or 1.
     @ivar fields: With names in lower case, in their order.
@@ -41,12 +41,12 @@ class Head:
     fields: Fields
 
     def values(self, name: bytes) -> list[bytes]:
-        """All values of a field."""
+        """Return all values of a field."""
         return [value for one, value in self.fields if one == name]
 
     @property
     def lasting(self) -> bool:
-        """Whether the connection may be used again."""
+        """Return whether the connection may be used again."""
         if self.minor == 0:
             return False
         return not any(b"close" in value.lower() for value in self.values(b"connection"))
@@ -54,9 +54,9 @@ class Head:
 
 def parse_head(data: bytes) -> Head:
     """
-    Take a head apart.
+    Parse a head.
 
-    @param data: Without the empty line at its end.
+    @param data: The head without the empty line at its end.
     @raise InvalidHead: It is malformed.
     """
     first, *lines = data.split(b"\r\n")
@@ -76,10 +76,10 @@ def parse_head(data: bytes) -> Head:
 
 def body_length(head: Head, method: bytes) -> int | None:
     """
-    How long the body of an answer is: C{-1} for one in chunks, L{None} for one that ends with the connection.
+    Return the length of the body: C{-1} for a chunked one, L{None} for one that ends with the connection.
 
-    @param method: Of the request.
-    @raise InvalidHead: That can be understood in more than one way.
+    @param method: The method of the request.
+    @raise InvalidHead: The length is ambiguous.
     """
     lengths, codings = head.values(b"content-length"), head.values(b"transfer-encoding")
     if codings:

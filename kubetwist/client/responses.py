@@ -1,5 +1,5 @@
 """
-Answers that are no success, as errors.
+Unsuccessful responses as errors.
 
 @see: kubernetes/client-go, C{rest/request.go}; kubernetes/apimachinery, C{pkg/api/errors}: C{NewGenericServerResponse}.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: The most bytes of a response's text in an error message.
 _TOLD: Final = 2048
 _NOT_MORE: Final = "the server responded with the status code {} but did not return more information"
-#: By code: reason, and message; without a message, what the server says.
+#: By code: reason, and message; without a message, the server's text.
 _GENERIC: Final[dict[int, tuple[str, str | None]]] = {
     400: ("BadRequest", "the server rejected our request for an unknown reason"),
     401: ("Unauthorized", "the server has asked for the client to provide credentials"),
@@ -49,11 +49,11 @@ _NOTHING_ACCEPTABLE: Final = "the server was unable to respond with a content ty
 
 def raise_for_status(answer: Response, *, quote: bool = True) -> None:
     """
-    Let successes pass.
+    Raise an error for an unsuccessful response.
 
-    @param quote: Whether the error may have what the other side says: not where it gets into the log, or to clients who
-        have nothing to do with the call (CVE-2020-8561).
-    @raise APIStatusError: Anything else: the C{Status} in the answer, or what client-go makes of one without.
+    @param quote: Whether the error may quote the response: not where it gets into the log, or to clients without
+        a part in the call (CVE-2020-8561).
+    @raise APIStatusError: The C{Status} in the response, or client-go's error for a response without one.
     """
     if 200 <= answer.code <= 206:
         return
@@ -62,7 +62,7 @@ def raise_for_status(answer: Response, *, quote: bool = True) -> None:
 
 
 def _unquoted(error: APIStatusError) -> APIStatusError:
-    """The same error, but for the words of the other side; that it wants to be asked again later is kept."""
+    """Return the error without the server's text; its C{retryAfterSeconds} is kept."""
     reason, message = _reason_and_message(error.code, _NOTHING)
     if message == _NOTHING:
         message = f"the other side answered {error.code}"
@@ -131,6 +131,6 @@ def _reason_and_message(code: int, said: str) -> tuple[str, str]:
 
 
 def retry_after(answer: Response) -> int | None:
-    """After how many seconds the other side wants to be asked again; L{None} when it does not say."""
+    """Return the seconds in C{Retry-After}; L{None} without the field."""
     text = answer.headers.get("retry-after", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

@@ -1,4 +1,4 @@
-"""Whom to call, and what to show them."""
+"""The settings of a client: the server, and the credentials."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from .errors import InvalidRESTConfig
 
-#: Names the host and port to connect to; raises L{kubetwist.client.errors.Unreachable} when there are none.
+#: Returns the host and port to connect to; raises L{kubetwist.client.errors.Unreachable} when there are none.
 Dial = Callable[[], tuple[str, int]]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -56,15 +56,15 @@ class RESTConfig:
     patience: float = 30.0
 
 
-#: The ports of what has none in its URL.
+#: The default ports by scheme.
 _PORTS: Final = {"http": 80, "https": 443}
 
 
 def split_url(url: str) -> tuple[SplitResult, str, int]:
     """
-    The parts of a URL of a server, its host and its port.
+    Parse the URL of a server into its parts, the host and the port.
 
-    @raise InvalidRESTConfig: It is none. An object of the API may have named it.
+    @raise InvalidRESTConfig: It is invalid. It may come from an API object.
     """
     try:
         parts = urlsplit(url)

@@ -1,5 +1,5 @@
 """
-Calls that are tried again.
+Calls with retries.
 
 @see: kubernetes/apiserver, C{pkg/util/webhook/webhook.go}: C{WithExponentialBackoff}, C{DefaultShouldRetry}.
 """
@@ -27,12 +27,12 @@ _PASSING_CODES: Final = (500, 504, 429)
 @frozen
 class Backoff:
     """
-    How long to wait between tries.
+    The backoff between attempts.
 
-    @ivar initial: Seconds after the first.
-    @ivar factor: By how much longer each wait is than the one before.
-    @ivar jitter: The part of a wait that chance may add.
-    @ivar steps: How many tries there are at most.
+    @ivar initial: Seconds after the first attempt.
+    @ivar factor: The factor between two waits.
+    @ivar jitter: The largest random fraction that is added to a wait.
+    @ivar steps: The most attempts.
     """
 
     initial: float = 0.5
@@ -41,7 +41,7 @@ class Backoff:
     steps: int = 5
 
 
-#: As the reference's webhooks are tried.
+#: The backoff of the reference's webhooks.
 DEFAULT_RETRY_BACKOFF: Final = Backoff()
 
 
@@ -52,7 +52,7 @@ async def with_backoff(
     retry: Callable[[Exception], bool] | None = None,
 ) -> T:
     """
-    Call until it works, or fails in a way that another try would not mend, or too often.
+    Call until it succeeds, fails with an error that is not retried, or the attempts are used up.
 
     @param retry: Returns whether an error is retried; L{should_retry} by default.
     @raise Exception: The error of the last call.
@@ -71,7 +71,7 @@ async def with_backoff(
 
 
 def should_retry(error: Exception) -> bool:
-    """Whether the same call may do better in a moment: the other side broke off, is too busy, or says so."""
+    """Return whether a retry may succeed: the connection broke, or the server is overloaded or asks for a retry."""
     if isinstance(error, CallError):
         return error.retriable
     if not isinstance(error, APIStatusError):

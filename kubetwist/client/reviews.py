@@ -1,4 +1,4 @@
-"""Reviews that a webhook has answered."""
+"""Reviews in the responses of webhooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def review_status(answer: Response, kind: str, api_version: str) -> JSONObject:
     """
-    The status in a review that a webhook has answered.
+    Return the status of a review from the response of a webhook.
 
     @raise ValueError: It is no such review. The text does not quote it, as the error gets into the log.
     """

@@ -28,16 +28,16 @@ class NoSuchService(Unreachable):
 
 
 class Services:
-    """Turns references to services into where they are, by what the API has of them at that time."""
+    """Resolves references to services into addresses, from the present state of the API."""
 
     def __init__(self, find: FindService) -> None:
         self._find = find
 
     def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
         """
-        Where a service is: its cluster IP, or the name outside that it stands for.
+        Return the address of a service: its cluster IP, or its external name.
 
-        @raise NoSuchService: Nowhere.
+        @raise NoSuchService: It has no address.
         """
         service = self._find(namespace, name)
         if service is None:
@@ -57,9 +57,9 @@ class Services:
 
     def settings(self, namespace: str, name: str, port: int = 443, path: str = "", *, ca: bytes = b"") -> RESTConfig:
         """
-        How to call a service.
+        Return the settings for a service.
 
-        @param ca: Authorities of its certificate.
+        @param ca: The authorities of its certificate.
         """
         host = f"{name}.{namespace}.svc"
         if path and not path.startswith("/"):

@@ -1,4 +1,4 @@
-"""One call for all callers that ask the same at the same time."""
+"""One call for all callers that make the same call at the same time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class SingleFlight(Generic[K, V]):
-    """Calls that are under way, by what they ask: who asks the same waits for the same answer."""
+    """The calls under way, by key: callers with the same key share one result."""
 
     def __init__(self) -> None:
         self._waiting: dict[K, list[Deferred[V]]] = {}

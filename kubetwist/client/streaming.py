@@ -1,8 +1,7 @@
 """
-A client of one other server whose answers, and the bodies of its requests, are passed on while they arrive.
+A client of one server that passes on the bodies of requests and responses while they arrive.
 
-Connections are kept for the next request. Nothing is followed, kept or unpacked; who calls decides what to make of an
-answer.
+Connections are kept for later requests. Redirects, cookies and encodings are left to the caller.
 """
 
 from __future__ import annotations
@@ -42,16 +41,16 @@ if TYPE_CHECKING:
 
 __all__ = ["StreamingClient", "StreamingResponse", "Upload"]
 
-#: Connections that are kept for the next request, and for how many seconds.
+#: The connections kept for later requests, and for how many seconds.
 KEPT: Final = 64
 IDLE: Final = 60.0
-#: Requests that may be sent a second time when the connection that was kept for them turns out to be closed.
+#: The methods of requests that are sent again when a kept connection turns out to be closed.
 _REPEATABLE: Final = (b"GET", b"HEAD", b"OPTIONS")
 
 
 class StreamingClient:
     """
-    Calls what its settings name, but for the path: requests say themselves what they ask for.
+    Calls the server in its settings; each request has its own path.
 
     @ivar settings: The settings, unchanged.
     @ivar host: The value of the C{Host} header, unless a request sets another.
@@ -66,7 +65,7 @@ class StreamingClient:
         connected: set[Closable] | None = None,
     ) -> None:
         """
-        @param connected: Has this client in it as long as there are connections.
+        @param connected: Contains this client while it has connections.
         @raise InvalidRESTConfig: The settings are invalid.
         """
         parts, host, port = split_url(settings.url)
@@ -94,12 +93,12 @@ class StreamingClient:
 
     @property
     def idle(self) -> int:
-        """How many connections are kept for the next request."""
+        """Return the number of idle connections."""
         return len(self._kept)
 
     @property
     def busy(self) -> int:
-        """How many connections are made, or in use."""
+        """Return the number of connections that are opening or in use."""
         return len(self._open) - len(self._kept) + len(self._connecting)
 
     async def request(
@@ -115,10 +114,10 @@ class StreamingClient:
         Send a request.
 
         @param target: The path and the query, escaped.
-        @param fields: The header, without what frames the body. C{Host} and what the settings say is added.
-        @param response_header_timeout: Seconds that the head of the answer is waited for.
-        @return: When the head of the answer is there.
-        @raise Unreachable: There is none.
+        @param fields: The header, without the fields that frame the body. C{Host} and those of the settings are added.
+        @param response_header_timeout: Seconds until the head of the response.
+        @return: Fires with the response when its head arrives.
+        @raise Unreachable: No response arrives.
         """
         fields = self._complete(fields)
         where = self._where()
@@ -146,8 +145,8 @@ class StreamingClient:
         Upgrade to another protocol, on a separate connection.
 
         @param fields: With C{Connection} and C{Upgrade}.
-        @return: The answer; if it is C{101} it is C{switched}, and can be taken over.
-        @raise Unreachable: There is none.
+        @return: The response; if it is C{101} it is C{switched}, and can be taken over.
+        @raise Unreachable: No response arrives.
         """
         connection = await self._connect(self._where())
         return await connection.round_trip(method, target, self._complete(fields), None, response_header_timeout, True)
@@ -224,14 +223,14 @@ class StreamingClient:
         return connection
 
     def made(self, connection: BackendConnection) -> None:
-        """A connection is there."""
+        """Add an established connection."""
         self._open.add(connection)
         self._connected.add(self)
         if self._closed:
             connection.abort()
 
     def lost(self, connection: BackendConnection) -> None:
-        """A connection is gone."""
+        """Remove a closed connection."""
         self._open.discard(connection)
         if connection in self._kept:
             self._take(connection)
@@ -243,7 +242,7 @@ class StreamingClient:
         self._check_retired()
 
     def released(self, connection: BackendConnection) -> None:
-        """A connection can be used again."""
+        """Keep a connection for later requests."""
         if self._closed or self._retired:
             connection.abort()
             return
@@ -262,7 +261,7 @@ class StreamingClient:
             self._sweep = None
 
     def _close_idle(self) -> None:
-        """Close what was not used for long; the oldest stand in front."""
+        """Close connections that were idle for too long; the oldest are first."""
         self._sweep = None
         kept, now = self._kept, self._reactor.seconds()
         while kept and now - kept[0].idle_since >= IDLE:
@@ -270,7 +269,7 @@ class StreamingClient:
         if kept:
             self._sweep = self._reactor.callLater(IDLE - (now - kept[0].idle_since), self._close_idle)
 
-    # The end.
+    # Closing.
 
     def retire(self) -> None:
         """Close when the last exchange under way is over; the caller has replaced this client."""
@@ -283,7 +282,7 @@ class StreamingClient:
             self._closed = True
 
     def close(self) -> Deferred[None]:
-        """End all exchanges and connections; fires when they are gone. Idempotent."""
+        """Abort all exchanges and connections; fires when all are closed. Idempotent."""
         self._closed = True
         self._drop_idle()
         for connecting in list(self._connecting):

@@ -1,5 +1,5 @@
 """
-TLS as a client: whom we trust, what we show, and Go's words for what is wrong with a certificate.
+The client's side of TLS: trusted authorities, client certificates, and Go's errors about certificates.
 
 @see: Go, C{crypto/x509/verify.go}.
 """
@@ -86,7 +86,7 @@ class ClientTLS:
             return
         store = context.get_cert_store()
         assert store is not None, "a context has a store"
-        # Whatever stands among the authorities is trusted, be it in the middle of a chain, or the end of one.
+        # Every certificate among the authorities is a trust anchor, also an intermediate or leaf certificate.
         store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN)
         if settings.ca:
             for certificate in certificates(settings.ca):
@@ -142,7 +142,7 @@ class ClientTLS:
 
 
 def _fault(certificate: crypto.X509, error: int) -> str:
-    """Go's words for an error of OpenSSL's."""
+    """Return Go's text for an error of OpenSSL."""
     if error in (_EXPIRED, _NOT_YET):
         now = datetime.now(UTC)
         parsed = certificate.to_cryptography()
@@ -161,7 +161,7 @@ def _fault(certificate: crypto.X509, error: int) -> str:
 
 
 def name_fault(certificate: Certificate, name: str) -> str:
-    """Why a certificate is not for C{name}, a host or an address; C{""} when it is."""
+    """Return why a certificate is not valid for C{name}, a host or an address; C{""} if it is."""
     from cryptography.x509 import DNSName, ExtensionNotFound, IPAddress, SubjectAlternativeName
     from service_identity import CertificateError, VerificationError
     from service_identity.cryptography import verify_certificate_hostname

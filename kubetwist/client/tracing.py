@@ -17,7 +17,7 @@ from .httpclient import (
 
 
 class TracedClient(WebhookClient):
-    """The same; each call that is made for a request has a span, and names it in its header."""
+    """Wraps a client; each call during a request has a span, and a C{traceparent} header."""
 
     async def _call(
         self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes, timeout: float, **how: bool

@@ -1,7 +1,7 @@
 """
 Extension API servers behind a Kubernetes API server; see C{docs/extension.md}.
 
-A few L{Resource}s, and C{make_service} for a drop-in of C{twist}: that is a server.
+An extension server consists of a few L{Resource}s, and C{make_service} in a drop-in of C{twist}.
 """
 
 from ._options import ExtensionOptions

@@ -1,4 +1,4 @@
-"""The Kubernetes API server that an extension server belongs to, as its client."""
+"""The client of the Kubernetes API server that an extension server belongs to."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from ..client.kubeconfig import (
 )
 from ..client.restconfig import RESTConfig
 
-#: Where every pod finds the credentials of its service account.
+#: The folder with the service account's credentials in every pod.
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-#: Bytes of an answer.
+#: The most bytes of a response.
 _LIMIT: Final = 4 * 1024 * 1024
 
 
 class KubeAPIClient:
     """
-    Calls the API server that a kubeconfig names at the time of the call.
+    Calls the API server in a kubeconfig as of the time of the call.
 
     @ivar where: The kubeconfig, for messages.
     """
@@ -40,10 +40,10 @@ class KubeAPIClient:
         self, outgoing: ClientFactory, files: FileWatcher, path: str, environment: Mapping[str, str] = os.environ
     ) -> None:
         """
-        Read the kubeconfig, and watch it from then on.
+        Read the kubeconfig, and watch it for changes.
 
         @param files: L{kubetwist.server.watchedfiles.FileReloader}.
-        @param path: C{""} for what the pod is given that this runs in.
+        @param path: The kubeconfig; C{""} for the credentials of this pod.
         @raise InvalidRESTConfig: There is no kubeconfig, or it is invalid.
         """
         self._outgoing = outgoing
@@ -98,13 +98,13 @@ class KubeAPIClient:
         """
         GET a path.
 
-        @raise kubetwist.client.errors.CallError: There is no answer.
+        @raise kubetwist.client.errors.CallError: No response arrives.
         """
         return await self.client(path).get(timeout=timeout)
 
 
 class PathClient:
-    """A path of a L{KubeAPIClient}, as those call it who only post."""
+    """A path of a L{KubeAPIClient}, with the interface of a client for one URL."""
 
     def __init__(self, cluster: KubeAPIClient, path: str) -> None:
         self._cluster = cluster

@@ -71,7 +71,7 @@ class ComputedStorage:
         raise APIStatusError.not_found(self.info.group_resource, name)
 
     async def list(self, scope: RequestScope, options: ListOptions) -> Listing:
-        """@see: L{ILister.list}; in one piece."""
+        """@see: L{ILister.list}; without pages."""
         selection = select(self, scope, options)
         records = [] if selection.nothing else await self._records(scope)
         wanted = [
@@ -99,7 +99,7 @@ class ComputedStorage:
 
 
 class ComputedVersionResource(CRDVersionHandlers):
-    """Answers C{get} and C{list}, and nothing else."""
+    """Serves C{get} and C{list} only."""
 
     def __init__(
         self, served: ServedResource, version: CustomVersion, server: CustomResources, compute: Compute

@@ -68,9 +68,9 @@ if TYPE_CHECKING:
 
 NAMESPACE: Final = "kube-system"
 NAME: Final = "extension-apiserver-authentication"
-#: Whom a server must be bound to that may read the config map.
+#: The role that a server needs to read the config map.
 ROLE: Final = "extension-apiserver-authentication-reader"
-#: Seconds after which the config map is looked at again.
+#: Seconds between two reads of the config map.
 INTERVAL: Final = 60.0
 _TIMEOUT: Final = 10.0
 #: The paths that need no authorization.
@@ -78,12 +78,12 @@ _OPEN: Final = frozenset(("/healthz", "/readyz", "/livez"))
 
 
 class LookupFailed(Exception):
-    """It is not known how the Kubernetes API server knows users; the text says why."""
+    """The authentication settings of the Kubernetes API server are unknown; the text says why."""
 
 
 @implementer(IAuthenticator)
 class _SwappableAuthenticator:
-    """An authenticator that is replaced when what it authenticates by changes."""
+    """An authenticator that is replaced when its configuration changes."""
 
     def __init__(self) -> None:
         self._current: IAuthenticator | None = None
@@ -99,7 +99,7 @@ class _SwappableAuthenticator:
 
 class DelegatedAuthentication:
     """
-    Knows users as the Kubernetes API server does.
+    Authenticates users as the Kubernetes API server does.
 
     @ivar authenticator: The authenticator of requests.
     @ivar authorities: The CAs of client certificates: those of users, and that of the proxy.
@@ -109,7 +109,7 @@ class DelegatedAuthentication:
 
     def __init__(self, cluster: KubeAPIClient, reactor: IServerReactor, token_seconds: float) -> None:
         """
-        @param token_seconds: For how long it is remembered whose a token is.
+        @param token_seconds: Seconds that the result for a token is cached.
         """
         self._cluster = cluster
         self._proxies = ClientCAProvider(CertPool(b"", needed=False))
@@ -215,7 +215,7 @@ def _texts(data: JSONObject, name: str) -> list[str]:
 
 @implementer(IAuthorizer)
 class AlwaysAllowPaths:
-    """Lets everybody ask whether the server is well."""
+    """Permits health checks to everyone."""
 
     name = "AlwaysAllowPaths"
 

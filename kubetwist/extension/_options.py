@@ -77,7 +77,7 @@ _EXTENSION_FLAGS: Final = (
 
 
 class ExtensionOptions(Options):
-    """The options of an extension server; a subclass says by its C{command} what C{twist} knows it by."""
+    """The options of an extension server; a subclass sets its name for C{twist} in C{command}."""
 
     about = "An API server behind a Kubernetes API server, which decides who is who and who may do what."
     command = "extension"

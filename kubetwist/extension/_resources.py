@@ -15,7 +15,7 @@ from ..registry.apiextensions.strategy import CustomResourceDefinitionStrategy
 from ..schema.definitions import Definitions
 from ..schema.structural import OBJECT_META
 
-#: Gives the objects of a namespace, of all for C{""}, to a user; or an awaitable of them.
+#: Returns the objects of a namespace, of all for C{""}, for a user; or an awaitable of them.
 Compute = Callable[[str, UserInfo], Any]
 
 #: The properties of every object, which a schema may leave out.
@@ -23,7 +23,7 @@ _COMMON: Final = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, 
 
 
 class BadResource(ValueError):
-    """A resource makes no sense; the text says what is wrong."""
+    """A resource is invalid; the text says why."""
 
 
 @frozen(kw_only=True)
@@ -36,8 +36,8 @@ class Resource:
     @ivar required: The required properties.
     @ivar columns: The table columns after the name, as C{additionalPrinterColumns}. The default is the age.
     @ivar status: Whether C{status} is a subresource.
-    @ivar compute: Where objects are made when they are asked for, and not stored: called with a namespace, C{""} for
-        all, and the user; gives objects, or an awaitable of them. There is nothing but C{get} and C{list} then.
+    @ivar compute: Computes the objects on request instead of storing them: called with a namespace, C{""} for
+        all, and the user; returns objects, or an awaitable of them. Only C{get} and C{list} are served then.
     """
 
     group: str
@@ -56,14 +56,14 @@ class Resource:
 
     @property
     def name(self) -> str:
-        """C{"fortunes.fun.example.com"}."""
+        """Return the full name: C{"fortunes.fun.example.com"}."""
         return f"{self.plural}.{self.group}"
 
     def definition(self, definitions: Definitions) -> JSONObject:
         """
-        The CustomResourceDefinition that says the same, as if a server had established it.
+        Return the equivalent CustomResourceDefinition, in the state of an established one.
 
-        @raise BadResource: There could be no such definition.
+        @raise BadResource: The definition is invalid.
         """
         names = {
             "plural": self.plural,
@@ -111,7 +111,7 @@ def validate_resources(resources: Iterable[Resource]) -> list[Resource]:
     """
     The resources that one server can serve together.
 
-    @raise BadResource: There is nothing, or something twice.
+    @raise BadResource: There is no resource, or a duplicate.
     """
     found = list(resources)
     if not found:

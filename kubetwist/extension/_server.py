@@ -1,4 +1,4 @@
-"""An extension server from its first file to its last request: an API server with other APIs and other rules."""
+"""The extension server: an API server with other APIs, and with delegated authentication and authorization."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class ExtensionAPIs:
     ) -> None:
         """
         @param admission: The plugins that every write passes, in this order.
-        @raise BadResource: One makes no sense.
+        @raise BadResource: A resource is invalid.
         """
         options, reactor = config.options, config.reactor
         definitions = Definitions.load(config.kubernetes_version)
@@ -136,12 +136,12 @@ class ExtensionAPIs:
             return [path for path in server.mux.listed_paths() if not path.startswith("/api")]
 
         install_documents(server.mux, installed, definitions, reactor, lambda: config.address, other_paths)
-        # There is no group without a name here.
+        # An extension server has no core group.
         server.mux.unregister("/api")
 
 
 class _Resources(CustomResources):
-    """The resources of an extension server, of which some are computed."""
+    """The resources of an extension server, some of them computed."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class _Resources(CustomResources):
         config: ServerConfig,
     ) -> None:
         """
-        @param computing: By name, what computes the objects of a resource; L{None} for one that is stored.
+        @param computing: By name, the function that computes the objects of a resource; L{None} for a stored resource.
         """
         super().__init__(
             mux,
@@ -180,7 +180,7 @@ class ExtensionCompletion(Completion):
     """
     Completes the configuration of an extension server.
 
-    @ivar delegated: Authenticates as the Kubernetes API server does; set by L{make_access}.
+    @ivar delegated: The authentication of the Kubernetes API server; set by L{make_access}.
     """
 
     delegated: DelegatedAuthentication
@@ -235,7 +235,7 @@ class ExtensionServer(APIServer):
         self, config: ServerConfig, resources: Iterable[Resource], admission: Sequence[IAdmissionPlugin] = ()
     ) -> None:
         """
-        @param admission: Asked about every write in this order.
+        @param admission: The plugins that every write passes, in this order.
         """
         super().__init__(config)
         self._resources = resources
@@ -295,7 +295,7 @@ def make_service(
     """
     Return the service that C{twist} starts: for the C{makeService} of a drop-in's module.
 
-    @param admission: Asked about every write in this order.
+    @param admission: The plugins that every write passes, in this order.
     @return: A service whose C{ready}, a Deferred, fires when the server is ready, or fails with the startup error.
     """
     from twisted.internet import reactor
