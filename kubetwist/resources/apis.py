@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .aggregation.routes import AvailabilityChecks
     from .hosting import APIConfig, APIHost
 
-#: The groups that are not kube-apiserver's own: they belong to the servers around it.
+#: The groups that other servers of the chain serve.
 AGGREGATOR_GROUP: Final = "apiregistration.k8s.io"
 EXTENSIONS_GROUP: Final = "apiextensions.k8s.io"
 
@@ -59,11 +59,11 @@ class APIs:
     """
     The APIs of Kubernetes, on the three servers of a chain.
 
-    @ivar registry: The stores, and what they share.
-    @ivar infos: The resources that the release and --runtime-config leave on.
+    @ivar registry: The stores, and their shared dependencies.
+    @ivar infos: The resources that the release and --runtime-config enable.
     @ivar installed: The served groups, versions and resources.
-    @ivar custom: Serves custom resources; L{None} where definitions are not served.
-    @ivar aggregation: What APIServices say; L{None} where they are not served.
+    @ivar custom: Serves custom resources; L{None} if definitions are not served.
+    @ivar aggregation: The routes of APIServices; L{None} if APIServices are not served.
     @ivar availability: Checks the servers behind APIServices; L{None} without APIServices.
     @ivar flow: Priority and fairness; L{None} if requests are only counted.
     @ivar streams: See L{kubetwist.http.site.KubeSite.streams}.
@@ -174,9 +174,9 @@ class APIs:
 
     def _serve_custom(self, installer: Installer) -> CustomResources:
         """
-        Have the extensions server serve custom resources.
+        Serve custom resources on the extensions server.
 
-        @param installer: That of the extensions server.
+        @param installer: The installer of the extensions server.
         """
         config = self._config
         return CustomResources(
@@ -197,9 +197,9 @@ class APIs:
         self, listed: IServedResources, aggregator: APIHost, kube: APIHost, extensions: APIHost
     ) -> None:
         """
-        Give discovery and OpenAPI documents their paths.
+        Register the paths of discovery and OpenAPI documents.
 
-        @param listed: What discovery lists: what is installed, and what other servers serve.
+        @param listed: The resources in discovery: the installed ones, and those of other servers.
         """
         config = self._config
 
@@ -231,7 +231,7 @@ class APIs:
         install_group_ends(extensions.mux, self.installed)
 
     async def register(self) -> None:
-        """Have an APIService for each group-version that is served here, from now on."""
+        """Create an APIService for each group-version that is served here, and keep them up to date."""
         if self._registration is not None:
             await self._registration.start()
 
@@ -264,7 +264,7 @@ def install_apis(config: APIConfig, aggregator: APIHost, kube: APIHost, extensio
 
 def make_registry(config: APIConfig, definitions: Definitions, infos: Sequence[ResourceInfo]) -> ResourceRegistry:
     """
-    Construct the stores of a server, and what they share.
+    Construct the stores of a server, and their shared dependencies.
 
     @param definitions: The types of the release.
     @param infos: The built-in resources.

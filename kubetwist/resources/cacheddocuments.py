@@ -16,13 +16,13 @@ from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
 from ..http.negotiation import Negotiated, encode_yaml, error_media, wants_pretty
 
-#: Answers of this many bytes are compressed for clients that take gzip.
+#: Minimum bytes of an answer that is compressed for clients that accept gzip.
 GZIP_FROM = 128 * 1024
 
 
 @implementer(IResource)
 class Leaf:
-    """A resource that answers for its path and for everything below it."""
+    """A leaf resource that answers its path and everything below it."""
 
     isLeaf = True
 
@@ -31,20 +31,20 @@ class Leaf:
         raise NotImplementedError
 
     def getChildWithDefault(self, name: bytes, request: Request) -> IResource:
-        """Leaves are not asked for children."""
+        """Return the leaf itself, which has no children."""
         raise NotImplementedError
 
     def putChild(self, path: bytes, child: IResource) -> None:
-        """Leaves take no children."""
+        """Reject a child, as a leaf has none."""
         raise NotImplementedError
 
 
 class Document:
     """
-    One document in the forms that were asked for.
+    A document, cached in the requested forms.
 
-    @ivar json: As compact JSON.
-    @ivar etag: A hash of it, in quotes.
+    @ivar json: The document as compact JSON.
+    @ivar etag: The quoted hash of C{json}.
     """
 
     __slots__ = ("_forms", "etag", "json")
@@ -55,7 +55,7 @@ class Document:
         self._forms: dict[str, bytes] = {"json": self.json + b"\n"}
 
     def form(self, media: str, pretty: bool) -> bytes:
-        """In C{"json"}, C{"yaml"} or C{"protobuf"}."""
+        """Return the document as C{"json"}, C{"yaml"} or C{"protobuf"}."""
         name = "pretty" if pretty and media == "json" else media
         found = self._forms.get(name)
         if found is None:
@@ -72,12 +72,12 @@ class Document:
 
 
 class CachedDocument:
-    """A L{Document} that is made when it is first asked for, and again after changes."""
+    """A L{Document} that is built on first use, and rebuilt after changes."""
 
     def __init__(self, generation: Callable[[], int], build: Callable[[], JSONObject | None]) -> None:
         """
-        @param generation: Gives another number after every change.
-        @param build: Makes the content; L{None} when there is none at present.
+        @param generation: Returns a number that changes with every update.
+        @param build: Builds the content; returns L{None} if there is no document at present.
         """
         self._generation = generation
         self._build = build
@@ -85,7 +85,7 @@ class CachedDocument:
         self._document: Document | None = None
 
     def get(self) -> Document | None:
-        """As of now."""
+        """Return the current document."""
         generation = self._generation()
         if generation != self._made:
             content = self._build()
@@ -100,12 +100,12 @@ def content_hash(content: bytes) -> str:
 
 
 def indented(content: object) -> bytes:
-    """JSON for human eyes."""
+    """Encode as indented JSON."""
     return orjson.dumps(content, option=orjson.OPT_INDENT_2)
 
 
 def encoded(content: JSONObject, media: str) -> bytes:
-    """Something for few: in C{"yaml"}, C{"protobuf"}, or in C{"json"} for human eyes."""
+    """Encode in a less common form: C{"yaml"}, C{"protobuf"}, or indented C{"json"}."""
     if media == "yaml":
         return encode_yaml(content)
     if media == "protobuf":
@@ -174,7 +174,7 @@ def takes_gzip(request: Request) -> bool:
 
 
 def gzipped(body: bytes) -> bytes:
-    """C{body}, compressed at the fastest level."""
+    """Compress C{body} at the fastest level."""
     compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
     return compressor.compress(body) + compressor.flush()
 

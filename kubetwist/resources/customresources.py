@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from .handlers.watch import WatchFlusher
     from .mux import DelegatingMux
 
-#: Where groups of custom resources stand among the others.
+#: The priority of groups of custom resources.
 PRIORITY: Final = Priority(1000, 100)
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-#: While the definition is being deleted.
+#: The verbs while the definition is being deleted.
 FINAL_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
 SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 
@@ -57,9 +57,9 @@ _ACROSS_NAMESPACES: Final = frozenset(("list", "watch"))
 
 class CRDVersionHandlers:
     """
-    What answers for one version of a custom resource, made at its first request.
+    The handlers of one version of a custom resource, created at its first request.
 
-    @ivar served: Its objects.
+    @ivar served: The served resource, with its store.
     """
 
     def __init__(self, served: ServedResource, version: CustomVersion, server: CustomResources) -> None:
@@ -260,10 +260,10 @@ class CustomResources:
         traced: bool = False,
     ) -> None:
         """
-        @param mux: The server whose paths these are.
-        @param everything: What the whole chain serves.
-        @param registry: Its stores get those of the custom resources.
-        @param conversion_of: Finds what a definition says of conversion.
+        @param mux: The server that serves the paths.
+        @param everything: The resources of the whole chain.
+        @param registry: Provides the stores, to which those of the custom resources are added.
+        @param conversion_of: Returns the conversion of a definition.
         """
         self.installed = installed
         self.reactor = reactor
@@ -304,7 +304,10 @@ class CustomResources:
         return self._served.values()
 
     def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Have C{changed} called after changes of what is served or in memory, until what is returned is called."""
+        """
+        Call C{changed} after changes of the served resources or their objects in memory; return a function that
+        unsubscribes.
+        """
         self._followers.append(changed)
         unsubscribe = self.installed.subscribe(changed)
 
@@ -387,7 +390,7 @@ class CustomResources:
                 del leaf.resources[served.definition.plural]
 
     def _settle(self, group: str) -> None:
-        """Bring the documents of a group in line with what is routed."""
+        """Update the documents of a group to match its routes."""
         for group_version, leaf in list(self._leaves.items()):
             if group_version.group != group:
                 continue

@@ -1,4 +1,4 @@
-"""Gives the documents that describe a server their paths: the index, discovery, OpenAPI."""
+"""Registers the paths of the documents that describe a server: the index, discovery, OpenAPI."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def install_documents(
     made: Callable[[], object] = lambda: None,
 ) -> AggregatedDocuments | None:
     """
-    Let the first server of the chain answer the documents that describe the whole chain.
+    Serve the documents that describe the whole chain from its first server.
 
     @param address: The server's own address and port.
     @param other_paths: Returns paths other than those of APIs, for the index and for OpenAPI; also called in a thread.
@@ -59,14 +59,16 @@ def install_documents(
         return None if others is None else others.openapi
 
     front.handle_prefix("/openapi/v2", OpenAPIV2(installed, builder, run, documents))
-    # The index has this one with a slash and without.
+    # The index lists this path with and without a slash.
     v3 = OpenAPIV3(installed, builder, run, remote=documents)
     front.handle_prefix("/openapi/v3", v3, listed_subpaths=lambda: ("",))
     return others
 
 
 def install_group_ends(last: DelegatingMux, installed: IServedResources) -> None:
-    """Have the last server answer for versions that its groups do not have: in JSON, where unknown groups are text."""
+    """
+    Answer unknown versions of known groups on the last server: in JSON, while unknown groups are answered in text.
+    """
     last.handle_prefix("/api", PathNotFound())
     for group in {one.group for one in installed.group_versions()}:
         if group:

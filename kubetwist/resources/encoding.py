@@ -1,8 +1,8 @@
 """
-How results become bytes: objects, lists and watch events as JSON, as PartialObjectMetadata, as Table.
+Encodes results: objects, lists and watch events as JSON, as PartialObjectMetadata, as Table.
 
-Stored objects are JSON already (L{kubetwist.api.record.Record}), so the plain encoder only joins bytes. What
-other encoders derive from an object is kept in the record's C{views}, or with a watch event, so that it is made
+Stored objects are JSON already (L{kubetwist.api.record.Record}), so the plain encoder only joins bytes. Data that
+other encoders derive from an object is cached in the record's C{views}, or with a watch event, so that it is computed
 once and not once per reader.
 """
 
@@ -26,7 +26,7 @@ from .slices import Slices, slices
 if TYPE_CHECKING:
     from .endpoint import Endpoint
 
-#: An object, stored or made to answer.
+#: An object, stored or created for an answer.
 Result = Record | JSONObject
 
 
@@ -47,7 +47,7 @@ class ObjectEncoder(Protocol):
 
 
 class WatchEncoder(ObjectEncoder, Protocol):
-    """Encodes all that a watch sends."""
+    """Encodes the events of watches."""
 
     def encode_error_event(self, status: JSONObject) -> bytes:
         """Encode the event with the reason for the end of a watch."""
@@ -89,7 +89,9 @@ def list_body(start: bytes, items: list[bytes], end: bytes) -> Body:
 
 
 def headed_list_body(start: bytes, head: bytes, items: list[bytes], end: bytes) -> Body:
-    """As L{list_body}, with C{head} instead of the first byte of every item; none of them is copied for that."""
+    """
+    Return the parts as L{list_body}, with C{head} instead of the first byte of every item, without copying the items.
+    """
     parts: list[Any] = [start]
     if items:
         headed: list[Any] = [b"," + head] * (2 * len(items))
@@ -111,7 +113,7 @@ def list_meta(listing: Listing, token: str) -> JSONObject:
     return meta
 
 
-#: Cost of an item that is encoded already, in the bytes that L{kubetwist.resources.slices} counts.
+#: Cost of an encoded item, in the bytes that L{kubetwist.resources.slices} counts.
 KEPT_COST: Final = 16
 
 
@@ -233,7 +235,7 @@ def bookmark_meta(revision: int, initial_events_end: bool, annotations: JSONObje
 
 
 class PartialEncoder(JSONEncoder):
-    """Objects as C{PartialObjectMetadata}: nothing but their metadata."""
+    """Encodes objects as C{PartialObjectMetadata}: their metadata only."""
 
     def __init__(self, endpoint: Endpoint, version: str) -> None:
         super().__init__(endpoint)

@@ -1,4 +1,4 @@
-"""One resource in one version, as HTTP serves it: where a handler finds everything it needs."""
+"""One resource in one version, as HTTP serves it, with the dependencies of its handlers."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from ..registry.generic.strategy import Strategy
 
 
-#: Groups whose objects contain CEL expressions or schemas, of which a kilobyte takes tens of milliseconds to validate.
+#: Groups whose objects contain CEL expressions or schemas; the validation of a kilobyte takes tens of milliseconds.
 COMPILED: Final = {"apiextensions.k8s.io": 16, "admissionregistration.k8s.io": 16, "resource.k8s.io": 16}
-#: Matches what may be a whole float in JSON or YAML, which most bodies lack.
+#: Matches a possible whole float in JSON or YAML; most bodies have none.
 _whole_float: Final = re.compile(rb"[0-9](?:\.0|[eE])").search
 Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
@@ -52,22 +52,22 @@ class Endpoint:
     One resource, or subresource, in one version.
 
     @ivar storage: The storage object, which provides the capabilities that are served.
-    @ivar version: Of the path.
-    @ivar gvk: The kind that is answered; for C{scale} another than the resource's.
-    @ivar codec: For bodies of that kind.
-    @ivar defer_to_thread: For what takes long.
-    @ivar strategy: Whose defaults are filled in; L{None} for kinds that have none.
+    @ivar version: The version in the path.
+    @ivar gvk: The kind of the answers; C{scale} has another than the resource.
+    @ivar codec: The codec for bodies of that kind.
+    @ivar defer_to_thread: Runs long computations.
+    @ivar strategy: Provides the defaults; L{None} for kinds without defaults.
     @ivar list_items_have_kind: Custom resources repeat kind and apiVersion in lists, built-in ones do not.
-    @ivar list_kind: The kind of its collections, where that is not the kind with C{List} behind it.
-    @ivar printer: Makes its Tables, where it is no built-in kind: a
+    @ivar list_kind: The kind of its collections, if that is not the kind with the suffix C{List}.
+    @ivar printer: Prints its Tables, if it is not a built-in kind: a
         L{kubetwist.registry.customresources.printers.Printer}.
-    @ivar patch_types: The media types of patches that it takes.
-    @ivar field_manager: Keeps track of who owns which field; L{None} where nothing is stored.
-    @ivar authorizer: Asked again where a PUT or an apply creates; L{None} lets everybody.
+    @ivar patch_types: The media types of supported patches.
+    @ivar field_manager: Tracks the owners of fields; L{None} if objects are not stored.
+    @ivar authorizer: Authorizes the creation by a PUT or an apply; L{None} allows every client.
     @ivar tables: Whether answers can be Tables.
     @ivar negotiators: The negotiators of the C{Accept} header.
-    @ivar traced: Reading and encoding leave spans.
-    @ivar min_request_timeout: Seconds that watches without a timeout last at least.
+    @ivar traced: Whether reading and encoding are traced.
+    @ivar min_request_timeout: Minimum seconds of watches without a timeout.
     """
 
     storage: Any
@@ -91,7 +91,7 @@ class Endpoint:
     negotiators: EndpointNegotiators = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        # Reviews, bindings and actions have no rows, and of the parts of objects only these two.
+        # Reviews, bindings and actions have no rows; of subresources only these two do.
         listed = ILister.providedBy(self.storage)
         self.negotiators = BUILT_IN if self.patch_types is PATCH_TYPES else CUSTOM
         self.tables = self.subresource in ("status", "scale") or (not self.subresource and listed)

@@ -1,4 +1,4 @@
-"""What the servers of the chain do in their hooks: bootstrap objects, controllers, endpoints, priority and fairness."""
+"""The hooks of the servers of the chain: bootstrap objects, controllers, endpoints, priority and fairness."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from ..controllers.machinery.manager import ControllerManager
     from .hosting import APIConfig, APIHost, Hook
 
-#: Seconds that a request waits for its turn at most.
+#: Maximum seconds that a request waits in a queue.
 LONGEST_WAIT: Final = 60.0
 
 
 class ServerControllers:
     """
-    The controllers of a server, which run from the time that it is ready until its last request.
+    The controllers of a server, which run from its readiness until its last request.
 
     @ivar running: The controllers; L{None} before the server is ready.
     """
@@ -56,10 +56,10 @@ class ServerControllers:
         aggregation: Aggregation | None,
     ) -> None:
         """
-        @param config: Has the factories of the controllers.
+        @param config: Provides the factories of the controllers.
         @param registry: The stores that they read and write.
         @param custom: Serves custom resources; L{None} without definitions.
-        @param aggregation: Knows the servers behind APIServices; L{None} without APIServices.
+        @param aggregation: Provides the servers behind APIServices; L{None} without APIServices.
         """
         self._config = config
         self._registry = registry
@@ -69,7 +69,7 @@ class ServerControllers:
 
     def start(self) -> None:
         """Construct and start the controllers."""
-        # Not before: readiness waits for none of their imports.
+        # Not earlier: readiness must not wait for their imports.
         from ..controllers.machinery.manager import ControllerManager
 
         config = self._config
@@ -110,13 +110,13 @@ def add_controllers(
 
 
 def add_fairness(config: APIConfig, stores: Stores, aggregator: APIHost) -> FlowControl | None:
-    """Have requests wait their turn, as flow schemas say; L{None} if those are not served."""
+    """Queue requests according to flow schemas; return L{None} if flow schemas are not served."""
     levels, schemas = (stores.find(FAIRNESS, name) for name in ("prioritylevelconfigurations", "flowschemas"))
     if levels is None or schemas is None:
         return None
     options = config.options
     seats = options["max-requests-inflight"] + options["max-mutating-requests-inflight"]
-    # As long as the reference lets requests wait: a quarter of the time that they have.
+    # The reference's limit of the wait: a quarter of the request timeout.
     wait = min(options["request-timeout"] / 4, LONGEST_WAIT)
     flow = FlowControl(config.reactor, seats, wait, config.scheduler)
     tell_of(flow, config.metrics)
@@ -161,11 +161,11 @@ def add_bootstrap_hooks(
     config: APIConfig, registry: ResourceRegistry, register: Hook, aggregator: APIHost, kube: APIHost
 ) -> None:
     """
-    Have the servers make, once they listen, the objects that are theirs.
+    Create the bootstrap objects of the servers, once they listen.
 
     @param config: The configuration of the server.
     @param registry: The stores of the objects.
-    @param register: Makes the APIServices of the group-versions that are served.
+    @param register: Creates the APIServices of the served group-versions.
     @param aggregator: The server in front.
     @param kube: The Kubernetes API server.
     """
@@ -231,7 +231,7 @@ def add_bootstrap_hooks(
 
 
 def add_endpoints(config: APIConfig, stores: Stores, aggregator: APIHost) -> None:
-    """Have pods find those servers behind the service that live, or as many as there should be."""
+    """Maintain the endpoints of the kubernetes service: by leases, by a fixed count, or for a single server."""
     from ..controllers.endpointreconcilers.lease import LeaseEndpointReconciler
     from ..controllers.endpointreconcilers.mastercount import MasterCountEndpointReconciler
     from ..controllers.endpointreconcilers.single import SingleEndpointReconciler

@@ -1,4 +1,4 @@
-"""The server that APIs are installed on, as their installation needs it."""
+"""The protocols of the server on which APIs are installed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .mux import DelegatingMux
     from .proxy.upstreamclients import KubeletTLS
 
-#: A call at a point of the life of a server; its coroutine or Deferred is awaited.
+#: A hook of a server; its coroutine or Deferred is awaited.
 Hook = Callable[[], object]
 
 
@@ -92,7 +92,7 @@ class APIConfig(ControllerConfig, Protocol):
 
     @property
     def outgoing(self) -> ClientFactory:
-        """Makes the clients of webhooks and of other servers."""
+        """Return the factory of clients of webhooks and of other servers."""
 
     @property
     def metrics(self) -> Registry:
@@ -100,7 +100,7 @@ class APIConfig(ControllerConfig, Protocol):
 
     @property
     def scheduler(self) -> CooperativeScheduler:
-        """Runs heavy work a little at a time."""
+        """Return the scheduler that runs heavy work in slices."""
 
     @property
     def credentials(self) -> ProxyTrustSource:

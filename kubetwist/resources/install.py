@@ -1,8 +1,8 @@
 """
-From capabilities to routes: what a storage object provides is what its paths answer.
+Registers routes for the capabilities of storage objects.
 
-One Klein app per group-version, made at its first request. A route is registered, a verb listed in discovery and an
-operation in OpenAPI, all from L{VERBS}.
+One Klein app per group-version, created at its first request. Routes, verbs in discovery and operations in OpenAPI all
+derive from L{VERBS}.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ if TYPE_CHECKING:
 @frozen
 class Verb:
     """
-    What a capability means in HTTP.
+    The HTTP form of a capability.
 
-    @ivar names: In discovery.
+    @ivar names: The verbs in discovery.
     @ivar method: The HTTP method.
     @ivar named: Whether the path names an object.
-    @ivar anywhere: Whether the path of all namespaces answers it, too.
+    @ivar anywhere: Whether it is also served across all namespaces.
     """
 
     capability: type[Interface]
@@ -87,7 +87,7 @@ VERBS: Final = (
     Verb(ICollectionDeleter, ("deletecollection",), "DELETE", False, "delete_collection"),
 )
 
-#: Verbs that a method of a connection stands for.
+#: The verbs of the methods of a connecting subresource.
 CONNECT_VERBS: Final = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -112,10 +112,10 @@ class Installer:
         traced: bool = False,
     ) -> None:
         """
-        @param context: The stores, and what actions and reviews use of the server.
-        @param clients: Calls what proxies, logs and streams lead to; L{None} where nothing is led to.
+        @param context: The stores, and the server's dependencies of actions and reviews.
+        @param clients: The clients for proxies, logs and streams; L{None} if these are not served.
         @param defer_to_thread: Runs long computations; by default one at a time in a thread of C{reactor}.
-        @param traced: Whether requests leave spans.
+        @param traced: Whether requests are traced.
         """
         self.mux = mux
         self.installed = ServedResources()
@@ -215,7 +215,7 @@ class Installer:
             if warning:
                 handler = warned(handler, warning)
             if verb.capability is IWatcher:
-                # The query of a list asks for a watch; these are the paths from before that was so.
+                # These are the deprecated watch paths, from before watches were list queries.
                 add(app, "GET", f"{base}/watch{inside}", handler)
                 add(app, "GET", f"{base}/watch{inside}/<name>", handler)
                 if info.namespaced:

@@ -1,4 +1,4 @@
-"""One server of the chain, as Twisted's traversal sees it."""
+"""One server of the chain, as a resource of Twisted's traversal."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from twisted.web.resource import IResource, Resource
 
 class DelegatingMux(Resource):
     """
-    One server of the chain: answers the paths it has claimed, passes the rest on untouched.
+    One server of the chain: answers its registered paths, and delegates all others.
 
-    @ivar name: For logs and health: C{"kube-aggregator"}.
+    @ivar name: The name in logs and health checks: C{"kube-aggregator"}.
     @ivar delegate: The next server's mux, or the end of the chain.
     """
 

@@ -31,28 +31,26 @@ if TYPE_CHECKING:
     from ..registry.generic.codec import Codec
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
-#: Of a list so many bytes of JSON are encoded before others have a turn, in a few hundred microseconds.
+#: Maximum bytes of a list's JSON that are encoded per slice, in a few hundred microseconds.
 AT_ONCE: Final = 4 * 1024
 #: Items of more bytes of JSON are encoded in the computation thread.
 LARGE_ITEM: Final = 64 * 1024
-#: Before each event there is its length, in four bytes.
+#: The four bytes of the length before each event.
 LENGTH_OF_FRAME: Final = 4
 
 
 class ProtobufEncoder:
     """
-    Another encoder's documents, as protobuf.
+    Encodes another encoder's documents as protobuf.
 
-    @ivar inner: Makes them, in JSON.
+    @ivar inner: Encodes them in JSON.
     """
 
     #: Answers never consist of stored bytes.
     stored = False
 
     def __init__(self, inner: JSONEncoder, codec: Codec, *, partial: bool) -> None:
-        """
-        @param partial: They have nothing but metadata.
-        """
+        """@param partial: Whether the documents have only metadata."""
         self.inner = inner
         self._codec = codec
         self._partial = partial
@@ -72,9 +70,9 @@ class ProtobufEncoder:
 
     def of_document(self, document: bytes) -> bytes:
         """
-        An object, from its JSON.
+        Encode an object from its JSON.
 
-        @raise APIStatusError: It nests too deep, or is not what its kind is (500).
+        @raise APIStatusError: It nests too deep, or does not match its kind (500).
         """
         value = orjson.loads(document)
         try:

@@ -1,4 +1,4 @@
-"""How documents of aggregated API servers can fail, and the threads that they are read in."""
+"""The errors of documents of aggregated API servers, and the threads that parse them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..client.errors import CallError, Unreachable
 
 
 class BadDocument(ValueError):
-    """It cannot be used; the text says why."""
+    """The document is invalid; the text has the reason."""
 
 
 class UnexpectedResponse(Exception):
-    """A server answered something else; the text says what."""
+    """The server's answer was unexpected; the text has the details."""
 
 
-#: What is no fault of ours when a server is asked.
+#: Errors of another server, which are not bugs.
 FAILURES: Final = (CallError, Unreachable, BadDocument, BadJSON, UnexpectedResponse)

@@ -1,9 +1,9 @@
 """
-A Klein app as a leaf of the chain, with its routing remembered.
+Serves a Klein app as a leaf of the chain, with cached routing.
 
 Klein's own resource binds and matches werkzeug's map, and builds several Deferreds, at every request; that costs about
-as much as all the rest of a small GET. Here the match of a method and path is looked up once and remembered, and a
-handler that answers at once costs no Deferred. Which handler answers what is still Klein's map alone.
+as much as all the rest of a small GET. Here the match of a method and path is looked up once and cached, and a handler
+that answers synchronously needs no Deferred. Klein's map remains the only source of routes.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from ..http.request import KubeRequest
 from ..http.responses import respond_error, respond_status
 from ..storage.errors import OutcomeUnknown, StorageUnavailable
 
-#: Matches that are remembered per app; all are forgotten when there are more.
+#: Maximum number of cached matches per app; the cache is cleared above that.
 REMEMBERED = 16384
-#: Longer paths are matched each time; remembered, they would let a client fill the memory.
+#: Longer paths are not cached, so that a client cannot fill the memory.
 REMEMBERED_PATH = 256
 
 
 def route_method(method: str) -> str:
     """
-    What a method is called in routes.
+    Return the method to match in routes.
 
-    werkzeug has HEAD answered by whatever answers GET, which the reference does only where it says so.
+    werkzeug routes HEAD to every GET handler; the reference supports HEAD only on some paths.
     """
     return "HEAD-ALONE" if method == "HEAD" else method
 
 
 class Segment(BaseConverter):
-    """A segment of a path that a route names. It may be empty: handlers refuse that, as in the reference."""
+    """A segment of a path that a route names. It may be empty: handlers reject that, as in the reference."""
 
     regex = "[^/]*"
     part_isolating = True
@@ -61,10 +61,8 @@ class HandlerResource(Resource):
     Calls handlers.
 
     A handler returns L{None} after it has answered, or a Deferred. An L{APIStatusError} becomes its Status.
-    Unavailable
-    storage becomes a 500 that says so, as in the reference. Any other exception is a bug: it is logged, and answered
-    with
-    a 500 without details.
+    Unavailable storage becomes a 500 that says so, as in the reference. Any other exception is a bug: it is logged,
+    and answered with a 500 without details.
     """
 
     isLeaf = True
@@ -91,7 +89,7 @@ class HandlerResource(Resource):
         """
         Wait for a handler; cancel it when the client goes away.
 
-        Writes are not cancelled: storage may have them already, and what comes after has to be done then.
+        Writes are not cancelled: they may be in storage already, and the steps after them must run then.
         """
         if request.method == b"GET" and (not result.called or result.paused):
             request.notifyFinish().addErrback(lambda reason: result.cancel())

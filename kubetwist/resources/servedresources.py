@@ -23,21 +23,21 @@ from ..registry.kindtable import GROUP_PRIORITIES
 @frozen
 class APIResource:
     """
-    A resource or subresource that has routes: one line of an C{APIResourceList}.
+    A resource or subresource that has routes: one entry of an C{APIResourceList}.
 
     @ivar resource: The plural: C{"deployments"}.
     @ivar subresource: C{"scale"}; C{""} for the resource itself.
-    @ivar kind: As it answers: C{autoscaling/v1, Scale} for C{deployments/scale}. For what is connected to, the kind of
-        its options: C{v1, PodExecOptions}.
-    @ivar kind_shown_group_version: Documents print the kind's group and version, which they do where these are not the
-        document's own.
-    @ivar verbs: As discovery shows them; sorted for everything but custom resources.
-    @ivar storage_version_hash: Changes with the version in which objects are stored; C{""} for what is not stored.
+    @ivar kind: The kind of its answers: C{autoscaling/v1, Scale} for C{deployments/scale}. For connecting
+        subresources, the kind of their options: C{v1, PodExecOptions}.
+    @ivar kind_shown_group_version: Whether documents list the kind's group and version, because they differ from the
+        document's.
+    @ivar verbs: The verbs in the order of discovery; sorted except for custom resources.
+    @ivar storage_version_hash: Changes with the version in which objects are stored; C{""} if they are not stored.
     @ivar list_kind: The kind of its collections.
-    @ivar delete_returns_object: DELETE answers with the object, not with a Status.
-    @ivar connect_methods: The HTTP methods that are handed on to another server.
-    @ivar connect_subpath: Paths below it are handed on, too.
-    @ivar custom: Makes the schemas of a custom resource: a L{kubetwist.resources.openapi.custom.CustomSchemas}.
+    @ivar delete_returns_object: Whether DELETE returns the object instead of a Status.
+    @ivar connect_methods: The HTTP methods that are forwarded to another server.
+    @ivar connect_subpath: Whether paths below it are forwarded, too.
+    @ivar custom: Builds the schemas of a custom resource: a L{kubetwist.resources.openapi.custom.CustomSchemas}.
     """
 
     group: str
@@ -60,12 +60,12 @@ class APIResource:
 
     @property
     def group_version(self) -> GroupVersion:
-        """Under which it is served."""
+        """Return the group-version under which it is served."""
         return GroupVersion(self.group, self.version)
 
     @property
     def name(self) -> str:
-        """As discovery has it: C{"deployments/scale"}."""
+        """Return the name in discovery: C{"deployments/scale"}."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
@@ -78,28 +78,30 @@ def built_in_priority(group_version: GroupVersion) -> Priority:
 
 
 class IServedResources(Protocol):
-    """What documents ask for: L{ServedResources} and L{MergedServedResources} give it."""
+    """The interface for builders of documents, of L{ServedResources} and L{MergedServedResources}."""
 
     @property
     def generation(self) -> int:
-        """Another number after every change."""
+        """Return a number that changes with every update."""
 
     @property
     def priorities(self) -> Mapping[GroupVersion, Priority]:
         """Return the priorities of the group-versions that are not built in."""
 
     def group_versions(self) -> Sequence[GroupVersion]:
-        """Everything served, preferred ones first: groups by their priority, versions by theirs in their group."""
+        """
+        Return all group-versions, preferred ones first: by the priority of the group, then by that of the version.
+        """
 
     def versions(self, group: str) -> Sequence[str]:
         """Return the versions of C{group}, the preferred one first; empty if no version is served."""
 
     def resources(self, group_version: GroupVersion) -> Sequence[APIResource]:
-        """In the order in which documents list them."""
+        """Return the resources of a group-version in the order of documents."""
 
 
 class ServedResources:
-    """The groups, versions and resources of one server; they may come and go while it runs."""
+    """The groups, versions and resources of one server; they may change while it runs."""
 
     def __init__(self) -> None:
         self.generation = 0
@@ -154,9 +156,9 @@ class ServedResources:
 @frozen(eq=False)
 class MergedServedResources:
     """
-    The groups of several servers as one.
+    The combined groups of several servers.
 
-    @ivar layers: Who is asked first stands first; a group and version is answered by one server alone.
+    @ivar layers: The servers in the order of the chain; only one of them serves a group and version.
     """
 
     layers: Sequence[ServedResources] = field()
@@ -192,7 +194,7 @@ class MergedServedResources:
 
 
 def preferred(served: Iterable[GroupVersion], priorities: Mapping[GroupVersion, Priority]) -> list[GroupVersion]:
-    """C{served} in the order in which documents list it; C{priorities} where they are not the built-in ones."""
+    """Sort C{served} in the order of documents; C{priorities} contains those that are not built in."""
     ranks = {one: priorities.get(one) or built_in_priority(one) for one in served}
     groups: dict[str, int] = {}
     for one, rank in ranks.items():

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: Cost of a slice, about half a millisecond of work; it may be exceeded by one record.
 AT_ONCE: Final = 16 * 1024
 
-#: Builds a list: it yields after each slice but the last, and returns the result.
+#: Builds a list: yields after each slice but the last, and returns the result.
 Slices = Generator[None, None, list[bytes]]
 
 

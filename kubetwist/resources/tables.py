@@ -1,8 +1,8 @@
 """
-Objects as Tables: the rows that C{kubectl get} prints.
+Encodes objects as Tables: the rows that C{kubectl get} prints.
 
-A row is made once per object and kept in its record, but for its ages, which depend on the time of the request: what
-is kept is the JSON around them.
+A row is computed once per object and cached in its record, except for its ages, which depend on the time of the
+request: the JSON around them is cached.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from .slices import Slices, made_at_once
 if TYPE_CHECKING:
     from .endpoint import Endpoint
 
-#: What a row shows of its object besides the cells.
+#: The part of the object that a row contains besides the cells.
 INCLUDE = ("None", "Metadata", "Object")
 #: Maximum number of values that the columns of a custom resource visit in all rows of an answer; later cells are null.
 MOST_SEEN_BY_REQUEST: Final = 100 * MOST_SEEN
-#: Cost of a row besides the JSON that is read for it.
+#: Cost of a row besides the JSON that is parsed for it.
 ROW_COST: Final = 256
 #: The JSON of a row before its first age, that age, the JSON up to the next one, and all further ages with the JSON
-#: after them; then the JSON after the cells, and where the metadata ends in that of the object.
+#: after them; then the JSON after the cells, and the end of the metadata in the object's JSON.
 _Pieces = tuple[bytes, float | None, bytes, list[tuple[float, bytes]], bytes, int]
 #: Maximum size of the cached cells of a row, in bytes; columns may show whole objects.
 KEPT_ROW: Final = 16 * 1024
@@ -47,9 +47,9 @@ KEPT_ROW: Final = 16 * 1024
 
 def check_include(text: str) -> str:
     """
-    The C{includeObject} of a query.
+    Return the C{includeObject} of a query.
 
-    @raise APIStatusError: There is no such choice (400).
+    @raise APIStatusError: The value is invalid (400).
     """
     if not text:
         return "Metadata"
@@ -66,7 +66,7 @@ class TableEncoder:
     """
     Encodes objects as rows of a C{Table}.
 
-    @ivar version: Of the group meta.k8s.io.
+    @ivar version: The version in the group meta.k8s.io.
     @ivar include: One of L{INCLUDE}.
     @cvar first_differs: Whether the first event of a watch differs from later ones.
     """

@@ -1,4 +1,4 @@
-"""Spans of what answers requests: only where requests are traced is it in between."""
+"""Wraps handlers, storage and encoders in spans, if requests are traced."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Arguments = TypeVarTuple("Arguments")
 T = TypeVar("T")
 
-#: What spans are called, by the handlers that they are of; a watch has none, as it has no end to speak of.
+#: The names of spans, by verb; a watch has none, as it does not end by itself.
 _NAMES: Final = {
     "create": "Create",
     "create_named": "Create",
@@ -39,9 +39,9 @@ _NAMES: Final = {
 
 def traced_handler(handler: Callable[..., object], verb: str) -> Callable[..., object]:
     """
-    A handler with a span of its own.
+    Return a handler with its own span.
 
-    @param verb: What the handler is called.
+    @param verb: The verb of the handler.
     """
     name = _NAMES.get(verb)
     if name is None:
@@ -64,7 +64,7 @@ def attributes_of(request: KubeRequest) -> dict[str, Value]:
 
 
 class TracedReading:
-    """What a resource is read from, with spans; nothing else of it is to be had here."""
+    """The reading methods of a storage object, with spans; it has no other methods."""
 
     def __init__(self, storage: Any, resource: GroupResource) -> None:
         self._storage = storage
@@ -101,7 +101,7 @@ class TracedReading:
 
 
 class TracedEncoder:
-    """An encoder, with spans; events of watches have none."""
+    """An encoder with spans, except for the events of watches."""
 
     def __init__(self, encoder: Encoder, media: str) -> None:
         self._encoder = encoder

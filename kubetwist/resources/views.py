@@ -1,4 +1,4 @@
-"""Which encoder answers a request: what the client accepts, and for Tables what it wants of the objects."""
+"""Selects the encoder of an answer: by the media types that the client accepts, and for Tables by its query."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CUSTOM_LIST = "*unstructured.UnstructuredList"
 
 
 class OutputFormat(NamedTuple):
-    """How a request wants its answer."""
+    """The negotiated format of an answer."""
 
     encoder: Any
     content_type: bytes
@@ -69,7 +69,7 @@ class ProtobufOutputFormat(NamedTuple):
 
     @property
     def protobuf(self) -> bool:
-        """It is."""
+        """Return L{True}: the format is protobuf."""
         return True
 
     def encode_object(self, result: Result) -> bytes:
@@ -86,7 +86,7 @@ class ProtobufOutputFormat(NamedTuple):
         return body
 
     def audit_response(self, document: bytes) -> None:
-        """Tell of an object in JSON."""
+        """Log an object in JSON to the audit event."""
         audit = self.request.audit
         if audit is not None and audit.wants_response_object:
             audit.log_response_object(document)
@@ -99,9 +99,9 @@ def negotiate_output(endpoint: Endpoint, request: KubeRequest, *, collection: bo
     """
     Find the encoder for a request.
 
-    @param collection: Whether a list is answered (or watched), not a single object.
-    @return: One may be among them that refuses when there is something to show (L{NotAcceptableEncoder}).
-    @raise APIStatusError: The client accepts nothing that can be had (406), or a watch asks for an unknown part (400).
+    @param collection: Whether the answer is a list, or a watch, instead of a single object.
+    @return: The encoder may be L{NotAcceptableEncoder}, which raises an error at the first object.
+    @raise APIStatusError: No accepted media type is available (406), or a watch requests an unknown part (400).
     """
     negotiated = _negotiated(endpoint, request, collection)
     transform = negotiated.transform
@@ -129,11 +129,11 @@ def negotiate_output(endpoint: Endpoint, request: KubeRequest, *, collection: bo
 
 
 def _unshowable(endpoint: Endpoint, transform: str, collection: bool, watched: bool) -> APIStatusError | None:
-    """Why nothing of this endpoint can be shown as asked; the reference finds that out when there is something."""
+    """Return the error for a view that this endpoint lacks; the reference reports it at the first object."""
     kind, group = endpoint.gvk.kind, endpoint.gvk.group
     if transform == "PartialObjectMetadataList" and (watched or not collection):
         if not endpoint.codec.protobuf:
-            # The reference considers any custom resource a list until it looks for items.
+            # The reference treats any custom resource as a list until it looks for items.
             return APIStatusError.unknown("content is not a list")
         return not_a_list(transform, kind, group)
     if transform == "PartialObjectMetadata" and collection and not watched:
@@ -166,7 +166,7 @@ class NotAcceptableEncoder:
     def _refuse(self, *_: object) -> NoReturn:
         raise self._error
 
-    #: Nothing has to be encoded.
+    #: No encoding is needed.
     stored = True
     encode_object = encode_list = _refuse
 

@@ -1,1 +1,1 @@
-"""Aggregation: routes to the API servers behind APIServices, and what is read from them."""
+"""Aggregation: routes to the API servers behind APIServices, and clients of their discovery and OpenAPI documents."""

@@ -1,8 +1,8 @@
 """
-What other servers serve, for aggregated discovery.
+The resources of other servers, for aggregated discovery.
 
-Each server is asked for one document of everything; of those that do not know how, for the document of each
-group-version. What a server that does not answer would serve is listed as stale, without resources.
+Each server is requested for its aggregated document; if it has none, for the document of each group-version. The
+group-versions of an unavailable server are listed as stale, without resources.
 
 @see: kubernetes/kube-aggregator, C{pkg/apiserver/handler_discovery.go}
 """
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ...registry.kinds import Priority
     from .remotes import IRemoteGroupVersion
 
-#: As whom servers are asked.
+#: User name of the requests.
 USER: Final = "system:kube-aggregator"
-#: Seconds until an answer must be there.
+#: Timeout of a request in seconds.
 TIMEOUT: Final = 5.0
-#: Seconds until a server that failed is asked again: the first time, and at most.
+#: Seconds until the first retry after a failure, and their maximum.
 RETRY: Final = 0.5, 60.0
 
 _Found = Mapping[GroupVersion, Sequence[JSONObject]]
@@ -36,11 +36,11 @@ _Found = Mapping[GroupVersion, Sequence[JSONObject]]
 
 class RemoteDiscovery:
     """
-    What the aggregated documents have of other servers.
+    The entries of other servers in the aggregated documents.
 
-    @ivar generation: Another number after every change.
-    @ivar entries: What they say of each version.
-    @ivar priorities: Where each of these stands.
+    @ivar generation: A number that changes with every update.
+    @ivar entries: The entry of each group-version.
+    @ivar priorities: The priority of each group-version.
     """
 
     def __init__(self, remotes: IRemotes, clock: IReactorTime, run: DeferToThread) -> None:
@@ -49,7 +49,7 @@ class RemoteDiscovery:
         self.priorities: dict[GroupVersion, Priority] = {}
         self._remotes = remotes
         self._run = run
-        #: By service: the tag of the document that it sent last, and what that said.
+        #: By service: the ETag of its last document, and the content.
         self._known: dict[Hashable, tuple[str, _Found]] = {}
         self._servers = RemotePoller(
             remotes,

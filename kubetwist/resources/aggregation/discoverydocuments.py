@@ -1,8 +1,8 @@
 """
-What discovery documents of other servers say, in the form in which our aggregated documents pass it on.
+Reads the discovery documents of other servers, in the form in which our aggregated documents contain them.
 
-Nothing of them is believed: what is not of the right type, or too much, makes the whole document a bad one; what is not
-known is left out.
+The documents are not trusted: a wrong type or an exceeded limit makes the whole document invalid, and unknown fields
+are left out.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersion, JSONObject
 from ..remotedocuments import BadDocument
 
-#: Bytes of a document.
+#: Maximum bytes of a document.
 SIZE: Final = 2 * 1024 * 1024
-#: Resources and subresources of a document.
+#: Maximum resources and subresources of a document.
 RESOURCES: Final = 5000
-#: Names, verbs and the like of one resource.
+#: Maximum names, verbs and similar items of one resource.
 WORDS: Final = 64
-#: Characters of one of these.
+#: Maximum characters of such an item.
 WORD: Final = 256
-#: What is asked for: one document for everything, in its newest form if possible.
+#: The accepted media types: aggregated discovery, preferably in its newest version.
 AGGREGATED: Final = ",".join(
     f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
 )
@@ -44,9 +44,9 @@ def is_aggregated(content_type: str) -> bool:
 
 def read_aggregated(body: bytes) -> dict[GroupVersion, list[JSONObject]]:
     """
-    The resources of each group-version of an C{APIGroupDiscoveryList}.
+    Read the resources of each group-version from an C{APIGroupDiscoveryList}.
 
-    @raise BadDocument: It is none.
+    @raise BadDocument: The body is not such a list.
     """
     document = _decoded(body, "APIGroupDiscoveryList")
     found: dict[GroupVersion, list[JSONObject]] = {}
@@ -116,7 +116,7 @@ def entry(version: str, resources: Sequence[JSONObject], current: bool) -> JSONO
 
 
 class _Count:
-    """How much of a document there is already."""
+    """Counts the resources of a document, to enforce the limit."""
 
     def __init__(self) -> None:
         self._left = RESOURCES

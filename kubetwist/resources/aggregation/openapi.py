@@ -34,21 +34,21 @@ if TYPE_CHECKING:
     from ...http.collaborators import DeferToThread
     from .remotes import IRemoteGroupVersion
 
-#: As whom servers are asked.
+#: User name of the requests.
 USER: Final = "system:aggregator"
-#: Seconds until an answer must be there; documents take their time to be made.
+#: Timeout of a request in seconds; servers need time to build documents.
 TIMEOUT: Final = 30.0
-#: Seconds until a new server is asked: it may just be starting.
+#: Seconds until a new server is requested, as it may still be starting.
 DELAY: Final = 1.0
-#: Seconds until a server that failed is asked again: the first time, and at most.
+#: Seconds until the first retry after a failure, and their maximum.
 RETRY: Final = 5.0, 600.0
-#: A hash that is passed on to clients.
+#: Matches a hash that may be passed on to clients.
 _HASH: Final = re.compile(r"[?&]hash=([0-9A-Za-z_-]{1,256})(?:&|$)")
 
 
 @frozen
 class _Read:
-    """What was made of a v2 document: its tag, its digest, and for whom."""
+    """A converted v2 document: its ETag, its digest, and the group-versions that it was read for."""
 
     etag: str
     digest: bytes
@@ -57,7 +57,7 @@ class _Read:
 
 @frozen(eq=False)
 class _Kept:
-    """A v3 document: what was said of it when it was fetched, its tag there, and itself."""
+    """A cached v3 document: its listed hash when it was fetched, its ETag, and the document."""
 
     listed: str
     etag: str
@@ -68,7 +68,7 @@ class RemoteOpenAPI:
     """
     The documents of other servers.
 
-    @ivar generation: Another number after every change of what v2 has of them.
+    @ivar generation: A number that changes with every update of their v2 documents.
     """
 
     def __init__(self, remotes: IRemotes, clock: IReactorTime, run: DeferToThread) -> None:
@@ -80,7 +80,7 @@ class RemoteOpenAPI:
         #: Of v3: the hash of each document, as its server lists it; empty if the server lists none.
         self._listed: dict[GroupVersion, str] = {}
         self._kept: dict[GroupVersion, _Kept] = {}
-        #: Of which specification a v3 document was made, where the server has none.
+        #: The spec from which a v3 document was converted, for a server without v3.
         self._converted: dict[GroupVersion, RemoteSpec] = {}
         self._waiting: dict[GroupVersion, list[Deferred[CompressedDocument]]] = {}
         self._servers = [
@@ -160,9 +160,7 @@ class RemoteOpenAPI:
         return {_name(group_version): found for group_version, found in self._listed.items()}
 
     def document(self, name: str) -> CompressedDocument | Deferred[CompressedDocument]:
-        """
-        A document of one of the names that are L{listed}; it fails where its server has to be asked, and fails.
-        """
+        """Return the document with one of the L{listed} names; fails if a request to its server is needed and fails."""
         _, group, version = name.split("/")
         group_version = GroupVersion(group, version)
         kept = self._kept.get(group_version)
@@ -211,7 +209,7 @@ class RemoteOpenAPI:
             packed = await self._run(_packed, answer.body)
         else:
             raise UnexpectedResponse(f"it answers {answer.code}")
-        # The hash that clients know a document by is the one that it is listed with.
+        # Clients know a document by its listed hash.
         return _Kept(listed, answer.headers.get("etag", ""), evolve(packed, hash=listed) if listed else packed)
 
     def _changed_v3(self, group_version: GroupVersion, remote: IRemoteGroupVersion | None) -> None:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from .discovery import RemoteDiscovery
     from .openapi import RemoteOpenAPI
 
-#: Servers that are asked at the same time.
+#: Maximum number of servers that are requested at the same time.
 WORKERS: Final = 8
-#: Seconds until a server that answered is asked again.
+#: Seconds until the next request after a successful one.
 REFRESH: Final = 60.0
 
 
@@ -36,7 +36,7 @@ class IRemoteGroupVersion(Protocol):
 
     @property
     def name(self) -> str:
-        """Of its APIService."""
+        """Return the name of its APIService."""
 
     @property
     def group_version(self) -> GroupVersion:
@@ -66,7 +66,7 @@ class IRemoteGroupVersion(Protocol):
 
 
 class IRemotes(Protocol):
-    """All of these: L{kubetwist.resources.aggregation.routes.Aggregation}."""
+    """All remote group-versions: L{kubetwist.resources.aggregation.routes.Aggregation}."""
 
     @property
     def aggregated_servers(self) -> Mapping[GroupVersion, IRemoteGroupVersion]:
@@ -80,7 +80,7 @@ class IRemotes(Protocol):
 
 
 class RemotePoller:
-    """Has work done for each server: when something about it changes, once a minute, and sooner while it fails."""
+    """Runs a job per server: after a change, once a minute, and with backoff after failures."""
 
     _log = Logger()
 
@@ -178,21 +178,21 @@ def first_available(remotes: Iterable[IRemoteGroupVersion]) -> IRemoteGroupVersi
 
 class AggregatedDocuments:
     """
-    What other servers say of themselves. Nothing is done about it, and nothing imported for it, while there are none.
+    The documents of other servers. Without such servers, their clients are neither imported nor created.
 
-    @ivar discovery: What they serve.
+    @ivar discovery: Their entries for aggregated discovery.
     @ivar openapi: Their OpenAPI documents.
     """
 
     def __init__(self, remotes: IRemotes, clock: IReactorTime, run: DeferToThread) -> None:
-        """@param run: Has something done in a thread."""
+        """@param run: Runs a function in a thread."""
         self._made = remotes, clock, run
         self._unsubscribe: Callable[[], None] | None = None
         self.discovery: RemoteDiscovery | None = None
         self.openapi: RemoteOpenAPI | None = None
 
     def start(self) -> None:
-        """Ask them from now on."""
+        """Start the requests to the servers."""
         remotes = self._made[0]
         if remotes.aggregated_servers:
             self._begin()

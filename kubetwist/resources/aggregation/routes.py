@@ -1,7 +1,7 @@
 """
-The aggregator's front: what APIServices say about who answers, as paths.
+The front of the aggregator: routes group-versions by their APIServices.
 
-A group-version with a service is answered by the server behind it, and all others by the servers of the chain.
+A group-version with a service is routed to the server behind it, all others to the servers of the chain.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ..hosting import APIConfig, APIHost
 
 UNAVAILABLE: Final = "service unavailable\n"
-#: How many proxies a request may have come through: an APIService can name a service that leads back to this server.
+#: Maximum number of proxies of a request: the service of an APIService may lead back to this server.
 MOST_PROXIES: Final = 16
 LOOP: Final = "loop detected: the request came through too many proxies\n"
 #: Seconds that another server has to answer discovery; clients query all servers.
@@ -93,7 +93,7 @@ class RegisteredGroups:
 
 class APIServiceRoutes:
     """
-    Gives the paths of other servers' group-versions to these, and takes them back.
+    Routes the paths of group-versions to other servers, while these serve them.
 
     @ivar listed: Groups and versions as C{/apis} lists them.
     """
@@ -101,7 +101,7 @@ class APIServiceRoutes:
     def __init__(self, front: DelegatingMux, aggregation: Aggregation, installed: IServedResources) -> None:
         """
         @param front: The aggregator's mux.
-        @param installed: What the whole chain serves.
+        @param installed: The resources of the whole chain.
         """
         self.listed = RegisteredGroups(installed, aggregation.api_services)
         self._front = front
@@ -149,7 +149,7 @@ class APIServiceRoutes:
 
 
 class APIServiceProxy(Leaf):
-    """Has another server answer."""
+    """Forwards requests to another server."""
 
     def __init__(self, remote: AggregatedServer) -> None:
         self._remote = remote
@@ -213,7 +213,7 @@ class APIServiceProxy(Leaf):
         if place is None:
             await passed_on(identity=identity)
             return
-        # What the client says of a trace is about another one now, or was not believed.
+        # The client's trace headers are stale, or were not trusted.
         for name in (TRACEPARENT, TRACESTATE, BAGGAGE):
             request.fields.pop(name, None)
         method = request.method.decode("latin-1")
@@ -224,12 +224,10 @@ class APIServiceProxy(Leaf):
 
 
 class ServiceResolver:
-    """The endpoints of services, which are followed from the first question on."""
+    """The endpoints of services, watched from the first request on."""
 
     def __init__(self, stores: Stores, reactor: IReactorTime) -> None:
-        """
-        @param stores: Has the services and their endpoints.
-        """
+        """@param stores: The stores with the services and their endpoints."""
         self._stores = stores
         self._reactor = reactor
         self._backends: ServiceEndpoints | None = None
@@ -249,18 +247,18 @@ class ServiceResolver:
         return self.backends.endpoints(service.namespace, service.name, service.port)
 
     def stop(self) -> None:
-        """Follow nothing more."""
+        """Stop the watches."""
         if self._backends is not None:
             self._backends.stop()
 
 
 class AvailabilityChecks:
-    """Has the availability of other servers looked after, from the first of them on."""
+    """Checks the availability of other servers, once there is one."""
 
     def __init__(self, aggregation: Aggregation, endpoints: ServiceResolver, reactor: IReactorTime) -> None:
         """
         @param aggregation: The servers behind APIServices.
-        @param endpoints: Finds what is behind their services.
+        @param endpoints: Resolves their services.
         """
         self._aggregation = aggregation
         self._endpoints = endpoints
@@ -280,7 +278,7 @@ class AvailabilityChecks:
             self._availability.enqueue(name)
 
     def begin(self) -> None:
-        """From here on."""
+        """Start the checks when there is a server to check."""
         self._begun = True
         if self._aggregation.aggregated_servers:
             self._start()
@@ -308,8 +306,8 @@ class Aggregator:
     """
     The aggregation of other servers.
 
-    @ivar paths: The paths that they serve.
-    @ivar checks: Whether they are available.
+    @ivar paths: The routes to the servers.
+    @ivar checks: The checks of their availability.
     """
 
     paths: APIServiceRoutes
@@ -320,12 +318,12 @@ def add_aggregator(
     config: APIConfig, endpoints: ServiceResolver, aggregation: Aggregation, front: APIHost, installed: IServedResources
 ) -> Aggregator:
     """
-    Have other servers answer for what APIServices give them.
+    Route the group-versions of APIServices to other servers.
 
-    @param endpoints: Finds what is behind their services.
+    @param endpoints: Resolves their services.
     @param aggregation: The servers behind APIServices.
-    @param front: The server in front of all.
-    @param installed: What the chain itself serves.
+    @param front: The first server of the chain.
+    @param installed: The resources of the chain itself.
     """
     paths = APIServiceRoutes(front.mux, aggregation, installed)
     checks = AvailabilityChecks(aggregation, endpoints, config.reactor)
@@ -336,7 +334,7 @@ def add_aggregator(
 
 
 def count_unavailable(metrics: Registry, aggregation: Aggregation) -> None:
-    """Tell in metrics which APIServices are not available, and how often they came to be so."""
+    """Add metrics of the APIServices that are unavailable, and of how often they became so."""
     lost = metrics.counter(
         "aggregator_unavailable_apiservice_total",
         "How often APIServices came to be unavailable, by their names and reasons.",

@@ -1,4 +1,4 @@
-"""The documents by which clients find out what is served; L{.endpoints} serves them."""
+"""Builds the discovery documents; L{.endpoints} serves them."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def api_versions(installed: IServedResources, address: str) -> JSONObject:
 
 
 def api_group(installed: IServedResources, group: str) -> JSONObject | None:
-    """C{/apis/<group>}, or L{None} where nothing of the group is served."""
+    """Return C{/apis/<group>}, or L{None} if no version of the group is served."""
     versions = installed.versions(group)
     return {"kind": "APIGroup", "apiVersion": "v1", **_group_entry(group, versions)} if versions else None
 
 
 def api_group_list(installed: IServedResources) -> JSONObject:
-    """C{/apis}: the groups besides the core group."""
+    """Return C{/apis}: the groups besides the core group."""
     grouped = _grouped(installed.group_versions())
     groups = [_group_entry(group, versions) for group, versions in grouped.items() if group]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
 def api_resource_list(installed: IServedResources, group_version: GroupVersion) -> JSONObject | None:
-    """C{/api/v1} and C{/apis/<group>/<version>}, or L{None} where nothing of that version is served."""
+    """Return C{/api/v1} or C{/apis/<group>/<version>}, or L{None} if no resource of the version is served."""
     resources = installed.resources(group_version)
     if not resources:
         return None
-    # The core group's are of a time before these documents had a version.
+    # The core group's document is older than the apiVersion of these documents.
     versioned = {"apiVersion": "v1"} if group_version.group else {}
     return {
         "kind": "APIResourceList",
@@ -55,11 +55,11 @@ def api_resource_list(installed: IServedResources, group_version: GroupVersion) 
 
 
 class IRemoteVersions(Protocol):
-    """What other servers serve: L{kubetwist.resources.aggregation.discovery.RemoteDiscovery}."""
+    """The resources of other servers: L{kubetwist.resources.aggregation.discovery.RemoteDiscovery}."""
 
     @property
     def generation(self) -> int:
-        """Another number after every change."""
+        """Return a number that changes with every update."""
 
     @property
     def entries(self) -> Mapping[GroupVersion, JSONObject]:
@@ -72,9 +72,9 @@ class IRemoteVersions(Protocol):
 
 class EncodedVersions:
     """
-    What aggregated documents say of each version that is served here, in JSON.
+    The entries of the local group-versions in aggregated documents, as JSON.
 
-    It is made again only where something has changed: there may be thousands of custom resources.
+    An entry is rebuilt only after a change, as there may be thousands of custom resources.
     """
 
     def __init__(self, installed: IServedResources) -> None:
@@ -106,10 +106,10 @@ def aggregated_discovery(
     """
     Return aggregated discovery: everything in one document.
 
-    @param core: Return the document of C{/api}, with the core group alone, instead of that of C{/apis}.
+    @param core: Whether to return the document of C{/api}, with the core group alone, instead of that of C{/apis}.
     @param version: The version of the document: C{"v2"} or C{"v2beta1"}, which differ in nothing else.
     @param remote: The entries of other servers; they precede local ones of the same name.
-    @param tell: Returns the entry of a version, if entries are cached: L{EncodedVersions}.
+    @param tell: Returns the entry of a version from a cache: L{EncodedVersions}.
     """
     served: Sequence[GroupVersion] = installed.group_versions()
     entries: Mapping[GroupVersion, JSONObject] = {}

@@ -1,5 +1,5 @@
 """
-Discovery over HTTP: C{/}, C{/api}, C{/apis} and what is directly below them, and what is not there.
+Serves discovery: C{/}, C{/api}, C{/apis}, the paths directly below them, and the answers to unknown paths.
 
 All are leaf resources of a L{kubetwist.resources.mux.DelegatingMux}. They compare the whole path of the request and
 answer 404 for paths below their own. Those that kube-apiserver serves behind its router support GET only; the others
@@ -46,7 +46,7 @@ from .documents import (
     api_versions,
 )
 
-#: Finds what others serve; L{None} as long as there are no others.
+#: Returns the entries of other servers; L{None} while there are no other servers.
 FindRemote = Callable[[], IRemoteVersions | None]
 
 
@@ -57,7 +57,7 @@ def page_not_found(request: Request) -> bytes:
 
 
 class PathNotFound(Leaf):
-    """No such resource or version within a group that is served: a 404 Status."""
+    """Answers an unknown resource or version of a served group: a 404 Status."""
 
     def render(self, request: Request) -> bytes:
         """Answer any method."""
@@ -66,9 +66,9 @@ class PathNotFound(Leaf):
 
 class _Routed(Leaf):
     """
-    A document at one path, with or without a slash behind it, as the reference's router serves it: by GET.
+    Serves a document at one path, with or without a trailing slash, as the reference's router does: by GET.
 
-    @ivar depth: How many parts the path has.
+    @ivar depth: The number of segments of the path.
     """
 
     depth = 0
@@ -94,10 +94,10 @@ class _Routed(Leaf):
 
 
 class Index(Leaf):
-    """C{/} and C{/index.html}: all paths, whatever the client accepts, by any method."""
+    """C{/} and C{/index.html}: lists all paths, in one media type, by any method."""
 
     def __init__(self, paths: Callable[[], Iterable[str]]) -> None:
-        """@param paths: What the servers of the chain answer; see L{index_paths} for what comes from groups."""
+        """@param paths: Returns the paths of the servers of the chain; L{index_paths} returns those of groups."""
         self._paths = paths
 
     def render(self, request: Request) -> bytes:
@@ -115,14 +115,12 @@ def index_paths(installed: IServedResources) -> list[str]:
 
 
 class _Aggregated:
-    """The aggregated documents of C{/api} or C{/apis}, for those who ask for them."""
+    """The aggregated documents of C{/api} or C{/apis}, for clients that accept them."""
 
     def __init__(
         self, installed: IServedResources, core: bool, beta: bool, remote: FindRemote, made: Callable[[], object]
     ) -> None:
-        """
-        @param made: Called when one is put together.
-        """
+        """@param made: Called when a document is built."""
         self._negotiate: Negotiator = negotiate_aggregated_with_beta if beta else negotiate_aggregated
 
         def generation() -> int:
@@ -201,9 +199,9 @@ class Groups(Leaf):
     ) -> None:
         """
         @param beta: Aggregated discovery is served in its beta version, too.
-        @param remote: What is served by others, if there are any.
+        @param remote: Returns the entries of other servers, if there are any.
         @param listed: The groups and versions that are listed one by one, if not those of C{installed}.
-        @param made: Called when an aggregated document is put together.
+        @param made: Called when an aggregated document is built.
         """
         groups = listed or installed
         self._aggregated = _Aggregated(installed, core=False, beta=beta, remote=remote, made=made)
@@ -212,14 +210,14 @@ class Groups(Leaf):
     def render(self, request: Request) -> bytes | int:
         """Answer any method."""
         accept = header(request, b"accept")
-        # Of what the reference has there, only the path without a slash knows of the aggregated document.
+        # In the reference, only the path without a slash serves the aggregated document.
         slash = request.uri.partition(b"?")[0].endswith(b"/")
         aggregated = None if slash else self._aggregated.answer(request, accept)
         return _unrouted(request, self._kept.get(), accept) if aggregated is None else aggregated
 
 
 class Group(Leaf):
-    """C{/apis/<group>}, by any method; what is below it is not found."""
+    """C{/apis/<group>}, by any method; paths below it are not found."""
 
     def __init__(self, installed: IServedResources, group: str) -> None:
         self._kept = CachedDocument(lambda: installed.generation, lambda: api_group(installed, group))
@@ -232,7 +230,7 @@ class Group(Leaf):
 
 
 class GroupVersionResources(_Routed):
-    """C{/api/v1} or C{/apis/<group>/<version>}; what is below it is not found."""
+    """C{/api/v1} or C{/apis/<group>/<version>}; paths below it are not found."""
 
     def __init__(self, installed: IServedResources, group_version: GroupVersion) -> None:
         self.depth = 3 if group_version.group else 2

@@ -1,4 +1,4 @@
-"""What a request carries: its body, decoded within limits, as an object of the endpoint's kind."""
+"""Decodes the body of a request within limits, as an object of the endpoint's kind."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..endpoint import Endpoint
 
 T = TypeVar("T")
 
-#: YAML of more bytes is read, and what becomes YAML is written, in a thread: the reactor must not stop for it.
+#: YAML of more bytes is decoded and encoded in a thread, so as not to block the reactor.
 YAML_IN_REACTOR = 16 * 1024
-#: The same for JSON, of which common documents take a few milliseconds per megabyte; those with repeated keys are
-#: decoded by a slower parser.
+#: The same for JSON. Common documents take a few milliseconds per megabyte; a slower parser decodes those with
+#: repeated keys.
 JSON_IN_REACTOR = 64 * 1024
 #: Documents of more bytes are indented in a thread.
 PRETTY_IN_REACTOR = 512 * 1024
-#: The same for protobuf, which takes as many milliseconds as YAML of a tenth of its size.
+#: The same for protobuf, which takes as long as YAML of a tenth of its size.
 PROTOBUF_IN_REACTOR = 256 * 1024
 
 
@@ -76,7 +76,7 @@ def decode_object(
     request: KubeRequest, endpoint: Endpoint, document: Decoded, data: bytes, field_validation: str
 ) -> JSONObject:
     """
-    The object that a document is, in the endpoint's version.
+    Decode a document to an object in the endpoint's version.
 
     @raise APIStatusError: It is another kind, badly typed, or has fields that strict validation forbids (400).
     """

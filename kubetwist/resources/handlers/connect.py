@@ -1,4 +1,4 @@
-"""The handler for subresources that lead to another server: where to is the registry's to say, here one goes there."""
+"""Handles subresources that connect to another server; the registry resolves their targets."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from ..proxy.reverseproxy import ProxyError
     from ..proxy.upstreamclients import UpstreamClientPool
 
-#: What a path begins with before the part that goes on: resource, name, subresource.
+#: Matches the part of a path that is not forwarded: resource, name, subresource.
 _BEFORE: Final = 3
 _PROXIED: Final = frozenset(("pods", "services", "nodes"))
 
 
 class ConnectHandler:
-    """Answers every method of one such subresource."""
+    """Answers every method of one connecting subresource."""
 
     def __init__(self, endpoint: Endpoint, clients: UpstreamClientPool | None) -> None:
         self._endpoint = endpoint
         self._clients = clients
 
     async def connect(self, request: KubeRequest, name: str, namespace: str = "", path: str = "") -> None:
-        """Hand the request on."""
+        """Forward the request."""
         check_name(name)
         endpoint = self._endpoint
         if endpoint.subresource == "log":
@@ -64,7 +64,7 @@ class ConnectHandler:
         except NoSuchHost as error:
             raise no_such_host(error) from error
         except InvalidRESTConfig as error:
-            # What nodes and pods say of their addresses need not be any.
+            # The addresses in nodes and pods may be invalid.
             raise APIStatusError.bad_request(str(error)) from error
 
 
@@ -78,9 +78,9 @@ def subpath(info: RequestInfo) -> str:
 
 def target_bytes(target: Target, query: bytes = b"") -> bytes:
     """
-    The target as it stands in a request.
+    Return the target as bytes of a request.
 
-    @param query: Of the client's request, where the target has none of its own.
+    @param query: The query of the client's request, used if the target has none.
     """
     path = URL(path=target.path.encode()).escaped_path.encode() or b"/"
     if target.query is not None:
@@ -102,7 +102,7 @@ def passes_on(request: KubeRequest) -> bool:
 
 
 async def _proxy(request: KubeRequest, client: StreamingClient, target: Target) -> None:
-    """C{proxy}: what is there is shown as if it were here."""
+    """Handle C{proxy}: forward the request to the target as a reverse proxy."""
     from ..proxy.reverseproxy import is_upgrade, proxy_request, redirect_to_slash
 
     if not target.path and request.method in (b"GET", b"HEAD") and not is_upgrade(request):
@@ -127,7 +127,7 @@ def prefix_of(info: RequestInfo) -> bytes:
 
 
 def _fail(request: KubeRequest, error: ProxyError) -> None:
-    """Tell who names what must not be called, or does not exist, that it is his mistake."""
+    """Answer with a client error if the client has named a target that is not allowed or does not exist."""
     cause = error.__cause__
     if isinstance(cause, AddressNotAllowed):
         request.fail(not_allowed())
@@ -145,7 +145,7 @@ def no_such_host(error: NoSuchHost) -> APIStatusError:
 async def _stream(
     request: KubeRequest, client: StreamingClient, target: Target, subresource: str, streams: Streams
 ) -> None:
-    """C{exec}, C{attach}, C{portforward}: the connection becomes one of something else, here and there."""
+    """Handle C{exec}, C{attach}, C{portforward}: upgrade both connections to a streaming protocol."""
     from ...streams.handlers import Way
     from ..proxy.reverseproxy import proxy_request
 

@@ -61,7 +61,7 @@ class Patch(ABC):
         try:
             self.parse(data)
         except APIStatusError as error:
-            # Its frames hold this patch, which holds the error.
+            # The frames of the traceback refer to this patch, which refers to the error.
             forget_frames(error)
             self._refusal = error
 
@@ -104,15 +104,15 @@ class Patch(ABC):
         """
         self.check()
         assert stored is not None, "this patch does not create"
-        # What was there is still needed, to see who changed what; two kinds of patch work in place.
+        # The old object is needed to compute changed fields; two kinds of patch work in place.
         current = stored if self.uses_unstructured_map else orjson.loads(orjson.dumps(stored))
         return self.apply(self.endpoint.codec.from_storage(current))
 
     def apply(self, current: JSONObject) -> JSONObject:
         """
-        The object after the patch, in the endpoint's version.
+        Return the patched object, in the endpoint's version.
 
-        @raise APIStatusError: It cannot be applied, or leaves no object of the kind.
+        @raise APIStatusError: The patch cannot be applied, or its result is not an object of the kind.
         """
         self.last_result = value = self.patched(current)
         problems: list[str] = []
@@ -132,7 +132,7 @@ class Patch(ABC):
         if self.uses_unstructured_map:
             problems.sort()
         elif len(problems) > 1:
-            # The reference reads the result from its text, and complains in the order of that.
+            # The reference decodes the result from its text, and reports errors in that order.
             problems = []
             self.endpoint.codec.redecode(orjson.loads(self.error_text(value)), problems)
         problems = [*self.duplicates, *problems]
@@ -143,7 +143,7 @@ class Patch(ABC):
 
 
 class JSONPatch(Patch):
-    """RFC 6902."""
+    """JSON patch, RFC 6902."""
 
     operations: list[Any]
 
@@ -167,7 +167,7 @@ class JSONPatch(Patch):
 
 
 class MergePatch(Patch):
-    """RFC 7386."""
+    """JSON merge patch, RFC 7386."""
 
     patch: Any
 
@@ -193,7 +193,7 @@ class MergePatch(Patch):
 
 
 class StrategicMergePatch(Patch):
-    """Kubernetes' own: lists merge by the keys that the schema names."""
+    """Strategic merge patch: lists merge by the keys that the schema names."""
 
     uses_unstructured_map = True
     patch: Any
@@ -220,7 +220,7 @@ class StrategicMergePatch(Patch):
 
 
 class Apply(Patch):
-    """Server-side apply: what the client wants of an object, merged with what others own of it."""
+    """Server-side apply: the client's configuration, merged with the fields of other managers."""
 
     creates = True
     updates_managed_fields = True
@@ -240,11 +240,11 @@ class Apply(Patch):
         self.applied, self.duplicates = document.value or {}, document.duplicates
 
     def patched(self, current: JSONObject) -> JSONValue:
-        """Not used: see L{changed}."""
+        """Unused: see L{changed}."""
         raise AssertionError("an apply is not made of its own document alone")
 
     def error_text(self, value: JSONValue) -> str:
-        """Not used either: an apply whose result is no object quotes nothing."""
+        """Unused: the errors of an apply do not quote its result."""
         raise AssertionError("an apply quotes nothing")
 
     def apply_to_stored(self, stored: JSONObject | None) -> JSONObject:
@@ -281,9 +281,9 @@ _KINDS: dict[str, type[Patch]] = {
 
 async def make_patch(media: str, request: KubeRequest, endpoint: Endpoint, options: PatchOptions) -> Patch:
     """
-    The patch that a body is.
+    Construct the patch of a body.
 
-    @raise APIStatusError: It is of a type that is not served (415), or cannot be read as one (400).
+    @raise APIStatusError: The media type is not supported (415), or the body is not such a patch (400).
     """
     kind = _KINDS.get(media)
     if kind is None or (kind is Apply and endpoint.field_manager is None):

@@ -1,9 +1,8 @@
 """
-How the reference writes an object that a patch has spoiled.
+The text of a patched object in errors, as the reference writes it.
 
-What a patch leaves is quoted in the message that refuses it. The reference patches JSON text and takes apart only what
-the patch goes through: those objects come with their keys sorted, the others in the order of Go's structs, and values
-of the patch as they came.
+The error about an invalid result quotes it. The reference patches JSON text and decodes only the objects on the paths
+of the patch: those have sorted keys, the others the order of Go's structs, and values of the patch are unchanged.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from ...api.resource import JSONObject
 from ...schema.gofieldorder import go_ordered, inner
 from ...schema.nodes import Node
 
-#: What a patch does not touch.
+#: A value that the patch does not touch.
 _UNTOUCHED: Final = object()
-#: What was taken apart down to its leaves.
+#: A value that was decoded completely.
 _SORTED: Final = object()
-#: What the patch itself has put there.
+#: A value of the patch itself.
 _AS_SENT: Final = object()
 
 _HTML: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
@@ -29,7 +28,7 @@ _HTML: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&
 
 def merged_text(value: JSONValue, patch: JSONValue, node: Node | None) -> str:
     """
-    What a merge patch left.
+    Return the result of a merge patch as errors quote it.
 
     @param node: The type of the object; L{None} for custom resources, whose keys are always sorted.
     """

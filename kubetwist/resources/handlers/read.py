@@ -69,7 +69,7 @@ class ReadHandlers:
         self._flusher = flusher
 
     def get(self, request: KubeRequest, name: str, namespace: str = "") -> Awaitable[None] | None:
-        """GET of one object."""
+        """Handle the GET of one object."""
         endpoint = self.endpoint
         check_name(name)
         output = negotiate_output(endpoint, request, collection=False)
@@ -104,7 +104,7 @@ class ReadHandlers:
         request.respond(200, output.encode_object(await result), output.content_type)
 
     def list(self, request: KubeRequest, namespace: str = "") -> Awaitable[None] | None:
-        """GET of a collection; a watch when the query says so."""
+        """Handle the GET of a collection, or a watch if the query requests one."""
         if request.info.verb == "watch":
             return self.watch(request, namespace)
         endpoint = self.endpoint
@@ -191,7 +191,7 @@ class ReadHandlers:
         items: Items | None,
     ) -> Awaitable[None] | None:
         """
-        Answer with a list whose items are encoded, where the encoder needs that.
+        Answer with a list, with its items encoded if the encoder needs that.
 
         @param output: The view of the answer.
         @param encoder: Encodes the list.
@@ -229,9 +229,9 @@ class ReadHandlers:
 
     def options(self, request: KubeRequest) -> ListOptions:
         """
-        What to list, its field selector checked by the kind.
+        Return the list options, with a field selector that the kind supports.
 
-        @raise APIStatusError: The query makes no sense (400, 422).
+        @raise APIStatusError: The query is invalid (400, 422).
         """
         options = list_options(request.query, watch=request.info.verb == "watch")
         if options.field_selector:
@@ -250,7 +250,7 @@ class ReadHandlers:
         return options
 
     async def watch(self, request: KubeRequest, namespace: str = "", name: str = "") -> None:
-        """GET that follows changes, of a collection or of one object of it."""
+        """Handle the watch of a collection or of one object."""
         endpoint = self.endpoint
         output = negotiate_output(endpoint, request, collection=True)
         options = await self.options_of_any(request)
@@ -288,7 +288,7 @@ class ReadHandlers:
         except APIStatusError as error:
             if error.code not in (410, 504):
                 raise
-            # Clients expect these inside of the stream: an ERROR event.
+            # Clients expect these errors in the stream, as an ERROR event.
             stream.open()
             stream.end(error)
             return

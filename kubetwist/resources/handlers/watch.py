@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from ...storage.cache.window import CacheEvent
     from ..encoding import WatchEncoder
 
-#: Seconds between bookmarks, for watches that ask for them.
+#: Seconds between bookmarks, for watches that request them.
 BOOKMARK_EVERY = 60.0
-#: A bookmark comes so many seconds before a watch times out, so that its client can go on from there.
+#: Seconds between the last bookmark and the timeout of a watch, so that its client can resume from there.
 BOOKMARK_BEFORE_END = 2.0
-#: Bytes that are written at a time; the transport has at most one such piece that the socket has not accepted.
+#: Maximum bytes per write; the transport buffers at most one such piece.
 PIECE = 64_000
-#: Bytes of events that are encoded in one turn of the reactor, if that is more than joining bytes.
+#: Maximum bytes of events that are encoded in one turn of the reactor, if encoding is more than joining bytes.
 COSTLY_PIECE = 8_000
-#: Bytes that may wait in a stream whose source is not L{IPacedWatch}; then the stream is ended.
+#: Maximum bytes that wait in a stream whose source is not L{IPacedWatch}; the stream is ended above that.
 MAX_PENDING_BYTES = 512 * 1024
-#: Seconds after which a stream is closed whose reader accepts nothing.
+#: Seconds after which a stream is closed whose reader accepts no data.
 PATIENCE = 60.0
-#: Size in bytes from which on objects are encoded once for all streams that send them at the same time.
+#: Minimum bytes of an object whose encoding is shared by all streams that send it at the same time.
 LARGE: Final = 32_000
 
 
@@ -56,16 +56,16 @@ _INITIAL: Final = (
 
 class WatchMetrics:
     """
-    What is counted of the events of one resource in one version, as they are written.
+    The metrics of written events of one resource in one version.
 
-    What one watch writes others write, too, at the same time: the sizes are looked at once for all of them.
+    Many watches write the same event at the same time: its size is observed once for all of them.
     """
 
     __slots__ = ("_again", "_data", "sizes", "terminated")
 
     def __init__(self) -> None:
         self.sizes = Histogram(_SIZES)
-        #: How many watches were cut off, as their clients were too slow.
+        #: Number of watches that were terminated because their clients were too slow.
         self.terminated = 0
         self._data = b""
         self._again = 0
@@ -80,7 +80,7 @@ class WatchMetrics:
             self._again = 1
 
     def several(self, events: Sequence[bytes]) -> None:
-        """Several are."""
+        """Count several written events."""
         sizes = self.sizes
         lengths = list(map(len, events))
         sizes.sum += sum(lengths)
@@ -186,7 +186,7 @@ class WatchFlusher:
         yield MetricSnapshot("apiserver_watch_list_duration_seconds", "histogram", text, (*labels, "scope"), seconds)
 
     def add(self, stream: WatchStream) -> None:
-        """Have C{stream} flushed at the end of this turn."""
+        """Schedule a flush of C{stream} at the end of this turn."""
         if not self._planned:
             self._planned = True
             self._reactor.callLater(0, self._flush)
@@ -351,12 +351,12 @@ class WatchStream:
         self._put(data)
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
-        """Tell how far the watch has come."""
+        """Send a bookmark."""
         if not self._over:
             self._put(self._encoder.encode_bookmark(revision, initial_events_end))
 
     def end(self, error: Exception | None = None) -> None:
-        """Say why, if there is a reason, and close."""
+        """Send the error, if there is one, and close."""
         if self._over:
             return
         if self._paused:
@@ -574,7 +574,7 @@ class WatchStream:
 
 
 class NotAcceptableWatchStream(WatchStream):
-    """A watch whose events cannot be output in the form that was asked for: the first one ends it."""
+    """A watch whose events cannot be encoded in the negotiated form: the first event ends it."""
 
     _waiting_to_end = False
 

@@ -1,5 +1,5 @@
 """
-A watch as the messages of a WebSocket, for browsers: one for each event, of text or of protobuf.
+A watch over a WebSocket, for browsers: one message for each event, text or protobuf.
 
 @see: kubernetes/apiserver, C{pkg/endpoints/handlers/watch.go}: C{HandleWS}.
 """
@@ -20,7 +20,7 @@ _ORIGIN: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:.+|/.*")
 
 
 class WebSocketWatchStream(WatchStream):
-    """One watch and its WebSocket; what comes from there is not looked at."""
+    """One watch and its WebSocket; messages of the client are ignored."""
 
     _socket: WebSocketConnection | None = None
     _frame_begins = True
@@ -30,7 +30,7 @@ class WebSocketWatchStream(WatchStream):
         return isinstance(self._encoder, ProtobufEncoder)
 
     def open(self) -> None:
-        """Agree to speak WebSocket, or say what is against it."""
+        """Accept the handshake, or answer with the error."""
         request = self._request
         request.send_first(self._flusher.flush)
         try:
@@ -105,11 +105,11 @@ class WebSocketWatchStream(WatchStream):
 
 def _check(method: bytes, fields: Mapping[bytes, Sequence[bytes]]) -> Handshake:
     """
-    Look at what is asked for.
+    Check a handshake.
 
-    Nothing is chosen among subprotocols: one is as good as another, and several are too many.
+    Any single subprotocol is accepted; several are an error.
 
-    @raise NoWebSocket: It cannot be had.
+    @raise NoWebSocket: The request is not a valid handshake.
     """
     handshake = check_handshake(method, fields)
     if not _ORIGIN.fullmatch(fields.get(b"origin", (b"",))[0]):

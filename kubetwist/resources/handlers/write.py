@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 #: Metadata that clients cannot set on a new object: dropped before validation.
 SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
-#: The longest name of a manager, in bytes.
+#: Maximum bytes of a field manager's name.
 MANAGER_LENGTH = 128
-#: The verb of deletions of what cannot be read.
+#: The verb for deletions of unreadable objects.
 UNSAFE_DELETE_VERB = "unsafe-delete-ignore-read-errors"
 
 
@@ -53,13 +53,13 @@ class WriteHandlers:
         self._reads = reads
 
     async def create(self, request: KubeRequest, namespace: str = "") -> None:
-        """POST on a collection."""
+        """Handle the POST on a collection."""
         endpoint = self.endpoint
         output = negotiate_output(endpoint, request, collection=False)
         document, data = await read_document(request, endpoint)
         options = create_options(request.query)
         scope = endpoint.scope(request, namespace, data)
-        # Small objects, which most are, are computed without a detour.
+        # Most objects are small, and handled without a thread.
         large = scope.large()
         sent = (request, endpoint, document, data, options.field_validation)
         obj = await scope.compute(0, decode_object, *sent) if large else decode_object(*sent)
@@ -76,7 +76,7 @@ class WriteHandlers:
         request.respond(201, await output.encode_async(result, scope), output.content_type)
 
     async def create_named(self, request: KubeRequest, name: str, namespace: str = "") -> None:
-        """POST on a subresource of an object."""
+        """Handle the POST on a subresource of an object."""
         endpoint = self.endpoint
         check_name(name)
         output = negotiate_output(endpoint, request, collection=False)
@@ -96,7 +96,7 @@ class WriteHandlers:
             request.respond(201, await output.encode_async(result, scope), output.content_type)
 
     async def update(self, request: KubeRequest, name: str, namespace: str = "") -> None:
-        """PUT of an object."""
+        """Handle the PUT of an object."""
         endpoint = self.endpoint
         check_name(name)
         output = negotiate_output(endpoint, request, collection=False)
@@ -117,7 +117,7 @@ class WriteHandlers:
         manager = manager_of(request, options)
 
         def change(stored: JSONObject | None) -> JSONObject:
-            # The store changes what it is given, so an attempt after a conflict starts from the document again.
+            # The store modifies its argument, so an attempt after a conflict starts from the document again.
             obj = fresh.pop() if fresh else endpoint.codec.decode(document.value, [], data, json=not document.by_map)
             obj = endpoint.default(obj)
             if stored is not None:
@@ -131,9 +131,9 @@ class WriteHandlers:
 
     async def check_create(self, request: KubeRequest) -> None:
         """
-        Ask whether a client that may update may create, too.
+        Check whether a client that may update may create, too.
 
-        @raise APIStatusError: It may not (403).
+        @raise APIStatusError: The client may not (403).
         """
         authorizer = self.endpoint.authorizer
         if authorizer is None:
@@ -144,7 +144,7 @@ class WriteHandlers:
             raise forbidden(question, verdict.reason)
 
     async def patch(self, request: KubeRequest, name: str, namespace: str = "") -> None:
-        """PATCH of an object."""
+        """Handle the PATCH of an object."""
         endpoint = self.endpoint
         check_name(name)
         media = patch_media(
@@ -163,7 +163,7 @@ class WriteHandlers:
             obj = patch.apply_to_stored(stored)
             scope.sent = endpoint.comparable(patch.last_result)
             scope.floats = endpoint.floats(patch.last_result, body)
-            # Said before what admission and the rules of the kind have to say, and whatever becomes of the patch.
+            # This warning precedes those of admission and validation, and does not depend on the success of the patch.
             for text in patch.problems:
                 request.warn(text)
             problem = name_mismatch(name, obj["metadata"].get("name"))
@@ -192,7 +192,7 @@ class WriteHandlers:
         request.respond(201 if created else 200, await output.encode_async(result, scope), output.content_type)
 
     async def delete(self, request: KubeRequest, name: str, namespace: str = "") -> None:
-        """DELETE of an object."""
+        """Handle the DELETE of an object."""
         endpoint = self.endpoint
         check_name(name)
         output = negotiate_output(endpoint, request, collection=False)
@@ -220,7 +220,7 @@ class WriteHandlers:
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
     async def discard(self, request: KubeRequest, scope: RequestScope, name: str, protobuf: bool) -> None:
-        """DELETE of an object that cannot be read, for which one needs to be allowed more."""
+        """Handle the DELETE of an unreadable object, which needs an additional permission."""
         request.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "", "Metadata")
         await self.check_unsafe_delete(request, name)
         await self.endpoint.storage.discard(scope, name)
@@ -230,9 +230,9 @@ class WriteHandlers:
 
     async def check_unsafe_delete(self, request: KubeRequest, name: str) -> None:
         """
-        Ask whether a client may delete what cannot be read.
+        Check whether a client may delete unreadable objects.
 
-        @raise APIStatusError: It may not (403).
+        @raise APIStatusError: The client may not (403).
         """
         authorizer = self.endpoint.authorizer
         if authorizer is None:
@@ -245,7 +245,7 @@ class WriteHandlers:
             raise APIStatusError.forbidden(GroupResource(info.group, info.resource), name, why)
 
     async def delete_collection(self, request: KubeRequest, namespace: str = "") -> None:
-        """DELETE of a collection."""
+        """Handle the DELETE of a collection."""
         endpoint = self.endpoint
         output = negotiate_output(endpoint, request, collection=True)
         selection: ListOptions = await self._reads.options_of_any(request)
@@ -253,7 +253,7 @@ class WriteHandlers:
         refuse_unreadable_collection(options)
         scope = endpoint.scope(request, namespace)
         listing = await endpoint.storage.delete_collection(scope, options, selection)
-        # Without a limit the list is complete, whatever number of pages it was read in.
+        # Without a limit the list is complete, regardless of its number of pages.
         token = continue_token(listing, scope, endpoint.info.namespaced) if selection.limit else ""
         answered = self._reads.respond_list(request, output, listing, token)
         if answered is not None:
@@ -261,9 +261,9 @@ class WriteHandlers:
 
     async def delete_options(self, request: KubeRequest) -> DeleteOptions:
         """
-        How to delete: from the body, or without one from the query.
+        Return the delete options: from the body, or without a body from the query.
 
-        @raise APIStatusError: They make no sense (400, 422), or come in another media type (415).
+        @raise APIStatusError: They are invalid (400, 422), or in an unsupported media type (415).
         """
         data = request.read_body()
         unreadable = IUnreadableDeleter.providedBy(self.endpoint.storage)

@@ -1,1 +1,1 @@
-"""OpenAPI: C{/openapi/v2}, C{/openapi/v3}, and the documents that are served there."""
+"""OpenAPI: the documents of C{/openapi/v2} and C{/openapi/v3}, and their endpoints."""

@@ -1,4 +1,4 @@
-"""Makes OpenAPI documents of what is served. It takes its time, and is done in a thread."""
+"""Builds OpenAPI documents of the served resources, in a thread, as that takes long."""
 
 from __future__ import annotations
 
@@ -23,21 +23,20 @@ from .specmerge import RemoteSpec, SpecMerge, pieces
 from .v2 import path_item, v2_frame
 from .v3 import v3_document
 
-#: What is served, as of one moment.
+#: The served resources at one moment.
 Snapshot = Sequence[tuple[GroupVersion, Sequence[APIResource]]]
 
-#: What other servers serve, in the order in which it is put into the document.
+#: The specs of other servers, in the order of the merge.
 Remote = Sequence[tuple[GroupVersion, RemoteSpec]]
 
 
 class Builder:
-    """Makes documents of what is served; thread-safe, as it keeps nothing that changes."""
+    """Builds documents of the served resources; thread-safe, as it has no mutable state."""
 
     def __init__(self, definitions: IDefinitions, release: str, others: Collection[str] = ()) -> None:
         """
         @param release: Major and minor version: C{"1.36"}.
-
-        @param others: Paths that are not those of APIs, see L{document_paths}.
+        @param others: Paths that do not belong to APIs, see L{document_paths}.
         """
         self._definitions = definitions
         self._others = others
@@ -47,9 +46,9 @@ class Builder:
 
     def v2(self, snapshot: Snapshot, remote: Remote = ()) -> CompressedDocument:
         """
-        The one document of v2.
+        Return the v2 document.
 
-        @param remote: What others serve.
+        @param remote: The specs of other servers.
         """
         frame, parts, merge = self._v2(snapshot, V2, remote)
         others = [] if merge is None else [(pieces(merge.paths), pieces(merge.definitions))]
@@ -108,9 +107,9 @@ class Builder:
         self, snapshot: Snapshot, kept: dict[str, tuple[object, CompressedDocument]]
     ) -> dict[str, tuple[object, CompressedDocument]]:
         """
-        All documents of v3, by their names.
+        Return all v3 documents by name.
 
-        @param kept: What this returned last time; what has not changed since is not made again.
+        @param kept: The previous result; unchanged documents are reused.
         """
         sources: dict[str, tuple[object, GroupVersion | None]] = {
             name: (path, None) for name, path in document_paths(_documented(snapshot), self._others)

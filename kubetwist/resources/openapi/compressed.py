@@ -1,4 +1,4 @@
-"""OpenAPI documents as they are kept: packed, as most clients ask for them; the others get them unpacked."""
+"""Compressed OpenAPI documents, as most clients request them; they are decompressed for the others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..cacheddocuments import answer_bare, header, takes_gzip
 V2_PROTOBUF: Final = "com.github.proto-openapi.spec.v2.v1.0+protobuf"
 V3_PROTOBUF: Final = "com.github.proto-openapi.spec.v3.v1.0+protobuf"
 
-#: Documents of more bytes are not unpacked while others wait.
+#: Documents of more bytes are decompressed in a thread.
 LARGE: Final = 256 * 1024
 
 
@@ -27,10 +27,10 @@ class CompressedDocument:
     """
     A built document.
 
-    @ivar hash: Of what it is encoded as.
-    @ivar body: What it is encoded as, compressed with gzip.
-    @ivar size: Before it was compressed.
-    @ivar media: The type of what it is encoded as.
+    @ivar hash: The hash of the encoded document.
+    @ivar body: The encoded document, compressed with gzip.
+    @ivar size: The size before compression.
+    @ivar media: The media type of the encoded document.
     """
 
     hash: str

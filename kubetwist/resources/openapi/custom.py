@@ -1,5 +1,5 @@
 """
-The schemas of custom resources as OpenAPI documents have them.
+The schemas of custom resources in OpenAPI documents.
 
 See kubernetes/apiextensions-apiserver, C{pkg/controller/openapi/builder/builder.go}.
 """
@@ -32,7 +32,7 @@ _KIND: Final = (
     "Kind is a string value representing the REST resource this object represents. Servers may infer this from the "
     f"endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: {_CONVENTIONS}#types-kinds"
 )
-#: What OpenAPI 2 has no words for, or what its readers are known not to bear.
+#: The parts that OpenAPI 2 cannot express, or that its readers do not support.
 _NOT_IN_V2: Final = ("anyOf", "oneOf", "allOf", "not", "default", "nullable")
 
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
@@ -40,10 +40,9 @@ _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 
 class CustomSchemas:
     """
-    The schemas of one version of a custom resource, made when a document is.
+    The schemas of one version of a custom resource, built with a document.
 
-    @ivar parts: What documents have of it, see L{kubetwist.resources.openapi.fragments}: by form, with what it was made
-        of.
+    @ivar parts: Its fragments of documents, by form, with their inputs; see L{kubetwist.resources.openapi.fragments}.
     """
 
     def __init__(self, version: CustomVersion) -> None:
@@ -152,7 +151,7 @@ def _own_fields(reference: str, meta: str) -> JSONObject:
 
 def _metadata(reference: str, meta: str, description: str) -> JSONObject:
     target = {"$ref": f"{reference}{_META}{meta}"}
-    # Of lists the reference refers to another section than of objects.
+    # The reference links another section for lists than for objects.
     section = "types-kinds" if meta == "ListMeta" else "metadata"
     described = {"description": f"{description} More info: {_CONVENTIONS}#{section}"} if description else {}
     return {**target, **described} if reference == V2_REFERENCE else {"allOf": [target], **described}

@@ -1,7 +1,7 @@
 """
 OpenAPI over HTTP: C{/openapi/v2} and C{/openapi/v3}.
 
-Documents are built in a thread when one is first asked for, and again after what is served has changed.
+Documents are built in a thread at their first request, and again after the served resources have changed.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def _in_protobuf(packed: CompressedDocument) -> CompressedDocument:
 
 
 class IRemoteDocuments(Protocol):
-    """What other servers say of themselves: L{kubetwist.resources.aggregation.openapi.RemoteOpenAPI}."""
+    """The OpenAPI documents of other servers: L{kubetwist.resources.aggregation.openapi.RemoteOpenAPI}."""
 
     @property
     def generation(self) -> int:
-        """Another number after every change of what v2 has of them."""
+        """Return a number that changes with every update of their v2 documents."""
 
     def specs(self) -> Remote:
         """Return the specs for the v2 document."""
@@ -78,14 +78,16 @@ class IRemoteDocuments(Protocol):
 
 
 T = TypeVar("T")
-#: What is served: the resources of each group-version.
+#: The served resources of each group-version.
 Snapshot = list[tuple[GroupVersion, tuple[APIResource, ...]]]
-#: Finds what others serve; L{None} as long as there are no others.
+#: Returns the documents of other servers; L{None} while there are no other servers.
 FindRemote = Callable[[], IRemoteDocuments | None]
 
 
 class _DocumentCache(Generic[T]):
-    """What is built of one version of OpenAPI: at most one thread is at work on it, and all who ask wait for that."""
+    """
+    The built documents of one version of OpenAPI: at most one thread builds, and concurrent requests share the result.
+    """
 
     def __init__(
         self,
@@ -95,7 +97,8 @@ class _DocumentCache(Generic[T]):
         remote: FindRemote,
     ) -> None:
         """
-        @param build: Called in a thread, with what is served, what was built before, and what others serve.
+        @param build: Called in a thread, with the served resources, the previous result, and the documents of other
+            servers.
         """
         self._installed = installed
         self._run = run
@@ -150,7 +153,7 @@ class _OpenAPI(Leaf):
         self._run = run
 
     def answer_compressed(self, request: Request, packed: CompressedDocument) -> bytes | int:
-        """As L{answer_compressed}; what takes its time is done in a thread."""
+        """Answer as L{answer_compressed}, but run long work in a thread."""
         if not needs_decompression(request, packed):
             return answer_compressed(request, packed)
 
@@ -202,7 +205,7 @@ class OpenAPIV2(_OpenAPI):
     ) -> None:
         """
         @param builder: See L{builder_of}.
-        @param remote: What is served by others, if there are any.
+        @param remote: Returns the documents of other servers, if there are any.
         """
         super().__init__(run)
         self._json = _DocumentCache(installed, run, lambda now, before, others: builder().v2(now, others), remote)
@@ -224,7 +227,7 @@ class OpenAPIV2(_OpenAPI):
 
 
 class OpenAPIV3(_OpenAPI):
-    """C{/openapi/v3}, which lists the documents, and the documents, below it."""
+    """C{/openapi/v3}, which lists the documents, and the documents below it."""
 
     def __init__(
         self,
@@ -236,17 +239,17 @@ class OpenAPIV3(_OpenAPI):
     ) -> None:
         """
         @param builder: See L{builder_of}.
-        @param now: The time of day, for the header C{Expires}.
-        @param remote: What is served by others, if there are any.
+        @param now: Returns the time of day, for the header C{Expires}.
+        @param remote: Returns the documents of other servers, if there are any.
         """
         super().__init__(run)
-        # What others serve has documents of its own.
+        # Other servers have separate v3 documents.
         self._cache = _DocumentCache(
             installed, run, lambda now, before, _: builder().v3(now, before or {}), lambda: None
         )
         self._now = now
         self._remote = remote
-        #: By name: of which document, and that in protobuf.
+        #: By name: a document, and its protobuf form.
         self._protobuf: dict[str, tuple[CompressedDocument, CompressedDocument]] = {}
 
     def render(self, request: Request) -> bytes | int:
@@ -277,7 +280,7 @@ class OpenAPIV3(_OpenAPI):
             request.setResponseCode(301)
             return b""
         if wanted:
-            # What a hash names never changes.
+            # The content for a hash never changes.
             expires = self._now() + timedelta(days=365)
             request.setHeader(b"cache-control", b"public, immutable")
             request.setHeader(b"expires", expires.strftime("%a, %d %b %Y %H:%M:%S GMT").encode())
@@ -303,7 +306,7 @@ class OpenAPIV3(_OpenAPI):
             hashes |= remote.listed()
         paths = {name: {"serverRelativeURL": _url(name, found)} for name, found in sorted(hashes.items())}
         body = orjson.dumps({"paths": paths})
-        # The reference leaves the type to a function that knows texts from binaries and nothing more.
+        # The reference detects only text and binary content here.
         request.setHeader(b"content-type", b"text/plain; charset=utf-8")
         request.setHeader(b"content-length", b"%d" % len(body))
         return b"" if request.method == b"HEAD" else body
@@ -311,7 +314,7 @@ class OpenAPIV3(_OpenAPI):
 
 _V3: Final = "/openapi/v3"
 
-#: Clients still ask by the older name, which is no media type, as it has an C{@}.
+#: Clients still send the older name, which is not a valid media type, as it has an C{@}.
 _V2_PROTOBUF_OLD: Final = "com.github.proto-openapi.spec.v2@v1.0+protobuf"
 _V3_PROTOBUF_OLD: Final = "com.github.proto-openapi.spec.v3@v1.0+protobuf"
 

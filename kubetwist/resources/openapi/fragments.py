@@ -1,8 +1,8 @@
 """
-The parts that documents have of custom resources: made of one resource at a time, and kept, packed, as long as it is.
+The fragments of documents for custom resources: built per resource, and cached compressed while it is unchanged.
 
-There may be thousands of them, and one that changes is no reason to make all the others again. Nor is there ever a
-whole document as a tree of dictionaries: collecting the garbage of one would stop the server for half a second.
+There may be thousands, and a change of one does not rebuild the others. No document ever exists as a whole tree of
+dictionaries: the garbage collection of one would block the server for half a second.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .v3 import path_item as v3_item
 
 _log = Logger()
 
-#: The forms that documents come in.
+#: The forms of documents.
 V2: Final = "v2"
 V2_PROTOBUF: Final = "v2 protobuf"
 V3: Final = "v3"
@@ -38,12 +38,12 @@ V3: Final = "v3"
 @frozen
 class SpecFragment:
     """
-    What a document has of one custom resource.
+    The fragment of a document for one custom resource.
 
-    @ivar body: Packed: for JSON its paths, a zero byte, and its schemas, each without the braces; for protobuf a
-        document that has nothing else, which can simply be put behind another.
+    @ivar body: Compressed: for JSON its paths, a zero byte, and its schemas, each without the braces; for protobuf a
+        document with nothing else, which can be appended to another.
     @ivar needs: Other schemas that it refers to.
-    @ivar shared: The parameters that it refers to; of v2 only.
+    @ivar shared: The parameters that it refers to; in v2 only.
     """
 
     body: bytes
@@ -55,13 +55,13 @@ class SpecFragment:
         return zlib.decompress(self.body)
 
     def inside(self) -> tuple[bytes, bytes]:
-        """Of JSON, what goes into C{paths} and what goes into the schemas."""
+        """Return the members of C{paths} and of the schemas, for JSON."""
         paths, _, schemas = self.unpacked().partition(b"\0")
         return paths, schemas
 
 
 class FragmentBuilder:
-    """Makes parts; thread-safe, as the same part may be made twice."""
+    """Builds fragments; thread-safe, as building the same fragment twice is harmless."""
 
     def __init__(self, release: Release) -> None:
         self._release = release
@@ -71,9 +71,9 @@ class FragmentBuilder:
         self, form: str, about: GroupVersion, resources: Iterable[APIResource], names: Definitions
     ) -> list[SpecFragment]:
         """
-        The parts of all custom resources of a version, in their order.
+        Return the fragments of all custom resources of a version, in their order.
 
-        @param names: Which definitions describe built-in kinds.
+        @param names: The definitions of built-in kinds.
         """
         found = []
         for custom, group in groupby(resources, key=lambda one: one.custom):
@@ -129,9 +129,9 @@ def joined(
     document: JSONObject, paths: Iterable[bytes], schemas: Iterable[bytes], place: tuple[str, ...]
 ) -> Iterator[bytes]:
     """
-    A document in JSON, with more paths and schemas than it has; in pieces, as it may be large.
+    Add paths and schemas to a document in JSON; yield it in pieces, as it may be large.
 
-    @param place: Where its schemas are: C{("components", "schemas")}.
+    @param place: The path of its schemas: C{("components", "schemas")}.
     """
     return _object(document, (), {("paths",): paths, place: schemas})
 

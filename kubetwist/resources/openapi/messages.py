@@ -1,4 +1,4 @@
-"""How messages in protobuf are written from mappings: of these the forms of OpenAPI documents in protobuf are made."""
+"""Encodes mappings as protobuf messages, for OpenAPI documents in protobuf."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...schema.protobuf.wire import FIXED64, LENGTH, VARINT, put_key, put_varint
 
-#: Makes bytes of a value: either the inside of a message, or a whole field, with its number.
+#: Encodes a value: either the content of a message, or a whole field, with its number.
 Encode = Callable[[Any], bytes]
 
-#: Characters that may stand in JSON but not in YAML, or that YAML would take for the end of a line.
+#: Characters that are valid in JSON but not in YAML, or that YAML treats as a line break.
 _NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
@@ -67,7 +67,7 @@ def number_field(number: int) -> Encode:
 
 
 def any_value(value: JSONValue) -> bytes:
-    """Any value at all, as YAML, which JSON nearly is."""
+    """Encode any value as YAML, of which JSON is nearly a subset."""
     text = _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", orjson.dumps(value).decode())
     return _YAML(text)
 
@@ -95,9 +95,9 @@ def named(number: int, encode: Encode) -> Encode:
 
 class Message:
     """
-    Makes the inside of a message from a mapping.
+    Encodes a mapping as the content of a message.
 
-    @ivar fields: What writes the fields with these names.
+    @ivar fields: The encoders of fields, by name.
     """
 
     __slots__ = ("_extension", "_others", "fields")
@@ -107,7 +107,7 @@ class Message:
     ) -> None:
         """
         @param extensions: The number of the field for extensions; 0 if it has none.
-        @param others: Writes what is neither in C{fields} nor an extension.
+        @param others: Encodes names that are neither in C{fields} nor extensions.
         """
         self.fields = dict(fields)
         self._extension = entry(extensions, any_value) if extensions else None
@@ -130,9 +130,9 @@ class Message:
 
 def or_reference(number: int, encode: Encode, reference: int, description: int = 2) -> Encode:
     """
-    One of two fields: a value that is written out, or where it is to be found.
+    Return the encoder of a oneof: a value, or a reference to it.
 
-    @param description: The number that the description of a reference has.
+    @param description: The field number of a reference's description.
     """
     write = inside(number, encode)
     refer = inside(reference, Message({"$ref": text(1), "description": text(description)}))

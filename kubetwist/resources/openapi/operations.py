@@ -1,7 +1,7 @@
 """
-The operations of the API, as they follow from what is installed: paths, names, parameters, bodies and answers.
+The operations of the API, derived from the installed resources: paths, names, parameters, bodies and answers.
 
-Both versions of OpenAPI are written from these, by L{.openapi_v2} and L{.openapi_v3}.
+Both versions of OpenAPI are built from these, by L{.openapi_v2} and L{.openapi_v3}.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DELETE_OPTIONS: Final = f"{META}DeleteOptions"
 WATCH_EVENT: Final = f"{META}WatchEvent"
 PATCH: Final = f"{META}Patch"
 VERSION_INFO: Final = "io.k8s.apimachinery.pkg.version.Info"
-#: A type that is no definition.
+#: A type without a definition.
 STRING: Final = "string"
 
 ANY: Final = ("*/*",)
@@ -35,11 +35,11 @@ class Operation:
     """
     One method on one path.
 
-    @ivar action: What C{x-kubernetes-action} says; C{""} for documents.
-    @ivar kind: What C{x-kubernetes-group-version-kind} says.
-    @ivar body: The definition of the request's body; C{""} when it has none.
+    @ivar action: The value of C{x-kubernetes-action}; C{""} for documents.
+    @ivar kind: The value of C{x-kubernetes-group-version-kind}.
+    @ivar body: The definition of the request's body; C{""} if it has none.
     @ivar answers: The status codes and their meanings, all with a body of the type C{answer}.
-    @ivar answer: A definition, L{STRING}, or C{""} when it is in none.
+    @ivar answer: A definition, L{STRING}, or C{""} without a definition.
     """
 
     method: str
@@ -76,7 +76,7 @@ _ISSUER: Final = (
 )
 
 _LOG: Final = "log"
-#: Resources whose DELETE answers with the object, and is said to answer with a Status.
+#: Resources whose DELETE returns the object, but is documented to return a Status.
 _SAID_TO_ANSWER_STATUS: Final = frozenset(("customresourcedefinitions", "namespaces"))
 
 
@@ -101,28 +101,28 @@ class Path:
 
 @frozen
 class Release:
-    """What a release knows of parameters."""
+    """The parameters of a release."""
 
     minor: int
 
     def listing(self) -> tuple[Parameter, ...]:
-        """Of lists and watches."""
+        """Return the parameters of lists and watches."""
         return parameters.listing(self.minor)
 
     def deletion(self) -> tuple[Parameter, ...]:
-        """Of deletes."""
+        """Return the parameters of deletes."""
         return parameters.deletion(self.minor)
 
 
 class Definitions:
-    """Which definition describes which kind."""
+    """The definitions of kinds."""
 
     def __init__(
         self, definitions: Iterable[tuple[str, Sequence[dict[str, str]]]], others: Definitions | None = None
     ) -> None:
         """
-        @param definitions: Names, and what their C{x-kubernetes-group-version-kind} says.
-        @param others: Where kinds are looked for that are in none of them.
+        @param definitions: Names, and the values of their C{x-kubernetes-group-version-kind}.
+        @param others: The fallback for kinds without such a definition.
         """
         self._others = others
         self._names: dict[GroupVersionKind, str] = {}
@@ -147,7 +147,7 @@ def document_paths(group_versions: Sequence[GroupVersion], others: Collection[st
     """
     Return all paths that are not resources, with the name of their v3 document.
 
-    @param others: Paths that are not those of APIs; of these, the documents about the issuer of tokens are described.
+    @param others: Paths that do not belong to APIs; only the documents about the issuer of tokens are described.
     """
     for path, tag, name, media_type, description in _ISSUER:
         if path in others:
@@ -235,7 +235,7 @@ class _Writer:
         sub = resource.subresource
         of_noun = f"{sub} of the specified {self.noun}" if sub else f"the specified {self.noun}"
         if sub == _LOG:
-            # A connection here, in the reference an object that is read.
+            # This server connects here; the reference documents a read.
             yield self.item, self._get(of_noun)
             return
         if resource.connect_methods:

@@ -21,7 +21,7 @@ class Parameter:
     A parameter of a URL.
 
     @ivar place: C{"path"} or C{"query"}.
-    @ivar type: Of JSON.
+    @ivar type: The JSON type.
     """
 
     name: str
@@ -59,7 +59,7 @@ CREATE: Final = OPTIONS["CreateOptions"]
 UPDATE: Final = CREATE
 PATCH: Final = OPTIONS["PatchOptions"]
 
-#: Of lists, and of reading custom resources.
+#: For lists, and for reading custom resources.
 RESOURCE_VERSION: Final = next(one for one in OPTIONS["ListOptions"] if one.name == "resourceVersion")
 
 NAMESPACE: Final = Parameter(

@@ -1,8 +1,8 @@
 """
-The document of OpenAPI v2 in protobuf, for clients that find JSON slow to read.
+The document of OpenAPI v2 in protobuf, for clients that decode JSON slowly.
 
-Its messages are those of gnostic, whose field numbers are the tables here; of its messages there are as many as our
-documents need. What a table does not know is left out, but for extensions, which all messages have a place for.
+The messages are those of gnostic that our documents need; the tables here have their field numbers. A name without a
+table entry is left out, except for extensions, for which every message has a field.
 
 @see: google/gnostic, C{openapiv2/OpenAPIv2.proto}
 """
@@ -78,7 +78,7 @@ def _items(value: JSONObject | list[JSONObject]) -> bytes:
 
 
 def _additional(value: JSONObject | bool) -> bytes:
-    # Of the two fields, that which is there says which of the two it is: a false is written out.
+    # A oneof: the present field decides, so a false is written, too.
     return put_key(2, VARINT) + put_varint(value) if isinstance(value, bool) else _SUBSCHEMA(value)
 
 
@@ -87,7 +87,7 @@ _SCHEMAS: Final = each(1, _SCHEMA)
 _SUBSCHEMA: Final = inside(1, _SCHEMA)
 _NAMED_SCHEMAS: Final = named(1, _SCHEMA)
 
-# Schemas have schemas inside.
+# Schemas are nested.
 _SCHEMA.fields.update(
     {
         "additionalProperties": inside(21, _additional),
@@ -101,7 +101,7 @@ _SCHEMA.fields.update(
 
 def _primitive(first: int) -> Message:
     """
-    What parameters say of their values, the same for all, but counted from different numbers.
+    Return the fields of a parameter's value, which differ only in their first number.
 
     @param first: The number of the first field.
     """
@@ -132,7 +132,11 @@ _PRIMITIVES_ITEMS.fields.update(_primitive(1).fields)
 
 
 def _parameter_in(empty_values: bool) -> Message:
-    """@param empty_values: The message has the field C{allow_empty_value}."""
+    """
+    Return the message of a parameter.
+
+    @param empty_values: Whether the message has the field C{allow_empty_value}.
+    """
     message = _primitive(6 if empty_values else 5)
     message.fields.update({"required": flag(1), "in": text(2), "description": text(3), "name": text(4)})
     if empty_values:

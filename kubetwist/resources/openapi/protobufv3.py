@@ -1,7 +1,7 @@
 """
 Documents of OpenAPI v3 in protobuf.
 
-@see: google/gnostic, C{openapiv3/OpenAPIv3.proto}; L{.protobufv2}, which has the same for v2.
+@see: google/gnostic, C{openapiv3/OpenAPIv3.proto}; L{.protobufv2}, the same for v2.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _default(value: JSONValue) -> bytes:
     return b""
 
 
-#: Which of the three it is shows in the field that is there, even if it is empty.
+#: A oneof of three: the present field decides, even if it is empty.
 _DEFAULT_TEXT: Final = inside(3, str.encode)
 
 _EXTERNAL_DOCS: Final = Message({"description": text(1), "url": text(2)}, 3)
@@ -111,11 +111,11 @@ def _items(value: JSONObject | list[JSONObject]) -> bytes:
 
 
 def _additional(value: JSONObject | bool) -> bytes:
-    # Of the two fields, that which is there says which of the two it is: a false is written out.
+    # A oneof: the present field decides, so a false is written, too.
     return put_key(2, VARINT) + (b"\1" if value else b"\0") if isinstance(value, bool) else _ADDITIONAL(value)
 
 
-# Schemas have schemas inside.
+# Schemas are nested.
 _SCHEMA.fields.update(
     {
         "allOf": each(26, _SCHEMA_OR_REFERENCE),

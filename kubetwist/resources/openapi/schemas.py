@@ -1,4 +1,4 @@
-"""Select the types in an OpenAPI document, and adapt those that belong to every group."""
+"""Selects the types in an OpenAPI document, and adapts those that belong to every group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...api.resource import GroupVersion, JSONObject
 
 
 class IDefinitions(Protocol):
-    """A release's types: L{kubetwist.schema.definitions.Definitions}."""
+    """The types of a release: L{kubetwist.schema.definitions.Definitions}."""
 
     def openapi_schemas(self, ref_prefix: str) -> Mapping[str, JSONObject]:
         """Return every type by name; references begin with C{ref_prefix}. The caller may change the result."""
@@ -18,7 +18,7 @@ class IDefinitions(Protocol):
 
 #: Kinds that belong to every group.
 _IN_EVERY_GROUP: Final = frozenset(("DeleteOptions", "WatchEvent"))
-#: Groups of the other servers of the chain, and such as are only spoken to webhooks.
+#: Groups of the other servers of the chain, and groups that only webhooks use.
 _OF_OTHERS: Final = frozenset(
     ("admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io")
 )
@@ -28,9 +28,9 @@ def reachable(
     schemas: Mapping[str, JSONObject], roots: Iterable[str], group_version: GroupVersion | None
 ) -> JSONObject:
     """
-    The types that C{roots} are made of, and themselves.
+    Return C{roots} and the types that they refer to.
 
-    @param group_version: Of the document; types that belong to every group name no more than this and the core group.
+    @param group_version: The document's; types that belong to every group list no more than this and the core group.
     """
     found: dict[str, JSONObject] = {}
     pending = [root for root in roots if root in schemas]

@@ -1,8 +1,8 @@
 """
-OpenAPI v2 documents of other servers: what of them goes into ours, and how.
+Merges the OpenAPI v2 documents of other servers into ours.
 
-Of a document only the paths of a group-version are taken, with the definitions and parameters that these refer to.
-Where a definition has the name of another one of ours, it gets a new name.
+Only the paths of a server's group-versions are merged, with the definitions and parameters that they refer to. A
+definition whose name is taken by a different one is renamed.
 
 @see: kubernetes/kube-openapi, C{pkg/aggregator/aggregator.go}
 """
@@ -24,11 +24,11 @@ from ...schema.openapi import V2_REFERENCE
 from ..remotedocuments import BadDocument
 from .protobufv2 import encode_v2
 
-#: Bytes of a document.
+#: Maximum bytes of a document.
 SIZE: Final = 8 * 1024 * 1024
-#: Paths, definitions and parameters of a document.
+#: Maximum paths, definitions and parameters of a document.
 MEMBERS: Final = 20_000
-#: How often definitions are compared, each time with what was found to be different before.
+#: Maximum rounds of comparing definitions, each with the differences of the round before.
 ROUNDS: Final = 30
 PARAMETERS: Final = "#/parameters/"
 _KINDS: Final = "x-kubernetes-group-version-kind"
@@ -38,9 +38,9 @@ _REFERENCE: Final = re.compile(rb'"\$ref"\s*:\s*"#/definitions/([^"\\]*)"')
 @frozen
 class RemoteSpec:
     """
-    What a server says of one group-version: each path, definition and parameter by its name, as JSON.
+    The spec of one group-version of a server: its paths, definitions and parameters by name, as JSON.
 
-    @ivar paths: All of them below that of the group-version.
+    @ivar paths: The paths below that of the group-version.
     """
 
     paths: Mapping[str, bytes]
@@ -50,10 +50,10 @@ class RemoteSpec:
 
 def read_v2(body: bytes, group_versions: Collection[GroupVersion]) -> dict[GroupVersion, RemoteSpec]:
     """
-    What a document says of each of C{group_versions}.
+    Return the spec of each of C{group_versions} in a document.
 
-    @raise BadDocument: It is none of OpenAPI v2, or has too much in it.
-    @raise BadJSON: It is no JSON.
+    @raise BadDocument: The document is not OpenAPI v2, or exceeds a limit.
+    @raise BadJSON: The document is not JSON.
     """
     if len(body) > SIZE:
         raise BadDocument(f"it is longer than {SIZE} bytes")
@@ -73,7 +73,7 @@ def read_v2(body: bytes, group_versions: Collection[GroupVersion]) -> dict[Group
 
 
 class _Reader:
-    """Decodes what is needed, each part once, and encodes it again: what comes out is sound, and written in one way."""
+    """Decodes the needed parts once, and encodes them again, so that they are valid and normalized."""
 
     def __init__(self, definitions: Mapping[str, bytes], parameters: Mapping[str, bytes]) -> None:
         self._sources = {V2_REFERENCE: definitions, PARAMETERS: parameters}
@@ -108,7 +108,7 @@ def _sound(section: str, name: str, text: bytes) -> tuple[bytes, set[tuple[str, 
     """Check a part; return it with its references."""
     content = decoded(text)
     try:
-        # Whoever writes it in protobuf looks at the type of every field.
+        # The protobuf encoder checks the type of every field.
         encode_v2({section: {name: content}})
     except (TypeError, AttributeError, KeyError, ValueError, struct.error):
         raise BadDocument(f"{section} are not as they should be: {name[:200]}") from None
@@ -135,10 +135,10 @@ def _references(content: JSONValue) -> Iterator[str]:
 
 class SpecMerge:
     """
-    Our document, into which those of others are put, one after the other.
+    Our document, into which those of other servers are merged one after the other.
 
-    @ivar paths: What they add to its paths.
-    @ivar definitions: What they add to its definitions.
+    @ivar paths: The paths that they add.
+    @ivar definitions: The definitions that they add.
     """
 
     def __init__(
@@ -149,10 +149,10 @@ class SpecMerge:
         paths: Collection[str],
     ) -> None:
         """
-        @param schemas: Our definitions; those that belong to kinds of others, too, are replaced.
-        @param taken: Names of definitions that are ours as well, without their contents.
-        @param parameters: Ours; those of others are added.
-        @param paths: Ours, which others do not change.
+        @param schemas: Our definitions; those shared with kinds of other servers are replaced.
+        @param taken: Names of more definitions of ours, without their contents.
+        @param parameters: Our parameters; those of other servers are added.
+        @param paths: Our paths, which other servers do not change.
         """
         self.paths: dict[str, bytes] = {}
         self.definitions: dict[str, bytes] = {}
@@ -160,7 +160,7 @@ class SpecMerge:
         self._taken = taken
         self._parameters = parameters
         self._own_paths = paths
-        #: What was added, before anything in it was renamed, and what it refers to by other names since.
+        #: The added definitions before renaming, and the renamed references of each.
         self._originals: dict[str, JSONObject] = {}
         self._targets: dict[str, dict[str, str]] = {}
 
@@ -191,8 +191,7 @@ class SpecMerge:
         Return the names under which definitions are merged.
 
         Two equal definitions still differ if their references do. Unlike the reference, which compares only the text,
-        no
-        type gets the description of another server's type with the same name.
+        no type gets the description of another server's type with the same name.
         """
         referred = {name: _definition_names(content) for name, content in definitions.items()}
         different: set[tuple[str, str]] = set()
@@ -243,9 +242,9 @@ def _renamed(
     different: Collection[tuple[str, str]] = (),
 ) -> dict[str, str]:
     """
-    Under which names C{parts} are put in: their own, unless something else is there that has it.
+    Return the names under which C{parts} are merged: their own, unless a different part has it.
 
-    @param different: Which of them are known not to be what is there under a name.
+    @param different: Pairs of a part and a name whose definitions are known to differ.
     """
     names: dict[str, str] = {}
     used: set[str] = set()

@@ -1,4 +1,4 @@
-"""OpenAPI v2: one document for everything, where parameters that many operations take are written once."""
+"""OpenAPI v2: one document for everything, with the parameters of many operations written once."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def v2_frame(
 
 def path_item(path: Path, shared: dict[str, JSONObject]) -> JSONObject:
     """
-    What the document says of a path.
+    Return the path item of the document.
 
-    @param shared: Takes the parameters that are referred to.
+    @param shared: Receives the shared parameters.
     """
     item: JSONObject = {operation.method: _operation(operation, path, shared) for operation in path.operations}
     common = path.common()

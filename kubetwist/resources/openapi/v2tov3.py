@@ -1,5 +1,5 @@
 """
-A document of OpenAPI v3 made of one of v2, for servers that have no other. What v2 has no words for is not in it.
+Converts OpenAPI v2 to v3, for servers without v3. Features that v2 cannot express are missing.
 
 @see: kubernetes/kube-openapi, C{pkg/openapiconv/convert.go}
 """
@@ -118,7 +118,7 @@ def _parameter(parameter: JSONObject) -> JSONObject:
 
 
 def _found(uses: Iterable[JSONObject], parameters: Mapping[str, JSONObject]) -> list[JSONObject]:
-    """Parameters, also those that are written elsewhere."""
+    """Return the parameters, with references resolved."""
     found = []
     for use in uses:
         target = use.get("$ref")

@@ -1,4 +1,4 @@
-"""OpenAPI v3: one document for each group and version, and for each of the documents of discovery."""
+"""OpenAPI v3: one document for each group and version, and for each discovery document."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-A container's log, as its kubelet sends it.
+Sends a container's log, read from its kubelet.
 
 @see: kubernetes/apiserver, C{pkg/registry/generic/rest/streamer.go}, C{response_checker.go}.
 """
@@ -36,11 +36,11 @@ async def send_log(
     request: KubeRequest, client: StreamingClient, target: bytes, name: str, metrics: StreamMetrics
 ) -> None:
     """
-    Answer with a log, as long as there is more of it.
+    Answer with a log until its end.
 
     @param client: A L{kubetwist.client.streaming.StreamingClient} of the kubelet.
-    @param name: Of the pod.
-    @raise APIStatusError: The kubelet cannot be asked, or has none.
+    @param name: The pod's name.
+    @raise APIStatusError: The kubelet is unreachable, or refuses.
     """
     asking: Deferred[StreamingResponse] = Deferred.fromCoroutine(client.request(b"GET", target, ()))
     request.register_long_running(asking.cancel)
@@ -67,7 +67,7 @@ async def send_log(
         return
     request.code = 200
     request.setHeader(b"Content-Type", b"text/plain")
-    # Who follows a log wants to know that there is one.
+    # A client that follows a log needs the response head at once.
     request.write(b"")
     request.register_long_running(answer.abort)
     try:
@@ -103,7 +103,7 @@ async def _refusal(answer: StreamingResponse, url: str, name: str) -> APIStatusE
         return APIStatusError.bad_request(said)
     refusal = generic_server_error(answer.code, said, _LOG, name)
     if refusal.code < 400:
-        # Neither an answer nor an error; clients must not take it for theirs.
+        # Neither an answer nor an error: clients must not take it for the server's own.
         refusal.code = 502
     return refusal
 
@@ -114,7 +114,7 @@ def _url(client: StreamingClient, target: bytes) -> str:
 
 @implementer(IConsumer)
 class _Beginning:
-    """Keeps the first bytes that are written to it, and then wants no more."""
+    """Keeps the first written bytes, and then stops its producer."""
 
     def __init__(self) -> None:
         self.content = bytearray()

@@ -1,4 +1,4 @@
-"""Two connections of other protocols, made one: what comes on either goes out on the other."""
+"""Relays data between two connections with switched protocols."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _End(Protocol):
-    """One of the two; when it is gone the other is closed, after it was given what had come."""
+    """One of the two connections; its loss closes the other one after the remaining data is written."""
 
     transport: Any = None
     peer: _End
@@ -37,18 +37,18 @@ class _End(Protocol):
         if self._lost:
             self.peer.transport.loseConnection()
         elif not self.peer._lost:
-            # It is read from as fast as the other one takes what comes.
+            # Read only as fast as the peer writes.
             self.peer.transport.registerProducer(self.transport, True)
 
     def dataReceived(self, data: bytes) -> None:
-        """Pass it on."""
+        """Write the data to the peer."""
         if not self._joined:
             self._early.append(data)
         elif not self.peer._lost:
             self.peer.transport.write(data)
 
     def connectionLost(self, reason: Failure = Failure(ConnectionDone())) -> None:  # noqa: B008
-        """It is gone."""
+        """Close the peer."""
         self._lost = True
         if not self._joined:
             return

@@ -1,10 +1,10 @@
 """
-Requests that another server answers: passed on, and its answers passed back, both as fast as they are taken.
+A reverse proxy: forwards requests and answers with backpressure in both directions.
 
-What goes on and what comes back is the reference's (kubernetes/apimachinery, C{pkg/util/proxy/upgradeaware.go}, and
-Go's C{httputil.ReverseProxy}); what it leaves open to misuse is not. A redirect is an error, or leads to where its
-backend is proxied. A connection is another protocol's only when the backend has said so. Links in HTML are left as they
-are.
+The forwarding is the reference's (kubernetes/apimachinery, C{pkg/util/proxy/upgradeaware.go}, and Go's
+C{httputil.ReverseProxy}), without its openings for misuse. A redirect is an error, or rewritten to the path under
+which its backend is proxied. A connection is upgraded only after the backend has accepted. Links in HTML are not
+rewritten.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log = Logger()
 
 Fields = list[tuple[bytes, bytes]]
 
-#: What is between two neighbours only.
+#: Hop-by-hop fields.
 _HOP: Final = frozenset(
     (
         b"connection",
@@ -51,7 +51,7 @@ _HOP: Final = frozenset(
 _OURS: Final = frozenset((b"host", b"content-length", b"expect", b"authorization", b"audit-id"))
 #: Fields with the user's identity: only this server sets them.
 _IDENTITY: Final = (b"x-remote-", b"impersonate-")
-#: Whom else a browser may let read an answer is not a backend's to say.
+#: Response fields that a backend may not set, such as those of CORS.
 _NOT_BACK: Final = frozenset(
     (
         b"access-control-allow-credentials",
@@ -64,9 +64,9 @@ _NOT_BACK: Final = frozenset(
 #: The policy for content of backends in a browser with a session: the content gets no part in the page's origin, where
 #: it could read the session's key.
 SANDBOX: Final = b"sandbox allow-downloads allow-forms allow-popups allow-scripts"
-#: What the names of cookies begin with that are the server's own: L{kubetwist.authentication.sessions}.
+#: Prefix of the names of the server's own cookies: L{kubetwist.authentication.sessions}.
 _OWN_COOKIES: Final = b"__host-kubetwist-"
-#: The protocols that a connection may be switched to.
+#: The protocols of upgrades.
 PROTOCOLS: Final = (b"websocket", b"spdy/3.1")
 
 REDIRECTED: Final = "the backend attempted to redirect this request, which is not permitted"
@@ -115,7 +115,7 @@ def fail_with_text(request: KubeRequest, error: ProxyError) -> None:
 
 
 class Tunnel(Protocol):
-    """Asks the backend for another protocol than the client has asked for, and translates."""
+    """Requests another protocol from the backend than the client has requested, and translates."""
 
     method: bytes
 
@@ -158,7 +158,7 @@ async def proxy_request(
     @param response_header_timeout: Seconds to wait for the head of the answer.
     """
     if request.is_done:
-        # While it was found out who sends it, and where to.
+        # The client was lost while its target or identity was resolved.
         return
     exchange = _Exchange(
         request, client, target, tuple(identity), host, prefix, redirects, tunnel, fail, response_header_timeout
@@ -166,12 +166,12 @@ async def proxy_request(
     task: Deferred[None] = Deferred.fromCoroutine(exchange.run(upgrades, upgrade_required))
     request.notifyFinish().addBoth(lambda _: None if exchange.settled else task.cancel())
     if request.info.long_running and not request.finished:
-        # Nobody knows where in it an answer may end: when the server stops, it is broken off.
+        # The end of a forwarded answer is unknown: it is aborted when the server stops.
         request.register_long_running(lambda: _break_off(request))
     try:
         await task
     except CancelledError:
-        # The client has gone, or was answered that it took too long.
+        # The client is gone, or has received a timeout.
         if not (request.finished or request.disconnected):
             raise
 
@@ -186,9 +186,9 @@ def _break_off(request: KubeRequest) -> None:
 @define
 class _Exchange:
     """
-    One request on its way.
+    A forwarded request.
 
-    @ivar settled: How it ends is sure: nothing is to be broken off when the request is over.
+    @ivar settled: Whether the end is already handled: nothing is to be aborted at the end of the request.
     """
 
     request: KubeRequest
@@ -254,7 +254,7 @@ class _Exchange:
             if _stays(name, value) or (name == b"cache-control" and value == request.cache_control):
                 continue
             if name == b"content-length" and answer.code == 204:
-                # There is nothing that it could be the length of.
+                # There is no body that the length could describe.
                 continue
             if name == b"location" and location is not None:
                 value = location
@@ -265,7 +265,7 @@ class _Exchange:
             headers.addRawHeader(b"content-security-policy", SANDBOX)
         body = answer.collected()
         if body is not None:
-            # All of it has come with the head.
+            # The whole body has arrived with the head.
             if answer.length is None or answer.length < 0:
                 headers.setRawHeaders(b"content-length", [b"%d" % len(body)])
             self.settled = True
@@ -278,7 +278,7 @@ class _Exchange:
         except CancelledError:
             raise
         except Exception:
-            # Whoever it was that has gone; of a backend the client sees that it was cut off.
+            # If the backend is lost, the client gets a truncated answer.
             self.settled = True
             request.truncate_response()
         else:
@@ -312,7 +312,7 @@ class _Exchange:
             if answer.code < 400:
                 answer.abort()
                 raise ProxyError(500, f"invalid upgrade response: status code {answer.code}")
-            # Both connections end with the answer: what follows on either belongs to no protocol.
+            # Both connections close after the answer: further data belongs to no protocol.
             request.connection.disable_keep_alive()
             await self._pass_back(answer)
             return
@@ -326,7 +326,7 @@ class _Exchange:
             back = [(name, value) for name, value in _without_hops(answer.fields) if not _stays(name, value)]
             await splice(request, answer, [(b"upgrade", protocol), *back])
 
-    # What is sent on.
+    # The forwarded fields.
 
     def _fields(self) -> Fields:
         """Return the header of the backend's request."""
@@ -369,9 +369,9 @@ def is_upgrade(request: KubeRequest) -> bool:
 
 def redirect_to_slash(request: KubeRequest) -> None:
     """
-    Send a client to the same path with a slash at its end.
+    Redirect a client to the same path with a trailing slash.
 
-    The reference does so with a GET or HEAD of a proxy without a path behind it, that relative links lead behind it.
+    The reference does so for a GET or HEAD of a proxy without a subpath, so that relative links resolve below it.
     """
     path, question, query = request.uri.partition(b"?")
     request.setHeader(b"location", path + b"/" + question + query)
@@ -388,12 +388,12 @@ def joined_path(prefix: bytes, path: bytes) -> bytes:
 
 def rewritten_location(location: bytes, target: bytes, prefix: bytes, hosts: set[bytes]) -> bytes | None:
     """
-    Where a backend's C{Location} leads, seen from here.
+    Map a backend's C{Location} to a path here.
 
-    @param target: What the backend was asked for.
-    @param prefix: The path here that stands for the backend's root.
-    @param hosts: What the backend is called, in lower case.
-    @return: A path below C{prefix}; L{None} when it leads elsewhere, or two readers could disagree about where.
+    @param target: The path and query of the request to the backend.
+    @param prefix: The path here that maps to the backend's root.
+    @param hosts: The names of the backend, in lower case.
+    @return: A path below C{prefix}; L{None} if it leads elsewhere, or is ambiguous to parsers.
     """
     if _ODD.search(location) or not prefix:
         return None
@@ -420,7 +420,7 @@ def rewritten_location(location: bytes, target: bytes, prefix: bytes, hosts: set
             path = b"/" if parts.netloc else base
         elif not path.startswith(b"/"):
             path = base.rpartition(b"/")[0] + b"/" + path
-        # The path of a backend does not lead out of it: dots are taken out before the prefix is put in front.
+        # A path must not lead out of the backend: dots are resolved before the prefix is added.
         resolved = own + joined_path(b"/", path)
     query = b"?" + parts.query if parts.query else b""
     fragment = b"#" + parts.fragment if parts.fragment else b""
@@ -442,12 +442,12 @@ def _stays(name: bytes, value: bytes) -> bool:
 
 
 def _is_identity(name: bytes) -> bool:
-    # Gateways take underscores for dashes.
+    # Gateways treat underscores like dashes.
     return name.replace(b"_", b"-").startswith(_IDENTITY)
 
 
 def run(coroutine: Coroutine[Deferred[Any], Any, None], request: KubeRequest) -> None:
-    """Have a request answered by C{proxy_request}, for those who do not wait for it."""
+    """Run C{proxy_request} for a request without waiting for it."""
     task: Deferred[None] = Deferred.fromCoroutine(coroutine)
 
     def failed(failure: Failure) -> None:

@@ -1,4 +1,4 @@
-"""Clients of the servers that proxies, logs and streams lead to; connections are kept for the next request."""
+"""Clients of the servers behind proxies, logs and streams, with pooled connections."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from ...client.streaming import StreamingClient
     from ...streams.handlers import Streams
 
-#: Clients that are kept; those that were not used the longest go first.
+#: Maximum number of cached clients; the least recently used go first.
 _KEPT: Final = 512
-#: What may stand in a URL as a name or an address; nodes can say that they are called anything.
+#: Matches a name or an address that is valid in a URL; nodes may report anything.
 _host = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}").fullmatch
 
 
@@ -31,10 +31,10 @@ _Key = tuple[str, str, int, bool, bool]
 @frozen
 class KubeletTLS:
     """
-    What kubelets are shown, and must show; PEM.
+    The TLS settings for kubelets, PEM.
 
-    @ivar certificate: C{b""} for none.
-    @ivar ca: C{b""} when kubelets may show any certificate.
+    @ivar certificate: The client certificate; C{b""} for none.
+    @ivar ca: The CA of kubelets; C{b""} accepts any certificate.
     """
 
     certificate: bytes = b""
@@ -43,9 +43,9 @@ class KubeletTLS:
 
     def check(self) -> None:
         """
-        Try them.
+        Check the settings.
 
-        @raise InvalidRESTConfig: They cannot be used.
+        @raise InvalidRESTConfig: They are not usable.
         """
         from ...client.tls import ClientTLS
 
@@ -57,7 +57,7 @@ class KubeletTLS:
 
 class UpstreamClientPool:
     """
-    All clients of one server for what its objects lead to.
+    All clients of one server for the targets of its objects.
 
     @ivar streams: Handles requests for streams.
     """
@@ -73,9 +73,9 @@ class UpstreamClientPool:
     ) -> None:
         """
         @param outgoing: L{kubetwist.client.factory.ClientFactory}.
-        @param kubelet_tls: Tells what kubelets are shown now.
-        @param loopback: Whether addresses of this machine are called.
-        @param patience: Seconds that a kubelet is given to take a connection; 0 for those that all are given.
+        @param kubelet_tls: Returns the current TLS settings for kubelets.
+        @param loopback: Whether requests to addresses of this machine are allowed.
+        @param patience: Timeout of connections to kubelets in seconds; 0 for the default.
         """
         self.streams = streams
         self._outgoing = outgoing
@@ -87,9 +87,9 @@ class UpstreamClientPool:
 
     async def client(self, target: Target) -> StreamingClient:
         """
-        The L{kubetwist.client.streaming.StreamingClient} of a target.
+        Return the L{kubetwist.client.streaming.StreamingClient} of a target.
 
-        @raise NoSuchHost: Nothing can be called as its host is.
+        @raise NoSuchHost: The host is neither a valid name nor an address.
         """
         if not _host(target.host):
             raise NoSuchHost(f"dial tcp: lookup {target.host}: no such host")

@@ -1,5 +1,5 @@
 """
-A log as the messages of a WebSocket, for browsers.
+A log over a WebSocket, for browsers.
 
 @see: kubernetes/streaming, C{pkg/httpstream/wsstream}: C{Reader}.
 """
@@ -28,9 +28,9 @@ _BROKEN: Final = 1011
 
 async def send_by_websocket(request: KubeRequest, answer: StreamingResponse) -> None:
     """
-    Pass a log on, as long as there is more of it.
+    Relay a log until its end.
 
-    @param answer: Of the kubelet; a good one.
+    @param answer: The successful answer of the kubelet.
     """
     try:
         handshake = check_handshake(request.method, request.fields)
@@ -54,7 +54,7 @@ async def send_by_websocket(request: KubeRequest, answer: StreamingResponse) -> 
     except CancelledError:
         raise
     except Exception:
-        # The kubelet is gone, or the client, or the server stops.
+        # The kubelet or the client is gone, or the server stops.
         reader.socket.close(_BROKEN)
     else:
         reader.socket.close(NORMAL)
@@ -62,7 +62,7 @@ async def send_by_websocket(request: KubeRequest, answer: StreamingResponse) -> 
 
 @implementer(IConsumer)
 class _Reader:
-    """Writes what it is given into a WebSocket, as fast as that takes it; what comes from there is not read."""
+    """Writes data to a WebSocket with backpressure; messages of the client are ignored."""
 
     def __init__(self, reactor: IReactorTime, answer: StreamingResponse, base64: bool) -> None:
         self._answer = answer
