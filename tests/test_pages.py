@@ -77,5 +77,5 @@ class PageTests(SynchronousTestCase):
             named |= set(FLAG.findall(page(path.name)))
         absent = page("compatibility.md").partition("## Not supported")[2]
         self.assertLessEqual(named - known - set(OTHERS.split()), set(FLAG.findall(absent)))
-        listed = set(FLAG.findall(absent.partition("can not be set")[2].partition("[All")[0]))
-        self.assertEqual(listed, {flag.name for flag in FLAGS if flag.help.startswith("Cannot be set")})
+        listed = set(FLAG.findall(absent.partition("which cannot be set")[2].partition("[All")[0]))
+        self.assertEqual(listed, {flag.name for flag in FLAGS if flag.help.startswith("Not supported: ")})
