@@ -20,7 +20,7 @@ class AlwaysDeny:
     name: ClassVar[str] = "AlwaysDeny"
 
     def handles(self, operation: str) -> bool:
-        """All of them."""
+        """Return all actions."""
         return True
 
     def admit(self, attributes: AdmissionAttributes) -> None:

@@ -42,7 +42,7 @@ class ExtendedResourceToleration:
 
 
 def _tolerate(spec: JSONObject, toleration: JSONObject) -> None:
-    """Add a toleration, in the place of what is the same but for its seconds."""
+    """Add a toleration, replacing one that differs only in its seconds."""
     tolerations = spec.get("tolerations") or ()
     if toleration in tolerations:
         return

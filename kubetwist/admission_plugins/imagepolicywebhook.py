@@ -67,7 +67,7 @@ class ReviewCache:
         self._known: OrderedDict[bytes, tuple[float, JSONObject]] = OrderedDict()
 
     def get(self, spec: bytes) -> JSONObject | None:
-        """The status of a review; L{None} if it is not known any more."""
+        """Return the status of a review; L{None} if it is not known any more."""
         found = self._known.get(spec)
         if found is None:
             return None
@@ -224,9 +224,9 @@ def review_spec(attributes: AdmissionAttributes, pod: JSONObject) -> JSONObject:
 
 def read_status(body: bytes) -> JSONObject:
     """
-    The status of an C{ImageReview}.
+    Return the status of an C{ImageReview}.
 
-    @raise ValueError: It is none.
+    @raise ValueError: The value is invalid.
     """
     review = orjson.loads(body)
     if not isinstance(review, dict) or review.get("kind") != "ImageReview":
@@ -243,7 +243,7 @@ def read_status(body: bytes) -> JSONObject:
 
 def _duration(policy: JSONObject, field: str, scale: float, minimum: float, maximum: float, default: float) -> float:
     """
-    A duration in seconds: C{-1} is none at all, C{0} the usual one.
+    Return a duration in seconds: C{-1} is none at all, C{0} the usual one.
 
     @raise InvalidConfiguration: It is out of bounds.
     """

@@ -123,7 +123,7 @@ def _merge_pod_resource_defaults(pod: JSONObject, limit_range: JSONObject) -> No
 
 
 def _containers(spec: JSONObject) -> list[tuple[JSONObject, str]]:
-    """All that can ask for resources, and what kind they are; the usual ones first, as in the reference."""
+    """Return the containers that may request resources with their kinds; regular ones first, as in the reference."""
     found = [(container, kind) for container, _, kind in declared(spec)]
     return sorted(found, key=lambda one: one[1] != "container")
 

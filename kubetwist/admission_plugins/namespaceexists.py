@@ -24,7 +24,7 @@ class NamespaceExists:
     name: ClassVar[str] = "NamespaceExists"
 
     def handles(self, operation: str) -> bool:
-        """All that writes."""
+        """Return all writing actions."""
         return operation in ("CREATE", "UPDATE", "DELETE")
 
     def validate(self, attributes: AdmissionAttributes) -> None:

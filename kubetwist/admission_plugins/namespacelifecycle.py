@@ -52,7 +52,7 @@ class NamespaceLifecycle:
 
 
 def terminating(attributes: AdmissionAttributes) -> APIStatusError:
-    """The 403 for new content of a namespace that goes; its cause lets controllers know that trying again is no use."""
+    """Return the 403 for new content of a terminating namespace; its cause stops controllers from retrying."""
     namespace = attributes.namespace
     error = attributes.forbidden(
         f"unable to create new content in namespace {namespace} because it is being terminated"

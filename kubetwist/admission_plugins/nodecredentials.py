@@ -109,7 +109,7 @@ def _needs_audience(attributes: AdmissionAttributes, pod: JSONObject, audience: 
 
 def _driver_of(attributes: AdmissionAttributes, pod: JSONObject, volume: JSONObject) -> str:
     """
-    The CSI driver that provides a volume; C{""} when it is another volume, or not bound yet.
+    Return the CSI driver that provides a volume; C{""} when it is another volume, or not bound yet.
 
     @raise _Missing: The claim or the volume behind it is not there.
     """
@@ -224,9 +224,9 @@ def admit_csr(attributes: AdmissionAttributes, node: str) -> None:
 
 def _parsed(text: str) -> CertificateSigningRequest:
     """
-    A request that comes as PEM in base64.
+    Return a request that comes as PEM in base64.
 
-    @raise ValueError: It is none.
+    @raise ValueError: The value is invalid.
     """
     from cryptography.x509 import load_pem_x509_csr
 

@@ -66,7 +66,7 @@ class NodeDeclaredFeatureValidator:
 
 
 def needed_features(pod: JSONObject, old: JSONObject) -> Iterator[str]:
-    """The features, by their names, that a node needs for this change of one of its pods."""
+    """Return the features, by their names, that a node needs for this change of one of its pods."""
     new_spec, old_spec = pod["spec"], old["spec"]
     if (old.get("status") or {}).get("qosClass") == "Guaranteed" and _cpus(new_spec) != _cpus(old_spec):
         yield "GuaranteedQoSPodCPUResize"
@@ -75,7 +75,7 @@ def needed_features(pod: JSONObject, old: JSONObject) -> Iterator[str]:
 
 
 def _cpus(spec: JSONObject) -> list[Quantity]:
-    """The CPU that each container asks for."""
+    """Return the CPU that each container asks for."""
     zero = Quantity.parse("0")
     containers = spec.get("containers") or ()
     return [amounts((one.get("resources") or {}).get("requests")).get("cpu", zero) for one in containers]

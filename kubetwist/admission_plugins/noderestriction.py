@@ -224,7 +224,7 @@ def _admit_node_update(attributes: AdmissionAttributes, node: str) -> None:
 
 
 def forbidden_labels(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
-    """The labels that differ between C{new} and C{old} and that kubelets may not set, change or take away; sorted."""
+    """Return the sorted labels that differ between C{new} and C{old} and that kubelets may not modify."""
     changed = {label for label in {*new, *old} if new.get(label) != old.get(label)}
     return sorted(label for label in changed if not _is_kubelets(label))
 
@@ -268,7 +268,7 @@ def _comparable(claim: JSONObject) -> JSONObject:
 
 
 def _differences(old: JSONObject, new: JSONObject) -> Iterable[str]:
-    """The fields, two levels deep, in which two objects differ."""
+    """Return the fields, two levels deep, in which two objects differ."""
     for name in {*old, *new}:
         before, after = old.get(name), new.get(name)
         if isinstance(before, dict) and isinstance(after, dict):

@@ -52,13 +52,13 @@ class OwnerReferencesPermissionEnforcement:
 
 
 def _owners(obj: JSONObject | None) -> list[JSONObject] | None:
-    """The owners of an object; L{None} for what cannot have any."""
+    """Return the owners of an object; L{None} for what cannot have any."""
     meta = (obj or {}).get("metadata")
     return list(meta.get("ownerReferences") or ()) if isinstance(meta, dict) else None
 
 
 def _new_blocking_owner_refs(new: list[JSONObject], old: list[JSONObject]) -> Iterator[JSONObject]:
-    """The owners that cannot go from now on before the object has gone."""
+    """Return the owners that cannot go from now on before the object has gone."""
     blocking = {owner.get("uid") for owner in old if owner.get("blockOwnerDeletion")}
     for owner in new:
         if owner.get("blockOwnerDeletion") and owner.get("uid") not in blocking:

@@ -23,7 +23,7 @@ class InvalidConfiguration(ValueError):
 
 
 def minor(server: AdmissionContext) -> int:
-    """The C{36} of release 1.36, for plugins that not every release has."""
+    """Return the C{36} of release 1.36, for plugins that not every release has."""
     return int(server.release.partition(".")[2])
 
 

@@ -96,7 +96,7 @@ def _refused(attributes: AdmissionAttributes, why: str) -> APIStatusError:
 
 def parse_labels(selector: str) -> dict[str, str]:
     """
-    The labels that C{a=b,c=d} stands for; only such selectors are understood.
+    Return the labels that C{a=b,c=d} stands for; only such selectors are understood.
 
     @raise APIStatusError: It is another one (500, without a reason).
     @see: kubernetes/apimachinery, C{pkg/labels/labels.go}: ConvertSelectorToLabelsMap.

@@ -99,7 +99,7 @@ class PodTolerationRestriction:
 
 def _of_namespace(attributes: AdmissionAttributes, annotation: str) -> list[JSONObject] | None:
     """
-    The tolerations in an annotation of the namespace; L{None} if there is no such annotation.
+    Return the tolerations in an annotation of the namespace; L{None} if there is no such annotation.
 
     @raise APIStatusError: They cannot be read (500), or there is no namespace (404).
     """

@@ -83,7 +83,7 @@ def _keep(spec: JSONObject, attributes: AdmissionAttributes) -> None:
 
 def _class_of(spec: JSONObject, attributes: AdmissionAttributes) -> tuple[int, str]:
     """
-    The value and the policy of the pod's class, or of the default one, which the pod then has.
+    Return the value and the policy of the pod's class, or of the default one, which the pod then has.
 
     @raise APIStatusError: The class is not there (403).
     """
@@ -103,6 +103,6 @@ def _class_of(spec: JSONObject, attributes: AdmissionAttributes) -> tuple[int, s
 
 
 def _default_class(attributes: AdmissionAttributes) -> JSONObject | None:
-    """The class of pods that name none; of several, which a race can leave behind, the lowest."""
+    """Return the class of pods that name none; of several, which a race can leave behind, the lowest."""
     classes = attributes.context.views(_GROUP, "priorityclasses")
     return min((one for one in classes if one.get("globalDefault")), key=lambda one: one["value"], default=None)

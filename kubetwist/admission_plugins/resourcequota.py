@@ -270,7 +270,7 @@ def _add_usage(quota: JSONObject, delta: ResourceList, attributes: AdmissionAttr
 
 
 def _shown(scope: JSONObject) -> str:
-    """A requirement as Go prints one."""
+    """Return a requirement as Go prints one."""
     return f"{{{scope.get('scopeName', '')} {scope.get('operator', '')} [{' '.join(scope.get('values') or ())}]}}"
 
 

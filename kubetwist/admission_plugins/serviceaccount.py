@@ -115,7 +115,7 @@ def _apply_account(spec: JSONObject, account: JSONObject, attributes: AdmissionA
 
 def _get_service_account(spec: JSONObject, attributes: AdmissionAttributes) -> JSONObject:
     """
-    The account of a pod.
+    Return the account of a pod.
 
     @raise APIStatusError: It is not there (403).
     """

@@ -8,7 +8,7 @@ from ..api.resource import JSONObject
 
 
 def merge_tolerations(first: Sequence[JSONObject], second: Sequence[JSONObject]) -> list[JSONObject]:
-    """All of both, but for those that another one implies."""
+    """Return the tolerations of both that no other one implies."""
     every = [*first, *second]
     merged: list[JSONObject] = []
     for place, one in enumerate(every):

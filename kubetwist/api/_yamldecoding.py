@@ -75,7 +75,7 @@ def decode_yaml(data: bytes) -> Decoded:
     """
     Read the first document of a YAML stream.
 
-    @raise BodyError: It is no YAML, nests too deep, or grows too much when its aliases are expanded.
+    @raise BodyError: It is not YAML, nests too deep, or grows too much when its aliases are expanded.
     """
     try:
         loader = CSafeLoader(data)
@@ -311,7 +311,7 @@ def _depth(value: JSONValue) -> int:
 
 
 def _resolve(tag: str | None, text: str) -> JSONValue:
-    """The value of a scalar; see go-yaml v2, C{resolve.go}."""
+    """Return the value of a scalar; see go-yaml v2, C{resolve.go}."""
     if tag is not None and tag not in _KNOWN_TAGS:
         return text
     wanted = tag.removeprefix(_TAG) if tag is not None else ""
@@ -386,7 +386,7 @@ def _json_number(number: float) -> int | float:
 
 
 def _key(key: YAMLValue) -> str:
-    """A key as the conversion to JSON writes it."""
+    """Return a key as the conversion to JSON writes it."""
     if isinstance(key, str):
         return key
     if isinstance(key, bool):

@@ -36,8 +36,8 @@ def _network(address: Address, length: int) -> Network:
 
 
 def parse_ip(text: str) -> Address | None:
-    """The address that C{text} is when leading zeros do not matter; L{None} when it is none."""
-    # 64 characters are more than any address has but for its zeros, and the parsers below need a bound.
+    """Return the address that C{text} is when leading zeros do not matter; L{None} when it is none."""
+    # 64 characters are more than any address has except its zeros, and the parsers below need a bound.
     if len(text) > 64 or "%" in text or not text.isascii():
         return None
     try:
@@ -47,7 +47,7 @@ def parse_ip(text: str) -> Address | None:
 
 
 def parse_cidr(text: str) -> tuple[Address, Network] | None:
-    """The address and the block that C{text} names when leading zeros do not matter; L{None} when it is none."""
+    """Return the address and the block that C{text} names when leading zeros do not matter; L{None} when it is none."""
     before, slash, length = text.partition("/")
     address = parse_ip(before)
     if not slash or address is None or not _number(length) or int(length) > address.max_prefixlen:
@@ -56,7 +56,7 @@ def parse_cidr(text: str) -> tuple[Address, Network] | None:
 
 
 def shown_ip(address: Address) -> str:
-    """The canonical form of an address; that of IPv4 within IPv6 is IPv4's."""
+    """Return the canonical form of an address; that of IPv4 within IPv6 is IPv4's."""
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return str(mapped or address)
 

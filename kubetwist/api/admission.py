@@ -53,18 +53,18 @@ class AdmissionContext(Protocol):
 
     @property
     def authorizer(self) -> Authorizer | None:
-        """The authorizer for further permission checks; L{None} allows none."""
+        """Return the authorizer for further permission checks; L{None} allows none."""
 
     @property
     def outgoing(self) -> object | None:
-        """What calls other servers, L{kubetwist.client.factory.ClientFactory}; L{None} if no server is called."""
+        """Return the factory of clients, L{kubetwist.client.factory.ClientFactory}; L{None} if no server is called."""
 
     @property
     def release(self) -> str:
-        """The release that the server stands for: C{"1.36"}."""
+        """Return the release that the server stands for: C{"1.36"}."""
 
     def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """A copy of a stored object from the watch caches, without I/O; L{None} when there is none."""
+        """Return a copy of a stored object from the watch caches, without I/O; L{None} when there is none."""
 
     def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """Copies of all objects of a namespace, or with C{""} of all namespaces, likewise."""
@@ -91,7 +91,7 @@ class AdmissionContext(Protocol):
         """As L{lookup_all}; but each copy is made when it is asked for, so that many need not be there at a time."""
 
     def resources_of(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
-        """The resources that are served of a kind, and whether they are namespaced."""
+        """Return the resources that are served of a kind, and whether they are namespaced."""
 
     async def create(self, group: str, resource: str, namespace: str, obj: JSONObject) -> None:
         """
@@ -249,7 +249,7 @@ class AdmissionAttributes:
 
     @property
     def old_object(self) -> JSONObject | None:
-        """The stored object, frozen; L{None} for CREATE and CONNECT. For DELETE it is the object being deleted."""
+        """Return the stored object, frozen; for DELETE the object being deleted. L{None} for CREATE and CONNECT."""
         old = self._old
         if old is None:
             return None
@@ -259,13 +259,13 @@ class AdmissionAttributes:
 
     @property
     def request_resource(self) -> GroupVersionResource:
-        """The resource in the version of the request."""
+        """Return the resource in the version of the request."""
         return GroupVersionResource(self.group, self.version, self.resource)
 
     @property
     def options(self) -> JSONObject | None:
         """
-        The options of the verb, as a C{CreateOptions}, C{UpdateOptions} or C{DeleteOptions}; L{None} for CONNECT.
+        Return the C{CreateOptions}, C{UpdateOptions} or C{DeleteOptions} of the request; L{None} for CONNECT.
 
         A PATCH has those of what it does: it creates or updates.
         """
@@ -273,12 +273,12 @@ class AdmissionAttributes:
 
     @property
     def group_resource(self) -> GroupResource:
-        """The resource as errors name it."""
+        """Return the resource as errors name it."""
         return GroupResource(self.group, self.resource)
 
     @property
     def shown_name(self) -> str:
-        """The object's name in error messages: C{generateName} while there is no name."""
+        """Return the object's name in error messages: C{generateName} while there is no name."""
         if self.name:
             return self.name
         obj = self.object
@@ -290,7 +290,7 @@ class AdmissionAttributes:
         return meta.get("name") or meta.get("generateName") or "Unknown"
 
     def forbidden(self, why: str) -> APIStatusError:
-        """The 403 of a plugin that refuses."""
+        """Return the 403 of a plugin that refuses."""
         return APIStatusError.forbidden(self.group_resource, self.shown_name, why)
 
     def charge(self, charge: Charge) -> None:

@@ -69,7 +69,7 @@ def decode_configuration(
     @param versions: By C{apiVersion}, what its kind consists of.
     @param scheme: Where the reference registers it, which stands in a message.
     @param secret: Nothing of the content may be quoted.
-    @raise BadConfiguration: It is none, in the reference's words.
+    @raise BadConfiguration: The value is invalid, in the reference's words.
     """
     if not content:
         raise BadConfiguration("empty config data")

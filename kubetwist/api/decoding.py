@@ -18,7 +18,7 @@ def decode_yaml(data: bytes) -> Decoded:
     """
     Read the first document of a YAML stream.
 
-    @raise BodyError: It is no YAML, nests too deep, or grows too much when its aliases are expanded.
+    @raise BodyError: It is not YAML, nests too deep, or grows too much when its aliases are expanded.
     """
     # Most servers are never sent any, and the library takes its time to be imported.
     from ._yamldecoding import decode_yaml

@@ -28,14 +28,14 @@ _UNSAFE: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
 
 @frozen
 class FieldError:
-    """One thing wrong with one field; C{reason} is a C{CauseType} such as C{FieldValueInvalid}."""
+    """An error in one field; C{reason} is a C{CauseType} such as C{FieldValueInvalid}."""
 
     reason: str
     message: str
     field: str
 
     def as_dict(self) -> dict[str, str]:
-        """The entry of C{details.causes}."""
+        """Return the entry of C{details.causes}."""
         return {"reason": self.reason, "message": self.message, "field": self.field}
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class ReportedError(Exception):
 
     @property
     def told(self) -> str:
-        """The text for clients."""
+        """Return the text for clients."""
         return str(self)
 
 
@@ -88,7 +88,7 @@ class APIStatusError(Exception):
         self.list_meta: JSONObject = {}
 
     def status(self) -> JSONObject:
-        """The C{Status} object that answers the request."""
+        """Return the C{Status} object for the response."""
         status: JSONObject = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -105,17 +105,17 @@ class APIStatusError(Exception):
 
     @classmethod
     def not_found(cls, resource: GroupResource, name: str) -> APIStatusError:
-        """No object of that name."""
+        """Return the error for an object that does not exist."""
         return cls(404, "NotFound", f"{resource} {quoted(name)} not found", named(resource, name))
 
     @classmethod
     def already_exists(cls, resource: GroupResource, name: str) -> APIStatusError:
-        """An object of that name is there already."""
+        """Return the error for an object that already exists."""
         return cls(409, "AlreadyExists", f"{resource} {quoted(name)} already exists", named(resource, name))
 
     @classmethod
     def conflict(cls, resource: GroupResource, name: str, why: str) -> APIStatusError:
-        """The object is not what the client took it for."""
+        """Return the error for a failed precondition or a concurrent change."""
         return cls(
             409,
             "Conflict",
@@ -125,7 +125,7 @@ class APIStatusError(Exception):
 
     @classmethod
     def modified(cls, resource: GroupResource, name: str) -> APIStatusError:
-        """The C{resourceVersion} of a write is not the newest."""
+        """Return the error for an outdated C{resourceVersion} in a write."""
         return cls.conflict(
             resource,
             name,
@@ -153,17 +153,17 @@ class APIStatusError(Exception):
 
     @classmethod
     def bad_request(cls, message: str) -> APIStatusError:
-        """A request that makes no sense."""
+        """Return the error for an invalid request."""
         return cls(400, "BadRequest", message)
 
     @classmethod
     def unauthorized(cls, message: str = "Unauthorized") -> APIStatusError:
-        """No one vouches for the client."""
+        """Return the error for a request without valid credentials."""
         return cls(401, "Unauthorized", message)
 
     @classmethod
     def forbidden(cls, resource: GroupResource, name: str, why: str) -> APIStatusError:
-        """The client, or anyone, may not do this."""
+        """Return the error for an action that the client is not allowed to perform."""
         if not resource.resource:
             message = f"forbidden: {why}"
         else:
@@ -172,29 +172,29 @@ class APIStatusError(Exception):
 
     @classmethod
     def method_not_supported(cls, resource: GroupResource, action: str) -> APIStatusError:
-        """The resource has no such verb."""
+        """Return the error for a verb that the resource does not support."""
         details = named(resource, "")
         message = f'{action} is not supported on resources of kind "{resource}"'
         return cls(405, "MethodNotAllowed", message, details)
 
     @classmethod
     def method_not_allowed(cls) -> APIStatusError:
-        """The path knows no such HTTP method."""
+        """Return the error for an HTTP method that the path does not support."""
         return cls(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
     @classmethod
     def path_not_found(cls) -> APIStatusError:
-        """No such resource or version, within a group that is served."""
+        """Return the error for an unknown resource or version of a served group."""
         return cls(404, "NotFound", "the server could not find the requested resource", {})
 
     @classmethod
     def not_acceptable(cls, accepted: Iterable[str]) -> APIStatusError:
-        """The client accepts none of our media types."""
+        """Return the error for a client that accepts no supported media type."""
         return cls(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(accepted)}")
 
     @classmethod
     def unsupported_media_type(cls, accepted: Iterable[str]) -> APIStatusError:
-        """A body in a media type we do not read."""
+        """Return the error for a body in an unsupported media type."""
         return cls(
             415,
             "UnsupportedMediaType",
@@ -203,17 +203,17 @@ class APIStatusError(Exception):
 
     @classmethod
     def expired(cls, message: str) -> APIStatusError:
-        """A revision or continue token that is forgotten."""
+        """Return the error for an expired revision or continue token."""
         return cls(410, "Expired", message)
 
     @classmethod
     def too_large(cls, message: str) -> APIStatusError:
-        """A body or a patch beyond the limits."""
+        """Return the error for a body or a patch over the size limit."""
         return cls(413, "RequestEntityTooLarge", message)
 
     @classmethod
     def too_many_requests(cls, message: str, retry_after: int) -> APIStatusError:
-        """Not now."""
+        """Return the error for a request to be retried later."""
         details = {"retryAfterSeconds": retry_after} if retry_after else {}
         return cls(429, "TooManyRequests", message, details, retry_after or None)
 
@@ -229,23 +229,23 @@ class APIStatusError(Exception):
 
     @classmethod
     def unknown(cls, message: str) -> APIStatusError:
-        """A plain error, which the reference answers as a 500 without a reason."""
+        """Return the error for a plain exception, which the reference answers as a 500 without a reason."""
         return cls(500, "", message)
 
     @classmethod
     def service_unavailable(cls, message: str) -> APIStatusError:
-        """The server, or one behind it, cannot answer at present."""
+        """Return the error for a server, or its backend, that is unavailable at present."""
         return cls(503, "ServiceUnavailable", message)
 
     @classmethod
     def timeout(cls, message: str, retry_after: int = 0) -> APIStatusError:
-        """The time for the request is over."""
+        """Return the error for a request that timed out."""
         details = {"retryAfterSeconds": retry_after} if retry_after else {}
         return cls(504, "Timeout", f"Timeout: {message}", details, retry_after or None)
 
 
 def named(resource: GroupResource, name: str) -> JSONObject:
-    """C{details} that name an object; its C{kind} is the resource, as everywhere in the reference."""
+    """Return the C{details} that name an object; their C{kind} is the resource, as everywhere in the reference."""
     details = {"name": name} if name else {}
     if resource.group:
         details["group"] = resource.group
@@ -255,7 +255,7 @@ def named(resource: GroupResource, name: str) -> JSONObject:
 
 
 def _bounded(causes: Sequence[FieldError]) -> tuple[Sequence[FieldError], int]:
-    """As many causes as an answer may have, and how many are left out."""
+    """Return the first causes up to the limits, and the number of those left out."""
     size = 0
     for number, cause in enumerate(causes):
         size += len(cause.message) + len(cause.field)
@@ -265,7 +265,7 @@ def _bounded(causes: Sequence[FieldError]) -> tuple[Sequence[FieldError], int]:
 
 
 def aggregate(causes: Sequence[FieldError]) -> str:
-    """The causes as the end of a message: each text once, in brackets when there are several."""
+    """Return the causes as the end of a message: each text once, in brackets if there are several."""
     texts = list(dict.fromkeys(str(cause) for cause in causes))
     if not texts:
         return ""
@@ -323,32 +323,32 @@ def forget_frames(error: BaseException) -> None:
 
 
 def required(field: str, detail: str = "") -> FieldError:
-    """A value that must be there is not."""
+    """Return the error for a missing required value."""
     return FieldError("FieldValueRequired", f"Required value{': ' + detail if detail else ''}", field)
 
 
 def internal(field: str, detail: str) -> FieldError:
-    """The server could not look at a value."""
+    """Return the error for a value that the server failed to validate."""
     return FieldError("InternalError", f"Internal error: {detail}", field)
 
 
 def invalid(field: str, value: JSONValue, detail: str) -> FieldError:
-    """A value that breaks a rule."""
+    """Return the error for an invalid value."""
     return FieldError("FieldValueInvalid", f"Invalid value: {shown(value)}{': ' + detail if detail else ''}", field)
 
 
 def duplicate(field: str, value: JSONValue) -> FieldError:
-    """A value that must be unique is not."""
+    """Return the error for a duplicate value."""
     return FieldError("FieldValueDuplicate", f"Duplicate value: {shown(value)}", field)
 
 
 def forbidden(field: str, detail: str) -> FieldError:
-    """A value that may not be there."""
+    """Return the error for a forbidden value."""
     return FieldError("FieldValueForbidden", f"Forbidden: {detail}", field)
 
 
 def not_supported(field: str, value: JSONValue, supported: Iterable[str]) -> FieldError:
-    """A value outside of a fixed choice."""
+    """Return the error for a value that is not supported."""
     choice = ", ".join(shown(one) for one in sorted(supported))
     return FieldError(
         "FieldValueNotSupported",
@@ -358,27 +358,27 @@ def not_supported(field: str, value: JSONValue, supported: Iterable[str]) -> Fie
 
 
 def not_found(field: str, value: JSONValue) -> FieldError:
-    """A value that refers to nothing."""
+    """Return the error for a reference to a missing object."""
     return FieldError("FieldValueNotFound", f"Not found: {shown(value)}", field)
 
 
 def counted(number: int, units: str) -> str:
-    """So many of something: C{1 byte}, C{2 bytes}."""
+    """Return a count with its noun: C{1 byte}, C{2 bytes}."""
     return f"{number} {units.removesuffix('s') if number == 1 else units}"
 
 
 def too_long(field: str, limit: int, unit: str = "bytes") -> FieldError:
-    """A value over its length."""
+    """Return the error for a value that is too long."""
     return FieldError("FieldValueTooLong", f"Too long: may not be more than {counted(limit, unit)}", field)
 
 
 def too_many(field: str, actual: int, limit: int) -> FieldError:
-    """A list over its length."""
+    """Return the error for a list with too many items."""
     return FieldError("FieldValueTooMany", f"Too many: {actual}: must have at most {counted(limit, 'items')}", field)
 
 
 def type_invalid(field: str, value: JSONValue, detail: str) -> FieldError:
-    """A value of the wrong type."""
+    """Return the error for a value of the wrong type."""
     return FieldError("FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {detail}", field)
 
 

@@ -15,7 +15,7 @@ class FlagValues(Protocol):
 
     @property
     def changed(self) -> Set[str]:
-        """The names of the flags on the command line."""
+        """Return the names of the flags on the command line."""
 
     def __getitem__(self, name: str, /) -> Any:
         """Return the value of a flag."""

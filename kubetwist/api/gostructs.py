@@ -45,12 +45,12 @@ class _GoField(NamedTuple):
 
 
 def pod_spec_struct(spec: JSONObject) -> JSONObject:
-    """The spec of a pod."""
+    """Return the spec of a pod."""
     return go_struct(_host_fields_within(spec), "PodSpec")
 
 
 def pod_template_struct(template: JSONObject) -> JSONObject:
-    """The template of pods."""
+    """Return the template of pods."""
     return go_struct({**template, "spec": _host_fields_within(template.get("spec") or {})}, "PodTemplateSpec")
 
 

@@ -29,7 +29,7 @@ class OddHeader(ValueError):
 
 
 def shown(name: bytes) -> str:
-    """The name of a field as it is usually written: C{X-Remote-User}."""
+    """Return the name of a field as it is usually written: C{X-Remote-User}."""
     return name.decode("latin-1").title()
 
 
@@ -37,7 +37,7 @@ def text(name: bytes, value: bytes) -> str:
     """
     One value of a field.
 
-    @raise OddHeader: It is no text.
+    @raise OddHeader: It is not text.
     """
     if _CONTROL.search(value):
         raise OddHeader(f"the header {shown(name)} has control characters")
@@ -49,7 +49,7 @@ def text(name: bytes, value: bytes) -> str:
 
 def single(fields: Fields, name: bytes) -> str:
     """
-    The value of a field that may be there once; C{""} without it.
+    Return the value of a field that may be there once; C{""} without it.
 
     @raise OddHeader: It is repeated, or no text.
     """
@@ -65,7 +65,7 @@ def extra_key(name: bytes, prefix: bytes) -> str:
     """
     Return a field name without C{prefix}, in lower case and percent-decoded; unchanged if badly encoded.
 
-    @raise OddHeader: It is no text.
+    @raise OddHeader: It is not text.
     """
     key = name[len(prefix) :].decode("latin-1").lower()
     if "%" not in key or _BAD_ESCAPE.search(key):

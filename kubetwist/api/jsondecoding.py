@@ -2,7 +2,7 @@
 JSON to values, with the reference's leniencies and error texts.
 
 Good JSON costs one pass each of a fast parser and encoder. What the parser refuses, or has duplicate keys, is read by a
-slower one: Go is lenient where it is not (bytes that are no UTF-8, halves of surrogate pairs), merges duplicate
+slower one: Go is lenient where it is not (bytes that are not UTF-8, halves of surrogate pairs), merges duplicate
 objects, and words its complaints about the rest as users know them.
 """
 
@@ -45,7 +45,7 @@ def decode_json(data: bytes) -> Decoded:
     """
     Read a JSON document.
 
-    @raise BodyError: It is none, or nests too deep.
+    @raise BodyError: The value is invalid, or nests too deep.
     """
     try:
         value = orjson.loads(data)
@@ -121,7 +121,7 @@ def _decode_leniently(data: bytes) -> Decoded:
 
 
 def _cleaned(value: JSONValue) -> JSONValue:
-    """The value, halves of surrogate pairs replaced as Go does it."""
+    """Return the value, halves of surrogate pairs replaced as Go does it."""
     if isinstance(value, str):
         return _whole(value)
     if isinstance(value, list):
@@ -176,7 +176,7 @@ _structural = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|[\[{]+|[\]}]+', re.DOTALL).fi
 
 
 def _shown(data: bytes, text: str, position: int) -> str:
-    """The byte at a position of the text, as Go quotes it."""
+    """Return the byte at a position of the text, as Go quotes it."""
     character = text[position]
     if not character.isascii():
         # Go's scanner goes by bytes, and takes each for a character.
@@ -270,7 +270,7 @@ def _after_value(data: bytes, text: str, position: int) -> str:
 
 
 def _enclosing(text: str, position: int) -> str:
-    """The bracket that is open at a position; C{""} for none."""
+    """Return the bracket that is open at a position; C{""} for none."""
     closed = 0
     brackets: list[str] = _bracket(_string("", text[:position]))
     for bracket in reversed(brackets):

@@ -53,7 +53,7 @@ def validate_json_patch(operations: JSONValue) -> list[str]:
     """
     Return the errors of strict field validation for a patch, besides duplicate fields.
 
-    @raise PatchError: It is no patch.
+    @raise PatchError: It is not a patch.
     """
     return [
         f'json patch unknown field "[{index}].{name}"'
@@ -88,7 +88,7 @@ def apply_json_patch(document: JSONValue, operations: JSONValue) -> JSONValue:
 
     @param document: Changed, and of no further use if this fails.
     @param operations: The decoded patch; not changed, so that it can be applied again. L{None} changes nothing.
-    @raise PatchError: It is no patch, too large, or does not apply.
+    @raise PatchError: It is not a patch, too large, or does not apply.
     """
     check_operations(operations)
     steps = [] if operations is None else operations
@@ -110,7 +110,7 @@ def apply_json_patch(document: JSONValue, operations: JSONValue) -> JSONValue:
 
 
 def _checked(operations: JSONValue) -> list[JSONObject]:
-    """The operations, their parts of the right types; a null among them is an operation that says nothing."""
+    """Return the operations, their parts of the right types; a null among them is an operation that says nothing."""
     if operations is None:
         return []
     if not isinstance(operations, list):
@@ -206,7 +206,7 @@ class _Target:
 
     def _find(self, path: str, missing: str) -> tuple[JSONValue, str]:
         """
-        The container that a path leads to, and the key in it.
+        Return the container that a path leads to, and the key in it.
 
         @param missing: What is said when it leads nowhere.
         """

@@ -63,14 +63,14 @@ class JSONPath:
 
     def __init__(self, text: str) -> None:
         """
-        @raise JSONPathError: It is none.
+        @raise JSONPathError: The value is invalid.
         """
         self.text = text
         self._steps = tuple(_parsed(text))
 
     def find(self, value: JSONValue) -> list[JSONValue]:
         """
-        All values at the path, which may be none; keys that are not there are no mistake.
+        Return all values at the path, which may be none; keys that are not there are no mistake.
 
         Where more would have to be looked at than L{MOST_SEEN}, what was found until then.
         """
@@ -85,7 +85,7 @@ class JSONPath:
         return next(self._within(value, budget or Budget()), MISSING)
 
     def _within(self, value: JSONValue, budget: Budget) -> Iterator[JSONValue]:
-        """The values, until too many were looked at: descents from what descents have found grow without end."""
+        """Return the values, until too many were looked at: descents from what descents have found grow without end."""
 
         def counted(values: Iterator[JSONValue]) -> Iterator[JSONValue]:
             for one in values:

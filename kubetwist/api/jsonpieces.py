@@ -28,12 +28,12 @@ _SCALAR: Final = re.compile(rb"[-+.0-9A-Za-z]+")
 
 
 class BadJSON(ValueError):
-    """It is no JSON, or nested too deeply."""
+    """It is not JSON, or nested too deeply."""
 
 
 def members(text: bytes, start: int = 0) -> Iterator[tuple[str, int, int]]:
     """
-    The members of an object: each with its name, and where its value begins and ends. Values are not looked into.
+    Return the members of an object: each with its name, and the start and end of its value, which is not parsed.
 
     @param start: Where the object begins, or the space before it.
     @raise BadJSON: There is no object.
@@ -91,9 +91,9 @@ def end_of_value(text: bytes, start: int) -> int:
 
 def decoded(text: bytes) -> JSONValue:
     """
-    A small text, decoded.
+    Return a small text, decoded.
 
-    @raise BadJSON: It is no JSON.
+    @raise BadJSON: It is not JSON.
     """
     try:
         return orjson.loads(text)
@@ -105,7 +105,7 @@ def check_object(text: bytes) -> None:
     """
     Look through an object of any size, in short steps.
 
-    @raise BadJSON: It is none, there is more than that, or it is nested too deeply.
+    @raise BadJSON: The value is invalid, there is more than that, or it is nested too deeply.
     """
     start = _after_space(text, 0)
     end = end_of_value(text, start)

@@ -55,7 +55,7 @@ def parse_int64(text: str) -> int:
     """
     Go's C{strconv.ParseInt(text, 10, 64)}.
 
-    @raise ValueError: It is no such number, in Go's words.
+    @raise ValueError: It is not such a number, in Go's words.
     """
     digits = text[1:] if text[:1] in ("+", "-") else text
     if digits.isascii() and digits.isdigit():

@@ -67,18 +67,18 @@ _RANDOM_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def generate_name(base: str) -> str:
-    """A name that begins with C{base} and ends in five random characters, 63 characters at the most."""
+    """Return a name that begins with C{base} and ends in five random characters, 63 characters at the most."""
     kept = base[: _GENERATED_LENGTH - _RANDOM_LENGTH]
     return kept + "".join(random.choices(_RANDOM_ALPHABET, k=_RANDOM_LENGTH))
 
 
 def byte_length(text: str) -> int:
-    """The length of C{text} as Go counts it."""
+    """Return the length of C{text} as Go counts it."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def regex_problem(rule: str, pattern: str, *examples: str) -> str:
-    """The text for a value that does not match a pattern."""
+    """Return the text for a value that does not match a pattern."""
     if not examples:
         return f"{rule} (regex used for validation is '{pattern}')"
     shown = " or ".join(f"'{example}', " for example in examples)
@@ -86,12 +86,12 @@ def regex_problem(rule: str, pattern: str, *examples: str) -> str:
 
 
 def too_long_problem(limit: int, unit: str = "characters") -> str:
-    """The text for a value over its length."""
+    """Return the text for a value over its length."""
     return f"must be no more than {limit} {unit}"
 
 
 def range_problem(low: int, high: int) -> str:
-    """The text for a number outside of its range."""
+    """Return the text for a number outside of its range."""
     return f"must be between {low} and {high}, inclusive"
 
 

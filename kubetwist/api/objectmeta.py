@@ -92,7 +92,7 @@ def validate_metadata_on_create(
     standard_finalizers: bool = True,
 ) -> list[FieldError]:
     """
-    All that is wrong with the metadata of a new object.
+    Validate the metadata of a new object.
 
     @param validate_name: The kind's rule for names.
     @param standard_finalizers: Whether finalizers without a domain must be known ones, as for all built-in kinds.
@@ -270,7 +270,7 @@ def _validate_owner_reference(owner: Meta, path: str) -> list[FieldError]:
 
 
 def _go_owner(owner: Meta) -> JSONObject:
-    """A reference with its fields in Go's order."""
+    """Return a reference with its fields in Go's order."""
     ordered = {name: owner.get(name) or "" for name in ("apiVersion", "kind", "name", "uid")}
     for name in ("controller", "blockOwnerDeletion"):
         if owner.get(name) is not None:

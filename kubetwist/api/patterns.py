@@ -75,7 +75,7 @@ def compiled(pattern: str) -> Pattern:
     """
     Compile an expression.
 
-    @raise PatternError: It is none.
+    @raise PatternError: The value is invalid.
     """
     return _cached(pattern) if len(pattern) <= _CACHED_LENGTH else _compile(pattern)
 

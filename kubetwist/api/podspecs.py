@@ -51,7 +51,7 @@ class PodTemplate:
 
 
 def pod_template(group: str, resource: str, obj: JSONObject | None) -> PodTemplate | None:
-    """The pod in an object; L{None} where the resource has none, or this object does not."""
+    """Return the pod in an object; L{None} where the resource has none, or this object does not."""
     way = TEMPLATES.get((group, resource))
     if way is None or obj is None:
         return None
@@ -64,7 +64,7 @@ def pod_template(group: str, resource: str, obj: JSONObject | None) -> PodTempla
 
 def containers(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObject, str, str]]:
     """
-    Every container of a pod: those that start it, those that are it, and those that were added for debugging.
+    Return every container of a pod: those that start it, those that are it, and those that were added for debugging.
 
     @param path: Of C{spec}.
     @return: The container, its path (C{"spec.initContainers[0]"}), and what kind it is, of L{CONTAINER_LISTS}.
@@ -77,5 +77,5 @@ def containers(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObjec
 
 
 def declared(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObject, str, str]]:
-    """As L{containers}, but for those that are added for debugging: every container that a pod is created with."""
+    """As L{containers}, except those that are added for debugging: every container that a pod is created with."""
     return (found for found in containers(spec, path) if found[2] != DEBUGGING)

@@ -62,13 +62,13 @@ class Quantity:
         """
         Read a quantity, a string or a number.
 
-        @raise ValueError: It is none.
+        @raise ValueError: The value is invalid.
         """
         return _parse(value if isinstance(value, str) else _number_text(value))
 
     @property
     def value(self) -> Fraction:
-        """The exact amount."""
+        """Return the exact amount."""
         return Fraction(self.billionths, _UNIT)
 
     def sign(self) -> int:
@@ -76,7 +76,7 @@ class Quantity:
         return (self.billionths > 0) - (self.billionths < 0)
 
     def scaled(self, exponent: int = 0) -> int:
-        """The amount in units of 10**C{exponent} (0 for whole ones, -3 for thousandths), rounded away from zero."""
+        """Return the amount in units of 10**C{exponent} (-3 for thousandths), rounded away from zero."""
         amount, unit = abs(self.billionths), 10 ** (9 + exponent) if exponent > -9 else 1
         rounded = -(-amount // unit) * (10 ** (-9 - exponent) if exponent < -9 else 1)
         return rounded if self.billionths >= 0 else -rounded
@@ -250,9 +250,9 @@ def machine_parts(text: str) -> tuple[int, int] | None:
 
 def canonical(value: JSONValue) -> str:
     """
-    The form in which a quantity, a string or a number, is stored.
+    Return the form in which a quantity, a string or a number, is stored.
 
-    @raise ValueError: It is none.
+    @raise ValueError: The value is invalid.
     """
     if isinstance(value, str) and _plain(value):
         return value
@@ -261,8 +261,8 @@ def canonical(value: JSONValue) -> str:
 
 def parse_quantity(value: JSONValue) -> Fraction:
     """
-    The exact amount of a quantity, a string or a number.
+    Return the exact amount of a quantity, a string or a number.
 
-    @raise ValueError: It is none.
+    @raise ValueError: The value is invalid.
     """
     return Quantity.parse(value).value

@@ -130,7 +130,7 @@ def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
 
 
 def _parts(rule: Rule) -> Iterator[Rule]:
-    """A rule as rules about one verb on one thing each."""
+    """Return a rule as rules about one verb on one thing each."""
     verbs = rule.get("verbs") or ()
     names = [[name] for name in rule.get("resourceNames") or ()]
     for group, resource, verb in product(rule.get("apiGroups") or (), rule.get("resources") or (), verbs):
@@ -182,7 +182,7 @@ def compacted(rules: Iterable[Rule]) -> list[Rule]:
 
 
 def described(rule: Rule) -> str:
-    """A rule as the reference prints it: C{{APIGroups:[""], Resources:["pods"], Verbs:["get"]}}."""
+    """Return a rule as the reference prints it: C{{APIGroups:[""], Resources:["pods"], Verbs:["get"]}}."""
     parts = [f"{shown}:{quoted_list(rule[name])}" for shown, name in _PRINTED if rule.get(name)]
     return "{" + ", ".join(parts) + "}"
 

@@ -35,7 +35,7 @@ class Draft:
 
 class Record:
     """
-    One stored object at one revision; immutable but for C{views}.
+    One stored object at one revision; immutable except C{views}.
 
     @ivar key: Below the resource's prefix: C{"default/web-0"}, or C{"node-1"} when cluster-scoped.
     @ivar revision: The revision of its newest write; in a DELETED event, that of the deletion.
@@ -62,16 +62,16 @@ class Record:
 
     @classmethod
     def from_draft(cls, key: str, revision: int, draft: Draft) -> Record:
-        """The record that a draft becomes when it is committed."""
+        """Return the record that a draft becomes when it is committed."""
         item = b'%b"resourceVersion":"%d",%b' % (ITEM_START, revision, draft.body[len(ITEM_START) :])
         return cls(key, revision, item, draft.labels, draft.fields)
 
     def body(self) -> bytes:
-        """The JSON without the revision: a L{Draft}'s C{body}."""
+        """Return the JSON without the revision: a L{Draft}'s C{body}."""
         return ITEM_START + self.item[len(ITEM_START) + len('"resourceVersion":"",') + len(str(self.revision)) :]
 
     def deleted_at(self, revision: int) -> Record:
-        """The record as its DELETED event shows it: this state, at the revision of the deletion."""
+        """Return the record as its DELETED event shows it: this state, at the revision of the deletion."""
         return Record.from_draft(self.key, revision, Draft(self.body(), self.labels, self.fields))
 
 
@@ -83,7 +83,7 @@ class StaleFormatRecord(Record):
 
 
 def without_kind(obj: JSONObject) -> bytes:
-    """An object's JSON as records keep it: metadata first, with its resourceVersion first, no kind, no apiVersion."""
+    """Encode an object as records keep it: metadata and its resourceVersion first, no kind, no apiVersion."""
     meta = obj.get("metadata") or {}
     version = meta.get("resourceVersion")
     ordered: JSONObject = {"metadata": {"resourceVersion": version, **meta} if version else meta}

@@ -24,7 +24,7 @@ class Repeating(dict[str, JSONValue]):
 
 
 def entries(value: JSONObject) -> Iterator[tuple[str, JSONValue, bool]]:
-    """The keys and values of an object in the order of the document, and whether the key was there before."""
+    """Return the keys and values of an object in the order of the document, and whether the key was there before."""
     if not isinstance(value, Repeating):
         for key, item in value.items():
             yield key, item, False

@@ -94,7 +94,7 @@ class RequestScope:
         return function(*arguments)
 
     def within(self, namespace: str) -> RequestScope:
-        """The same request, as it concerns one namespace."""
+        """Return the same request, as it concerns one namespace."""
         return evolve(self, namespace=namespace)
 
     def of_collection(self) -> RequestScope:
@@ -102,5 +102,5 @@ class RequestScope:
         return evolve(self, collection=True)
 
     def without_admission(self) -> RequestScope:
-        """The same request, of which admission was asked already."""
+        """Return the same request, of which admission was asked already."""
         return evolve(self, admitted=True, sent=None, floats=None)

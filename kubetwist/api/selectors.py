@@ -101,7 +101,7 @@ def parse_label_selector(text: str) -> LabelSelector:
     """
     Read a selector such as C{env in (qa,prod),tier!=web,!legacy}.
 
-    @raise SelectorError: It is none.
+    @raise SelectorError: The value is invalid.
     """
     return _cached_selector(text) if len(text) <= _CACHED_LENGTH else _selector(text)
 
@@ -116,7 +116,7 @@ _cached_selector = lru_cache(maxsize=1024)(_selector)
 
 def label_selector_from_object(selector: Mapping[str, JSONValue] | None) -> LabelSelector:
     """
-    The selector in an object's field, C{{matchLabels, matchExpressions}}.
+    Return the selector in an object's field, C{{matchLabels, matchExpressions}}.
 
     @param selector: L{None} selects nothing, an empty one everything.
     @raise SelectorError: It makes no sense.
@@ -140,7 +140,7 @@ _EXPRESSION_OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists"
 
 def _requirement(key: str, operator: str, values: Sequence[str], path: str = "") -> Requirement:
     """
-    A requirement that is known to make sense.
+    Return a requirement that is known to make sense.
 
     @raise SelectorError: It makes none.
     """
@@ -346,7 +346,7 @@ class _Parser:
         self._position = 0
 
     def _look(self) -> tuple[str, str]:
-        """The next token, where C{in} and C{notin} are words like others."""
+        """Return the next token, where C{in} and C{notin} are words like others."""
         if self._position >= len(self._tokens):
             return _END, ""
         kind, text = self._tokens[self._position]
@@ -427,7 +427,7 @@ class _Parser:
         return values
 
     def _listed(self) -> set[str]:
-        """The values up to the closing bracket; a missing one between commas is the empty value."""
+        """Return the values up to the closing bracket; a missing one between commas is the empty value."""
         values: set[str] = set()
         while True:
             kind, text = self._take()
@@ -459,7 +459,7 @@ def parse_field_selector(text: str) -> tuple[tuple[str, str, bool], ...]:
     Read a selector such as C{status.phase!=Running,metadata.name=a}; in values C{\}, C{,} and C{=} are escaped by C{\}.
 
     @return: For every term the field, the value, and whether the two must be equal or different; sorted.
-    @raise SelectorError: It is none.
+    @raise SelectorError: The value is invalid.
     """
     terms = []
     for term in sorted(_split_terms(text)):
@@ -477,7 +477,7 @@ def parse_field_selector(text: str) -> tuple[tuple[str, str, bool], ...]:
 
 
 def format_field_selector(terms: Sequence[tuple[str, str, bool]]) -> str:
-    """The text that L{parse_field_selector} reads as these terms."""
+    """Return the text that L{parse_field_selector} reads as these terms."""
     return ",".join(f"{field}{'=' if equal else '!='}{_escape(value)}" for field, value, equal in terms)
 
 

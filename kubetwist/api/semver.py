@@ -44,7 +44,7 @@ class Version:
 
     @property
     def order(self) -> tuple[object, ...]:
-        """The sort key of a version: prereleases come before their release, numbers before words."""
+        """Return the sort key of a version: prereleases come before their release, numbers before words."""
         parts = tuple((0, part, "") if isinstance(part, int) else (1, 0, part) for part in self.prerelease)
         return self.major, self.minor, self.patch, not self.prerelease, parts
 
@@ -59,7 +59,7 @@ def parse_version(text: str) -> Version:
     """
     Read a version such as C{1.2.3-rc.1+build}.
 
-    @raise VersionError: It is none.
+    @raise VersionError: The value is invalid.
     """
     if not text:
         raise VersionError("Version string empty")
@@ -84,7 +84,7 @@ def parse_normalized(text: str) -> Version:
     """
     Read a version that may begin with C{v}, leave out the minor or patch number, and have leading zeros.
 
-    @raise VersionError: It is none.
+    @raise VersionError: The value is invalid.
     """
     parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", 2)]
     if len(parts) < 3:

@@ -42,7 +42,7 @@ class Target:
 
 def split_name(text: str, kind: str) -> tuple[str, str, str]:
     """
-    The scheme, name and port in C{name}, C{name:port} or C{scheme:name:port}.
+    Return the scheme, name and port in C{name}, C{name:port} or C{scheme:name:port}.
 
     @param kind: What is named, in words.
     @raise APIStatusError: It is none of these (400).
@@ -56,7 +56,7 @@ def split_name(text: str, kind: str) -> tuple[str, str, str]:
 
 def clean_path(path: str) -> str:
     """
-    A path without detours; a slash at its end stays.
+    Return a path without detours; a slash at its end stays.
 
     @param path: Beginning with a slash, or C{""}.
     """
@@ -68,10 +68,10 @@ def clean_path(path: str) -> str:
 
 def proxied_port(port: str, scheme: str, host: str) -> int:
     """
-    The number that a port is.
+    Return the number that a port is.
 
     @param port: Digits; C{""} for that of the scheme.
-    @raise APIStatusError: No port is so large (503), or it is no number (400).
+    @raise APIStatusError: No port is so large (503), or it is not a number (400).
     """
     if not port:
         return 443 if scheme == "https" else 80

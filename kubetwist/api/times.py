@@ -31,41 +31,41 @@ def use_clock(clock: Callable[[], float] = time.time) -> None:
 
 
 def posix_now() -> float:
-    """The time in seconds since 1970."""
+    """Return the time in seconds since 1970."""
     return _clock()
 
 
 def utc_now() -> datetime:
-    """The time as a datetime that knows its zone."""
+    """Return the time as a datetime that knows its zone."""
     return datetime.fromtimestamp(_clock(), UTC)
 
 
 def now() -> str:
-    """The time, in whole seconds."""
+    """Return the time, in whole seconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(_clock()))
 
 
 def now_micro() -> str:
-    """The time, in microseconds."""
+    """Return the time, in microseconds."""
     return format_micro_time(_clock())
 
 
 def format_micro_time(seconds: float) -> str:
-    """A POSIX time as a C{MicroTime}."""
+    """Return a POSIX time as a C{MicroTime}."""
     whole, micro = divmod(int(seconds * 1_000_000), 1_000_000)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{micro:06d}Z"
 
 
 def format_time(seconds: float) -> str:
-    """A POSIX time as the API writes it."""
+    """Return a POSIX time as the API writes it."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def seconds_since_epoch(text: str) -> float:
     """
-    The POSIX time of a C{Time} or C{MicroTime} as it is stored.
+    Return the POSIX time of a C{Time} or C{MicroTime} as it is stored.
 
-    @raise ValueError: It is none.
+    @raise ValueError: The value is invalid.
     """
     if len(text) == 20:
         return timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
@@ -78,7 +78,7 @@ def parse_time(text: str) -> str | None:
     Read a C{Time}.
 
     @return: As it is stored; L{None} for the zero time, which is stored as no time.
-    @raise ValueError: It is none, in Go's words.
+    @raise ValueError: The value is invalid, in Go's words.
     """
     return _cached_time(text) if len(text) <= _CACHED_LENGTH else _time(text)
 
@@ -102,7 +102,7 @@ def parse_micro_time(text: str) -> str | None:
     Read a C{MicroTime}, which has to have six digits behind the point.
 
     @return: As it is stored; L{None} for the zero time, which is stored as no time.
-    @raise ValueError: It is none, in Go's words.
+    @raise ValueError: The value is invalid, in Go's words.
     """
     moment, nanoseconds = _parse(text, True)
     if moment == _ZERO and not nanoseconds:
@@ -142,7 +142,7 @@ _zone = re.compile("Z|([+-])([0-9]{2}):([0-9]{2})").match
 
 
 def _parse(text: str, micro: bool) -> tuple[datetime, int]:
-    """The moment in whole seconds, UTC, and nanoseconds beyond it; see Go's C{time.Parse}."""
+    """Return the moment in whole seconds, UTC, and nanoseconds beyond it; see Go's C{time.Parse}."""
     layout = _MICRO_LAYOUT if micro else _SECONDS_LAYOUT
     found: dict[str, int] = {}
     position = 0
@@ -212,7 +212,7 @@ def _out_of_range(text: str, what: str) -> ValueError:
 
 
 def _quoted(text: str) -> str:
-    """A text in quotes, as Go's package of times prints it: whatever is not plain is shown by its bytes."""
+    """Return a text in quotes, as Go's package of times prints it: whatever is not plain is shown by its bytes."""
     shown = "".join(
         f"\\{char}" if char in '"\\' else char if " " <= char < "\x80" else _bytes_shown(char) for char in text
     )

@@ -28,17 +28,17 @@ _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
 def service_account_user(namespace: str, name: str) -> str:
-    """The name by which a service account is known as a user."""
+    """Return the name by which a service account is known as a user."""
     return f"{_SERVICE_ACCOUNT}{namespace}:{name}"
 
 
 def service_account_groups(namespace: str) -> tuple[str, ...]:
-    """The groups that every service account of a namespace is in."""
+    """Return the groups that every service account of a namespace is in."""
     return SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}"
 
 
 def split_service_account(user: str) -> tuple[str, str] | None:
-    """The namespace and name of a service account, of its name as a user; L{None} when that is no such name."""
+    """Return the namespace and name of a service account, of its name as a user; L{None} when that is no such name."""
     if not user.startswith(_SERVICE_ACCOUNT):
         return None
     namespace, separator, name = user.removeprefix(_SERVICE_ACCOUNT).partition(":")
@@ -48,7 +48,7 @@ def split_service_account(user: str) -> tuple[str, str] | None:
 
 
 def split_node(user: str) -> str | None:
-    """The name of a node, of its kubelet's name as a user; L{None} when that is no such name."""
+    """Return the name of a node, of its kubelet's name as a user; L{None} when that is no such name."""
     if not user.startswith(_NODE):
         return None
     name = user.removeprefix(_NODE)
@@ -56,14 +56,14 @@ def split_node(user: str) -> str | None:
 
 
 def node_of(user: UserInfo) -> str | None:
-    """The node that a user is the kubelet of, C{""} when it does not say which; L{None} for everyone else."""
+    """Return the node that a user is the kubelet of, C{""} when it does not say which; L{None} for everyone else."""
     if user.name.startswith(_NODE) and NODES in user.groups:
         return user.name.removeprefix(_NODE)
     return None
 
 
 def user_object(user: UserInfo) -> JSONObject:
-    """A user as reviews, webhooks and policies show it."""
+    """Return a user as reviews, webhooks and policies show it."""
     shown: JSONObject = {"username": user.name}
     if user.uid:
         shown["uid"] = user.uid

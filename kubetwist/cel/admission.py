@@ -23,7 +23,7 @@ OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no 
 
 @cache
 def request_type() -> Type:
-    """The type of C{request}: an C{AdmissionRequest} without uid and objects."""
+    """Return the type of C{request}: an C{AdmissionRequest} without uid and objects."""
     from kubetwist.cel.types import BOOL, DYN, STRING, ObjectType, list_of, map_of
 
     def texts(name: str, *fields: str) -> Type:
@@ -58,7 +58,7 @@ def request_type() -> Type:
 
 @cache
 def namespace_type() -> Type:
-    """The type of C{namespaceObject}: a namespace, but for what does not matter to policies."""
+    """Return the type of C{namespaceObject}: a namespace without the fields that policies do not see."""
     from kubetwist.cel.types import INT, STRING, TIMESTAMP, ObjectType, list_of, map_of
 
     condition = dict.fromkeys(("status", "type", "message", "reason"), STRING)
@@ -91,7 +91,7 @@ def namespace_type() -> Type:
 @cache
 def admission_environment(params: bool = False, authorizer: bool = True, patches: bool = False) -> Environment:
     """
-    The environment of such expressions.
+    Return the environment of such expressions.
 
     @param params: Whether there is C{params}.
     @param authorizer: Whether there are C{authorizer} and C{authorizer.requestResource}.
@@ -117,7 +117,7 @@ def admission_environment(params: bool = False, authorizer: bool = True, patches
 
 def request_value(request: JSONObject, dry_run: bool, options: JSONObject | None) -> JSONObject:
     """
-    The value of C{request}.
+    Return the value of C{request}.
 
     @param request: An C{AdmissionRequest} without uid, objects and what the other two are.
     """

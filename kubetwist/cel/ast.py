@@ -105,7 +105,7 @@ class Comprehension(Expr):
 
 
 def children(expr: Expr) -> Iterator[Expr]:
-    """The nodes right below a node, in the order in which they are checked."""
+    """Return the nodes right below a node, in the order in which they are checked."""
     if isinstance(expr, Select):
         yield expr.operand
     elif isinstance(expr, Call):
@@ -128,7 +128,7 @@ def children(expr: Expr) -> Iterator[Expr]:
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """A node and all below it, without recursion: parents before children, left before right."""
+    """Return a node and all below it, without recursion: parents before children, left before right."""
     pending = [expr]
     while pending:
         node = pending.pop()
@@ -165,35 +165,35 @@ class Builder:
         self._copy = new_copy
 
     def literal(self, value: Value) -> Literal:
-        """A constant."""
+        """Return a constant."""
         return Literal(self._next(), value)
 
     def ident(self, name: str) -> Ident:
-        """A name."""
+        """Return a name."""
         return Ident(self._next(), name)
 
     def result(self) -> Ident:
-        """The accumulator."""
+        """Return the accumulator."""
         return Ident(self._next(), self.accumulator)
 
     def select(self, operand: Expr, field: str, test_only: bool = False) -> Select:
-        """A selection or a test for presence."""
+        """Return a selection or a test for presence."""
         return Select(self._next(), operand, field, test_only)
 
     def call(self, function: str, *args: Expr) -> Call:
-        """A call of a function or operator."""
+        """Return a call of a function or operator."""
         return Call(self._next(), function, None, list(args))
 
     def member(self, function: str, target: Expr, *args: Expr) -> Call:
-        """A call on a target."""
+        """Return a call on a target."""
         return Call(self._next(), function, target, list(args))
 
     def list_of(self, *elements: Expr) -> ListExpr:
-        """A list."""
+        """Return a list."""
         return ListExpr(self._next(), [*elements])
 
     def map_of(self, *entries: tuple[Expr, Expr]) -> MapExpr:
-        """A map."""
+        """Return a map."""
         return MapExpr(self._next(), [Entry(self._next(), key, value) for key, value in entries])
 
     def fold(
@@ -207,11 +207,11 @@ class Builder:
         variable2: str = "",
         accumulator: str = accumulator,
     ) -> Comprehension:
-        """A comprehension."""
+        """Return a comprehension."""
         return Comprehension(self._next(), over, variable, variable2, accumulator, init, condition, step, result)
 
     def copy(self, expr: Expr) -> Expr:
-        """A copy of a whole expression with ids of its own: a node may be in a tree once only."""
+        """Return a copy of a whole expression with ids of its own: a node may be in a tree once only."""
         fresh = self._copy(expr.id)
         if isinstance(expr, Literal):
             return Literal(fresh, expr.value)

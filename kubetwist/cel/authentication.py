@@ -202,13 +202,13 @@ def _escaped_map() -> Callable[[Mapping[str, JSONValue], bool], JSONValue]:
 
 
 def string_value(value: JSONValue) -> str | None:
-    """A text; L{None} for all that is none."""
+    """Return a text; L{None} for all that is none."""
     return value if isinstance(value, str) else None
 
 
 def string_list(value: JSONValue) -> list[str]:
     """
-    A text or a list of them, as a list; null and empty texts are left out.
+    Return a text or a list of them, as a list; null and empty texts are left out.
 
     @raise ValueError: It is something else.
     """

@@ -66,7 +66,7 @@ _FAILED: Final = object()
 
 
 def _metered(call: Callable[..., Value], steps: Sequence[Step], meter: Meter, eager: bool) -> Step:
-    """A call whose price depends on its arguments or its result."""
+    """Return a call whose price depends on its arguments or its result."""
 
     def metered(frame: Frame) -> Value:
         args: list[Value] = []
@@ -95,7 +95,7 @@ def _price(meter: Meter, args: Sequence[Value]) -> int:
 
 
 def _priced(call: Callable[..., Value], steps: Sequence[Step], cost: int, eager: bool) -> Step:
-    """A call of a fixed price."""
+    """Return a call of a fixed price."""
     if len(steps) == 1:
         [only] = steps
 
@@ -166,7 +166,7 @@ def _guarded(name: str, overload: Overload, static: Sequence[Type]) -> Callable[
 
 
 def _dispatched(name: str, overloads: Sequence[Overload], count: int) -> Callable[..., Value]:
-    """The first overload that takes the arguments."""
+    """Return the first overload that takes the arguments."""
     candidates = [
         (overload.call, [fits(parameter) if overload.guarded else None for parameter in overload.parameters])
         for overload in overloads

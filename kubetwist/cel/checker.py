@@ -70,7 +70,7 @@ class Declarations:
             self.resolved[key] = resolution, result
 
     def candidates(self, name: str) -> Sequence[str]:
-        """The full names that a name may be short for, the most specific first."""
+        """Return the full names that a name may be short for, the most specific first."""
         if name.startswith("."):
             return (name[1:],)
         if not self.container:
@@ -123,12 +123,12 @@ class Checked:
 
     @property
     def root(self) -> Expr:
-        """The expression."""
+        """Return the expression."""
         return self.parsed.root
 
 
 def qualified_name(expr: Expr) -> str | None:
-    """The dotted name that an expression may be."""
+    """Return the dotted name that an expression may be."""
     if isinstance(expr, Ident):
         return expr.name
     if isinstance(expr, Select) and not expr.test_only:
@@ -190,7 +190,7 @@ class Checker:
         return self._bindings.assign(first, second)
 
     def _known(self, type_: Type, free_to_dyn: bool = False) -> Type:
-        """A type with what its variables stand for."""
+        """Return a type with what its variables stand for."""
         return substitute(self._bindings.known, type_, free_to_dyn)
 
     def _variable(self) -> Type:
@@ -247,7 +247,7 @@ class Checker:
         return types.BOOL if expr.test_only else self._known(found)
 
     def _field(self, expr: Expr, operand: Expr, name: str, optional: bool) -> Type:
-        """The type of a field of an operand, which is checked here."""
+        """Return the type of a field of an operand, which is checked here."""
         target = self._known(self._check(operand))
         wrapped = types.is_optional(target)
         if wrapped:
@@ -335,7 +335,7 @@ class Checker:
         return result
 
     def _instance(self, overload: Overload) -> tuple[tuple[Type, ...], Type]:
-        """The parameters and result of an overload, with variables of this call."""
+        """Return the parameters and result of an overload, with variables of this call."""
         signatures = self._declared.signatures
         names = signatures.get(id(overload))
         if names is None:
@@ -455,7 +455,7 @@ class Checker:
             self._mismatch(expr, wanted, found)
 
     def _iterated(self, expr: Comprehension, over: Type) -> tuple[Type, Type]:
-        """The types of the variables; of one variable only the first counts."""
+        """Return the types of the variables; of one variable only the first counts."""
         if over.kind is Kind.LIST:
             element = over.parameters[0]
             return (types.INT, element) if expr.iter_var2 else (element, element)

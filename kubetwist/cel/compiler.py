@@ -62,18 +62,18 @@ class Compiler:
         }
 
     def compile(self) -> Step:
-        """The whole expression."""
+        """Return the whole expression."""
         return self.step(self._checked.root)
 
     def step(self, expr: Expr) -> Step:
-        """A part that is evaluated for itself."""
+        """Return a part that is evaluated for itself."""
         known = self.constant(expr)
         if known is not MISSING:
             return lambda frame: known
         return self._steps[type(expr)](expr)
 
     def branch(self, expr: Expr) -> Step:
-        """A part that is evaluated as a piece of an attribute: another attribute does not cost by itself there."""
+        """Compile a part of an attribute: a nested attribute has no cost of its own there."""
         if not attributes.is_attribute(self, expr):
             return self.step(expr)
         if isinstance(expr, Call) and expr.function == "_?_:_":
@@ -115,7 +115,7 @@ class Compiler:
         del self._scopes[-count:]
 
     def local(self, name: str) -> int | None:
-        """The slot of a variable, if it is one of a comprehension."""
+        """Return the slot of a variable, if it is one of a comprehension."""
         for candidate, slot in reversed(self._scopes):
             if candidate == name:
                 return slot
@@ -139,7 +139,7 @@ class Compiler:
 
     def constant(self, expr: Expr) -> Value:
         """
-        The value of a constant part; L{MISSING} if it is none.
+        Return the value of a constant part; L{MISSING} if it is none.
 
         @raise ConstantError: It is one, but has no value.
         """
@@ -211,7 +211,7 @@ class Compiler:
         return call_step(self, expr)
 
     def _terms(self, expr: Call) -> list[Step]:
-        """The operands of a chain of one logical operator, from left to right."""
+        """Return the operands of a chain of one logical operator, from left to right."""
         terms: list[Step] = []
         pending: list[Expr] = [expr]
         while pending:

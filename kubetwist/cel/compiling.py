@@ -19,11 +19,11 @@ class StepCompiler(Protocol):
 
     @property
     def model(self) -> CostModel | None:
-        """The cost model of calls; L{None} if costs are not tracked."""
+        """Return the cost model of calls; L{None} if costs are not tracked."""
 
     @property
     def functions(self) -> Mapping[str, Sequence[Overload]]:
-        """The overloads of all functions, by name."""
+        """Return the overloads of all functions, by name."""
 
     def step(self, expr: Expr) -> Step:
         """Compile an expression that is evaluated for itself."""

@@ -56,7 +56,7 @@ class LazyValue:
         self.error: CelError | None = None
 
     def get(self, init: Step, frame: Frame) -> Value:
-        """The value, computed now if it was not before."""
+        """Return the value, computed now if it was not before."""
         if not self.known:
             self.known = True
             try:
@@ -356,7 +356,7 @@ def _fold(
     step: Step,
     outcome: Step,
 ) -> Step:
-    """A loop of no known form."""
+    """Return a loop of no known form."""
     assign = _assigner(first, second)
 
     def fold(frame: Frame) -> Value:

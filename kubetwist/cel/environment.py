@@ -109,7 +109,7 @@ class Program:
 
     @property
     def checked(self) -> Checked:
-        """The expression with its types."""
+        """Return the expression with its types."""
         return self._checked
 
     def estimated_cost(self, size_of: SizeOf | None = None) -> Estimate:
@@ -257,7 +257,7 @@ class Environment:
         find_type: Callable[[str], Type | None] | None = None,
         container: str | None = None,
     ) -> Environment:
-        """An environment with more variables, which shares everything else."""
+        """Return an environment with more variables, which shares everything else."""
         extended = object.__new__(Environment)
         declared = self._declared
         extended._macros, extended._costs, extended._validators = self._macros, self._costs, self._validators

@@ -109,5 +109,5 @@ class ProgramError(CompileErrors):
 
 
 def no_such_overload() -> CelError:
-    """An operation that is not defined for these values."""
+    """Return an operation that is not defined for these values."""
     return CelError("no such overload")

@@ -24,7 +24,7 @@ STRUCT_CREATE_COST: Final = 40
 
 
 def scale(number: int, factor: float) -> int:
-    """A number times a factor, rounded up, at most L{MAX}."""
+    """Return a number times a factor, rounded up, at most L{MAX}."""
     product = math.ceil(float(number) * factor)
     return product if product < MAX else MAX
 
@@ -36,24 +36,24 @@ class Estimate(NamedTuple):
     max: int
 
     def plus(self, other: Estimate) -> Estimate:
-        """The sum."""
+        """Return the sum."""
         return Estimate(min(self.min + other.min, MAX), min(self.max + other.max, MAX))
 
     def times(self, other: Estimate) -> Estimate:
-        """The product."""
+        """Return the product."""
         return Estimate(min(self.min * other.min, MAX), min(self.max * other.max, MAX))
 
     def scaled(self, factor: float) -> Estimate:
-        """The product with a factor, rounded up."""
+        """Return the product with a factor, rounded up."""
         return Estimate(scale(self.min, factor), scale(self.max, factor))
 
     def union(self, other: Estimate) -> Estimate:
-        """The range that holds both."""
+        """Return the range that holds both."""
         return Estimate(min(self.min, other.min), max(self.max, other.max))
 
 
 def fixed(number: int) -> Estimate:
-    """A range of one number."""
+    """Return a range of one number."""
     return Estimate(number, number)
 
 
@@ -78,7 +78,7 @@ class Node(Protocol):
 
     @property
     def path(self) -> tuple[str, ...] | None:
-        """The path in the variables: C{("self", "items", "@items")}; C{None} for computed values."""
+        """Return the path in the variables: C{("self", "items", "@items")}; C{None} for computed values."""
 
     @property
     def type(self) -> Type:
@@ -86,15 +86,15 @@ class Node(Protocol):
 
     @property
     def literal(self) -> Value:
-        """The value of a literal; L{kubetwist.cel.values.MISSING} for anything else."""
+        """Return the value of a literal; L{kubetwist.cel.values.MISSING} for anything else."""
 
     @property
     def known_size(self) -> Estimate | None:
-        """The size, if the expression or the caller's schema gives it."""
+        """Return the size, if the expression or the caller's schema gives it."""
 
     @property
     def size(self) -> Estimate:
-        """The size; L{UNKNOWN} if it is not given."""
+        """Return the size; L{UNKNOWN} if it is not given."""
 
     def element(self) -> Node | None:
         """Return a node for the elements, if it is a list (or has another type parameter)."""

@@ -84,7 +84,7 @@ class Library:
 
 
 def function(name: str, *overloads: Overload) -> Function:
-    """A function and its overloads."""
+    """Return a function and its overloads."""
     return Function(name, overloads)
 
 
@@ -99,7 +99,7 @@ def overload(
     meter: Meter | int | None = None,
     estimate: Estimator | None = None,
 ) -> Overload:
-    """A signature called as C{f(x)}."""
+    """Return a signature called as C{f(x)}."""
     return Overload(id, parameters, result, call, lazy=lazy, guarded=guarded, meter=meter, estimate=estimate)
 
 
@@ -114,7 +114,7 @@ def member(
     meter: Meter | int | None = None,
     estimate: Estimator | None = None,
 ) -> Overload:
-    """A signature called as C{target.f(x)}; the first parameter is the target."""
+    """Return a signature called as C{target.f(x)}; the first parameter is the target."""
     return Overload(
         id, parameters, result, call, member=True, lazy=lazy, guarded=guarded, meter=meter, estimate=estimate
     )

@@ -26,7 +26,7 @@ def _whole(text: str) -> int:
 
 
 def read_int(text: str) -> int:
-    """An int literal with its sign."""
+    """Return an int literal with its sign."""
     # Python refuses to convert thousands of digits; so many are never in range.
     if len(text) > 400 or not MIN_INT <= (number := _whole(text)) <= MAX_INT:
         raise LiteralError("invalid int literal")
@@ -34,14 +34,14 @@ def read_int(text: str) -> int:
 
 
 def read_uint(text: str) -> UInt:
-    """A uint literal with its suffix."""
+    """Return a uint literal with its suffix."""
     if len(text) > 400 or (number := _whole(text[:-1])) > MAX_UINT:
         raise LiteralError("invalid uint literal")
     return UInt(number)
 
 
 def read_double(text: str) -> float:
-    """A double literal with its sign."""
+    """Return a double literal with its sign."""
     number = float(text)
     if math.isinf(number):
         raise LiteralError("invalid double literal")
@@ -59,7 +59,7 @@ def _body(text: str) -> tuple[str, bool]:
 
 
 def read_string(text: str) -> str:
-    """A string literal with its quotes."""
+    """Return a string literal with its quotes."""
     body, raw = _body(text)
     if raw or "\\" not in body:
         return body
@@ -81,7 +81,7 @@ def read_string(text: str) -> str:
 
 
 def read_bytes(text: str) -> bytes:
-    """A bytes literal with its prefix and quotes; its numeric escapes are bytes, all else is UTF-8."""
+    """Return a bytes literal with its prefix and quotes; its numeric escapes are bytes, all else is UTF-8."""
     body, raw = _body(text[1:])
     if raw or "\\" not in body:
         return body.encode()

@@ -37,7 +37,7 @@ def _free(name: str, argument: Expr) -> str:
 
 
 def _one(fold: Fold, problem: str) -> Callable[[Builder, Expr | None, Sequence[Expr]], Expr]:
-    """A macro with one variable: C{list.all(x, ...)}."""
+    """Return a macro with one variable: C{list.all(x, ...)}."""
 
     def expand(build: Builder, target: Expr | None, args: Sequence[Expr]) -> Expr:
         assert target is not None
@@ -47,7 +47,7 @@ def _one(fold: Fold, problem: str) -> Callable[[Builder, Expr | None, Sequence[E
 
 
 def _two(fold: Fold) -> Callable[[Builder, Expr | None, Sequence[Expr]], Expr]:
-    """A macro with two variables: C{map.all(key, value, ...)}."""
+    """Return a macro with two variables: C{map.all(key, value, ...)}."""
 
     def expand(build: Builder, target: Expr | None, args: Sequence[Expr]) -> Expr:
         assert target is not None
@@ -97,7 +97,7 @@ def _exists_one(build: Builder, over: Expr, first: str, second: str, args: Seque
 
 
 def _filtered(build: Builder, step: Expr, where: Expr | None) -> Expr:
-    """A step, or one that is only taken where a condition holds."""
+    """Return a step, or one that is only taken where a condition holds."""
     return step if where is None else build.call("_?_:_", where, step, build.result())
 
 
@@ -173,7 +173,7 @@ TWO_VARIABLE_MACROS: Final = (
 
 
 def bind(build: Builder, name: str, value: Expr, result: Expr) -> Expr:
-    """An expression in which a name stands for the value of another; that is computed once, where it is first used."""
+    """Return an expression with a name bound to the value of another, which is computed once, at its first use."""
     return build.fold(
         build.list_of(),
         _UNUSED,

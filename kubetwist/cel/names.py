@@ -23,7 +23,7 @@ _escaped = re.compile(r"__([^_]+)__")
 
 @lru_cache(maxsize=4096)
 def escape(name: str) -> str | None:
-    """The identifier for a property; C{None} if there is none."""
+    """Return the identifier for a property; C{None} if there is none."""
     if name in RESERVED:
         return f"__{name}__"
     if _plain(name):
@@ -33,7 +33,7 @@ def escape(name: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def unescape(identifier: str) -> str | None:
-    """The property that an identifier stands for; C{None} if it is none's."""
+    """Return the property that an identifier stands for; C{None} if it is none's."""
     if "__" not in identifier:
         return identifier
     out: list[str] = []

@@ -217,7 +217,7 @@ class Parser:
         return expr
 
     def _call(self, offset: int, function: str, target: Expr | None, args: list[Expr]) -> Expr:
-        """A call or what the macro makes of it that has its form."""
+        """Return a call or what the macro makes of it that has its form."""
         node = self._new(offset)
         member = target is not None
         macros = self._macros
@@ -239,7 +239,7 @@ class Parser:
         return _OPERATORS | self._ends[-1]
 
     def _within(self, ends: frozenset[str]) -> Expr:
-        """An expression that ends at one of some tokens."""
+        """Return an expression that ends at one of some tokens."""
         self._ends.append(ends)
         expr = self._expression()
         self._ends.pop()
@@ -340,7 +340,7 @@ class Parser:
         raise SyntaxFailure
 
     def _member(self) -> Expr:
-        """An operand with the selections, calls and indices behind it."""
+        """Return an operand with the selections, calls and indices behind it."""
         expr = self._primary()
         while True:
             token = self._tokens[self._at]
@@ -426,7 +426,7 @@ class Parser:
         return self._literal(token)
 
     def _name(self) -> Expr:
-        """A name, a call of a function, or a message."""
+        """Return a name, a call of a function, or a message."""
         first = self._tokens[self._at]
         prefix = ""
         if first.kind == ".":
@@ -452,7 +452,7 @@ class Parser:
         return Ident(self._new(token.offset), prefix + token.text)
 
     def _message_name(self) -> list[str]:
-        """The parts of C{a.b.C} if C{{} follows; the parser stands at that then."""
+        """Return the parts of C{a.b.C} if C{{} follows; the parser stands at that then."""
         at = self._at
         names = [self._tokens[at].text]
         while self._tokens[at + 1].kind == "." and self._tokens[at + 2].kind == IDENTIFIER:

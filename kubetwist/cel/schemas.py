@@ -84,7 +84,7 @@ class Declaration:
         return raw if self.convert is None else self.convert(raw)
 
     def at(self, path: tuple[str, ...]) -> Declaration | None:
-        """What is at a path below this, as estimates name it: fields, C{@items}, C{@values}, C{@keys}."""
+        """Return the declaration at a path below this, as in estimates: fields, C{@items}, C{@values}, C{@keys}."""
         node: Declaration | None = self
         for name in path:
             if node is None:
@@ -98,7 +98,7 @@ class Declaration:
         return node
 
     def size_of(self, path: tuple[str, ...], type_: Type) -> Estimate | None:
-        """The size of what is at a path that begins with the name of a variable of this type."""
+        """Return the size of what is at a path that begins with the name of a variable of this type."""
         node = self.at(path[1:])
         return None if node is None else Estimate(0, node.max_elements)
 
@@ -145,7 +145,7 @@ class _Reader:
 
     @staticmethod
     def _nullable(schema: Schema, found: Declaration | None) -> Declaration | None:
-        """The same for null, which no conversion takes, where the schema allows it."""
+        """Return the same for null, which no conversion takes, where the schema allows it."""
         if found is None or found.convert is None:
             return found
         convert, allowed = found.convert, bool(schema.get("nullable"))
@@ -238,7 +238,7 @@ class _Reader:
 
 
 def _field_types(fields: Mapping[str, Declaration]) -> dict[str, Type]:
-    """The types of fields; a key word may be written plainly after a dot."""
+    """Return the types of fields; a key word may be written plainly after a dot."""
     found = {identifier: field.type for identifier, field in fields.items()}
     for word in RESERVED:
         escaped = f"__{word}__"
@@ -259,7 +259,7 @@ def _reference(schema: Schema) -> str | None:
 
 
 def _with_metadata(schema: Schema) -> Schema:
-    """The schema of a resource, with what every resource has."""
+    """Return the schema of a resource, with what every resource has."""
     properties = dict(schema.get("properties") or {})
     metadata = properties.get("metadata") or {}
     known = metadata.get("properties") or {}

@@ -49,7 +49,7 @@ def _go_type(raw: JSONValue) -> str:
 
 
 def read_duration(raw: JSONValue) -> Duration:
-    """A string of format C{duration}: as Go writes it, or C{2 weeks}."""
+    """Return a string of format C{duration}: as Go writes it, or C{2 weeks}."""
     text = _expect_text(raw)
     try:
         return Duration(parse_nanoseconds(text))
@@ -68,7 +68,7 @@ def read_duration(raw: JSONValue) -> Duration:
 
 
 def read_date(raw: JSONValue) -> Timestamp:
-    """A string of format C{date}."""
+    """Return a string of format C{date}."""
     text = _expect_text(raw)
     try:
         return read_timestamp(f"{text}T00:00:00Z")
@@ -77,7 +77,7 @@ def read_date(raw: JSONValue) -> Timestamp:
 
 
 def read_datetime(raw: JSONValue) -> Timestamp:
-    """A string of format C{date-time}."""
+    """Return a string of format C{date-time}."""
     text = _expect_text(raw)
     moment = text.replace("t", "T").replace("z", "Z").replace(" ", "T", 1)
     zone = _zoned(moment)
@@ -92,7 +92,7 @@ def read_datetime(raw: JSONValue) -> Timestamp:
 
 
 def read_bytes(raw: JSONValue) -> bytes:
-    """A string of format C{byte}: base64."""
+    """Return a string of format C{byte}: base64."""
     text = _expect_text(raw)
     try:
         return b64decode(text, validate=True)
@@ -108,7 +108,7 @@ def read_number(raw: JSONValue) -> float:
 
 
 class SchemaObject(MapValue):
-    """An object with properties, whose names are identifiers here; a null is as good as nothing."""
+    """An object with properties, whose names are identifiers here; a null is equivalent to an absent value."""
 
     __slots__ = ("_convert", "_names", "raw")
 
@@ -170,7 +170,7 @@ class SchemaList(ListValue):
         self._convert = (raw, convert)
 
     def _all(self) -> list[Value]:
-        """Every element, converted once."""
+        """Return every element, converted once."""
         if self._made is None:
             raw, convert = self._convert
             assert convert is not None
@@ -205,7 +205,7 @@ class SchemaSet(SchemaList):
         return all(_key(element) in known for element in other)
 
     def concat(self, other: Sequence[Value]) -> Sequence[Value]:
-        """The union; what is new comes last."""
+        """Return the union; what is new comes last."""
         elements = list(self)
         known = {_key(element) for element in elements}
         for element in other:
@@ -243,7 +243,7 @@ class SchemaMapList(SchemaList):
         return True
 
     def concat(self, other: Sequence[Value]) -> Sequence[Value]:
-        """The other's elements in place of those with the same keys; what is new comes last."""
+        """Return the other's elements in place of those with the same keys; what is new comes last."""
         merged = {self._key_of(element): element for element in self}
         for element in other:
             merged[self._key_of(element)] = element
@@ -251,7 +251,7 @@ class SchemaMapList(SchemaList):
 
 
 def _key(value: Value) -> JSONValue:
-    """A scalar as a key of Python, which would take C{True} for 1."""
+    """Return a scalar as a key of Python, which would take C{True} for 1."""
     if type(value) is bool:
         return (value,)
     if isinstance(value, (dict, *LISTS)):

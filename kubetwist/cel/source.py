@@ -23,7 +23,7 @@ class Source:
         self._starts = [0, *(index + 1 for index, char in enumerate(text) if char == "\n")]
 
     def position(self, offset: int) -> tuple[int, int]:
-        """The line, counted from 1, and column, counted from 0, of an offset in code points."""
+        """Return the line, counted from 1, and column, counted from 0, of an offset in code points."""
         if offset < 0:
             return NOWHERE
         if not self.text:

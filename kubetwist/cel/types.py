@@ -81,7 +81,7 @@ class Type:
 
     def fields(self) -> Mapping[str, Type]:
         """
-        The fields that may be selected, by their names in CEL.
+        Return the fields that may be selected, by their names in CEL.
 
         @return: Nothing for types that are not objects.
         """
@@ -140,37 +140,37 @@ UINT = Type(Kind.UINT, "uint")
 
 
 def list_of(element: Type) -> Type:
-    """A list of some type."""
+    """Return a list of some type."""
     return Type(Kind.LIST, "list", (element,))
 
 
 def map_of(key: Type, value: Type) -> Type:
-    """A map from keys of one type to values of another."""
+    """Return a map from keys of one type to values of another."""
     return Type(Kind.MAP, "map", (key, value))
 
 
 def type_of_type(parameter: Type) -> Type:
-    """The type of a type: what C{int}, as a name in an expression, is."""
+    """Return the type of a type: what C{int}, as a name in an expression, is."""
     return Type(Kind.TYPE, "type", (parameter,))
 
 
 def opaque(name: str, *parameters: Type) -> Type:
-    """A named type without fields, whose values only functions can look into: C{net.IP}."""
+    """Return a named type without fields, whose values only functions can look into: C{net.IP}."""
     return Type(Kind.OPAQUE, name, parameters)
 
 
 def optional_of(parameter: Type) -> Type:
-    """An optional value: C{optional_type(string)}."""
+    """Return an optional value: C{optional_type(string)}."""
     return Type(Kind.OPAQUE, "optional_type", (parameter,))
 
 
 def type_parameter(name: str) -> Type:
-    """A variable for a type in a signature: C{T} of C{list(T)}."""
+    """Return a variable for a type in a signature: C{T} of C{list(T)}."""
     return Type(Kind.TYPE_PARAM, name)
 
 
 def nullable(primitive: Type) -> Type:
-    """A primitive type that also admits null."""
+    """Return a primitive type that also admits null."""
     return Type(primitive.kind, primitive.name, primitive.parameters, nullable=True)
 
 

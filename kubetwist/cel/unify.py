@@ -20,7 +20,7 @@ _LOOSE: Final = _WILD | {Kind.TYPE_PARAM, Kind.NULL}
 
 
 def display(type_: Type) -> str:
-    """A type as errors name it."""
+    """Return a type as errors name it."""
     name = _NAMES.get(type_.kind)
     if name is not None:
         return name
@@ -139,7 +139,7 @@ def _occurs(bindings: Bindings, variable: Type, within: Type) -> bool:
 
 
 def most_general(first: Type, second: Type) -> Type:
-    """The one of two types that go together which says less."""
+    """Return the one of two types that go together which says less."""
     return first if _at_most_as_specific(first, second) else second
 
 
@@ -159,7 +159,7 @@ def _at_most_as_specific(first: Type, second: Type) -> bool:
 
 def substitute(bindings: Mapping[str, Type], type_: Type, free_to_dyn: bool = False) -> Type:
     """
-    A type with what its variables stand for.
+    Return a type with what its variables stand for.
 
     @param free_to_dyn: Make those that stand for nothing L{DYN}.
     """
@@ -175,7 +175,7 @@ def substitute(bindings: Mapping[str, Type], type_: Type, free_to_dyn: bool = Fa
 
 
 def variables_of(types: Sequence[Type]) -> set[str]:
-    """The names of the variables in some types."""
+    """Return the names of the variables in some types."""
     found: set[str] = set()
     for type_ in types:
         if type_.kind is Kind.TYPE_PARAM:

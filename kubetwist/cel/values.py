@@ -98,7 +98,7 @@ class Optional:
     @property
     def value(self) -> Value:
         """
-        The value held.
+        Return the value held.
 
         @raise CelError: The optional is empty.
         """
@@ -333,5 +333,5 @@ def size_for_cost(value: Value) -> int:
 
 
 def entries(value: Mapping[Value, Value]) -> Iterator[tuple[Value, Value]]:
-    """The entries of a map, in the order of JSON."""
+    """Return the entries of a map, in the order of JSON."""
     return iter(value.items())

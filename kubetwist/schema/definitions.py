@@ -33,7 +33,7 @@ class UnknownRelease(ValueError):
 
 @cache
 def _files() -> dict[str, Path]:
-    """The file of each release, oldest first."""
+    """Return the file of each release, oldest first."""
     # Only its data is wanted: importing the package would load a JSON Schema validator.
     spec = find_spec("kubernetes_validate")
     assert spec is not None and spec.origin is not None
@@ -47,7 +47,7 @@ def _files() -> dict[str, Path]:
 
 
 def available_versions() -> list[str]:
-    """The releases there are definitions for, oldest first: C{"1.25"} and so on."""
+    """Return the releases with definitions, oldest first: C{"1.25"} and so on."""
     return list(_files())
 
 
@@ -57,7 +57,7 @@ def _definitions(minor: str) -> dict[str, JSONObject]:
 
 
 def _one_by_one(minor: str) -> Iterator[tuple[str, JSONObject]]:
-    """The same in short steps, for threads: to decode all of it at once would keep all others from running."""
+    """Return the same in short steps, for threads: to decode all of it at once would keep all others from running."""
     text = _files()[minor].read_bytes()
     for section, start, _ in members(text):
         if section == "$defs":
@@ -91,7 +91,7 @@ class Definitions:
         """
         Read the definitions of a release.
 
-        @raise UnknownRelease: There are none.
+        @raise UnknownRelease: None exist.
         """
         if minor not in _files():
             raise UnknownRelease(
@@ -109,7 +109,7 @@ class Definitions:
         return cls(minor, encoded, kinds)
 
     def gvks(self) -> KeysView[GroupVersionKind]:
-        """All kinds, with those (C{DeleteOptions}, C{WatchEvent}) that every group has."""
+        """Return all kinds, with those (C{DeleteOptions}, C{WatchEvent}) that every group has."""
         return self._kinds.keys()
 
     def knows(self, gvk: GroupVersionKind) -> bool:
@@ -118,7 +118,7 @@ class Definitions:
 
     def definition_of(self, gvk: GroupVersionKind) -> str:
         """
-        The name of a kind's definition: C{io.k8s.api.core.v1.Pod}.
+        Return the name of a kind's definition: C{io.k8s.api.core.v1.Pod}.
 
         @raise KeyError: The release has no such kind.
         """
@@ -126,7 +126,7 @@ class Definitions:
 
     def type_for(self, gvk: GroupVersionKind) -> ObjectType:
         """
-        The type of a kind.
+        Return the type of a kind.
 
         @raise KeyError: The release has no such kind.
         """
@@ -137,7 +137,7 @@ class Definitions:
 
     def merge_type_for(self, gvk: GroupVersionKind) -> MergeType:
         """
-        The type of a kind as field ownership has it.
+        Return the type of a kind as field ownership has it.
 
         @raise KeyError: The release has no such kind.
         """
@@ -145,7 +145,7 @@ class Definitions:
 
     def struct(self, definition: str) -> StructNode:
         """
-        The type of a definition that is no kind: C{io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta}.
+        Return the type of a definition that is no kind: C{io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta}.
 
         @raise KeyError: The release has no such definition.
         """
@@ -166,7 +166,7 @@ class Definitions:
 
     def openapi_schemas(self, ref_prefix: str) -> dict[str, JSONObject]:
         """
-        All definitions as the OpenAPI documents have them, read again and the caller's own.
+        Return all definitions as the OpenAPI documents have them, read again and the caller's own.
 
         @param ref_prefix: What stands before the name in a C{$ref}: C{"#/definitions/"} makes them OpenAPI 2,
             everything else (C{"#/components/schemas/"}) OpenAPI 3.

@@ -29,7 +29,7 @@ _KIND: Final = ("kind", "apiVersion")
 
 def go_ordered(value: JSONValue, node: Node | None) -> JSONValue:
     """
-    A value with its keys in the order in which Go writes them.
+    Return a value with its keys in the order in which Go writes them.
 
     @param node: What it is; L{None} for what has no type.
     """
@@ -41,7 +41,7 @@ def go_ordered(value: JSONValue, node: Node | None) -> JSONValue:
 
 
 def go_keys(value: JSONObject, node: Node | None) -> Iterable[str]:
-    """The keys of an object in Go's order; of what has no type as they are."""
+    """Return the keys of an object in Go's order; of what has no type as they are."""
     if isinstance(node, StructNode):
         known = _order(node.name)
         return [*(name for name in known if name in value), *sorted(value.keys() - known.keys())]
@@ -49,7 +49,7 @@ def go_keys(value: JSONObject, node: Node | None) -> Iterable[str]:
 
 
 def inner(node: Node | None, name: str) -> Node | None:
-    """The type of what a value has within it, under a name if it is a struct."""
+    """Return the type of what a value has within it, under a name if it is a struct."""
     if isinstance(node, StructNode):
         field = node.fields.get(name)
         return None if field is None else field.node

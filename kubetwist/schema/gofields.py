@@ -48,7 +48,7 @@ class Shape(NamedTuple):
     embedded: tuple[str, ...]
 
     def of_items(self, schema: JSONObject) -> Shape:
-        """The shape of the items of a list or map; it only gives the type."""
+        """Return the shape of the items of a list or map; it only gives the type."""
         go_type = self.go_type
         if go_type.startswith("[]"):
             return Shape(ALWAYS, go_type[2:].lstrip("*"), ())
@@ -59,7 +59,7 @@ class Shape(NamedTuple):
 
 
 def json_kind(schema: JSONObject) -> str:
-    """The JSON type of a schema, C{"$ref"} for a reference, C{""} when it has none."""
+    """Return the JSON type of a schema, C{"$ref"} for a reference, C{""} when it has none."""
     if "$ref" in schema:
         return "$ref"
     kind = schema.get("type", "")
@@ -67,12 +67,12 @@ def json_kind(schema: JSONObject) -> str:
 
 
 def referred(schema: JSONObject) -> str:
-    """The name of the definition that a schema refers to."""
+    """Return the name of the definition that a schema refers to."""
     return str(schema["$ref"]).rpartition("/")[2]
 
 
 def default_presence(name: str, schema: JSONObject, required: bool) -> str:
-    """The default for fields of this shape."""
+    """Return the default for fields of this shape."""
     kind = json_kind(schema)
     if kind == "object":
         return OMITTED
@@ -142,7 +142,7 @@ _NONE: dict[str, _Exception] = {}
 
 @cache
 def exceptions() -> dict[str, dict[str, _Exception]]:
-    """The table, by C{group.Type} or C{group.version.Type}, then by field."""
+    """Return the table, by C{group.Type} or C{group.version.Type}, then by field."""
     types: dict[str, dict[str, _Exception]] = {}
     group = ""
     fields: dict[str, _Exception] = {}

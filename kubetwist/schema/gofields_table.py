@@ -10,7 +10,7 @@ one before. A field reads C{name=presence:gotype@embedding}, each part but the n
 C{presence} is a letter of L{kubetwist.schema.gofields}, a C{~} in C{gotype} stands for the package of the type itself,
 C{embedding} names the embedded structs through which the field belongs to the type.
 
-C{dependencies} of a schema is no pointer, but refused even if it is empty, so that nothing of it is ever encoded.
+C{dependencies} of a schema is not a pointer, but refused even if it is empty, so that nothing of it is ever encoded.
 """
 
 TABLE = """

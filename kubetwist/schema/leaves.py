@@ -140,7 +140,7 @@ def base64_canonical(value: str) -> str:
     """
     Base64 as Go writes it, of base64 as Go reads it: line breaks do not count, spare bits may be set.
 
-    @raise Unreadable: It is none.
+    @raise Unreadable: The value is invalid.
     """
     try:
         data = value.encode("ascii")
@@ -157,7 +157,7 @@ _ALPHABET = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 
 
 def _base64_mistake(data: bytes) -> int:
-    """The position that Go's decoder complains about."""
+    """Return the position that Go's decoder complains about."""
     position = 0
     length = len(data)
     while True:
@@ -235,7 +235,7 @@ _int32 = _RANGES["int32"]
 
 
 def int_or_string(value: JSONValue, unknown: list[str]) -> JSONValue:
-    """A number or a name of one, a number or a percentage."""
+    """Return a number or a name of one, a number or a percentage."""
     if value.__class__ is str or (value.__class__ is int and _int32[0] <= value <= _int32[1]):
         return value
     raise Mismatch(value, "int32", "", value.__class__ is int or value.__class__ is float)

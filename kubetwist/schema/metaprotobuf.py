@@ -30,7 +30,7 @@ Fields = Mapping[str, Field]
 
 def encode_protobuf(document: JSONObject) -> bytes:
     """
-    A document as a C{runtime.Unknown}.
+    Return a document as a C{runtime.Unknown}.
 
     @raise KeyError: It is none of those that are written here.
     """
@@ -39,32 +39,32 @@ def encode_protobuf(document: JSONObject) -> bytes:
 
 
 def text(number: int) -> Field:
-    """A text."""
+    """Return a text."""
     return lambda value: put_counted(number, (value or "").encode())
 
 
 def texts(number: int) -> Field:
-    """A list of texts."""
+    """Return a list of texts."""
     return lambda values: b"".join([put_counted(number, value.encode()) for value in values or ()])
 
 
 def whole(number: int) -> Field:
-    """A number, or what is true or false."""
+    """Return a number, or what is true or false."""
     return lambda value: put_key(number, VARINT) + put_varint(int(value or 0))
 
 
 def one(number: int, fields: Fields) -> Field:
-    """A message."""
+    """Return a message."""
     return lambda value: put_counted(number, _message(fields, value))
 
 
 def perhaps(number: int, fields: Fields) -> Field:
-    """A message that may be missing."""
+    """Return a message that may be missing."""
     return lambda value: b"" if value is None else put_counted(number, _message(fields, value))
 
 
 def each(number: int, fields: Fields) -> Field:
-    """A list of messages."""
+    """Return a list of messages."""
     return lambda values: b"".join([put_counted(number, _message(fields, value)) for value in values or ()])
 
 

@@ -27,7 +27,7 @@ class Mismatch(Exception):
 
     @property
     def number(self) -> str:
-        """The number as the message quotes it, C{""} if it quotes none."""
+        """Return the number as the message quotes it, C{""} if it quotes none."""
         return number_text(self.value) if self.numeric else ""
 
 
@@ -60,7 +60,7 @@ class DecodeError(Exception):
 
     def as_written(self, document: bytes) -> str:
         """
-        The message, with a number in it quoted as the document has it: C{1e1} and not C{10.0}.
+        Return the message, with a number in it quoted as the document has it: C{1e1} and not C{10.0}.
 
         @param document: The JSON that the object was read from.
         """
@@ -78,7 +78,7 @@ class DecodeError(Exception):
 
 
 def go_kind(value: JSONValue) -> str:
-    """The kind of the Go value that a JSON value becomes when its type is not known."""
+    """Return the kind of the Go value that a JSON value becomes when its type is not known."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, str):
@@ -91,7 +91,7 @@ def go_kind(value: JSONValue) -> str:
 
 
 def number_text(value: float) -> str:
-    """A number as a client will most likely have written it."""
+    """Return a number as a client will most likely have written it."""
     return repr(value)
 
 

@@ -65,13 +65,13 @@ class Trail:
             self.problems[f"{what} field {quoted(self._shown(name))}"] = None
 
     def fail(self, mismatch: Mismatch) -> NoReturn:
-        """The value here does not fit."""
+        """Return the error for a value that does not fit."""
         struct = self._structs[-1] if self._structs else ""
         message = json_message(mismatch, struct, ".".join(self._fields))
         raise DecodeError(message, converter_message(mismatch), tuple(self.path), mismatch.number)
 
     def refuse(self, error: Unreadable) -> NoReturn:
-        """The value here cannot be read by its own type."""
+        """Return the error for a value that its own type cannot read."""
         raise DecodeError(str(error), error.converted, tuple(self.path))
 
     def _shown(self, name: str) -> str:
@@ -146,7 +146,7 @@ class Leaf(Node):
         self._null = zero if null is None else null
 
     def zero(self) -> JSONValue:
-        """The zero value."""
+        """Return the zero value."""
         return self._zero
 
     def null(self) -> JSONValue:
@@ -329,7 +329,7 @@ class StructNode(Node):
 
     @property
     def fields(self) -> Mapping[str, Field]:
-        """The fields by name."""
+        """Return the fields by name."""
         if self._fields is None:
             self._fields = self._fields_of(self.name)
         return self._fields

@@ -33,7 +33,7 @@ class ObjectType:
 
     @property
     def top_level_fields(self) -> tuple[str, ...]:
-        """The names of the fields of the object itself."""
+        """Return the names of the fields of the object itself."""
         return tuple(self.root.fields)
 
     def decode(self, obj: JSONValue, problems: list[str], *, converted: bool = False) -> JSONObject:
@@ -67,7 +67,7 @@ class ObjectType:
 
     def problems(self, obj: JSONValue) -> list[str]:
         """
-        A text for each field of an object that the kind does not have, or that was there before, in their order.
+        Return a text for each field of an object that the kind does not have, or that was there before, in their order.
 
         @param obj: As for L{decode}; with L{Repeating<kubetwist.api.repeatedkeys.Repeating>} objects, if it has such
             fields.
@@ -78,6 +78,6 @@ class ObjectType:
         return list(trail.problems)
 
     def zero(self) -> JSONObject:
-        """An object of this kind without content, as bookmarks carry it; without C{kind} and C{apiVersion}."""
+        """Return an object of this kind without content, as bookmarks carry it; without C{kind} and C{apiVersion}."""
         zero: JSONObject = self.root.zero()
         return zero

@@ -124,7 +124,7 @@ def _put(merged: JSONObject, key: str, value: JSONValue) -> None:
 
 
 def _without_nulls(value: JSONValue) -> JSONValue:
-    """A value for a place where nothing was: no nulls to delete anything with."""
+    """Return a value for a place where nothing was: no nulls to delete anything with."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -133,7 +133,7 @@ def _without_nulls(value: JSONValue) -> JSONValue:
 
 
 def _without_directives(value: JSONValue) -> JSONValue:
-    """The value, L{_DROPPED} if it is nothing but a directive."""
+    """Return the value, L{_DROPPED} if it is nothing but a directive."""
     if isinstance(value, dict):
         if _DIRECTIVE in value:
             return _DROPPED
@@ -159,7 +159,7 @@ def _retain_keys(merged: JSONObject, patch: JSONObject) -> None:
 
 
 def _directed_field(key: str, prefix: str, what: str) -> str:
-    """The field that a directive is about: C{ports} of C{$setElementOrder/ports}."""
+    """Return the field that a directive is about: C{ports} of C{$setElementOrder/ports}."""
     directive, slash, name = key.partition("/")
     if directive != prefix or not slash:
         raise StrategicMergeError(f"invalid patch format of {what}", 400)
@@ -167,7 +167,7 @@ def _directed_field(key: str, prefix: str, what: str) -> str:
 
 
 def _field(node: Node, key: str) -> tuple[Node, str, str]:
-    """The type of a field, how it merges and by which key."""
+    """Return the type of a field, how it merges and by which key."""
     if not isinstance(node, StructNode):
         # Types that are any JSON are structs to Go, but none with fields.
         kind = {ListNode: "slice", MapNode: "map"}.get(type(node))
@@ -183,7 +183,7 @@ def _field(node: Node, key: str) -> tuple[Node, str, str]:
 
 
 def _list_field(node: Node, key: str) -> tuple[Node, str, str]:
-    """The type of a list field's items, how it merges and by which key."""
+    """Return the type of a list field's items, how it merges and by which key."""
     child, strategy, merge_key = _field(node, key)
     if not isinstance(child, ListNode):
         raise StrategicMergeError("expected slice or array type, but got: struct")

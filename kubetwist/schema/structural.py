@@ -105,7 +105,7 @@ class Structural:
         return self.default is not _NOTHING
 
     def child(self, name: str) -> Structural | None:
-        """The schema of a field."""
+        """Return the schema of a field."""
         return self.properties.get(name) or self.additional
 
     def reader(self, meta: Reader) -> Reader:
@@ -215,7 +215,7 @@ def _refuse(dropped: list[str]) -> JSONValue:
 
 
 def copied(value: JSONValue) -> JSONValue:
-    """A copy of a JSON value."""
+    """Return a copy of a JSON value."""
     cls = value.__class__
     if cls is dict:
         return {name: item if item.__class__ in SCALARS else copied(item) for name, item in value.items()}
@@ -225,7 +225,7 @@ def copied(value: JSONValue) -> JSONValue:
 
 
 def whole(value: float) -> JSONValue:
-    """A number as Go writes it: C{1.0} is C{1}, which its readers take for an integer."""
+    """Return a number as Go writes it: C{1.0} is C{1}, which its readers take for an integer."""
     return int(value) if value.is_integer() and -_MOST_WHOLE < value < _MOST_WHOLE else value
 
 
@@ -264,7 +264,7 @@ def with_read_metadata(value: JSONValue, schema: Structural, meta: Reader) -> JS
 
 
 def _unknown(value: JSONValue, unknown: list[str]) -> JSONValue:
-    """A value about which no schema says anything: objects in it lose all their fields."""
+    """Return a value about which no schema says anything: objects in it lose all their fields."""
     cls = value.__class__
     if cls is dict:
         unknown += value
@@ -478,7 +478,7 @@ class CustomType:
 
     def explain(self, obj: JSONObject) -> list[str]:
         """
-        The texts for all unknown fields: those of the metadata first, then the others by their paths.
+        Return the texts for all unknown fields: those of the metadata first, then the others by their paths.
 
         @raise DecodeError: Something does not fit.
         """
@@ -495,14 +495,14 @@ class CustomType:
         return found
 
     def default_of(self, name: str) -> JSONValue:
-        """The default of a field of the object itself; L{None} without one."""
+        """Return the default of a field of the object itself; L{None} without one."""
         part = self.schema.properties.get(name)
         if part is None or not part.has_default:
             return None
         return part.filler(self._meta.compiled())(Dropped())
 
     def zero(self) -> JSONObject:
-        """An object of this kind without content, as bookmarks carry it."""
+        """Return an object of this kind without content, as bookmarks carry it."""
         return {}
 
 

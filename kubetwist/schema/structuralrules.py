@@ -52,7 +52,7 @@ def unsupported(schema: JSONObject) -> str:
 
 
 def children(schema: JSONObject) -> Iterator[tuple[JSONObject, str]]:
-    """The schemas directly within a schema, with the ends of their paths."""
+    """Return the schemas directly within a schema, with the ends of their paths."""
     items = schema.get("items")
     if isinstance(items, dict):
         yield items, ".items"
@@ -80,7 +80,7 @@ def alternatives(schema: JSONObject) -> Iterator[tuple[JSONObject, str]]:
 
 
 def parts_of(schema: JSONObject) -> list[JSONObject]:
-    """The schemas directly within a schema, in the order of L{children}, and found faster."""
+    """Return the schemas directly within a schema, in the order of L{children}, and found faster."""
     found: list[JSONObject] = []
     items = schema.get("items")
     if items is not None:
@@ -102,7 +102,7 @@ def parts_of(schema: JSONObject) -> list[JSONObject]:
 
 
 def everywhere(schema: JSONObject) -> Iterator[JSONObject]:
-    """A schema and all within it."""
+    """Return a schema and all within it."""
     pending = [schema]
     while pending:
         one = pending.pop()

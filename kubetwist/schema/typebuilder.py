@@ -31,7 +31,7 @@ class TypeBuilder:
         self._named: dict[str, Node] = {}
 
     def named(self, definition: str) -> Node:
-        """The node of a definition."""
+        """Return the node of a definition."""
         node = self._named.get(definition)
         if node is None:
             node = self._named[definition] = self._leaf(definition) or StructNode(
@@ -40,7 +40,7 @@ class TypeBuilder:
         return node
 
     def struct(self, definition: str) -> StructNode:
-        """The node of a definition that is a struct."""
+        """Return the node of a definition that is a struct."""
         node = self.named(definition)
         assert isinstance(node, StructNode), definition
         return node
@@ -57,7 +57,7 @@ class TypeBuilder:
         return fields
 
     def _node(self, schema: JSONObject, go: Shape) -> Node:
-        """The node of a schema within a definition."""
+        """Return the node of a schema within a definition."""
         kind = json_kind(schema)
         if kind == "$ref":
             return self.named(referred(schema))
@@ -81,7 +81,7 @@ class TypeBuilder:
         return Leaf(leaves.anything, go.go_type, None)
 
     def _leaf(self, definition: str) -> Node | None:
-        """The node of a definition that has a JSON form of its own."""
+        """Return the node of a definition that has a JSON form of its own."""
         go_type, name = go_name(definition), definition.rpartition(".")[2]
         if name in _LEAVES:
             read, zero = _LEAVES[name]

@@ -161,7 +161,7 @@ def host_probes(annotations: _Annotations, spec: JSONObject) -> CheckResult | No
 
 
 def _hosts(container: JSONObject) -> Iterator[str]:
-    """The hosts that probes and hooks of a container name."""
+    """Return the hosts that probes and hooks of a container name."""
     lifecycle = container.get("lifecycle") or {}
     actions = [container.get(probe) for probe in ("livenessProbe", "readinessProbe", "startupProbe")]
     actions += [lifecycle.get(hook) for hook in ("postStart", "preStop")]
@@ -197,7 +197,7 @@ def proc_mount(annotations: _Annotations, spec: JSONObject) -> CheckResult | Non
 
 
 def proc_mount_35(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """As L{proc_mount}, but for pods in a user namespace, where all of C{/proc} does no harm."""
+    """Check L{proc_mount} except for pods in a user namespace, where a full C{/proc} does no harm."""
     return None if in_user_namespace(spec) else proc_mount(annotations, spec)
 
 

@@ -31,12 +31,12 @@ PodCheck = Callable[[Mapping[str, str], JSONObject], CheckResult | None]
 
 
 def plural(singular: str, several: str, number: int) -> str:
-    """The form of a word that goes with a number."""
+    """Return the form of a word that goes with a number."""
     return singular if number == 1 else several
 
 
 def quoted_list(items: Iterable[str]) -> str:
-    """Each in quotation marks, just as it is."""
+    """Return each in quotation marks, just as it is."""
     return ", ".join(f'"{item}"' for item in items)
 
 
@@ -54,19 +54,19 @@ def setters(pod: bool, is_forbidden: Collection[str]) -> str:
 
 
 def contexts(spec: JSONObject) -> Iterable[tuple[str, JSONObject]]:
-    """The name and the security context of every container; an empty one if it has none."""
+    """Return the name and the security context of every container; an empty one if it has none."""
     for container, _, _ in containers(spec):
         yield container.get("name") or "", container.get("securityContext") or {}
 
 
 def pod_context(spec: JSONObject) -> JSONObject:
-    """The security context of the pod as a whole; an empty one if it has none."""
+    """Return the security context of the pod as a whole; an empty one if it has none."""
     results: JSONObject | None = spec.get("securityContext")
     return results or {}
 
 
 def bad_containers(spec: JSONObject, is_forbidden: Callable[[JSONObject], object]) -> list[str]:
-    """The names of the containers whose security context something is wrong with."""
+    """Return the names of the containers whose security context something is wrong with."""
     return [name for name, context in contexts(spec) if is_forbidden(context)]
 
 

@@ -77,9 +77,9 @@ def level_problem(text: object) -> str:
 
 def parse_version(text: object) -> int | None:
     """
-    The minor version that is meant; L{None} is the latest.
+    Return the minor version that is meant; L{None} is the latest.
 
-    @raise ValueError: It is no version.
+    @raise ValueError: It is not a version.
     """
     if text == LATEST:
         return None

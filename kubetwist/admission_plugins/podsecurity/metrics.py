@@ -50,7 +50,7 @@ class PodSecurityMetrics:
         self._exemptions[request_labels] = self._exemptions.get(request_labels, 0) + 1
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """All of it."""
+        """Return all metrics."""
         values = [(labels, float(count)) for labels, count in self._evaluations.items()]
         yield MetricSnapshot(
             "pod_security_evaluations_total",

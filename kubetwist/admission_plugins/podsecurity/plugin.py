@@ -167,7 +167,7 @@ def _do_nothing() -> None:
 
 
 def _labels(attributes: AdmissionAttributes) -> Mapping[str, str] | None:
-    """The labels of the namespace; L{None} if there is none."""
+    """Return the labels of the namespace; L{None} if there is none."""
     namespace = attributes.context.view("", "namespaces", "", attributes.namespace)
     return None if namespace is None else namespace["metadata"].get("labels") or {}
 

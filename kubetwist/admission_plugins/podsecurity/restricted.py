@@ -62,7 +62,7 @@ RESTRICTED_VOLUMES: Final = (
 
 
 def unless_windows(check: PodCheck) -> PodCheck:
-    """The same check, but for pods that say they are for Windows."""
+    """Return the check limited to pods that are not for Windows."""
 
     def checked(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
         return None if is_windows(spec) else check(annotations, spec)
@@ -130,7 +130,7 @@ def volumes(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
 
 
 def run_as_non_root(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """The kubelet has to make sure that nothing runs as root."""
+    """Check that the kubelet enforces that no container runs as root."""
     pod = pod_context(spec).get("runAsNonRoot")
     level_version = [(name, context.get("runAsNonRoot")) for name, context in contexts(spec)]
     who = setters(pod is False, [name for name, value in level_version if value is False])
@@ -153,7 +153,7 @@ def run_as_user(annotations: _Annotations, spec: JSONObject) -> CheckResult | No
 
 
 def seccomp_profile(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """A profile of seccomp that confines, and not by default."""
+    """Return a profile of seccomp that confines, and not by default."""
     kinds: set[str] = set()
     is_forbidden = bad_seccomp(kinds)
     pod = pod_context(spec)

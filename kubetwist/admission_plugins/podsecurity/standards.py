@@ -31,7 +31,7 @@ class Check:
     override_check_id: str = ""
 
     def at(self, minor: int) -> PodCheck | None:
-        """The form of the rule in a version; L{None} before there was one."""
+        """Return the form of the rule in a version; L{None} before there was one."""
         results = None
         for first, form in self.versions:
             if first <= minor:
@@ -115,7 +115,7 @@ class CheckRegistry:
     def evaluate_pod(
         self, level_version: LevelVersion, annotations: Mapping[str, str], spec: JSONObject
     ) -> list[CheckResult]:
-        """All that a level has against a pod."""
+        """Return all violations of a level by a pod."""
         results = [check(annotations, spec) for check in self.checks(level_version)]
         return [one for one in results if one is not None]
 

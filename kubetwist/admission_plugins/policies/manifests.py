@@ -42,7 +42,7 @@ def read_manifests(
     configuration: JSONValue, kind: str, server: ServerAdmissionContext
 ) -> tuple[list[JSONObject], list[JSONObject]]:
     """
-    The policies and bindings of the directory that a plugin's configuration names.
+    Return the policies and bindings of the directory that a plugin's configuration names.
 
     @param configuration: C{<kind>Configuration}, decoded; L{None} for none.
     @param kind: C{"ValidatingAdmissionPolicy"} or the other one.
@@ -71,7 +71,7 @@ class _Reader:
         self._found: dict[str, dict[str, tuple[JSONObject, Path]]] = {one: {} for one in self._kinds}
 
     def read(self, folder: Path) -> tuple[list[JSONObject], list[JSONObject]]:
-        """All there is in a directory."""
+        """Return all policies and bindings in a directory."""
         try:
             files = [one for one in sorted(folder.iterdir()) if one.suffix.lower() in _EXTENSIONS and one.is_file()]
             if len(files) > _MOST:
@@ -144,7 +144,7 @@ class _Reader:
 
 
 def _items(value: JSONValue) -> Iterator[JSONValue]:
-    """A document, or what is in it if it is a list."""
+    """Return a document, or what is in it if it is a list."""
     if isinstance(value, dict) and value.get("kind") == "List" and value.get("apiVersion") == "v1":
         yield from value.get("items") or ()
     elif value is not None:

@@ -39,7 +39,7 @@ class PolicyMetrics:
         seconds.observe(took)
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """All of it."""
+        """Return all metrics."""
         prefix = "apiserver_validating_admission_policy_check_"
         text = "How long policies looked at requests."
         yield MetricSnapshot(f"{prefix}duration_seconds", "histogram", text, _LABELS, list(self._seconds.items()))

@@ -112,7 +112,7 @@ class ParamKind:
         return [record for record in store.cache.list(prefix).records if matches(record.labels)]
 
     async def _versioned(self, store: Store, record: Record) -> JSONObject:
-        """An object in the version of the policy; made once, and kept with the record."""
+        """Return an object in the version of the policy; made once, and kept with the record."""
         key = ("params", self.gvk)
         if record.views is None:
             record.views = {}

@@ -87,7 +87,7 @@ def apply_configuration(obj: JSONObject, value: JSONValue, kind: MergeType) -> J
 
 
 def _atomic(kind: MergeType | None, value: JSONValue, path: str, depth: int) -> Iterator[str]:
-    """The paths of what is of a type that has no parts to be owned."""
+    """Return the paths of what is of a type that has no parts to be owned."""
     if kind is None or not depth:
         return
     kind = kind.of(value)

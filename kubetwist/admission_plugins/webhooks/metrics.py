@@ -64,7 +64,7 @@ class WebhookMetrics:
             self._open[labels] = self._open.get(labels, 0) + 1
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """All of it."""
+        """Return all metrics."""
         prefix = "apiserver_admission_webhook_"
         yield MetricSnapshot(
             f"{prefix}admission_duration_seconds",

@@ -20,7 +20,7 @@ _FEW: Final = 60
 
 
 def pretty(value: JSONValue) -> list[str]:
-    """The lines of a value as Go's C{json.MarshalIndent} writes it; keys in the order that they are in."""
+    """Return the lines of a value as Go's C{json.MarshalIndent} writes it; keys in the order that they are in."""
     lines: list[str] = []
     _write(value, "", "", "", lines)
     return lines

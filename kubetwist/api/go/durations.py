@@ -25,7 +25,7 @@ def parse_duration(text: str) -> float:
     Read a duration such as C{1h30m} or C{1.5s}.
 
     @return: Seconds.
-    @raise ValueError: It is none, in Go's words.
+    @raise ValueError: The value is invalid, in Go's words.
     """
     return parse_nanoseconds(text) / 1_000_000_000
 
@@ -35,7 +35,7 @@ def parse_nanoseconds(text: str) -> int:
     Read a duration exactly.
 
     @return: Nanoseconds, at most 64 bits of them.
-    @raise ValueError: It is none, in Go's words.
+    @raise ValueError: The value is invalid, in Go's words.
     """
     rest = text[1:] if text[:1] in ("+", "-") else text
     bad = ValueError(f"time: invalid duration {quoted(text)}")
@@ -69,7 +69,7 @@ def parse_nanoseconds(text: str) -> int:
 
 
 def format_duration(nanoseconds: int) -> str:
-    """A duration as Go writes it: C{1h30m0s}, C{1.5s}, C{20ms}."""
+    """Return a duration as Go writes it: C{1h30m0s}, C{1.5s}, C{20ms}."""
     if not nanoseconds:
         return "0s"
     sign, amount = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)

@@ -41,7 +41,7 @@ class Prefix:
 
     @property
     def network(self) -> int:
-        """The bits that count, as a number."""
+        """Return the bits that count, as a number."""
         return int(self.address) >> (self.address.max_prefixlen - self.bits)
 
     def contains(self, address: Address) -> bool:
@@ -55,7 +55,7 @@ class Prefix:
         return self.bits <= other.bits and self.contains(other.address)
 
     def masked(self) -> Prefix:
-        """The same prefix, of an address whose other bits are zero."""
+        """Return the same prefix, of an address whose other bits are zero."""
         start = self.network << (self.address.max_prefixlen - self.bits)
         return Prefix(type(self.address)(start), self.bits)
 
@@ -73,7 +73,7 @@ def parse_address(text: str) -> tuple[Address, str]:
     Read an address.
 
     @return: The address, and its zone or C{""}.
-    @raise AddressError: It is none.
+    @raise AddressError: The value is invalid.
     """
     mark = _first_mark(text)
     if mark is None:
@@ -89,7 +89,7 @@ def parse_prefix(text: str) -> Prefix:
     """
     Read an address and the length of a prefix, parted by a slash.
 
-    @raise AddressError: It is none.
+    @raise AddressError: The value is invalid.
     """
 
     def problem(why: str) -> AddressError:
@@ -194,7 +194,7 @@ def _ipv6(text: str) -> tuple[Address, str]:
 
 
 def _group(text: str, rest: str) -> str:
-    """The hexadecimal digits that C{rest} begins with."""
+    """Return the hexadecimal digits that C{rest} begins with."""
     match = _hexadecimal(rest)
     assert match is not None, "it matches the empty string"
     group = match[0]

@@ -33,7 +33,7 @@ def quoted(text: str) -> str:
 
 
 def quoted_char(character: str) -> str:
-    """A character in single quotes, as C{encoding/json} shows it."""
+    """Return a character in single quotes, as C{encoding/json} shows it."""
     if character == "'":
         return "'\\''"
     if character == '"':

@@ -8,7 +8,7 @@ from .syntax import float_text
 
 
 def go_text(value: JSONValue) -> str:
-    """A value as C{%v} prints it: C{map[a:1 b:[x y]]}."""
+    """Return a value as C{%v} prints it: C{map[a:1 b:[x y]]}."""
     if value is None:
         return "<nil>"
     if isinstance(value, str):
@@ -23,7 +23,7 @@ def go_text(value: JSONValue) -> str:
 
 
 def go_type(value: JSONValue) -> str:
-    """The Go type that a JSON value has when nothing says which."""
+    """Return the Go type that a JSON value has when nothing says which."""
     if value is None:
         return "%!s(<nil>)"
     if isinstance(value, str):
@@ -49,7 +49,7 @@ def go_string(value: JSONValue) -> str:
 
 
 def go_syntax(value: JSONValue) -> str:
-    """A value as C{%#v} prints it: C{map[string]interface {}{"a":1}}."""
+    """Return a value as C{%#v} prints it: C{map[string]interface {}{"a":1}}."""
     if value is None:
         return "interface {}(nil)"
     if isinstance(value, str):

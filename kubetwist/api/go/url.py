@@ -38,7 +38,7 @@ _FRAGMENT_ESCAPES: Final = _escapes(_FRAGMENT)
 
 
 def _any_of(plain: bytes) -> str:
-    """A pattern for the digits that escape one of these bytes, grouped by the first as that is quick to compile."""
+    """Return a pattern of the hex digits of these bytes, grouped by the first for fast compilation."""
     groups: dict[str, str] = {}
     for byte in plain:
         high = f"{byte >> 4:x}"
@@ -75,7 +75,7 @@ class URLError(ValueError):
 @frozen
 class URL:
     """
-    A URL's parts, unescaped but for those that are named raw.
+    A URL's parts, unescaped except those that are named raw.
 
     @ivar user: Name and password; L{None} for the password when there is none.
     @ivar omit_host: There were no slashes for a host: C{file:/path}.
@@ -97,7 +97,7 @@ class URL:
 
     @property
     def hostname(self) -> str:
-        """The host without a port and brackets."""
+        """Return the host without a port and brackets."""
         return self._split_host()[0]
 
     @property
@@ -116,14 +116,14 @@ class URL:
 
     @property
     def escaped_path(self) -> str:
-        """The path as it goes into a URL: as it was written, if that is a way to write it."""
+        """Return the path as it goes into a URL: as it was written, if that is a way to write it."""
         if self.raw_path and _kept_path(self.raw_path.encode("utf-8", "replace")):
             return self.raw_path
         return "*" if self.path == b"*" else _escaped(self.path, _PATH_ESCAPES)
 
     @property
     def escaped_fragment(self) -> str:
-        """The fragment, likewise."""
+        """Return the fragment, likewise."""
         if self.raw_fragment and _kept_fragment(self.raw_fragment.encode("utf-8", "replace")):
             return self.raw_fragment
         return _escaped(self.fragment, _FRAGMENT_ESCAPES)
@@ -138,7 +138,7 @@ class URL:
         return shown if password is None else f"{shown}:{_escaped(password.encode(), _USER_ESCAPES)}"
 
     def query(self) -> dict[str, list[str]]:
-        """The parameters, unescaped; pairs that make no sense are left out."""
+        """Return the parameters, unescaped; pairs that make no sense are left out."""
         values: dict[str, list[str]] = {}
         if self.raw_query.count("&") >= _MOST_PARAMETERS:
             return values
@@ -184,7 +184,7 @@ def parse_url(text: str) -> URL:
     """
     Read a URL or a reference to one, with a fragment.
 
-    @raise URLError: It is none.
+    @raise URLError: The value is invalid.
     """
     before, _, fragment = text.partition("#")
     try:
@@ -205,7 +205,7 @@ def parse_request_uri(text: str) -> URL:
     """
     Read what stands in an HTTP request: an absolute URI or path, whose C{#} means nothing.
 
-    @raise URLError: It is none.
+    @raise URLError: The value is invalid.
     """
     try:
         return _parse(text, via_request=True)
@@ -284,7 +284,7 @@ def _parse_host(host: str) -> str:
 
 
 def _unescaped_host(text: str, zone: bool = False) -> str:
-    """A host, or the zone of an address, in which only a few characters of ASCII may stand."""
+    """Return a host, or the zone of an address, in which only a few characters of ASCII may stand."""
     bad = (_bad_in_zone if zone else _bad_in_host)(text)
     if bad and bad[0] != "%":
         raise URLError(f"invalid character {quoted(bad[0])} in host name")
@@ -300,12 +300,12 @@ def _bad_escape_error(text: str, position: int) -> URLError:
 
 
 def escape_path(path: bytes) -> str:
-    """A path as it goes into a URL."""
+    """Return a path as it goes into a URL."""
     return _escaped(path, _PATH_ESCAPES)
 
 
 def normalized_query(raw: bytes) -> str:
-    """A query, sorted by the names in it and escaped in one way; pairs that make no sense are left out."""
+    """Return a query, sorted by the names in it and escaped in one way; pairs that make no sense are left out."""
     values: dict[bytes, list[bytes]] = {}
     if raw.count(b"&") >= _MOST_PARAMETERS:
         return ""

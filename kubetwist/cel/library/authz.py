@@ -112,14 +112,14 @@ class Authorizer(_Incomparable):
         self._authorize = authorize
 
     def for_account(self, namespace: str, name: str) -> Authorizer:
-        """The same, asked for a service account."""
+        """Return the same, asked for a service account."""
         user = UserInfo(service_account_user(namespace, name), groups=service_account_groups(namespace))
         return Authorizer(user, self._authorize, (namespace, name), self.known)
 
     def request_resource(
         self, group: str, resource: str, subresource: str = "", namespace: str = "", name: str = ""
     ) -> ResourceCheck:
-        """The variable C{authorizer.requestResource}: what the request is about."""
+        """Return the variable C{authorizer.requestResource}: what the request is about."""
         question = _Question(self.account, group=group, resource=resource, subresource=subresource)
         return ResourceCheck(self, evolve(question, namespace=namespace, name=name))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @cache
 def kubernetes_libraries() -> tuple[Library, ...]:
-    """The libraries, in the order in which their overloads are tried."""
+    """Return the libraries, in the order in which their overloads are tried."""
     from kubetwist.cel.library.addresses import CIDRS, IPS
     from kubetwist.cel.library.authz import AUTHZ, AUTHZ_SELECTORS
     from kubetwist.cel.library.kubelists import KUBERNETES_LISTS
@@ -52,7 +52,7 @@ def kubernetes_libraries() -> tuple[Library, ...]:
 
 def kubernetes_environment(patches: bool = False) -> Environment:
     """
-    The environment without variables; made at the first use, and extended by those who have some.
+    Return the environment without variables; made at the first use, and extended by those who have some.
 
     @param patches: Whether it has what MutatingAdmissionPolicies make: C{Object}, C{JSONPatch}, and C{jsonpatch}.
     """
@@ -60,7 +60,7 @@ def kubernetes_environment(patches: bool = False) -> Environment:
 
 
 def mutation_environment() -> Environment:
-    """The environment of what MutatingAdmissionPolicies make."""
+    """Return the environment of what MutatingAdmissionPolicies make."""
     return _environment(True)
 
 

@@ -132,12 +132,12 @@ _SUMS: Final[tuple[tuple[str, Type, Callable[[Iterable[Value]], Value]], ...]] =
 
 
 def index_of(values: Sequence[Value], wanted: Value) -> int:
-    """The first index of a value, or -1."""
+    """Return the first index of a value, or -1."""
     return next((index for index, value in enumerate(values) if equal(value, wanted)), -1)
 
 
 def last_index_of(values: Sequence[Value], wanted: Value) -> int:
-    """The last index of a value, or -1."""
+    """Return the last index of a value, or -1."""
     return next((index for index in range(len(values) - 1, -1, -1) if equal(values[index], wanted)), -1)
 
 

@@ -91,7 +91,7 @@ class JSONPatch(OpaqueValue):
 
     def operation(self) -> JSONObject:
         """
-        The operation as JSON has it.
+        Return the operation as JSON has it.
 
         @raise CelError: The value is none that JSON has, or made of objects whose types do not fit.
         """
@@ -149,7 +149,7 @@ _TYPES: Final = {_OBJECT: OBJECT_TYPE, JSON_PATCH_TYPE.name: JSON_PATCH_TYPE}
 
 
 def find_type(name: str) -> Type | None:
-    """The type that C{Object}, C{Object.spec.containers} or C{JSONPatch} names."""
+    """Return the type that C{Object}, C{Object.spec.containers} or C{JSONPatch} names."""
     found = _TYPES.get(name)
     return found or (_object_type(name) if name.startswith(f"{_OBJECT}.") else None)
 
@@ -185,7 +185,7 @@ def _problems(value: Value, path: str, depth: int) -> Iterator[str]:
 
 def to_json(value: Value, depth: int = _DEEPEST) -> JSONValue:
     """
-    A value as JSON has it.
+    Return a value as JSON has it.
 
     @raise CelError: JSON has none such.
     """
@@ -219,7 +219,7 @@ def _key(key: Value) -> str:
 
 def to_object(value: ObjectValue) -> JSONObject:
     """
-    An object as JSON has it: what is to be applied.
+    Return an object as JSON has it: what is to be applied.
 
     @raise CelError: It has something that JSON has not, or keys of maps that are no texts.
     """

@@ -44,7 +44,7 @@ class QuantityValue(OpaqueValue):
         """
         Read a quantity.
 
-        @raise CelError: It is none.
+        @raise CelError: The value is invalid.
         """
         # Objects may have blanks around quantities; here they are none.
         if text != text.strip():
@@ -70,7 +70,7 @@ class QuantityValue(OpaqueValue):
         return (left > right) - (left < right)
 
     def plus(self, other: QuantityValue) -> QuantityValue:
-        """The sum."""
+        """Return the sum."""
         if self.small and other.small:
             if not other.number:
                 return self
@@ -83,11 +83,11 @@ class QuantityValue(OpaqueValue):
         return QuantityValue(left + right, exponent, small=False)
 
     def negated(self) -> QuantityValue:
-        """The amount below zero that this is above."""
+        """Return the amount below zero that this is above."""
         return QuantityValue(-self.number, self.exponent, self.small)
 
     def integer(self) -> int | None:
-        """The amount, if the reference has it at hand as 64 bits."""
+        """Return the amount, if the reference has it at hand as 64 bits."""
         if not self.small or self.exponent < 0 or (self.number and self.exponent > 18):
             return None
         number = self.number * 10**self.exponent if self.number else 0

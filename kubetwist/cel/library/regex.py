@@ -38,7 +38,7 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
 
 
 def _matches(pattern: Pattern, text: str) -> Iterator[str]:
-    """All matches, without empty ones that touch the match before: Go leaves those out."""
+    """Return all matches, without empty ones that touch the match before: Go leaves those out."""
     end = -1
     for match in pattern.finditer(text):
         if match.start() != match.end() or match.start() != end:

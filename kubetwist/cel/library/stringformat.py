@@ -90,7 +90,7 @@ def _shown(value: Value) -> str:
 
 
 def _shown_inside(value: Value) -> str:
-    """A value within a list or map: as it would be written in CEL."""
+    """Return a value within a list or map: as it would be written in CEL."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, bytes):
@@ -344,7 +344,7 @@ def _check_format(checked: Checked, call: Call, text: str, arguments: Sequence[E
 
 
 def _misfitting(checked: Checked, argument: Expr, kinds: frozenset[Kind], inside: bool) -> Expr | None:
-    """The part of an argument that is of none of these kinds."""
+    """Return the part of an argument that is of none of these kinds."""
     type_ = checked.types[argument.id]
     if not type_.is_dyn and type_.kind not in kinds:
         return argument

@@ -139,7 +139,7 @@ def matches(text: str, pattern: str) -> bool:
     """
     Return whether an expression of RE2 matches some part of a text.
 
-    @raise CelError: It is no expression.
+    @raise CelError: It is not an expression.
     """
     try:
         return compiled(pattern).search(text) is not None

@@ -34,7 +34,7 @@ def format_g(number: float) -> str:
 
 
 def format_f(number: float) -> str:
-    """The shortest text without an exponent."""
+    """Return the shortest text without an exponent."""
     if number != number or number in (float("inf"), float("-inf")):
         return _SPECIAL[repr(number)]
     if number == 0:
@@ -55,17 +55,17 @@ def _plain(digits: str, point: int) -> str:
 
 
 def parse_int(text: str) -> int | None:
-    """A decimal integer with an optional sign; C{None} if the text is none or has absurdly many digits."""
+    """Return a decimal integer with an optional sign; C{None} if the text is none or has absurdly many digits."""
     return int(text) if _int(text) and len(text) < 400 else None
 
 
 def parse_uint(text: str) -> int | None:
-    """A decimal integer without a sign."""
+    """Return a decimal integer without a sign."""
     return int(text) if _uint(text) and len(text) < 400 else None
 
 
 def parse_float(text: str) -> float | None:
-    """A decimal or hexadecimal fraction, infinity or NaN; C{None} also for what is too large."""
+    """Return a decimal or hexadecimal fraction, infinity or NaN; C{None} also for what is too large."""
     if _hexadecimal(text):
         try:
             return float.fromhex(text)

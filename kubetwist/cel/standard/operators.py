@@ -201,7 +201,7 @@ class _Joined(ListValue):
                 yield from part
 
     def concat(self, other: Value) -> Value:
-        """The elements of both, in order."""
+        """Return the elements of both, in order."""
         return _joined(self, other)
 
 
@@ -272,7 +272,7 @@ _HAVE: Final[dict[str, frozenset[type]]] = {
 
 
 def _generic(name: str, overloads: tuple[Overload, ...]) -> Binary:
-    """An operator for operands whose types are only known when they are there."""
+    """Return an operator for operands whose types are only known when they are there."""
     table: dict[tuple[type, type], Binary] = {}
     python = {
         BYTES: bytes, DOUBLE: float, DURATION: Duration, INT: int, STRING: str, TIMESTAMP: Timestamp, UINT: UInt,
@@ -382,7 +382,7 @@ def size(value: Value) -> int:
 
 
 def show_key(key: Value) -> str:
-    """A key or index as errors name it."""
+    """Return a key or index as errors name it."""
     if type(key) is bool:
         return "true" if key else "false"
     if type(key) is UInt:
@@ -392,7 +392,7 @@ def show_key(key: Value) -> str:
 
 def index_of(key: Value) -> int:
     """
-    A key of a list.
+    Return a key of a list.
 
     @raise CelError: It can be none.
     """

@@ -31,7 +31,7 @@ _rfc3339 = re.compile(
 
 def timestamp_of(ns: int, offset: int = 0) -> Timestamp:
     """
-    A timestamp.
+    Return a timestamp.
 
     @raise CelError: It is out of range.
     """
@@ -42,7 +42,7 @@ def timestamp_of(ns: int, offset: int = 0) -> Timestamp:
 
 def duration_of(ns: int) -> Duration:
     """
-    A duration.
+    Return a duration.
 
     @raise CelError: It is out of range.
     """
@@ -52,15 +52,15 @@ def duration_of(ns: int) -> Duration:
 
 
 def conversion_error(from_: types.Type, to: types.Type) -> CelError:
-    """A value that has no counterpart in another type."""
+    """Return a value that has no counterpart in another type."""
     return CelError(f"type conversion error from '{from_}' to '{to}'")
 
 
 def read_timestamp(text: str) -> Timestamp:
     """
-    A timestamp from RFC 3339.
+    Return a timestamp from RFC 3339.
 
-    @raise CelError: The text is none.
+    @raise CelError: The text is invalid.
     """
     match = _rfc3339(text)
     if match is None:
@@ -87,9 +87,9 @@ def read_timestamp(text: str) -> Timestamp:
 
 def read_duration(text: str) -> Duration:
     """
-    A duration as Go writes it.
+    Return a duration as Go writes it.
 
-    @raise CelError: The text is none.
+    @raise CelError: The text is invalid.
     """
     try:
         return Duration(parse_nanoseconds(text))
@@ -98,7 +98,7 @@ def read_duration(text: str) -> Duration:
 
 
 def show_timestamp(value: Timestamp) -> str:
-    """A timestamp in RFC 3339, with as many digits as it needs and the offset that it was read with."""
+    """Return a timestamp in RFC 3339, with as many digits as it needs and the offset that it was read with."""
     seconds, ns = divmod(value.ns, SECOND)
     try:
         moment = _EPOCH + timedelta(seconds=seconds + value.offset)
@@ -115,7 +115,7 @@ def show_timestamp(value: Timestamp) -> str:
 
 
 def show_duration(value: Duration) -> str:
-    """A duration in seconds: C{90.5s}."""
+    """Return a duration in seconds: C{90.5s}."""
     return format_f(value.ns // SECOND + value.ns % SECOND / 1e9) + "s"
 
 
@@ -142,7 +142,7 @@ def _atoi(text: str) -> int:
 
 @lru_cache(maxsize=256)
 def _zone(name: str) -> tzinfo | None:
-    """A time zone by its name; L{None} for that of this machine."""
+    """Return a time zone by its name; L{None} for that of this machine."""
     if name in ("", "UTC"):
         return UTC
     if name == "Local":

@@ -78,7 +78,7 @@ class MergeTypeBuilder:
         self._lock = RLock()
 
     def named(self, definition: str) -> MergeType:
-        """The type of a definition."""
+        """Return the type of a definition."""
         known = self._named.get(definition)
         if known is not None:
             return known
@@ -108,7 +108,7 @@ class MergeTypeBuilder:
 
     def structural(self, schema: JSONObject, preserve_unknown: bool = False) -> Record:
         """
-        The type of a custom resource.
+        Return the type of a custom resource.
 
         @param schema: Its structural schema; C{apiVersion}, C{kind} and C{metadata} are filled in.
         @param preserve_unknown: Whether fields that are not in the schema stay.
@@ -125,7 +125,7 @@ class MergeTypeBuilder:
 
     def inline(self, schema: JSONObject, preserve: bool = False) -> MergeType:
         """
-        The type of a schema within another.
+        Return the type of a schema within another.
 
         @param preserve: Whether something around it keeps fields that are not declared.
         """
@@ -154,7 +154,7 @@ class MergeTypeBuilder:
         return AnyOf(UNTYPED, self._list(schema, preserve), self._record(schema, preserve))
 
     def _granular(self, definition: str) -> Record:
-        """The type of a definition that is owned whole elsewhere, owned by its fields."""
+        """Return the type of a definition that is owned whole elsewhere, owned by its fields."""
         record = Record(False)
         self._define(record, self.look_up(definition), False)
         return record
@@ -188,7 +188,7 @@ class MergeTypeBuilder:
         return result
 
     def _key_defaults(self, items: JSONObject, keys: list[str]) -> JSONObject:
-        """The values of the keys that an item may leave out."""
+        """Return the values of the keys that an item may leave out."""
         if "$ref" not in items:
             properties = items.get("properties", {})
             return {
@@ -219,7 +219,7 @@ def _is_atomic(schema: JSONObject) -> bool:
 
 
 def _keys(schema: JSONObject) -> list[str] | None:
-    """The keys of a list's items; none of them for sets, L{None} for lists that are owned whole."""
+    """Return the keys of a list's items; none of them for sets, L{None} for lists that are owned whole."""
     kind = schema.get("x-kubernetes-list-type")
     if kind is not None:
         return list(schema.get("x-kubernetes-list-map-keys", ())) if kind in ("map", "set") else None

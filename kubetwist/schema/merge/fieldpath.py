@@ -36,7 +36,7 @@ _escaped = re.compile("[<>&\u2028\u2029]").search
 
 
 def scalar_text(value: JSONValue) -> str:
-    """A JSON value as the steps have it."""
+    """Return a JSON value as the steps have it."""
     try:
         text = orjson.dumps(_go_numbers(value)).decode()
     except TypeError:
@@ -49,7 +49,7 @@ def scalar_text(value: JSONValue) -> str:
 
 
 def _go_numbers(value: JSONValue) -> JSONValue:
-    """The value with whole numbers as Go writes them, whatever type they have here."""
+    """Return the value with whole numbers as Go writes them, whatever type they have here."""
     if value.__class__ is float and value.is_integer() and abs(value) < 1e21:
         return int(value)
     if value.__class__ is dict and any(item.__class__ in _NUMBERS_WITHIN for item in value.values()):
@@ -62,7 +62,7 @@ _NUMBERS_WITHIN: Final = frozenset((float, dict, list))
 
 def key_step(keys: JSONObject) -> str:
     """
-    The step to an item of a list by its keys.
+    Return the step to an item of a list by its keys.
 
     @param keys: The names in order.
     """
@@ -70,7 +70,7 @@ def key_step(keys: JSONObject) -> str:
 
 
 def value_step(value: JSONValue) -> str:
-    """The step to an item of a list of scalars."""
+    """Return the step to an item of a list of scalars."""
     return "v:" + scalar_text(value)
 
 
@@ -79,7 +79,7 @@ def canonical(step: str) -> str | None:
     Return the canonical form of a path step.
 
     @return: L{None} for steps of an unknown type, which are ignored.
-    @raise MalformedStep: It is none.
+    @raise MalformedStep: The value is invalid.
     """
     if len(step) < 2:
         raise MalformedStep("key must be 2 characters long:")
@@ -117,7 +117,7 @@ _cached = lru_cache(maxsize=8192)(_canonical)
 
 
 def shown_step(step: str) -> str:
-    """A step as messages have it: C{.name}, C{[name="a"]}, C{[="a"]}, C{[3]}."""
+    """Return a step as messages have it: C{.name}, C{[name="a"]}, C{[="a"]}, C{[3]}."""
     content = step[2:]
     if step[0] == "f":
         return f".{content}"
@@ -130,7 +130,7 @@ def shown_step(step: str) -> str:
 
 
 def shown(path: Iterable[str]) -> str:
-    """A path as messages have it."""
+    """Return a path as messages have it."""
     return "".join(map(shown_step, path))
 
 
@@ -149,7 +149,7 @@ def _shown_value(value: JSONValue) -> str:
 
 
 def step_order(step: str) -> tuple[JSONValue, ...]:
-    """A sort key that puts steps into the order of the reference: fields, items by keys, by value, by position."""
+    """Return the sort key for the reference's order of steps: fields, items by keys, by value, by position."""
     kind = step[0]
     if kind == "f":
         return 0, step[2:]

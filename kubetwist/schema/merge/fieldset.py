@@ -47,7 +47,7 @@ def below(found: FieldSet) -> FieldSet:
 
 
 def of_paths(paths: Iterable[Iterable[str]]) -> FieldSet:
-    """The set of some paths of steps."""
+    """Return the set of some paths of steps."""
     result: FieldSet = LEAF
     for path in paths:
         found = LEAF
@@ -58,7 +58,7 @@ def of_paths(paths: Iterable[Iterable[str]]) -> FieldSet:
 
 
 def paths(fields: FieldSet) -> Iterator[tuple[str, ...]]:
-    """All paths in a set, in the order of the reference: members of a level before what is below them."""
+    """Return all paths in a set, in the order of the reference: members of a level before what is below them."""
     return _paths((), fields)
 
 
@@ -170,12 +170,12 @@ def recursive_difference(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def leaves(fields: FieldSet) -> FieldSet:
-    """The members that have nothing below them."""
+    """Return the members that have nothing below them."""
     return {step: leaves(part) if part else LEAF for step, part in fields.items() if step != SELF}
 
 
 def ordered(fields: FieldSet) -> FieldSet:
-    """The same set with its steps in the order in which the reference writes them."""
+    """Return the same set with its steps in the order in which the reference writes them."""
     if len(fields) < 2:
         return {step: ordered(part) if part else LEAF for step, part in fields.items()}
     steps = sorted(fields)
@@ -186,9 +186,9 @@ def ordered(fields: FieldSet) -> FieldSet:
 
 def decode(fields: JSONValue) -> FieldSet:
     """
-    The set that a client's FieldsV1 stands for.
+    Return the set that a client's FieldsV1 stands for.
 
-    @raise MalformedStep: It is none.
+    @raise MalformedStep: The value is invalid.
     """
     if fields is None:
         return LEAF

@@ -91,7 +91,7 @@ class Associative(MergeType):
 
     def step(self, item: JSONValue) -> str:
         """
-        The step to an item.
+        Return the step to an item.
 
         @raise TypedError: It has none.
         """
@@ -122,7 +122,7 @@ class Associative(MergeType):
         return []
 
     def _items(self, value: JSONValue) -> dict[str, list[JSONValue]]:
-        """The items by their steps."""
+        """Return the items by their steps."""
         if value.__class__ is not list:
             raise TypedError(f"expected list, got &{{{go_text(value)}}}")
         result: dict[str, list[JSONValue]] = {}

@@ -129,7 +129,7 @@ def is_reset(entries: JSONValue) -> bool:
 
 
 def write(managers: Managers) -> list[JSONObject]:
-    """The entries in their order."""
+    """Return the entries in their order."""
     if len(managers) > 1:
         keys = sorted(managers, key=lambda key: (key[0], managers[key].time, key[1], managers[key].api_version, key[3]))
         return [_written(key, managers[key]) for key in keys]

@@ -116,7 +116,7 @@ class Conflicts(Exception):
         ]
 
     def fields(self) -> FieldSet:
-        """All paths together."""
+        """Return all paths together."""
         fields: FieldSet = LEAF
         for found in self.found.values():
             fields = union(fields, found)
@@ -164,7 +164,7 @@ class Ownership:
 
     @property
     def type(self) -> MergeType:
-        """The type of the endpoint's version."""
+        """Return the type of the endpoint's version."""
         found = self.versions.type_of(self.version)
         assert found is not None, self.version
         return found

@@ -94,7 +94,7 @@ class MergeType:
         self._mixes = False
 
     def of(self, value: JSONValue) -> MergeType:
-        """The type of just this value, where there is a choice."""
+        """Return the type of just this value, where there is a choice."""
         return self
 
     def added(self, value: JSONValue) -> FieldSet:
@@ -240,7 +240,7 @@ class Record(MergeType):
         self._scalars = {name: kind.classes for name, kind in fields.items() if isinstance(kind, Scalar)}
 
     def atomic(self) -> Record:
-        """The same type, owned whole."""
+        """Return the same type, owned whole."""
         return AtomicRecord(self)
 
     def parts(self) -> Iterable[MergeType]:
@@ -248,7 +248,7 @@ class Record(MergeType):
         return [*self.fields.values(), *(() if self.element is None else (self.element,))]
 
     def field(self, name: str) -> MergeType | None:
-        """The type of a field."""
+        """Return the type of a field."""
         return self.fields.get(name, self.element)
 
     def _step(self, name: str) -> tuple[str, MergeType | None]:
@@ -265,7 +265,7 @@ class Record(MergeType):
         return {SELF: LEAF, **self._all(value)}
 
     def _all(self, value: JSONValue) -> FieldSet:
-        """All that is below C{value}."""
+        """Return all fields below C{value}."""
         if value.__class__ is not dict:
             raise TypedError(f"expected map, got &{{{go_text(value)}}}")
         if self._leaf_element:

@@ -82,7 +82,7 @@ def read_envelope(data: bytes) -> Envelope:
     """
     Take a body apart.
 
-    @raise BodyError: It is no protobuf of the kind that Kubernetes has.
+    @raise BodyError: It is not protobuf of the kind that Kubernetes has.
     """
     if not data:
         raise BodyError("empty data", json=False)
@@ -118,10 +118,10 @@ class ProtobufTypes:
 
     def decode(self, definition: str, data: bytes) -> JSONObject:
         """
-        The JSON value of a message; it is without C{kind} and C{apiVersion}, which stand around it.
+        Return the JSON value of a message; it is without C{kind} and C{apiVersion}, which stand around it.
 
         @param definition: What it is a message of: C{io.k8s.api.core.v1.Pod}.
-        @raise WireError: It is none, or nests too deep.
+        @raise WireError: The value is invalid, or nests too deep.
         """
         value: JSONObject = {}
         try:
@@ -140,7 +140,7 @@ class ProtobufTypes:
 
     def encode(self, definition: str, value: JSONObject) -> bytes:
         """
-        The message of a JSON value, as marshallers in Go write it; see L{kubetwist.schema.protobuf.encoding}.
+        Return the message of a JSON value, as marshallers in Go write it; see L{kubetwist.schema.protobuf.encoding}.
 
         @param definition: What it is to be a message of; C{kind} and C{apiVersion} of objects stand around it.
         @raise WireError: The value nests too deep, or is none of that type.
@@ -148,7 +148,7 @@ class ProtobufTypes:
         return self._writers.encode(definition, value)
 
     def message(self, definition: str) -> Message:
-        """The message of a definition that is a struct."""
+        """Return the message of a definition that is a struct."""
         known = self._messages.get(definition)
         if known is None:
             type_name = definition.rpartition(".")[2]
@@ -161,7 +161,7 @@ class ProtobufTypes:
 
     def _steps(self, definition: str, properties: Mapping[str, JSONObject]) -> Iterator[Step]:
         """
-        The fields of a message.
+        Return the fields of a message.
 
         @param definition: Where the numbers stand; for a message whose fields are those of another type not the
             definition that C{properties} are of.

@@ -1,7 +1,7 @@
 """
 JSON values to messages of protobuf, byte by byte as the marshallers write them that Go generates.
 
-Fields come in the order of their numbers. One that is no pointer in Go is there whatever it holds, be it nothing;
+Fields come in the order of their numbers. One that is not a pointer in Go is there whatever it holds, be it nothing;
 one that is, only if it is set; lists and maps as often as there are items, those of maps in the order of their keys.
 Which is which L{kubetwist.schema.gofields} knows. A type is compiled when the first message of it is written.
 """
@@ -54,7 +54,7 @@ class Form(NamedTuple):
     The encoding of the values of a schema.
 
     @ivar wire_type: What their fields say they are.
-    @ivar content: Writes what follows the key, but for the length that some begin with.
+    @ivar content: Writes what follows the key, except the length that some begin with.
     @ivar zero: What it writes where there is nothing; L{None} if nothing is not written at all.
     """
 
@@ -75,7 +75,7 @@ class Form(NamedTuple):
         return write
 
     def nothing(self, number: int) -> bytes:
-        """The field where there is nothing to write."""
+        """Return the field where there is nothing to write."""
         if self.zero is None:
             return b""
         data = self.zero()
@@ -177,7 +177,7 @@ class MessageWriter:
         self.write = self._compile_and_write
 
     def zero(self) -> bytes:
-        """The content of a message of nothing."""
+        """Return the content of a message of nothing."""
         return self.write({}, 0)
 
     def content(self, value: JSONObject, depth: int) -> bytes:
@@ -223,7 +223,7 @@ class MessageWriters:
 
     def encode(self, definition: str, value: JSONObject) -> bytes:
         """
-        The message of a value; what the definition does not have is left out, as are kind and apiVersion of objects.
+        Encode a value as a message, without fields unknown to the definition and without kind and apiVersion.
 
         @raise WireError: It nests too deep, or is none of that type.
         """
@@ -243,7 +243,7 @@ class MessageWriters:
 
     def _fields(self, numbers_of: str, definition: str) -> Iterator[tuple[str, bytes, Write]]:
         """
-        The fields of a message.
+        Return the fields of a message.
 
         @param numbers_of: Where the numbers stand; another definition for a message whose fields are, in JSON, those of
             C{definition} itself.

@@ -23,7 +23,7 @@ FieldNumbers = dict[str, int]
 
 def field_numbers(group: str, version: str, type_name: str) -> FieldNumbers:
     """
-    The numbers of the fields of a type.
+    Return the numbers of the fields of a type.
 
     @raise KeyError: It has no form in protobuf that is known.
     """

@@ -26,7 +26,7 @@ Annotations = tuple[tuple[str, bytes], ...]
 
 
 def number(value: int) -> bytes:
-    """A number on the wire."""
+    """Return a number on the wire."""
     octets = bytearray()
     while value > 127:
         octets.append(value & 127 | 128)
@@ -36,17 +36,17 @@ def number(value: int) -> bytes:
 
 
 def octets(tag: int, value: bytes) -> bytes:
-    """A field of bytes or text; what is empty is left out."""
+    """Return a field of bytes or text; what is empty is left out."""
     return b"%c%b%b" % (tag << 3 | LENGTH, number(len(value)), value) if value else b""
 
 
 def count(tag: int, value: int) -> bytes:
-    """A field that is a number; zero is left out."""
+    """Return a field that is a number; zero is left out."""
     return b"%c%b" % (tag << 3 | VARINT, number(value)) if value else b""
 
 
 def pairs(tag: int, values: Annotations) -> bytes:
-    """A map of texts to bytes; in its entries nothing is left out."""
+    """Return a map of texts to bytes; in its entries nothing is left out."""
 
     def field(tag: int, value: bytes) -> bytes:
         return b"%c%b%b" % (tag << 3 | LENGTH, number(len(value)), value)
@@ -56,9 +56,9 @@ def pairs(tag: int, values: Annotations) -> bytes:
 
 def fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
     """
-    The fields of a message that are bytes or numbers; others are skipped.
+    Return the fields of a message that are bytes or numbers; others are skipped.
 
-    @raise WireError: It is no message.
+    @raise WireError: It is not a message.
     """
     position, end = 0, len(data)
     try:
@@ -90,21 +90,21 @@ class Fields:
 
     def __init__(self, data: bytes) -> None:
         """
-        @raise WireError: It is no message.
+        @raise WireError: It is not a message.
         """
         self._found: dict[int, list[bytes | int]] = {}
         for tag, value in fields(data):
             self._found.setdefault(tag, []).append(value)
 
     def octets(self, tag: int) -> bytes:
-        """A field of bytes."""
+        """Return a field of bytes."""
         return next((value for value in reversed(self._found.get(tag, ())) if isinstance(value, bytes)), b"")
 
     def text(self, tag: int) -> str:
         """
-        A field of text.
+        Return a field of text.
 
-        @raise WireError: It is no UTF-8.
+        @raise WireError: It is not UTF-8.
         """
         try:
             return self.octets(tag).decode()
@@ -112,14 +112,14 @@ class Fields:
             raise WireError("proto: string field contains invalid UTF-8") from None
 
     def number(self, tag: int) -> int:
-        """A field that is a number."""
+        """Return a field that is a number."""
         return next((value for value in reversed(self._found.get(tag, ())) if isinstance(value, int)), 0)
 
     def annotations(self, tag: int) -> Annotations:
         """
-        A map of texts to bytes, sorted.
+        Return a map of texts to bytes, sorted.
 
-        @raise WireError: It is none.
+        @raise WireError: The value is invalid.
         """
         entries = [Fields(value) for value in self._found.get(tag, ()) if isinstance(value, bytes)]
         return tuple(sorted({entry.text(1): entry.octets(2) for entry in entries}.items()))

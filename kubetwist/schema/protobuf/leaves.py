@@ -47,14 +47,14 @@ _timestamp: Final = _message("Timestamp", Step(1, NUMBER, "seconds", int64), Ste
 
 
 def time(data: bytes, start: int, end: int, depth: int) -> str | None:
-    """A time of whole seconds; without any content it is the zero time."""
+    """Return a time of whole seconds; without any content it is the zero time."""
     if start == end:
         return None
     return f"{_date(_timestamp.value(data, start, end, depth).get('seconds', 0))}Z"
 
 
 def micro_time(data: bytes, start: int, end: int, depth: int) -> str | None:
-    """A time of microseconds; without any content it is the zero time."""
+    """Return a time of microseconds; without any content it is the zero time."""
     if start == end:
         return None
     found = _timestamp.value(data, start, end, depth)
@@ -76,7 +76,7 @@ _quantity: Final = _message("Quantity", Step(1, TEXT, "string_"))
 
 
 def quantity(data: bytes, start: int, end: int, depth: int) -> str:
-    """A quantity as it was written."""
+    """Return a quantity as it was written."""
     text: str = _quantity.value(data, start, end, depth).get("string_", "0")
     return text
 
@@ -87,7 +87,7 @@ _int_or_string: Final = _message(
 
 
 def int_or_string(data: bytes, start: int, end: int, depth: int) -> JSONValue:
-    """A number or a string, whichever the message says counts."""
+    """Return a number or a string, whichever the message says counts."""
     found = _int_or_string.value(data, start, end, depth)
     which = found.get("type", 0)
     if which not in (0, 1):
@@ -99,7 +99,7 @@ _raw: Final = _message("RawExtension", Step(1, VALUE, "raw", _slice))
 
 
 def raw_json(data: bytes, start: int, end: int, depth: int) -> JSONValue:
-    """A message that holds JSON."""
+    """Return a message that holds JSON."""
     raw = _raw.value(data, start, end, depth).get("raw")
     if not raw:
         return None
@@ -113,12 +113,12 @@ _list: Final = _message("list", Step(1, TEXTS, "items"))
 
 
 def text_list(data: bytes, start: int, end: int, depth: int) -> JSONValue:
-    """A message that holds a list of strings; such there are where protobuf has no lists, as in maps."""
+    """Return a message that holds a list of strings; such there are where protobuf has no lists, as in maps."""
     return _list.value(data, start, end, depth).get("items", [])
 
 
 def schema_or_list(schema: Message) -> ValueReader:
-    """A JSON schema, or a list of them."""
+    """Return a JSON schema, or a list of them."""
     either = _message("JSONSchemaPropsOrArray", Step(1, MESSAGE, "schema", schema), Step(2, MESSAGES, "items", schema))
 
     def read(data: bytes, start: int, end: int, depth: int) -> JSONValue:
@@ -129,7 +129,7 @@ def schema_or_list(schema: Message) -> ValueReader:
 
 
 def schema_or_bool(schema: Message) -> ValueReader:
-    """A JSON schema, or whether anything is allowed."""
+    """Return a JSON schema, or whether anything is allowed."""
     either = _message("JSONSchemaPropsOrBool", Step(1, NUMBER, "allows", bool), Step(2, MESSAGE, "schema", schema))
 
     def read(data: bytes, start: int, end: int, depth: int) -> JSONValue:
@@ -140,7 +140,7 @@ def schema_or_bool(schema: Message) -> ValueReader:
 
 
 def schema_or_texts(schema: Message) -> ValueReader:
-    """A JSON schema, or a list of names."""
+    """Return a JSON schema, or a list of names."""
     either = _message("JSONSchemaPropsOrStringArray", Step(1, MESSAGE, "schema", schema), Step(2, TEXTS, "property"))
 
     def read(data: bytes, start: int, end: int, depth: int) -> JSONValue:

@@ -46,14 +46,14 @@ class Step(NamedTuple):
     extra: JSONValue = None
 
     def by_tag(self) -> Iterable[tuple[int, tuple[int, str, JSONValue]]]:
-        """The actions by the tag of the field."""
+        """Return the actions by the tag of the field."""
         yield self.number << 3 | _WIRE_TYPES.get(self.how, LENGTH), (self.how, self.name, self.extra)
         if self.how == NUMBERS:
             yield self.number << 3 | LENGTH, (PACKED, self.name, self.extra)
 
 
 def text(data: bytes, start: int, end: int, depth: int = 0) -> str:
-    """A string; what is no UTF-8 in it is replaced, as when the reference writes it as JSON."""
+    """Return a string; what is not UTF-8 in it is replaced, as when the reference writes it as JSON."""
     return data[start:end].decode("utf-8", "replace")
 
 
@@ -76,7 +76,7 @@ class Message:
         self.read = self._compile_and_read
 
     def value(self, data: bytes, start: int, end: int, depth: int) -> JSONObject:
-        """A message on its own, a L{ValueReader}."""
+        """Return a message on its own, a L{ValueReader}."""
         found: JSONObject = {}
         self.read(data, start, end, found, depth + 1)
         return found

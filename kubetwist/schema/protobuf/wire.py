@@ -27,7 +27,7 @@ class WireError(ValueError):
 
 def varint(data: bytes, position: int) -> tuple[int, int]:
     """
-    A number without sign, and the position behind it.
+    Return a number without sign, and the position behind it.
 
     @raise WireError: It takes more than ten bytes.
     """
@@ -44,7 +44,7 @@ def varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def put_varint(value: int) -> bytes:
-    """A number, of 64 bits if it is negative, as long as it needs to be."""
+    """Return a number, of 64 bits if it is negative, as long as it needs to be."""
     if 0 <= value < 128:
         return _SHORT[value]
     value &= _UINT64
@@ -65,7 +65,7 @@ def put_key(number: int, wire_type: int) -> bytes:
 
 
 def put_counted(number: int, content: bytes) -> bytes:
-    """A field that begins with its length."""
+    """Return a field that begins with its length."""
     return b"%b%b%b" % (put_key(number, LENGTH), put_varint(len(content)), content)
 
 
@@ -85,12 +85,12 @@ def length(data: bytes, position: int, end: int) -> tuple[int, int]:
 
 
 def int64(value: int) -> int:
-    """A number with its sign."""
+    """Return a number with its sign."""
     return value - (1 << 64) if value >= _INT64 else value
 
 
 def int32(value: int) -> int:
-    """The lower half of a number, with its sign."""
+    """Return the lower half of a number, with its sign."""
     value &= _UINT32
     return value - (1 << 32) if value >= _INT32 else value
 
@@ -117,9 +117,9 @@ def other_field(data: bytes, position: int, end: int, tag: int, type_name: str, 
 
 def skip(data: bytes, position: int, end: int, wire_type: int) -> int:
     """
-    The position behind a value.
+    Return the position behind a value.
 
-    @raise WireError: It is no value.
+    @raise WireError: It is not a value.
     """
     groups = 0
     while True:

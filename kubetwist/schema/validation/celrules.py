@@ -85,7 +85,7 @@ class Correlated(Protocol):
         """Return whether the two are the same."""
 
     def field(self, name: str) -> Correlated | None:
-        """The two values of a field, where both have it."""
+        """Return the two values of a field, where both have it."""
 
     def item(self, index: int) -> Correlated | None:
         """Return the old and the new value of an item; only lists of type map can pair them."""
@@ -119,12 +119,12 @@ class CompiledRule:
 
     @property
     def told(self) -> str:
-        """The rule as failures of its evaluation name it."""
+        """Return the rule as failures of its evaluation name it."""
         return str(self.rule.get("message") or self.rule.get("rule") or "").strip()
 
 
 def compile_rules(schema: JSONObject, rules: Sequence[JSONObject], declaration: Declaration) -> list[CompiledRule]:
-    """The rules of one place, without those below."""
+    """Return the rules of one place, without those below."""
     return [_compiled(schema, rule, declaration) for rule in rules]
 
 
@@ -180,7 +180,7 @@ def _base() -> Environment:
 
 
 def environment_of(declaration: Declaration, *, optional: bool) -> Environment:
-    """The variables of the rules at a place: C{self}, and C{oldSelf}, which may be an optional value."""
+    """Return the variables of the rules at a place: C{self}, and C{oldSelf}, which may be an optional value."""
     mine = declaration.type
     return _base().extend({"self": mine, "oldSelf": optional_of(mine) if optional else mine})
 
@@ -460,7 +460,7 @@ class RuleTree:
         run.causes.append(RatchetedError(cause.reason, cause.message, cause.field) if tolerated else cause)
 
     def _message(self, run: _Run, rule: CompiledRule, variables: dict[str, Value]) -> tuple[str | None, str]:
-        """The text that an expression makes, if it makes a good one; and why nothing more is run, if that is so."""
+        """Return the message of an expression, if it is valid, and the error that stops the evaluation, if any."""
         assert rule.message is not None
         why = ""
         try:

@@ -94,7 +94,7 @@ class Conditions:
 
     @property
     def regexp(self) -> Pattern:
-        """The pattern; it can be compiled, or the schema would have been refused."""
+        """Return the pattern; it can be compiled, or the schema would have been refused."""
         if self._regexp is None:
             self._regexp = compiled(self.pattern)
         return self._regexp

@@ -25,7 +25,7 @@ def encoded(value: JSONValue) -> bytes:
 
 
 def json_type(value: JSONValue) -> tuple[str, str]:
-    """The type of a value that is not null, and its format if it has one by itself."""
+    """Return the type of a value that is not null, and its format if it has one by itself."""
     if isinstance(value, bool):
         return "boolean", ""
     if isinstance(value, str):
@@ -48,7 +48,7 @@ def is_exact(value: float) -> bool:
 
 
 def bound(value: JSONValue) -> float | None:
-    """A bound of numbers, as Go reads it."""
+    """Return a bound of numbers, as Go reads it."""
     return None if value is None else float(value)
 
 
@@ -70,7 +70,7 @@ def minimum(value: float, bound: float) -> str:
 
 
 def minimum_exclusive(value: float, bound: float) -> str:
-    """The same, where the bound is too small itself."""
+    """Return the same, where the bound is too small itself."""
     return "" if value > bound else f"should be greater than {go_text(bound)}"
 
 
@@ -80,7 +80,7 @@ def maximum(value: float, bound: float) -> str:
 
 
 def maximum_exclusive(value: float, bound: float) -> str:
-    """The same, where the bound is too large itself."""
+    """Return the same, where the bound is too large itself."""
     return "" if value < bound else f"should be less than {go_text(bound)}"
 
 

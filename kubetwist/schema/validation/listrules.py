@@ -34,7 +34,7 @@ from ..structural import (
 
 
 def child_path(path: str, name: str) -> str:
-    """The path of a field."""
+    """Return the path of a field."""
     return f"{path}.{name}" if path else name
 
 

@@ -69,23 +69,23 @@ class Result:
 
 
 def type_problem(path: str, wanted: str, found: str) -> Problem:
-    """A value of another type."""
+    """Return a value of another type."""
     text = f"{path} in body must be of type {wanted}: {quoted(found)}"
     return Problem(text, "FieldValueTypeInvalid", f"Invalid value: {quoted(found)}: {text}", path)
 
 
 def invalid_value(path: str, value: JSONValue, why: str) -> Problem:
-    """A value that breaks a rule."""
+    """Return a value that breaks a rule."""
     text = f"{path} in body {why}"
     return Problem(text, "FieldValueInvalid", f"Invalid value: {shown(value)}: {text}", path)
 
 
 def too_many(path: str, size: int, most: int, what: str) -> Problem:
-    """A list or object with more in it than it may have."""
+    """Return a list or object with more in it than it may have."""
     text = f"{path} in body should have at most {most} {what}"
     return Problem(text, "FieldValueTooMany", f"Too many: {size}: must have at most {counted(most, 'items')}", path)
 
 
 def lost(text: str) -> Problem:
-    """A problem of which the reference has only the words."""
+    """Return a problem of which the reference has only the words."""
     return Problem(text, "FieldValueInvalid", f'Invalid value: "": {text}', None)

@@ -39,7 +39,7 @@ def has_rules(schema: JSONObject) -> bool:
 
 def valid_field_path(path: str, schema: JSONObject) -> str:
     """
-    A C{fieldPath} in the form that errors have it: C{.spec.ports['a.b']} as C{spec.ports[a.b]}.
+    Return a C{fieldPath} in the form that errors have it: C{.spec.ports['a.b']} as C{spec.ports[a.b]}.
 
     @raise ValueError: It leads nowhere in the schema.
     """
@@ -48,7 +48,7 @@ def valid_field_path(path: str, schema: JSONObject) -> str:
 
 def follow_field_path(path: str, schema: JSONObject, *, brackets: bool = True) -> tuple[str, JSONObject]:
     """
-    A path in the form that errors have it, and the schema at its end.
+    Return a path in the form that errors have it, and the schema at its end.
 
     @param brackets: Names in brackets are understood, too.
     @raise ValueError: It leads nowhere in the schema; the text is the reference's.
