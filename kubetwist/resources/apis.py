@@ -148,7 +148,7 @@ class APIs:
         return None if self._controllers is None else self._controllers.running
 
     def _install(self, aggregator: DelegatingMux, kube: DelegatingMux, extensions: DelegatingMux) -> list[Installer]:
-        """Give every resource its path in the server it belongs to; return the installers of the three servers."""
+        """Register the paths of every resource on its server; return the installers of the three servers."""
         config = self._config
         context, clients = make_context(config, self.registry), make_clients(config)
         installers = []
@@ -236,7 +236,7 @@ class APIs:
             await self._registration.start()
 
     async def start(self) -> None:
-        """Fill the watch caches; nothing can be served before, custom resources included."""
+        """Fill the watch caches; no resource is served before, not even a custom one."""
         await self.registry.start()
         if self.aggregation is not None:
             self.aggregation.start()
@@ -244,7 +244,7 @@ class APIs:
             self._definition_controller.start()
 
     async def stop(self) -> None:
-        """End the watches and let go of the backend."""
+        """End the watches and release the backend."""
         if self._registration is not None:
             await self._registration.stop()
         if self.aggregation is not None:
@@ -294,7 +294,7 @@ def make_registry(config: APIConfig, definitions: Definitions, infos: Sequence[R
 
 
 def make_context(config: APIConfig, registry: ResourceRegistry) -> ServerContext:
-    """Return what reviews, actions and connections use of a server."""
+    """Return the server's dependencies of reviews, actions and connections."""
     options = config.options
     return ServerContext(
         registry.stores,
@@ -313,7 +313,7 @@ def make_context(config: APIConfig, registry: ResourceRegistry) -> ServerContext
 
 
 def make_clients(config: APIConfig) -> UpstreamClientPool:
-    """Return what calls the targets of proxies, logs and streams."""
+    """Return the clients for the targets of proxies, logs and streams."""
     kubelet_credentials = config.kubelet_credentials
     assert kubelet_credentials is not None, "a Kubernetes API server has credentials for kubelets"
     return UpstreamClientPool(
@@ -326,7 +326,9 @@ def make_clients(config: APIConfig) -> UpstreamClientPool:
 
 
 def conversions_over(outgoing: ClientFactory, reactor: IServerReactor) -> Callable[[JSONObject], CRConverter | None]:
-    """Return what finds the conversion of a definition: webhooks and plugins, which are imported for the first one."""
+    """
+    Return the function that finds the conversion of a definition; webhooks and plugins are imported at its first use.
+    """
 
     @cache
     def find() -> Callable[[JSONObject], CRConverter | None]:

@@ -158,7 +158,7 @@ def _answer(request: Request, code: int, body: bytes, content_type: bytes, packe
 
 
 def answer_bare(request: Request, code: int) -> int:
-    """Answer without a body, and without a word on what type it would be of; return what C{render} returns then."""
+    """Answer without a body and without a content type; return the result for C{render}."""
     request.defaultContentType = None
     request.setResponseCode(code)
     if code != 304:

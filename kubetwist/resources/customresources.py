@@ -322,7 +322,7 @@ class CustomResources:
             follower()
 
     def install(self, crd: JSONObject, *, terminating: bool) -> ServedResource:
-        """Serve what an established definition defines; nothing changes where that is what is served."""
+        """Serve an established definition; changes nothing if it is served already."""
         definition = CustomDefinition(crd, self._definitions, self._conversion_of)
         before = self._served.get(definition.name)
         if before is not None and before.definition.same_as(definition):
@@ -358,7 +358,7 @@ class CustomResources:
         return CRDVersionHandlers(served, version, self)
 
     def remove(self, name: str) -> None:
-        """Serve nothing any more for the definition of a name."""
+        """Stop serving the definition with the name."""
         served = self._served.pop(name, None)
         if served is not None:
             self._unroute(served)
@@ -366,7 +366,7 @@ class CustomResources:
             self._settle(served.definition.group)
 
     def stop(self) -> None:
-        """End all watches and let go of the backend."""
+        """End all watches and release the backend."""
         for served in self._served.values():
             served.stop()
         if self._computing is not None:

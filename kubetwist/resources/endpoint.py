@@ -135,8 +135,8 @@ class Endpoint:
         """
         Set the managed fields of C{obj}, which is ready for the store, and return it.
 
-        @param live: What it replaces; L{None} when it is created.
-        @param sent: What it was decoded from.
+        @param live: The stored object; L{None} for a creation.
+        @param sent: The body from which C{obj} was decoded.
         """
         if self.field_manager is not None:
             update_managed_fields(self.field_manager, live, obj, manager, sent)

@@ -102,7 +102,7 @@ def add_controllers(
     aggregation: Aggregation | None,
     aggregator: APIHost,
 ) -> ServerControllers:
-    """Run the chosen controllers from the time that the server is ready; the parameters are those of the class."""
+    """Run the enabled controllers once the server is ready; the parameters are those of the class."""
     controllers = ServerControllers(config, registry, custom, aggregation)
     aggregator.add_ready_hook("controllers", controllers.start)
     aggregator.register_destroy_func("controllers", controllers.stop)

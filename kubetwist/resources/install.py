@@ -129,7 +129,7 @@ class Installer:
         self._in_thread = defer_to_thread or Computing(thread_deferrer(reactor), reactor)
 
     def install(self, infos: Iterable[ResourceInfo]) -> None:
-        """Serve C{infos}, in all versions that are on."""
+        """Serve C{infos}, in all enabled versions."""
         by_version: dict[GroupVersion, list[Endpoint]] = {}
         for info in infos:
             for version in info.versions:

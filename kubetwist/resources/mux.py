@@ -62,15 +62,15 @@ class DelegatingMux(Resource):
         self._prefixes[segments(path)] = resource
 
     def override(self, path: str, resource: IResource) -> None:
-        """Answer C{path} and everything below it, whatever was claimed there, until it is given back."""
+        """Answer C{path} and everything below it, instead of its registered handler, until it is released."""
         self._overrides[segments(path)] = resource
 
     def remove_override(self, path: str) -> None:
-        """Let those answer again who have claimed C{path}."""
+        """Restore the registered handler of C{path}."""
         self._overrides.pop(segments(path), None)
 
     def unregister(self, path: str) -> None:
-        """Give up both kinds of claim on C{path}."""
+        """Unregister both handlers of C{path}."""
         self._exact.pop(segments(path), None)
         self._prefixes.pop(segments(path), None)
 
@@ -89,7 +89,7 @@ class DelegatingMux(Resource):
 
     def _find(self, path: list[bytes]) -> IResource | None:
         """
-        Return the handler that has claimed a path.
+        Return the registered handler of a path.
 
         @param path: Its segments; those of trailing slashes are empty. A path that begins with several slashes has no
             handler.

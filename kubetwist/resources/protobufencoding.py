@@ -1,5 +1,5 @@
 """
-Encode objects, lists and watch events as protobuf, for clients that accept nothing else.
+Encodes objects, lists and watch events as protobuf, for clients that accept nothing else.
 
 Custom resources have a protobuf form of their metadata only. All are encoded from the stored JSON. The encoded form is
 kept with a watch event, for all watches in protobuf, but not with the object, whose memory it would double for few

@@ -110,7 +110,7 @@ class ServedResources:
         self._listeners: list[Callable[[], None]] = []
 
     def add(self, resource: APIResource) -> None:
-        """Serve one more, listed by its name among those of its group and version; one of the same name is replaced."""
+        """Add a resource, sorted by name in its group-version; replaces one of the same name."""
         listed = self._resources.setdefault(resource.group_version, [])
         listed[:] = [other for other in listed if other.name != resource.name]
         insort(listed, resource, key=lambda one: one.name)
@@ -126,7 +126,7 @@ class ServedResources:
         self._changed()
 
     def remove_group_version(self, group_version: GroupVersion) -> None:
-        """Serve nothing of C{group_version} any more."""
+        """Remove all resources of C{group_version}."""
         if self._resources.pop(group_version, None) is not None:
             self._changed()
 

@@ -85,7 +85,7 @@ class TableEncoder:
             self.columns: list[JSONObject] = columns(group, kind, endpoint.gvk.version, endpoint.codec.describe)
             self._row: Callable[..., Any] = partial(row, group, kind)
             self._order = row_order(group, kind)
-            # The reference's default converter leaves the slice of rows nil if there are none.
+            # The reference's default converter leaves the slice of rows nil if it is empty.
             self._empty = b"[]" if has_printer(group, kind) else b"null"
         else:
             self.columns, self._row = printer.definitions, printer.row
@@ -106,7 +106,7 @@ class TableEncoder:
         pieces = views.get(self._view)
         if pieces is None:
             codec = self.plain.codec
-            # The reference makes cells of its internal type, not of the requested version.
+            # The reference computes cells from its internal type, not from the requested version.
             gvk, item = (codec.storage, record.item) if self._internal else (codec.gvk, codec.item(record))
             obj = {"kind": gvk.kind, "apiVersion": gvk.api_version, **orjson.loads(item)}
             group, kind = self.endpoint.info.group, self.endpoint.gvk.kind
@@ -274,10 +274,10 @@ class TableEncoder:
 
 def cell_pieces(cells: tuple[JSONValue, ...]) -> tuple[bytes, float | None, bytes, list[tuple[float, bytes]]]:
     """
-    The JSON of a row's cells, cut at its ages.
+    Return the JSON of a row's cells, cut at its ages.
 
-    @return: What precedes the first age, the first age's timestamp (L{None} for no age at all), what follows up
-        to the next, and the other ages with what follows each.
+    @return: The JSON before the first age, the first age's timestamp (L{None} without an age), the JSON up to the next
+        age, and the other ages with the JSON after each.
     """
     texts: list[bytes] = [b""]
     stamps: list[float] = []

@@ -92,7 +92,7 @@ class RemoteOpenAPI:
         ]
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Start the requests to the servers."""
         for servers in self._servers:
             servers.start()
 
@@ -240,7 +240,7 @@ class RemoteOpenAPI:
                 self._kept[one.group_version] = _Kept("?", kept.etag, kept.packed)
 
     async def _convert(self, service: Hashable) -> None:
-        """Make documents of what a server says in v2; it may not have said that yet."""
+        """Convert the v2 document of a server; it may not have been fetched yet."""
         missing = False
         for one in self._servers[1].of(service):
             spec = self._specs.get(one.group_version)

@@ -116,7 +116,7 @@ class RemotePoller:
         self._unsubscribe: Callable[[], None] | None = None
 
     def start(self) -> None:
-        """Begin to ask, and to follow what changes."""
+        """Start the requests, and watch for changes."""
         self._unsubscribe = self._remotes.subscribe(self._noticed)
         for group_version, remote in list(self._remotes.aggregated_servers.items()):
             self._noticed(group_version, remote)

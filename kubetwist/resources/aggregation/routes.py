@@ -294,7 +294,7 @@ class AvailabilityChecks:
         self._availability.start()
 
     async def stop(self) -> None:
-        """Check nothing more."""
+        """Stop the checks."""
         self._begun = False
         if self._availability is not None:
             await self._availability.stop()

@@ -83,7 +83,7 @@ class EncodedVersions:
         self._before = self._kept
 
     def begin(self) -> None:
-        """Begin a document; what it does not have is not kept for the next one."""
+        """Start a new document; entries that it does not use are dropped."""
         self._before, self._kept = self._kept, {}
 
     def __call__(self, group_version: GroupVersion) -> orjson.Fragment:

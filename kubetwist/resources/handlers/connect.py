@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..proxy.reverseproxy import ProxyError
     from ..proxy.upstreamclients import UpstreamClientPool
 
-#: Matches the part of a path that is not forwarded: resource, name, subresource.
+#: Number of path segments before the forwarded part: resource, name, subresource.
 _BEFORE: Final = 3
 _PROXIED: Final = frozenset(("pods", "services", "nodes"))
 

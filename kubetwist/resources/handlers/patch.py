@@ -68,9 +68,9 @@ class Patch(ABC):
     @abstractmethod
     def parse(self, data: bytes) -> None:
         """
-        Read the patch.
+        Parse the patch.
 
-        @raise APIStatusError: It is none.
+        @raise APIStatusError: The body is not a valid patch.
         """
 
     def check(self) -> None:
@@ -227,7 +227,7 @@ class Apply(Patch):
     applied: Any
 
     def parse(self, data: bytes) -> None:
-        """Read what is applied: YAML, of which JSON is a part."""
+        """Parse the applied configuration: YAML, of which JSON is a subset."""
         try:
             document = decode_yaml(data)
         except BodyError as error:

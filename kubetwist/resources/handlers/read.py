@@ -267,7 +267,7 @@ class ReadHandlers:
             ):
                 raise APIStatusError.bad_request("fieldSelector metadata.name doesn't match requested name")
         timeout = options.timeout or WatchStream.default_timeout(endpoint.min_request_timeout)
-        timeout = max(timeout, 0.0)  # What should have ended before it began ends at once.
+        timeout = max(timeout, 0.0)  # A negative timeout ends the watch at once.
         make = NotAcceptableWatchStream if isinstance(output.encoder, NotAcceptableEncoder) else WatchStream
         if b"upgrade" in request.fields and is_websocket(request.fields):
             from .websocketwatch import WebSocketWatchStream

@@ -92,7 +92,7 @@ class WatchMetrics:
                 counts[bisect_left(bounds, length)] += 1
 
     def settle(self) -> None:
-        """Count what was seen again and again."""
+        """Count the pending repetitions of the last event."""
         if self._again:
             length = len(self._data)
             self.sizes.counts[bisect_left(_SIZES, length)] += self._again
@@ -275,7 +275,7 @@ class WatchStream:
         return minimum * (1 + random.random())
 
     def open(self) -> None:
-        """Send the head of the answer, so that the client knows that the watch runs."""
+        """Send the head of the answer, which signals the start of the watch to the client."""
         request = self._request
         request.send_first(self._flusher.flush)
         start_response(request, 200, self._content_type, None)
@@ -411,7 +411,7 @@ class WatchStream:
         self._source.suspend()
 
     def flush(self) -> None:
-        """Write what waits, as far as the reader takes it; all of it when the watch is over."""
+        """Write waiting events, as far as the reader accepts them; all of them at the end of the watch."""
         self._planned = False
         if self._writing or (self._paused and not self._over):
             return
@@ -467,7 +467,7 @@ class WatchStream:
         return not self._written
 
     def _part_end(self, event: bytes, start: int) -> int:
-        """Return where a piece of a large event ends."""
+        """Return the end of the next piece of a large event."""
         return start + PIECE
 
     def _send(self, data: bytes, whole: bool = True) -> None:
@@ -579,11 +579,11 @@ class NotAcceptableWatchStream(WatchStream):
     _waiting_to_end = False
 
     def send(self, kind: str, record: Record, event: CacheEvent | None) -> None:
-        """End, but not before the head of the answer is written."""
+        """End the watch after the head of the answer is written."""
         self._end_soon()
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
-        """End."""
+        """End the watch."""
         self._end_soon()
 
     def _end_soon(self) -> None:

@@ -15,7 +15,7 @@ from ...streams.websocket import WebSocketConnection
 from ..protobufencoding import LENGTH_OF_FRAME, ProtobufEncoder
 from .watch import PIECE, WatchStream
 
-#: The header field with the origin that a browser or another client sends.
+#: Matches a valid C{Origin} header.
 _ORIGIN: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:.+|/.*")
 
 

@@ -45,7 +45,7 @@ class CompressedDocument:
 
     @classmethod
     def pieces(cls, pieces: Iterable[bytes], media: bytes) -> CompressedDocument:
-        """Keep a document that is encoded already; it may be large, and is nowhere as a whole."""
+        """Construct a document from its encoded pieces, which are compressed one by one, as it may be large."""
         size, digest, packer = 0, sha512(), zlib.compressobj(1, zlib.DEFLATED, 31)
         packed = []
         for piece in pieces:

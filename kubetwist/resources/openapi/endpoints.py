@@ -165,7 +165,7 @@ class _OpenAPI(Leaf):
     def answer_from(
         self, found: T | Deferred[T], request: Request, answer: Callable[[Request, T], bytes | int]
     ) -> bytes | int:
-        """Answer any method, at once or when what is to be answered with is there."""
+        """Answer any method, immediately or when the document is built."""
         if not isinstance(found, Deferred):
             return answer(request, found)
         gone: list[object] = []

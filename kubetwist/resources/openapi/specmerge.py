@@ -165,7 +165,7 @@ class SpecMerge:
         self._targets: dict[str, dict[str, str]] = {}
 
     def add(self, spec: RemoteSpec) -> None:
-        """Put one more in."""
+        """Merge the spec of one group-version."""
         paths = [name for name in spec.paths if name not in self._own_paths and name not in self.paths]
         if not paths:
             return

@@ -107,7 +107,7 @@ def fail_with_status(request: KubeRequest, error: ProxyError) -> None:
 
 
 def fail_with_text(request: KubeRequest, error: ProxyError) -> None:
-    """Answer in plain text, as the aggregator does: whatever is wrong with a backend makes it unavailable."""
+    """Answer in plain text, as the aggregator does: any failure of a backend makes it unavailable."""
     if error.code == 502:
         request.respond(502, str(error).encode(), b"text/plain; charset=utf-8")
     else:

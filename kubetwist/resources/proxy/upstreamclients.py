@@ -124,6 +124,6 @@ class UpstreamClientPool:
         return evolve(settings, patience=self._patience) if target.kubelet and self._patience else settings
 
     def _retire(self, which: Callable[[_Key], bool]) -> None:
-        """Let go of some, once they have nothing more to do."""
+        """Remove the clients with matching keys; they close once they are idle."""
         for key in [key for key in self._clients if which(key)]:
             self._clients.pop(key).retire()
