@@ -340,7 +340,7 @@ def conversions_over(outgoing: ClientFactory, reactor: IServerReactor) -> Callab
 
 
 def registry_options(options: FlagValues) -> RegistryOptions:
-    """Return how the command line wants objects to be kept."""
+    """Return the settings of the object stores from the command line."""
     return RegistryOptions(
         prefix=f"{options['etcd-prefix'].rstrip('/')}/",
         event_ttl=options["event-ttl"],

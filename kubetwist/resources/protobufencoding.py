@@ -35,7 +35,7 @@ _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 AT_ONCE: Final = 4 * 1024
 #: Items of more bytes of JSON are encoded in the computation thread.
 LARGE_ITEM: Final = 64 * 1024
-#: The four bytes of the length before each event.
+#: Number of bytes of the length before each event.
 LENGTH_OF_FRAME: Final = 4
 
 

@@ -1,7 +1,7 @@
 """
 The resources of other servers, for aggregated discovery.
 
-Each server is requested for its aggregated document; if it has none, for the document of each group-version. The
+The aggregated document of each server is fetched; if it has none, the document of each group-version is. The
 group-versions of an unavailable server are listed as stale, without resources.
 
 @see: kubernetes/kube-aggregator, C{pkg/apiserver/handler_discovery.go}

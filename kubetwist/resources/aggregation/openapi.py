@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 USER: Final = "system:aggregator"
 #: Timeout of a request in seconds; servers need time to build documents.
 TIMEOUT: Final = 30.0
-#: Seconds until a new server is requested, as it may still be starting.
+#: Seconds until the first request to a new server, as it may still be starting.
 DELAY: Final = 1.0
 #: Seconds until the first retry after a failure, and their maximum.
 RETRY: Final = 5.0, 600.0
-#: Matches a hash that may be passed on to clients.
+#: Matches the hash in the URL of a v3 document.
 _HASH: Final = re.compile(r"[?&]hash=([0-9A-Za-z_-]{1,256})(?:&|$)")
 
 

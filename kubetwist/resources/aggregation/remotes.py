@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .discovery import RemoteDiscovery
     from .openapi import RemoteOpenAPI
 
-#: Maximum number of servers that are requested at the same time.
+#: Maximum number of servers with concurrent requests.
 WORKERS: Final = 8
 #: Seconds until the next request after a successful one.
 REFRESH: Final = 60.0
@@ -99,8 +99,8 @@ class RemotePoller:
         """
         @param what: Names the fetched document in log lines.
         @param ask: Fetches the document from a service; raises one of L{FAILURES} if that fails.
-        @param changed: Called at changes, before any server is requested.
-        @param delay: Seconds from a change until a server is requested.
+        @param changed: Called at changes, before the requests to servers.
+        @param delay: Seconds from a change until the request to a server.
         @param retry_initial: Seconds until the first retry of a server that failed.
         @param retry_max: Maximum of these seconds after repeated failures.
         """

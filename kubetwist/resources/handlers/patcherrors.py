@@ -16,11 +16,11 @@ from ...api.resource import JSONObject
 from ...schema.gofieldorder import go_ordered, inner
 from ...schema.nodes import Node
 
-#: A value that the patch does not touch.
+#: Marks a value that the patch does not touch.
 _UNTOUCHED: Final = object()
-#: A value that was decoded completely.
+#: Marks a value that was decoded completely.
 _SORTED: Final = object()
-#: A value of the patch itself.
+#: Marks a value of the patch itself.
 _AS_SENT: Final = object()
 
 _HTML: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}

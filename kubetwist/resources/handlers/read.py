@@ -243,7 +243,7 @@ class ReadHandlers:
         return options
 
     async def options_of_any(self, request: KubeRequest) -> ListOptions:
-        """Do the same as L{options}, in the computation thread for long queries."""
+        """Return L{options}, computed in the computation thread for long queries."""
         if len(request.uri) <= LONG_QUERY:
             return self.options(request)
         options: ListOptions = await self.endpoint.defer_to_thread(self.options, request)
