@@ -1,1 +1,1 @@
-"""Bytes and revisions: the storage backends and the watch cache. Knows nothing of HTTP or kinds."""
+"""Storage backends and the watch cache: bytes and revisions, independent of HTTP and kinds."""

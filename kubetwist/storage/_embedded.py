@@ -47,7 +47,7 @@ RETRY_EXPIRY: Final = 10.0
 
 
 class State(Enum):
-    """Where a store is in its life."""
+    """The state of a store: new, open or closed."""
 
     NEW = "is not open yet"
     OPEN = "is open"
@@ -56,7 +56,7 @@ class State(Enum):
 
 class Transaction:
     """
-    Writes that were submitted and are not durable yet.
+    A batch of writes that were submitted and are not durable yet.
 
     @ivar expiries: When each event's key is due, in the order of C{events}; L{None} when none is.
         @ivar refused: Writers who lost against a pending write; answered when this transaction's outcome is known.
@@ -76,7 +76,7 @@ class EmbeddedStorage:
     """
     The base of L{kubetwist.storage.memory.MemoryStorage} and L{kubetwist.storage.sqlite._storage.SQLiteStorage}.
 
-    @cvar shared: See L{kubetwist.interfaces.IStorageBackend}: one process alone has it.
+    @cvar shared: See L{kubetwist.interfaces.IStorageBackend}: always false, as one process has the store.
     @ivar name: The name of the store in messages.
     @ivar revision: See L{kubetwist.interfaces.IStorageBackend}.
     @ivar compacted: See L{kubetwist.interfaces.IStorageBackend}.
@@ -107,7 +107,7 @@ class EmbeddedStorage:
         raise NotImplementedError
 
     def _initialize(self, heads: dict[str, int], revision: int, compacted: int) -> None:
-        """Begin with what was found."""
+        """Take over the state that was read at the start."""
         self._heads = heads
         self._sorted = None
         self.revision = self._submitted = revision
@@ -143,7 +143,7 @@ class EmbeddedStorage:
                 answer.errback(refusal)
 
     def _fail_pending(self, why: Exception) -> None:
-        """Nothing of what is pending is written: all of it may depend on the oldest, which failed."""
+        """Fail all pending writes: all may depend on the oldest, which failed."""
 
         def failure() -> StorageUnavailable:
             if isinstance(why, StorageUnwritable):
@@ -241,7 +241,7 @@ class EmbeddedStorage:
     # --- what is committed
 
     def due(self) -> dict[str, float]:
-        """When keys with a time to live delete themselves, by the wall time."""
+        """Return the wall time at which keys with a time to live expire."""
         return self._expiry.due()
 
     async def expiries(self, prefix: str) -> dict[str, float]:
@@ -249,7 +249,7 @@ class EmbeddedStorage:
         return {key: when for key, when in self.due().items() if key.startswith(prefix)}
 
     def _pending_revisions(self) -> dict[str, int]:
-        """The keys that pending transactions write, with their committed revisions; 0 where nothing is."""
+        """Return the keys that pending transactions write, with their committed revisions; 0 for absent keys."""
         committed: dict[str, int] = {}
         for transaction in self._pending:
             for event in transaction.events:
@@ -257,7 +257,7 @@ class EmbeddedStorage:
         return committed
 
     def _committed_revision(self, key: str) -> int:
-        """The newest committed revision of a key; 0 when nothing is there."""
+        """Return the newest committed revision of a key; 0 if it does not exist."""
         for transaction in self._pending:
             for event in transaction.events:
                 if event.key == key:
@@ -265,11 +265,11 @@ class EmbeddedStorage:
         return self._heads.get(key, 0)
 
     def _committed_keys(self, prefix: str, start: str = "") -> Iterator[tuple[str, int]]:
-        """The keys below C{prefix} from C{start} on, in order, with their committed revisions."""
+        """Return the keys below C{prefix} from C{start} on, in order, with their committed revisions."""
         if self._sorted is None:
             self._sorted = sorted(self._heads)
         keys, heads, unsettled = self._sorted, self._heads, self._pending_revisions()
-        # Keys that are being deleted are no heads any more, but still there.
+        # Keys under deletion are no heads any more, but still exist.
         leaving: Iterable[str] = sorted(
             key for key, revision in unsettled.items() if revision and key not in heads and key >= start
         )
@@ -284,11 +284,11 @@ class EmbeddedStorage:
 
     def _resolve_revision(self, revision: int) -> int:
         """
-        The revision to read at; 0 asks for the newest.
+        Return the revision to read at; 0 asks for the newest.
 
         @raise StorageUnavailable: The store is not open.
-        @raise RevisionCompacted: It is forgotten.
-        @raise FutureRevision: It is not there yet.
+        @raise RevisionCompacted: It is compacted.
+        @raise FutureRevision: It is in the future.
         """
         self._check(revision or self.revision)
         return revision or self.revision
@@ -304,9 +304,9 @@ class EmbeddedStorage:
 
 def find_mistake(writes: Sequence[Write]) -> InvalidArgument | None:
     """
-    Return why writes are no transaction of any store.
+    Return the error for writes that are no valid transaction.
 
-    @return: The error; L{None} if they are one.
+    @return: The error; L{None} if they are valid.
     """
     if not writes or (len(writes) > 1 and len({write.key for write in writes}) < len(writes)):
         return InvalidArgument("a transaction writes at least one key, and none twice")

@@ -1,4 +1,4 @@
-"""Keys that delete themselves: when they are due, and the one timer that waits for the first of them."""
+"""The expiry of keys with a time to live: the due times, and one timer for the first of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attrs import define, field
 
 from twisted.internet.interfaces import IDelayedCall
 
-#: Keys expired in one go, so that a great many that are due together do not hold up everything else.
+#: The most keys expired in one turn of the reactor, so that many keys due together do not block it.
 EXPIRE_BATCH_SIZE = 200
 
 
@@ -18,7 +18,7 @@ class Timer(Protocol):
     """The part of L{twisted.internet.interfaces.IReactorTime} that storage uses."""
 
     def seconds(self) -> float:
-        """The wall time."""
+        """Return the wall time."""
 
     def callLater(self, delay: float, call: Callable[..., object], /, *args: object) -> IDelayedCall:
         """Call something later."""
@@ -41,12 +41,12 @@ class ExpirationQueue:
     _stopped: bool = field(default=False, init=False)
 
     def load(self, due: Iterable[tuple[str, float, int]]) -> None:
-        """Take over what a store found when it opened: C{(key, when, revision)}."""
+        """Take over the keys that were read at the start: C{(key, when, revision)}."""
         self._due = {key: (when, revision) for key, when, revision in due}
         self._rebuild()
 
     def written(self, key: str, when: float | None, revision: int) -> None:
-        """A key was written; C{when} is the wall time at which it is due, L{None} for never."""
+        """Note a write; C{when} is the wall time at which the key is due, L{None} for never."""
         if when is None:
             if self._due:
                 self._due.pop(key, None)
@@ -59,16 +59,16 @@ class ExpirationQueue:
             self._schedule()
 
     def again(self, key: str, revision: int, delay: float) -> None:
-        """The expiry of a key did not work; try again after a while."""
+        """Retry the failed expiry of a key later."""
         if key not in self._due:
             self.written(key, self.clock.seconds() + delay, revision)
 
     def due(self) -> dict[str, float]:
-        """When each key is due."""
+        """Return the due time of each key."""
         return {key: when for key, (when, _) in self._due.items()}
 
     def stop(self) -> None:
-        """Expire nothing more."""
+        """Stop expiring keys."""
         self._stopped = True
         if self._call is not None and self._call.active():
             self._call.cancel()

@@ -14,7 +14,7 @@ from ..interfaces import (
 )
 from .errors import InvalidArgument
 
-#: Directories whose observers are remembered; there is one per resource and namespace.
+#: The most directories whose observers are cached; there is one per resource and namespace.
 PREFIX_CACHE_SIZE = 10_000
 
 
@@ -43,17 +43,17 @@ class Watch:
             self._observers.remove(self)
 
     def hold(self) -> None:
-        """Keep what comes until L{catch_up}."""
+        """Hold new events until L{catch_up}."""
         self._late = []
 
     def catch_up(self, past: list[StorageEvent], revision: int) -> None:
-        """Deliver C{past}, then what was held, then all that comes."""
+        """Deliver C{past}, then the held events, then new events as they come."""
         held, self._late = self._late or [], None
         self.deliver([*past, *held])
         self.progressed(revision)
 
     def deliver(self, events: Sequence[StorageEvent]) -> None:
-        """Give events to the observer; one that fails has lost its place, and its watch ends."""
+        """Deliver events to the observer; if it raises, its watch ends."""
         if self._late is not None:
             self._late.extend(events)
         elif self.active and events:
@@ -63,7 +63,7 @@ class Watch:
                 self._observers.failed(self, error)
 
     def progressed(self, revision: int) -> None:
-        """Tell the observer that it has seen everything up to C{revision}."""
+        """Report to the observer that it has all events up to C{revision}."""
         if self.active and self._late is None:
             try:
                 self.observer.progressed(revision)
@@ -79,12 +79,12 @@ class Observers:
     def __init__(self) -> None:
         self._by_prefix: dict[str, tuple[Watch, ...]] = {}
         self._everyone: tuple[Watch, ...] = ()
-        #: The watches of a directory, found once: most writes are to directories written to before.
+        #: The watches by directory, as a cache: most writes are to directories written to before.
         self._by_directory: dict[str, tuple[Watch, ...]] = {}
 
     def add(self, prefix: str, observer: IStorageObserver) -> Watch:
         """
-        Deliver what happens below C{prefix} from now on.
+        Deliver the events below C{prefix} from now on.
 
         @raise InvalidArgument: C{prefix} does not end with a slash.
         """
@@ -97,7 +97,7 @@ class Observers:
         return watch
 
     def remove(self, watch: Watch) -> None:
-        """Forget a watch."""
+        """Remove a watch."""
         rest = tuple(other for other in self._by_prefix[watch.prefix] if other is not watch)
         if rest:
             self._by_prefix[watch.prefix] = rest
@@ -132,9 +132,9 @@ class Observers:
 
     def deliver(self, events: Sequence[StorageEvent], revision: int) -> None:
         """
-        Deliver committed events, in revision order, and the progress they are.
+        Deliver committed events, in revision order, and their progress.
 
-        @param revision: That of the newest.
+        @param revision: The newest revision.
         """
         batches: dict[Watch, list[StorageEvent]] = {}
         for event in events:

@@ -1,4 +1,4 @@
-"""A thread that does one job after another and reports to the reactor."""
+"""A thread that runs jobs in order and reports to the reactor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ThreadedReactor(Timer, Protocol):
 
 
 class Job:
-    """A call to make in the thread, and who waits for what it returns."""
+    """A call for the thread, and the Deferred of its result."""
 
     __slots__ = ("answer", "call")
 
@@ -34,7 +34,7 @@ class Job:
 
 class Worker:
     """
-    One thread and the queue of what it has to do.
+    A thread and its queue of jobs.
 
     It is a daemon thread: a process that dies without L{stop} does not wait for it. L{stop} finishes submitted work.
     """
@@ -45,17 +45,17 @@ class Worker:
         self._thread = Thread(target=self._work, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def run(self, call: Callable[[], T]) -> Deferred[T]:
-        """Do C{call} in the thread, after all that was asked for before."""
+        """Run C{call} in the thread, after the earlier jobs."""
         job = Job(call)
         self._queue.put(job)
         return job.answer
 
     async def stop(self) -> None:
-        """End the thread once everything that was asked for is done."""
+        """End the thread after the queued jobs."""
         if self._thread.is_alive():
             last = Job(None)
             self._queue.put(last)
@@ -67,7 +67,7 @@ class Worker:
             pass
 
     def _do(self, job: Job) -> bool:
-        """Do a job; false for the last one."""
+        """Run a job; return false for the last one."""
         if job.call is None:
             self._reactor.callFromThread(job.answer.callback, None)
             return False

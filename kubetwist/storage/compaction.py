@@ -21,7 +21,7 @@ class Compactor:
     Compacts a backend every C{interval} seconds to what its revision was an interval before.
 
     So every state stays readable for at least one interval, as with kube-apiserver's C{--etcd-compaction-interval}; 0
-    switches compaction off. Of the servers that share a backend, one does.
+    switches compaction off. Of the servers that share a backend, only one compacts.
     """
 
     _log = Logger()
@@ -34,14 +34,14 @@ class Compactor:
     _running: bool = field(default=False, init=False)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the periodic compaction."""
         if self.interval > 0:
             self._running = True
             self._revision = self.backend.revision
             self._wait()
 
     def stop(self) -> None:
-        """Begin no further compaction."""
+        """Stop the periodic compaction."""
         self._running = False
         if self._call is not None and self._call.active():
             self._call.cancel()

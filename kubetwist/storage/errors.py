@@ -19,7 +19,7 @@ class StorageError(Exception):
     """The base class of all errors of storage."""
 
 
-#: Makes of an error of a watch cache what its readers and the sinks of its watches receive.
+#: Translates an error of a watch cache for its readers and the sinks of its watches.
 ErrorTranslator: TypeAlias = Callable[[StorageError], Exception]
 
 
@@ -29,7 +29,7 @@ def unchanged(error: StorageError) -> Exception:
 
 
 class KeyNotFound(StorageError):
-    """Nothing is stored at the key."""
+    """The key does not exist."""
 
     def __init__(self, key: str, revision: int = 0) -> None:
         super().__init__(f"nothing is stored at {key}")
@@ -38,7 +38,7 @@ class KeyNotFound(StorageError):
 
 
 class KeyExists(StorageError):
-    """Something is stored already where a create wants to write."""
+    """The key to create exists already."""
 
     def __init__(self, key: str, revision: int = 0) -> None:
         super().__init__(f"{key} exists")
@@ -47,7 +47,7 @@ class KeyExists(StorageError):
 
 
 class RevisionConflict(StorageError):
-    """The key's newest revision is another than the write expects; C{revision} is the newest."""
+    """The key's newest revision, C{revision}, differs from the expected one."""
 
     def __init__(self, key: str, revision: int) -> None:
         super().__init__(f"{key} is at revision {revision}")
@@ -56,7 +56,7 @@ class RevisionConflict(StorageError):
 
 
 class RevisionCompacted(StorageError):
-    """The asked revision is forgotten; C{oldest} is the oldest that can still be asked for."""
+    """The requested revision is compacted; C{oldest} is the oldest one available."""
 
     def __init__(self, revision: int, oldest: int) -> None:
         super().__init__(f"revision {revision} is compacted; the oldest is {oldest}")
@@ -65,7 +65,7 @@ class RevisionCompacted(StorageError):
 
 
 class FutureRevision(StorageError):
-    """The asked revision is newer than the newest, C{revision}."""
+    """The requested revision is greater than the newest, C{revision}."""
 
     def __init__(self, asked: int, revision: int) -> None:
         super().__init__(f"revision {asked} is ahead of {revision}")
@@ -75,22 +75,22 @@ class FutureRevision(StorageError):
 
 class InvalidArgument(StorageError, ValueError):
     """
-    A call that no state of the store allows, which is a mistake of the caller; nothing was done.
+    An invalid call, which is a bug of the caller; nothing was done.
 
     A transaction is empty, writes a key twice or too many keys; a key cannot be encoded; a watched prefix does not end
-    with a slash; a revision that is to be left out is not in the future.
+    with a slash; a revision to skip to is not in the future.
     """
 
 
 class WatchInterrupted(StorageError):
-    """A watch has lost its place: what it watches must be listed again."""
+    """A watch lost its position: its observer must list again."""
 
     def __init__(self) -> None:
         super().__init__("the watch was interrupted")
 
 
 class WatchFailed(StorageError):
-    """A watch ended because of an unexpected failure, which is in the log."""
+    """A watch ended because of an unexpected failure, which is logged."""
 
     def __init__(self) -> None:
         super().__init__("the watch could not go on")
@@ -102,7 +102,7 @@ class StorageUnavailable(StorageError, ReportedError):
 
 class StorageUnwritable(StorageUnavailable):
     """
-    Nothing can be written at present, though what is there can be read: the disk is full, or read-only.
+    The disk is full or read-only: writes fail, reads work.
 
     @ivar where: The file, for the log.
     @ivar why: The problem, in a text that any client may see.
@@ -115,12 +115,12 @@ class StorageUnwritable(StorageUnavailable):
 
     @property
     def told(self) -> str:
-        """Without the name of the file."""
+        """Return the text without the name of the file."""
         return f"storage cannot be written at present: {self.why}"
 
 
 class OutcomeUnknown(StorageError, ReportedError):
-    """The store did not answer a write in time: it may be done, may still be, or may never be."""
+    """The store did not answer a write in time: it may be applied already, later, or never."""
 
 
 class StorageCorrupt(StorageError):
@@ -142,11 +142,11 @@ class CorruptObjectError(StorageError):
 
 
 class UnknownFormatError(StorageError):
-    """A value is sound, but nothing that this server knows; the text says what it is and does not quote it."""
+    """A stored value is valid, but of an unknown format; the text names the format and does not quote the value."""
 
 
 class TransformToStorageError(StorageError):
-    """A value cannot be made what is to be stored at C{key}; nothing was written."""
+    """The value for C{key} cannot be encrypted; nothing was written."""
 
     def __init__(self, key: str, why: str) -> None:
         super().__init__(why)

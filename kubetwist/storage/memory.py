@@ -1,4 +1,4 @@
-"""The store for tests and for servers meant to be thrown away."""
+"""The store for tests and for temporary servers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _revision_of = attrgetter("revision")
 
 @implementer(IStorageBackend, IStorageHistory, IExpiringStorage)
 class MemoryStorage(EmbeddedStorage):
-    """L{IStorageBackend} in dictionaries; writes are done when L{commit} returns."""
+    """L{IStorageBackend} in dictionaries; writes are applied when L{commit} returns."""
 
     def __init__(self, clock: Timer) -> None:
         super().__init__(clock, "the store in memory")
         #: Every change after C{compacted}, oldest first.
         self._changes: list[StorageEvent] = []
-        #: The states of every key that can still be read, oldest first; a deletion has no value.
+        #: The readable states of every key, oldest first; a deletion has no value.
         self._states: dict[str, list[StorageEvent]] = {}
 
     async def open(self) -> None:
@@ -50,7 +50,7 @@ class MemoryStorage(EmbeddedStorage):
 
     def _submit(self, transaction: Transaction) -> None:
         for event in transaction.events:
-            # Attachments are the observers' to keep.
+            # Attachments are only for observers.
             kept = StorageEvent(event.key, event.value, event.revision, event.previous)
             self._changes.append(kept)
             self._states.setdefault(event.key, []).append(kept)

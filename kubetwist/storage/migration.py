@@ -1,8 +1,8 @@
 """
-Moving everything from one storage backend to another, whatever they are.
+The migration of all data from one storage backend to another of any type.
 
-Values are moved as they are stored, byte by byte, so uids, data and what is encrypted stay the same; revisions are the
-target's own. Both are read in key order and compared on the way, so that a move that was cut off goes on where it was.
+Values are copied in their stored form, so uids, data and encrypted values stay unchanged; revisions are the
+target's. Both stores are read in key order and compared, so that an interrupted migration can be continued.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ from .errors import KeyNotFound, StorageError
 from .protobuf import is_protobuf
 from .wrappers import unwrap_backend
 
-#: Keys read at a time.
+#: Keys read per request.
 PAGE: Final = 500
 #: The most writes in one transaction; etcd's defaults allow 128 keys and 1.5 MiB.
 WRITES: Final = 100
 BYTES: Final = 1 << 20
-#: Transactions under way at a time.
+#: The most transactions under way.
 MAX_CONCURRENT_TRANSACTIONS: Final = 8
-#: Seconds that a key may outlive its time.
+#: The most seconds by which a key's time to live may grow.
 LATE: Final = 120.0
-#: Differences that are named.
+#: The most differences that an error names.
 NAMED: Final = 3
 
-#: How values begin that are encrypted, for the key that they are at.
+#: The prefixes of encrypted values, whose transformation depends on the key.
 ENCRYPTED: Final = b"k8s:enc:"
-#: Below it, those who serve a store say that they do, if clients can reach them from elsewhere.
+#: The prefix of the records by which servers of a store announce their addresses.
 SERVED: Final = "masterleases/"
-#: The Lease of the one of them whose controllers run.
+#: The Lease of the server whose controllers run.
 CONTROLLERS: Final = "leases/kube-system/kubetwist-controllers"
 
 
 class MigrationError(StorageError):
-    """It cannot be moved, or was not; the text is one line."""
+    """The migration is impossible, or failed; the text is one line."""
 
 
-#: A Lease in protobuf, as far as it says who holds it.
+#: A Lease in protobuf, as far as its holder.
 _SPEC: Final = Message(
     "LeaseSpec",
     lambda: (
@@ -99,10 +99,10 @@ class Moved:
     """
     The result of a migration.
 
-    @ivar keys: How many are the same in both at the end.
-    @ivar written: How many had to be written.
-    @ivar deleted: How many of the target were not in the source.
-    @ivar expiring: How many of C{keys} have a time to live.
+    @ivar keys: The number of keys that are equal in both stores at the end.
+    @ivar written: The number of keys written.
+    @ivar deleted: The number of keys deleted from the target, as the source does not have them.
+    @ivar expiring: The number of C{keys} with a time to live.
     """
 
     keys: int = 0
@@ -116,9 +116,9 @@ class Moved:
 @define
 class Migration:
     """
-    One move.
+    One migration.
 
-    @ivar source_prefix: Of the keys in the source, with its last slash: C{"/registry/"}.
+    @ivar source_prefix: The prefix of the keys in the source, with its last slash: C{"/registry/"}.
     @ivar replace: Whether the target may hold data, which is then replaced by the content of the source.
     @ivar told: The progress callback; called now and then with the number of keys read.
     """
@@ -139,7 +139,7 @@ class Migration:
 
     async def run(self) -> Moved:
         """
-        Move everything, then compare all of it.
+        Copy all keys, then compare all of them.
 
         @raise MigrationError: The data cannot be moved, or was changed during the move.
         @raise StorageError: The source or the target fails. The target keeps the writes so far; retry with C{replace}.
@@ -187,7 +187,7 @@ class Migration:
     # --- the move
 
     async def _move(self) -> None:
-        """Write all that has no time to live, and delete what the source does not have."""
+        """Write the keys without a time to live, and delete keys that the source does not have."""
         seen = 0
         async for key, ours, theirs in self._both():
             if ours is None:
@@ -216,9 +216,9 @@ class Migration:
 
     async def _move_expiring(self) -> None:
         """
-        Write what has a time to live.
+        Write the keys with a time to live.
 
-        Those that end first come first: where keys share leases those after them can.
+        The keys that expire first come first: where keys share leases, later keys can use theirs.
         """
         for key, when in sorted(self._due.items(), key=lambda item: item[1]):
             try:
@@ -234,7 +234,7 @@ class Migration:
 
     async def _write(self, write: Write) -> None:
         size = len(write.value or b"") + len(write.key)
-        # One lease is one transaction's: what expires is written one by one.
+        # A lease is per transaction, so expiring keys are written one by one.
         if self._batch and (len(self._batch) == WRITES or self._size + size > BYTES or write.ttl is not None):
             await self._flush()
         self._batch.append(write)
@@ -243,7 +243,7 @@ class Migration:
             self.moved.written += 1
 
     async def _flush(self) -> None:
-        """Begin the transaction that was collected, when there is a slot for it."""
+        """Begin the collected transaction, when there is a slot for it."""
         if not self._batch:
             return
         writes, self._batch, self._size = self._batch, [], 0
@@ -268,7 +268,7 @@ class Migration:
                 failure.raiseException()  # type: ignore[attr-defined]
 
     async def _forward(self) -> None:
-        """Have no client that comes from the source meet a revision again that it has met there."""
+        """Advance the target past the source's revisions, so that clients of the source see no revision twice."""
         self.moved.source_revision = self.source.revision
         skipping = IBumpableStorage(unwrap_backend(self.target), None)
         if self.target.revision <= self.source.revision and skipping is not None:
@@ -297,7 +297,7 @@ class Migration:
             )
 
     async def _both(self) -> AsyncIterator[tuple[str, StoredValue | None, StoredValue | None]]:
-        """All keys of both, in order, without their prefixes."""
+        """Yield all keys of both stores, in order, without their prefixes."""
         sources = _Items(self.source, self.source_prefix)
         targets = _Items(self.target, self.target_prefix)
         ours, theirs = await sources.next(), await targets.next()
@@ -317,7 +317,7 @@ class Migration:
 
 
 class _Items:
-    """Everything below a prefix, as of one moment, one by one."""
+    """Reads the values below a prefix, at one revision, one by one."""
 
     def __init__(self, backend: IStorageBackend, prefix: str) -> None:
         self._backend = backend
@@ -326,7 +326,7 @@ class _Items:
         self._left: deque[StoredValue] = deque()
 
     async def next(self) -> StoredValue | None:
-        """The next one; L{None} when there is no more."""
+        """Return the next one; L{None} at the end."""
         if not self._left:
             last = self._page
             if last is None:
@@ -342,7 +342,7 @@ class _Items:
 
 
 async def expiries(backend: IStorageBackend, prefix: str) -> Mapping[str, float]:
-    """When keys below a prefix delete themselves, by the wall time."""
+    """Return when the keys below a prefix expire, by the wall time."""
     found = unwrap_backend(backend)
     if not IExpiringStorage.providedBy(found):
         return {}

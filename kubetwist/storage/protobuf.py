@@ -1,4 +1,4 @@
-"""Stored values in protobuf: decoding them takes far longer than decoding JSON, so that many are done in portions."""
+"""Stored values in protobuf: they decode far more slowly than JSON, so that many are decoded in batches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..schema.protobuf.codec import MAGIC
 if TYPE_CHECKING:
     from ._expiry import Timer
 
-#: Bytes of protobuf that are decoded in one go: a few milliseconds.
+#: Bytes of protobuf that are decoded in one turn of the reactor: a few milliseconds.
 DECODE_BATCH_BYTES: Final = 8 << 10
 
 

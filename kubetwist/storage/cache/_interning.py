@@ -1,4 +1,4 @@
-"""Texts of labels and fields that records share, so that a text is in memory once."""
+"""Interned texts of labels and fields, which records share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...api.record import (
     Record,
 )
 
-#: How many texts are remembered; beyond that, sharing begins again from nothing.
+#: The most interned texts; beyond that, the table is cleared.
 MAX_INTERNED_STRINGS: Final = 50_000
 
 _texts: dict[str, str] = {}

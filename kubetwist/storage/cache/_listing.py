@@ -14,7 +14,7 @@ _key_of = attrgetter("key")
 
 
 def collect_page(batches: Iterator[list[Record]], match: Match | None, limit: int) -> tuple[list[Record], str]:
-    """Up to C{limit} matching records, and the key of the last one if there are more records."""
+    """Return up to C{limit} matching records, and the key of the last one if there are more records."""
     records: list[Record] = []
     for batch in batches:
         records += batch if match is None else filter(match, batch)
@@ -36,7 +36,7 @@ def count_fetched(batches: Iterator[list[Record]], metrics: CacheMetrics) -> Ite
 def rewind(
     batches: Iterator[list[Record]], undone: Mapping[str, Record | None], start_after: str
 ) -> Iterator[list[Record]]:
-    """Records as they were: what changed since is replaced, and what is gone by now comes back."""
+    """Yield records of a past revision: later changes are undone, and deleted records are restored."""
     former = sorted(key for key, record in undone.items() if record is not None and key > start_after)
     done = 0
     for batch in batches:

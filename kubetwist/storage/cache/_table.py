@@ -1,4 +1,4 @@
-"""Records sorted by key, quick to change and quick to read whole or in part."""
+"""Records sorted by key, fast to change and to read as a whole or in part."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ...api.record import Record
 from .._embedded import prefix_end
 
-#: A chunk that grows over twice of this is split.
+#: A chunk larger than twice this is split.
 CHUNK = 512
 
 
@@ -35,11 +35,11 @@ class RecordTable:
         return len(self._by_key)
 
     def get(self, key: str) -> Record | None:
-        """The record at C{key}."""
+        """Return the record at C{key}."""
         return self._by_key.get(key)
 
     def put(self, record: Record) -> Record | None:
-        """Put a record in the place of the one with its key, which is returned."""
+        """Replace the record with the same key; return the former record."""
         key = record.key
         previous = self._by_key.get(key)
         self._by_key[key] = record
@@ -71,7 +71,7 @@ class RecordTable:
         self._ends.insert(place, keys[CHUNK - 1])
 
     def remove(self, key: str) -> Record | None:
-        """Take the record at C{key} out."""
+        """Remove the record at C{key}."""
         previous = self._by_key.pop(key, None)
         if previous is None:
             return None
@@ -87,9 +87,9 @@ class RecordTable:
 
     def batches(self, prefix: str, after: str = "") -> Iterator[list[Record]]:
         """
-        The records below C{prefix} whose keys come after C{after}, in order, some at a time.
+        Yield the records below C{prefix} whose keys come after C{after}, in order, in batches.
 
-        The table must not be changed before the last batch is taken; the lists are the caller's.
+        The table must not be changed before the last batch is taken; the caller may change the lists.
         """
         first, start = self._after(after) if after >= prefix else self._from(prefix)
         last, end = self._from(prefix_end(prefix)) if prefix else (len(self._ends), 0)
@@ -100,12 +100,12 @@ class RecordTable:
             yield self._records[last][start:end]
 
     def samples(self) -> list[Record]:
-        """Up to three records: the first, the last, and one in the middle."""
+        """Return up to three records: the first, the last, and one in the middle."""
         chunks = self._records
         return [chunks[0][0], chunks[len(chunks) // 2][0], chunks[-1][-1]] if chunks else []
 
     def count(self, prefix: str, after: str = "") -> int:
-        """How many records L{batches} would give."""
+        """Return the number of records that L{batches} would yield."""
         first, start = self._after(after) if after >= prefix else self._from(prefix)
         last, end = self._from(prefix_end(prefix)) if prefix else (len(self._ends), 0)
         if (first, start) >= (last, end):
@@ -113,11 +113,11 @@ class RecordTable:
         return sum(map(len, self._keys[first:last])) + end - start
 
     def _from(self, key: str) -> tuple[int, int]:
-        """Chunk and index of the first record at C{key} or behind it."""
+        """Return chunk and index of the first record at C{key} or after it."""
         place = bisect_left(self._ends, key)
         return (place, bisect_left(self._keys[place], key)) if place < len(self._ends) else (place, 0)
 
     def _after(self, key: str) -> tuple[int, int]:
-        """Chunk and index of the first record behind C{key}."""
+        """Return chunk and index of the first record after C{key}."""
         place = bisect_right(self._ends, key)
         return (place, bisect_right(self._keys[place], key)) if place < len(self._ends) else (place, 0)

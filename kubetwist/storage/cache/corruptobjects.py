@@ -24,7 +24,7 @@ from ..errors import (
 )
 from ..protobuf import is_protobuf
 
-#: Seconds until values that could not be read are tried again.
+#: Seconds between retries of unreadable values.
 RETRY: Final = 10.0
 
 #: The text of the reference where no transformer can decrypt a value.
@@ -33,10 +33,10 @@ _ENCRYPTED: Final = "identity transformer tried to read encrypted data"
 
 def record_of(item: StoredValue, decode: Callable[[str, bytes, int], Record], skip: int) -> Record:
     """
-    The record of a stored value.
+    Return the record of a stored value.
 
     @param skip: The length of the prefix of its key.
-    @raise CorruptObjectError: None can be made of it.
+    @raise CorruptObjectError: The value cannot be decoded.
     """
     if item.problem:
         raise CorruptObjectError(item.key, item.problem, item.revision)
@@ -61,9 +61,9 @@ def _what_is_wrong(value: bytes, error: Exception) -> str:
 
 class CorruptObjects:
     """
-    The values of one cache that cannot be read. It is true while there are some.
+    The unreadable values of one cache. It is true while there are some.
 
-    @ivar unavailable: Why none can be read at all; L{None} when that is not so.
+    @ivar unavailable: The error if all values are unreadable; L{None} otherwise.
     """
 
     _log = Logger()
@@ -77,9 +77,9 @@ class CorruptObjects:
         translate: ErrorTranslator = unchanged,
     ) -> None:
         """
-        @param prefix: Of all keys.
+        @param prefix: The prefix of all keys.
         @param read: Reads a key below the prefix; fails with L{StorageError}.
-        @param put: Takes what could be read at last.
+        @param put: Called with a value that has become readable.
         @param translate: Translates the errors that L{refuse} raises.
         """
         self.unavailable: StorageError | None = None
@@ -109,7 +109,7 @@ class CorruptObjects:
             self._later()
 
     def stop(self) -> None:
-        """Try no more."""
+        """Stop the retries."""
         self._stopped = True
         retry, self._retry = self._retry, None
         if retry is not None:
@@ -119,7 +119,7 @@ class CorruptObjects:
         """
         Forget the errors of these keys: they have new events.
 
-        @return: Whether one of them could not be read before.
+        @return: Whether one of them was unreadable before.
         """
         skip, before = len(self._prefix), len(self._found)
         for event in events:
@@ -131,7 +131,7 @@ class CorruptObjects:
         return self._found.get(key)
 
     def below(self, prefix: str) -> list[CorruptObjectError]:
-        """Those whose keys begin so, in order."""
+        """Return the errors of the keys with a prefix, in order."""
         return [found for key, found in sorted(self._found.items()) if key.startswith(prefix)]
 
     def among(self, covers: Callable[[str], bool]) -> bool:
@@ -142,7 +142,7 @@ class CorruptObjects:
         """
         Raise if the values are not all readable: the one at C{key}, or all below C{prefix}.
 
-        @raise Exception: It cannot; as the translator has it, by default the L{StorageError}.
+        @raise Exception: One is unreadable; the translated error, by default the L{StorageError}.
         """
         found: StorageError | None = self.unavailable
         if found is None and key is not None:
@@ -151,7 +151,7 @@ class CorruptObjects:
             first = min((one for one in self._found if one.startswith(prefix)), default=None)
             found = None if first is None else self._found[first]
         if found is not None:
-            # The same error may be raised often, and would keep all frames that it came through.
+            # The same error may be raised often, and would keep the frames of all its tracebacks.
             raise self._translate(found).with_traceback(None)
 
     def _later(self) -> None:

@@ -6,9 +6,9 @@ from typing import Final
 
 from ...metrics.registry import Histogram
 
-#: Bounds of the seconds that readers wait.
+#: Histogram bounds of the waits of readers, in seconds.
 _WAITS: Final = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0)
-#: Bounds of the seconds that the storage takes.
+#: Histogram bounds of the durations of storage requests, in seconds.
 _SECONDS: Final = (
     *(0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0),
     *(4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
@@ -19,14 +19,14 @@ class CacheMetrics:
     """
     Numbers that only grow.
 
-    @ivar lists: Lists that the cache has answered; C{returned} are the records in them, C{fetched} those looked at.
-    @ivar stored_lists: Those that the storage has answered; likewise.
+    @ivar lists: Lists answered by the cache; C{returned} counts their records, C{fetched} the visited records.
+    @ivar stored_lists: Lists answered by the storage; likewise.
     @ivar dispatched: Events that were sent to watches.
     @ivar unreadable: Values that could not be decoded.
-    @ivar waits: Seconds that readers waited until the cache was as far as they wanted.
-    @ivar requests: Seconds that the storage took, by what it was asked for: C{"create"}, C{"update"}, C{"delete"},
+    @ivar waits: Seconds that readers waited until the cache had their revision.
+    @ivar requests: Durations of storage requests in seconds, by operation: C{"create"}, C{"update"}, C{"delete"},
         C{"get"} and C{"list"}.
-    @ivar failures: How often it did not do it, likewise.
+    @ivar failures: The number of failed storage requests, likewise.
     """
 
     __slots__ = (
@@ -42,7 +42,7 @@ class CacheMetrics:
         self.failures: dict[str, int] = {}
 
     def asked(self, operation: str, took: float, failed: bool = False) -> None:
-        """The storage was asked for something, and has answered or failed."""
+        """Count a storage request that has ended."""
         seconds = self.requests.get(operation)
         if seconds is None:
             seconds = self.requests[operation] = Histogram(_SECONDS)

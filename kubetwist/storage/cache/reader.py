@@ -1,4 +1,4 @@
-"""Records of one resource, read from the storage backend: one, all of them, or a list as of a revision."""
+"""Reads of one resource's records from the storage backend: one, all, or a list as of a revision."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from .corruptobjects import record_of
 from .metrics import CacheMetrics
 from .window import Match
 
-#: Makes a record of a key below the resource's prefix, a stored value and its revision.
+#: Returns the record of a key below the resource's prefix, a stored value and its revision.
 Codec = Callable[[str, bytes, int], Record]
 
 
 class RecordReader:
     """
-    Reads and decodes what a backend stores below one prefix.
+    Reads and decodes the values below one prefix of a backend.
 
-    Values that take long to decode are decoded in portions, between which the reactor runs.
+    Values that are slow to decode are decoded in batches, between which the reactor runs.
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class RecordReader:
         translate: ErrorTranslator = unchanged,
     ) -> None:
         """
-        @param prefix: Of the keys in the backend, with its last slash.
-        @param page: The most values that are read in one go.
-        @param metrics: Counts what is read.
-        @param translate: Translates the error of a list of which something cannot be read.
+        @param prefix: The prefix of the keys in the backend, with its last slash.
+        @param page: The most values per read.
+        @param metrics: Counts the reads.
+        @param translate: Translates the error of a list with an unreadable value.
         """
         self._backend = backend
         self._prefix = prefix
@@ -73,13 +73,13 @@ class RecordReader:
         """
         Read one record, by its key below the prefix.
 
-        @raise StorageError: There is none, or it cannot be read.
+        @raise StorageError: It does not exist, or is unreadable.
         """
         return self._record(await self._backend.read(self._prefix + key))
 
     async def load(self) -> tuple[list[Record], int, dict[str, CorruptObjectError]]:
         """
-        Read everything as of one revision.
+        Read all records as of one revision.
 
         @return: The records in key order, the revision, and the errors of unreadable values by key.
         @raise StorageError: The backend cannot be read; L{RevisionCompacted} when it took too long.
@@ -116,9 +116,9 @@ class RecordReader:
         List records as L{WatchCache.list<kubetwist.storage.cache.watchcache.WatchCache.list>} does, from the backend
         alone.
 
-        @param revision: As of which; 0 for the backend's newest.
+        @param revision: The revision to list at; 0 for the backend's newest.
         @raise StorageError: The backend cannot be read, or does not have that revision.
-        @raise Exception: A value cannot be read; as the translator has it, by default the L{StorageError}.
+        @raise Exception: A value is unreadable; the translated error, by default the L{StorageError}.
         """
         records: list[Record] = []
         metrics = self._metrics

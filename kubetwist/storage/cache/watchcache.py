@@ -1,8 +1,8 @@
 """
-The watch cache: all objects of one resource, sorted, and their recent past, over any storage backend.
+The watch cache: the objects of one resource, sorted, and their recent past, over any storage backend.
 
-GET, LIST and WATCH are answered from it. It is an observer of its backend and lives in the reactor thread; what is
-slow in it is done once per change, not once per reader.
+GET, LIST and WATCH are answered from it. It observes its backend and runs in the reactor thread; slow work is
+done once per change, not once per reader.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ from .window import (
 WINDOW_EVENTS: Final = 10_000
 WINDOW_BYTES: Final = 32 << 20
 
-#: Values that are read and decoded in one go while a cache fills.
+#: The most values read and decoded in one turn while a cache fills.
 PAGE: Final = 1000
 
-#: Seconds until a lost backend is tried again: the first time, and at most.
+#: Seconds until a failed backend is retried: the first delay, and the maximum.
 RETRY_FIRST: Final = 0.25
 RETRY_MAX: Final = 30.0
 
@@ -87,10 +87,10 @@ class WatchCache:
 
     An unreadable value is neither present nor absent: reads of it, and lists that would include it, fail.
 
-    @ivar prefix: Of their keys in the backend, with its last slash.
-    @ivar revision: Everything up to here is in the cache and was sent to its watches.
+    @ivar prefix: The prefix of their keys in the backend, with its last slash.
+    @ivar revision: The revision up to which the cache is complete and its watches are served.
     @ivar ready: Whether the cache is filled and follows its backend.
-    @ivar received: How many events have come from the backend.
+    @ivar received: The number of events received from the backend.
     @ivar fills: The number of times that filling it began.
     @ivar metrics: The other metrics.
     @ivar translate: See L{__init__}.
@@ -111,12 +111,12 @@ class WatchCache:
         translate: ErrorTranslator = unchanged,
     ) -> None:
         """
-        @param prefix: Of the keys in the backend, with its last slash.
+        @param prefix: The prefix of the keys in the backend, with its last slash.
         @param codec: Decodes stored values.
         @param window_events: The most past events that are kept.
-        @param window_bytes: About how many bytes they may have.
-        @param page: The most values that are read in one go while the cache fills.
-        @param translate: Translates the errors of what cannot be read, and of watches that end; so the registry has
+        @param window_bytes: Their approximate maximum size in bytes.
+        @param page: The most values per read while the cache fills.
+        @param translate: Translates the errors of unreadable values, and of watches that end; with the registry's,
             readers and sinks receive errors of the API.
         """
         self.prefix = prefix
@@ -141,7 +141,7 @@ class WatchCache:
         self._retry: IDelayedCall | None = None
         self._stopped = False
         self._past_reader = PastReader(backend, prefix, self._decode, clock)
-        #: While events are sent: their revision.
+        #: The revision of the events being sent; 0 otherwise.
         self._sending = 0
         #: Watches to suspend when all events of that revision are sent.
         self._full: list[PacedWatch] = []
@@ -152,7 +152,7 @@ class WatchCache:
 
     async def start(self) -> None:
         """
-        Read everything and begin to follow.
+        Fill the cache and follow the backend.
 
         Values that cannot be decrypted at present are retried later; L{ready} is false until then.
 
@@ -187,7 +187,7 @@ class WatchCache:
             return
 
     def stop(self) -> None:
-        """Follow no more; all watches end."""
+        """Stop following; all watches end."""
         self._stopped = True
         self.ready = False
         if self._source is not None:
@@ -279,7 +279,7 @@ class WatchCache:
         record = event.record
         watches = self._watches.get
         scopes = ("", f"{record.namespace}/", record.key) if record.namespace else ("", record.key)
-        # Many watches have the same selector; it is asked once.
+        # Many watches have the same selector, which is evaluated once.
         shown: CacheEvent | None = event
         last: Match | None = None
         for scope in scopes:
@@ -296,7 +296,7 @@ class WatchCache:
                         self._handle_sink_error(watch)
 
     def _handle_sink_error(self, watch: CacheWatch) -> None:
-        """A sink failed: that is a bug, and its own affair."""
+        """End the watch of a sink that raised, which is a bug of the sink."""
         self._log.failure("a watch of {prefix}{scope} failed", prefix=self.prefix, scope=watch.scope)
         watch.stop()
         try:
@@ -323,19 +323,19 @@ class WatchCache:
 
     @property
     def capacity(self) -> int:
-        """How many past events it keeps at most."""
+        """Return the most past events that it keeps."""
         return self._limits[0]
 
     def sizes(self) -> tuple[int, int]:
-        """How many records there are, and about how many bytes one has: as some of them have."""
+        """Return the number of records, and the approximate bytes of one, from a sample."""
         samples = [len(record.item) for record in self._table.samples()]
         return len(self._table), sum(samples) // len(samples) if samples else 0
 
     def get(self, key: str) -> Record | None:
         """
-        The newest state of an object, by its key below the prefix.
+        Return the newest state of an object, by its key below the prefix.
 
-        @raise Exception: It cannot be read; as the translator has it, by default the L{StorageError}.
+        @raise Exception: It is unreadable; the translated error, by default the L{StorageError}.
         """
         record = self._table.get(key)
         if record is None and self.unreadable:
@@ -352,17 +352,17 @@ class WatchCache:
         revision: int = 0,
     ) -> Listing:
         """
-        Records in key order.
+        Return records in key order.
 
-        @param prefix: Of their keys: C{""} for all, C{"default/"} for a namespace.
-        @param match: Leaves out records for which it is false.
+        @param prefix: The prefix of their keys: C{""} for all, C{"default/"} for a namespace.
+        @param match: Returns false for records to leave out.
         @param limit: The most to return; 0 for all. When it is reached and there are more records, matching or not,
             C{next_key} is set.
         @param start_after: The C{next_key} of the page before.
-        @param revision: As of which; 0 for now.
-        @raise RevisionCompacted: That revision is before the window; L{list_at} may still know it.
-        @raise FutureRevision: That revision is not there yet.
-        @raise Exception: Something of it cannot be read; as the translator has it, by default the L{StorageError}.
+        @param revision: The revision to list at; 0 for the present.
+        @raise RevisionCompacted: The revision is before the window; L{list_at} may still be able to read it.
+        @raise FutureRevision: The revision is in the future.
+        @raise Exception: A record is unreadable; the translated error, by default the L{StorageError}.
         """
         if self.unreadable:
             self.unreadable.refuse(prefix)
@@ -414,9 +414,9 @@ class WatchCache:
         revision: int = 0,
     ) -> Listing:
         """
-        As L{list}, but revisions from before the window are read from the backend, until it compacts them.
+        List as L{list}, but read revisions from before the window from the backend, until it compacts them.
 
-        How many records remain is not known then.
+        The number of remaining records is unknown then.
         """
         try:
             return self.list(prefix, match=match, limit=limit, start_after=start_after, revision=revision)
@@ -434,12 +434,12 @@ class WatchCache:
         start_after: str = "",
         revision: int = 0,
     ) -> Listing:
-        """As L{list_at}, but from the backend alone, whatever is in the cache; revision 0 is the backend's newest."""
+        """List as L{list_at}, but from the backend alone; revision 0 is the backend's newest."""
         return await self._reader.list(prefix, match=match, limit=limit, start_after=start_after, revision=revision)
 
     def wait_until(self, revision: int, timeout: float = 3.0) -> Deferred[None]:
         """
-        Wait until the cache has seen everything up to C{revision}.
+        Wait until the cache is complete up to C{revision}.
 
         @param timeout: In seconds; then it fails with L{FutureRevision}. It fails at once after L{stop}.
         """
@@ -468,7 +468,7 @@ class WatchCache:
         return answer
 
     async def seen(self, revision: int) -> None:
-        """As L{wait_until}, but it has no errors: a cache that is not there in time is not waited for."""
+        """Wait as L{wait_until}, but without errors: after the timeout, the caller goes on with an older cache."""
         with suppress(FutureRevision):
             await self.wait_until(revision)
 
@@ -494,17 +494,17 @@ class WatchCache:
         """
         Send changes to C{sink} until L{CacheWatch.stop}.
 
-        Everything up to the cache's revision is sent before this returns; a sink that has enough by then ignores the
+        Events up to the cache's revision are sent before this returns; a sink that is full by then ignores the
         rest, and is stopped afterwards.
 
         @param scope: C{""} for all, C{"default/"} for a namespace, or a whole key.
-        @param match: Only records for which it is true are shown; a record that begins to match is ADDED, one that
-            stops is DELETED, as it last was.
-        @param revision: Begin with the changes after this one, which may be in the future; 0 for now. Has no meaning
+        @param match: Selects records; a record that begins to match is ADDED, one that
+            stops is DELETED, with its last state.
+        @param revision: Begin with the changes after this one, which may be in the future; 0 for the present. Ignored
             with C{initial}.
         @param initial: Send the present state first, as ADDED events.
         @raise StorageUnavailable: The cache is not filled.
-        @raise RevisionCompacted: Changes after C{revision} are forgotten.
+        @raise RevisionCompacted: Changes after C{revision} are no longer in the window.
         """
         self._check_watchable(watch := CacheWatch(self, scope, match, sink))
         since = revision or self.revision

@@ -48,15 +48,15 @@ class EventSource(Protocol):
 
     @property
     def prefix(self) -> str:
-        """The storage prefix of the resource, for the log."""
+        """Return the storage prefix of the resource, for the log."""
 
     @property
     def revision(self) -> int:
-        """The newest revision that the cache has."""
+        """Return the newest revision of the cache."""
 
     @property
     def translate(self) -> ErrorTranslator:
-        """Translates errors for sinks."""
+        """Return the translator of errors for sinks."""
 
     def remove_watch(self, watch: CacheWatch) -> None:
         """Send no more events to a watch."""

@@ -1,4 +1,4 @@
-"""The recent past of a resource: what watches begin from and exact lists are undone by."""
+"""The recent past of a resource: the start of watches, and the base of exact lists at a revision."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CacheEvent:
         self._left: CacheEvent | None = None
 
     def filter_for(self, match: Match) -> CacheEvent | None:
-        """The event as it looks through a selector; L{None} when it does not show there."""
+        """Return the event as seen through a selector; L{None} if it is invisible."""
         previous = self.previous
         before = previous is not None and match(previous)
         if self.kind == DELETED:
@@ -55,13 +55,13 @@ class CacheEvent:
         return self.left() if before else None
 
     def entered(self) -> CacheEvent:
-        """The event for watches whose selector matches only since this change: the object is new to them."""
+        """Return the event for watches whose selector newly matches: the object is ADDED."""
         if self._entered is None:
             self._entered = CacheEvent(ADDED, self.revision, self.record, None)
         return self._entered
 
     def left(self) -> CacheEvent:
-        """The event for watches whose selector matches no more: gone, last seen as it was, at the new revision."""
+        """Return the event for watches whose selector stops matching: DELETED, the old state at the new revision."""
         if self._left is None:
             assert self.previous is not None
             self._left = CacheEvent(DELETED, self.revision, self.previous.deleted_at(self.revision), self.previous)
@@ -88,7 +88,7 @@ class Window:
         return len(self._events)
 
     def add(self, event: CacheEvent) -> None:
-        """Remember an event; the oldest ones are forgotten when there is no more room."""
+        """Append an event; the oldest ones are dropped when the window is full."""
         events = self._events
         events.append(event)
         self._bytes += len(event.record.item) + EVENT_BYTES
@@ -107,7 +107,7 @@ class Window:
         self._drop(dropped)
 
     def forget(self, revision: int) -> None:
-        """Drop what happened up to C{revision}."""
+        """Drop the events up to C{revision}."""
         if revision > self.oldest:
             self._drop(bisect_right(self._events, revision, key=_revision_of))
             self.oldest = revision
@@ -122,9 +122,9 @@ class Window:
 
     def after(self, revision: int) -> list[CacheEvent]:
         """
-        All events after C{revision}.
+        Return all events after C{revision}.
 
-        @raise RevisionCompacted: Some of them are forgotten.
+        @raise RevisionCompacted: Some of them were dropped.
         """
         if revision < self.oldest:
             raise RevisionCompacted(revision, self.oldest)

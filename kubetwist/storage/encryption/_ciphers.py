@@ -1,8 +1,8 @@
 """
-The ciphers, each with one key: what is stored behind the name of the key.
+The ciphers, each with one key: the stored bytes after the prefix with the name of the key.
 
-Their forms are those of the reference, byte for byte. Where the place of a value is authenticated with it, the value
-cannot be read at another place.
+Their formats are those of the reference, byte for byte. Where the storage key of a value is authenticated, the value
+cannot be decrypted at another key.
 
 @see: kubernetes/apiserver, C{pkg/storage/value/encrypt}.
 """
@@ -32,9 +32,9 @@ _TOO_SHORT: Final = "the stored data was shorter than the required size"
 
 class TransformError(Exception):
     """
-    A value cannot be decrypted, or not be encrypted; the text is the reference's.
+    A value cannot be encrypted or decrypted; the text is the reference's.
 
-    @ivar status: Why, for metrics: a code of gRPC, where something was asked for by that.
+    @ivar status: The code of gRPC for metrics, if a service failed.
     """
 
     status = "unknown-non-grpc"
@@ -48,18 +48,18 @@ class Cipher(Protocol):
     """Encrypts and decrypts with one key. Any thread may call it."""
 
     def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
-        """Make of C{value} what is stored at C{authenticated_data}."""
+        """Encrypt C{value} for the key C{authenticated_data}."""
 
     def decrypt(self, data: bytes, authenticated_data: bytes) -> bytes:
         """
-        The value that was encrypted for C{authenticated_data}.
+        Decrypt the value that was encrypted for C{authenticated_data}.
 
         @raise TransformError: C{data} was not made with this key, or was changed.
         """
 
 
 class GCM:
-    """AES-GCM with a random nonce, which stands first."""
+    """AES-GCM with a random nonce, which is the first part of the message."""
 
     def __init__(self, key: bytes) -> None:
         self._aead = AESGCM(key)
@@ -81,9 +81,9 @@ class GCM:
 
 class SeededGCM:
     """
-    AES-GCM with a key for each value, which is derived from a seed and from random bytes that stand first.
+    AES-GCM with a separate key for each value, derived from a seed and random bytes, which precede the message.
 
-    So one seed may be used for as many values as there are.
+    One seed may be used for any number of values.
     """
 
     def __init__(self, seed: bytes) -> None:
@@ -111,7 +111,7 @@ class SeededGCM:
 
 
 class PaddedCBC:
-    """AES-CBC with PKCS #7 padding behind a random block. Authenticates nothing, not even itself."""
+    """AES-CBC with PKCS #7 padding and a random initialization vector in front. It authenticates nothing."""
 
     def __init__(self, key: bytes) -> None:
         self._algorithm = AES(key)
@@ -143,10 +143,10 @@ class PaddedCBC:
 
 
 class SecretBox:
-    """XSalsa20 and Poly1305, behind a random nonce. Does not authenticate the place."""
+    """XSalsa20 and Poly1305, after a random nonce. The storage key is not authenticated."""
 
     def __init__(self, key: bytes) -> None:
-        # Few have it configured.
+        # Imported late, as few configurations use it.
         from nacl.bindings import crypto_secretbox, crypto_secretbox_open
         from nacl.exceptions import CryptoError
 
@@ -167,5 +167,5 @@ class SecretBox:
         try:
             return self._open(data[_BOX_NONCE:], data[:_BOX_NONCE], self._key)
         except self._refused:
-            # This is what the reference says, whatever is wrong.
+            # The reference has this one text for all errors.
             raise TransformError("output array was not large enough for encryption") from None

@@ -1,7 +1,7 @@
 """
 --encryption-provider-config: which resources are encrypted, how, and with which keys.
 
-Secrets of keys are in no error and no C{repr} that is made here.
+Errors and C{repr}s do not contain secrets.
 
 @see: kubernetes/apiserver, C{pkg/server/options/encryptionconfig/config.go} and C{pkg/apis/apiserver/validation}.
 """
@@ -88,7 +88,7 @@ _CONFIGURATION: Final = Struct(
 _VERSIONS: Final = {"apiserver.config.k8s.io/v1": _CONFIGURATION}
 
 _DEFAULT_TIMEOUT: Final = 3_000_000_000
-#: Bytes of the secrets that a provider takes.
+#: The valid key sizes of the providers, in bytes.
 _KEY_SIZES: Final = {AESGCM: (16, 24, 32), AESCBC: (16, 24, 32), SECRETBOX: (32,)}
 #: Stored kinds that are no resources of the API.
 _NO_RESOURCES: Final = ("apiserveripinfo", "serviceipallocations", "servicenodeportallocations")
@@ -104,7 +104,7 @@ _KMS_V1: Final = (
 
 @frozen
 class Key:
-    """A key of the file."""
+    """A key in the file."""
 
     name: str
     secret: bytes = field(repr=False)
@@ -113,10 +113,10 @@ class Key:
 @frozen
 class KeyService:
     """
-    A key management service of the file.
+    A key management service in the file.
 
-    @ivar path: Of its socket; what begins with C{"@"} is in the abstract namespace.
-    @ivar timeout: Seconds that each call may take.
+    @ivar path: The path of its socket; a path that begins with C{"@"} is in the abstract namespace.
+    @ivar timeout: Timeout of each call, in seconds.
     """
 
     name: str
@@ -127,11 +127,11 @@ class KeyService:
 @frozen
 class Provider:
     """
-    One way to encrypt.
+    An encryption provider.
 
     @ivar kind: C{AESGCM}, C{AESCBC}, C{SECRETBOX}, C{KMS} or C{IDENTITY}.
-    @ivar keys: Of the first three, in order.
-    @ivar service: Of C{KMS}.
+    @ivar keys: The keys of the first three kinds, in order.
+    @ivar service: The service of C{KMS}.
     """
 
     kind: str
@@ -141,7 +141,7 @@ class Provider:
 
 @frozen
 class Rule:
-    """How some resources are encrypted: with the first provider; all are tried to decrypt."""
+    """A rule for some resources: the first provider encrypts; all are tried to decrypt."""
 
     resources: tuple[GroupResource, ...]
     providers: tuple[Provider, ...]
@@ -149,9 +149,9 @@ class Rule:
 
 def load_configuration(content: bytes, path: str, *, reload: bool) -> tuple[Rule, ...]:
     """
-    Make sense of the file.
+    Parse the file.
 
-    @param path: Of the file, for messages.
+    @param path: The path of the file, for messages.
     @param reload: Whether changes of the file are loaded.
     @raise BadConfiguration: It is invalid; the text is the reference's.
     """
@@ -178,18 +178,18 @@ def load_configuration(content: bytes, path: str, *, reload: bool) -> tuple[Rule
 
 
 def shown(resource: GroupResource) -> str:
-    """A resource as the file names it."""
+    """A resource in the file."""
     return "*." if resource == GroupResource("", "*") else str(resource)
 
 
 def parse_group_resource(text: str) -> GroupResource:
-    """Read C{"deployments.apps"}; what follows the first dot is the group."""
+    """Parse C{"deployments.apps"}; the part after the first dot is the group."""
     resource, _, group = text.partition(".")
     return GroupResource(group, resource)
 
 
 def _complete(service: JSONObject) -> None:
-    """Fill in what the file may leave out."""
+    """Set the defaults."""
     timeout = service["timeout"]
     service["timeout"] = _DEFAULT_TIMEOUT if timeout is None else parse_nanoseconds(timeout)
     service["apiVersion"] = service["apiVersion"] or "v1"
@@ -276,7 +276,7 @@ def _provider_problems(provider: JSONObject, where: str, names: set[str], reload
 
 
 def _without_secrets(provider: JSONObject) -> JSONObject:
-    """A provider as the reference prints it, but for the secrets, which it prints too."""
+    """Return a provider as the reference prints it, but without the secrets, which it also prints."""
 
     def keys(one: JSONObject | None) -> JSONObject | None:
         return one and {"Keys": [{"Name": key["name"], "Secret": "REDACTED"} for key in one["keys"]]}
@@ -317,14 +317,14 @@ def _key_problems(key: JSONObject, where: str, sizes: tuple[int, ...]) -> Iterat
 
 def _decoded(secret: str) -> bytes:
     """
-    Read base64 as Go does, which does not mind the ends of lines.
+    Decode base64 as Go does, which ignores line breaks.
 
-    @raise ValueError: It is none.
+    @raise ValueError: It is invalid.
     """
     try:
         return base64.b64decode(secret.replace("\r", "").replace("\n", ""), validate=True)
     except binascii.Error:
-        # The cause may quote what is secret.
+        # The cause may quote the secret.
         raise ValueError("illegal base64 data") from None
 
 

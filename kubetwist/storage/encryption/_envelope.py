@@ -1,8 +1,8 @@
 """
-Values whose keys a key management service keeps: each is stored with the key that it needs, encrypted by the service.
+Envelope encryption: each value is stored with its data encryption key, which a key management service has encrypted.
 
-Such a key, or the seed of keys, encrypts many values; the service is asked when it is to be another one, and when
-something is read whose key is not known yet.
+One such key, or seed of keys, encrypts many values; the service is called for a new one, and to decrypt an unknown one
+for a read.
 
 @see: kubernetes/apiserver, C{pkg/storage/value/encrypt/envelope/kmsv2/envelope.go}.
 """
@@ -53,7 +53,7 @@ KEY, SEED = 0, 1
 _MAX_ANNOTATIONS: Final = 32 * 1024
 _MAX_KEY_ID_LENGTH: Final = 1024
 _MAX_SOURCE_LENGTH: Final = 1024
-#: Keys that are remembered: one of each server and key of the service that has ever written.
+#: The most cached keys: one of each server and key of the service that has ever written.
 CACHE_SIZE: Final = 10_000
 
 _FIRST: Final = 1 << 3 | LENGTH
@@ -64,7 +64,7 @@ class DEKSource:
     """
     The envelope of a value: its data encryption key, as the service encrypted it.
 
-    @ivar key_id: With which of its keys it did.
+    @ivar key_id: The id of the service's key.
     @ivar encrypted: The encrypted key or seed.
     @ivar annotations: The annotations that the service needs to decrypt the key.
     @ivar kind: C{KEY} or C{SEED}.
@@ -76,7 +76,7 @@ class DEKSource:
     kind: int = SEED
 
     def wire(self) -> bytes:
-        """All of the stored message but the value."""
+        """Return the stored message without the value."""
         return (
             octets(2, self.key_id.encode())
             + octets(3, self.encrypted)
@@ -145,9 +145,9 @@ class DEKFetcher(Protocol):
 
     def fetch(self, source: DEKSource) -> Deferred[None]:
         """
-        Have a key known to its L{Envelope}.
+        Fetch a key and pass it to its L{Envelope}.
 
-        The Deferred fails with L{TransformError} if it cannot be got.
+        The Deferred fails with L{TransformError} if the key cannot be fetched.
         """
 
 
@@ -155,7 +155,7 @@ class MissingKey(Exception):
     """
     A value cannot be decrypted before its key is fetched: await C{fetch}, then try again.
 
-    @ivar authenticated_data: Where the value is.
+    @ivar authenticated_data: The storage key of the value.
     """
 
     def __init__(self, fetcher: DEKFetcher, source: DEKSource, authenticated_data: bytes) -> None:
@@ -181,7 +181,7 @@ class EncryptionState:
         self._wire = source.wire()
 
     def seal(self, value: bytes, authenticated_data: bytes) -> bytes:
-        """The message to be stored."""
+        """Return the message to store."""
         data = self.cipher.encrypt(value, authenticated_data)
         return b"%c%b%b%b" % (_FIRST, number(len(data)), data, self._wire)
 
@@ -198,14 +198,14 @@ class Envelope:
     ) -> None:
         """
         @param reading: Returns the present key; raises L{TransformError} if it is unknown yet.
-        @param writing: The same, which also fails when that has not been heard of for too long.
+        @param writing: The same, but also raises if the service did not respond for too long.
         """
         self._fetcher = fetcher
         self._reading = reading
         self._writing = writing
         self.uses = KeyIDMetrics()
         self._ciphers: dict[DEKSource, Cipher] = {}
-        #: By what stands behind a value, which many values have in common.
+        #: The ciphers by the encoded envelope, which many values have in common.
         self._sources: dict[bytes, DEKSource] = {}
 
     def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
@@ -231,11 +231,11 @@ class Envelope:
 
     @property
     def known(self) -> int:
-        """How many keys are known."""
+        """Return the number of cached keys."""
         return len(self._ciphers)
 
     def knows(self, source: DEKSource) -> bool:
-        """Whether the key of such values is there."""
+        """Return whether the key of such values is cached."""
         return source in self._ciphers
 
     def cache_cipher(self, source: DEKSource, cipher: Cipher) -> None:
@@ -246,9 +246,9 @@ class Envelope:
 
     def cache_plaintext_key(self, source: DEKSource, key: bytes) -> None:
         """
-        Decrypt values of C{source} with what the service said their key or seed is.
+        Decrypt values of C{source} with the key or seed that the service has decrypted.
 
-        @raise TransformError: It can be neither.
+        @raise TransformError: It is not valid as either.
         """
         if source.kind == SEED:
             self.cache_cipher(source, SeededGCM(key))
@@ -259,10 +259,10 @@ class Envelope:
 
     def _split(self, data: bytes) -> tuple[DEKSource, bytes]:
         """
-        Take a stored message apart.
+        Parse a stored message.
 
-        @raise WireError: It is none.
-        @raise TransformError: It has not what it must have.
+        @raise WireError: It is malformed.
+        @raise TransformError: A required field is missing.
         """
         if data and data[0] == _FIRST:
             try:
@@ -284,7 +284,7 @@ class Envelope:
             self._sources.clear()
         if data[0] == _FIRST:
             rest = data[length(data, 1, len(data))[1] :]
-            # Whatever follows may be a value, too; the last one counts then.
+            # The value may occur more than once; the last one counts.
             if Fields(rest).octets(1) == b"":
                 self._sources[rest] = source
         return source, sealed

@@ -1,5 +1,5 @@
 """
-A key management service: asked for its state again and again, for a new key now and then, for old keys when needed.
+A key management service: its status is polled, keys are rotated as it requires, and old keys are fetched when needed.
 
 @see: kubernetes/apiserver, C{pkg/server/options/encryptionconfig/config.go}.
 """
@@ -37,13 +37,13 @@ from ._envelope import (
 )
 from ._metrics import EncryptionMetrics
 
-#: Seconds between two looks at a service that is well, and at one that is not.
+#: Seconds between two polls of a healthy service, and of an unhealthy one.
 _HEALTHZ_POSITIVE_INTERVAL: Final = 60.0
 _HEALTHZ_NEGATIVE_INTERVAL: Final = 10.0
-#: Seconds that an answer to a look is good for.
+#: Seconds for which the result of a health check is reused.
 _HEALTHZ_POSITIVE_TTL: Final = 20.0
 _HEALTHZ_NEGATIVE_TTL: Final = 3.0
-#: Seconds that one goes on to encrypt without hearing of the service.
+#: Seconds for which the present key is used without a response of the service.
 _WRITE_DEK_MAX_TTL: Final = 180.0
 
 _T = TypeVar("_T")
@@ -52,10 +52,10 @@ _VERSIONS: Final = ("v2", "v2beta1")
 
 class ServiceError(Exception):
     """
-    A service did not do what it was asked for.
+    A call of a service failed.
 
-    @ivar unavailable: It did not answer at all.
-    @ivar status: The code of gRPC that it failed with.
+    @ivar unavailable: Whether it did not respond.
+    @ivar status: The code of gRPC.
     """
 
     def __init__(self, message: str, unavailable: bool = False, status: str = TransformError.status) -> None:
@@ -74,27 +74,27 @@ class ServiceStatus:
 
 
 class KMSService(Protocol):
-    """The calls of the API of version 2. They fail with L{ServiceError}, at the latest when their time is over."""
+    """The calls of version 2 of the API. They fail with L{ServiceError}, at the latest after their timeout."""
 
     def status(self) -> Awaitable[ServiceStatus]:
-        """How the service is."""
+        """Return the status of the service."""
 
     def encrypt(self, uid: str, plaintext: bytes) -> Awaitable[DEKSource]:
         """Encrypt a seed; C{uid} is for logs."""
 
     def decrypt(self, uid: str, source: DEKSource) -> Awaitable[bytes]:
-        """The key or seed that was encrypted."""
+        """Return the decrypted key or seed."""
 
     def close(self) -> None:
-        """Ask nothing any more."""
+        """Make no more calls."""
 
 
 class KMSv2Provider:
     """
     One service of the configuration.
 
-    @ivar name: As there.
-    @ivar envelope: The transformer of values whose keys it keeps.
+    @ivar name: The name in the configuration.
+    @ivar envelope: The transformer of values with its keys.
     """
 
     _log = Logger()
@@ -109,7 +109,7 @@ class KMSv2Provider:
         self._expires = 0.0
         self._version = ""
         self._lock = DeferredLock()
-        #: The problem found by the newest look, when that was, and how long it is good for.
+        #: The problem found by the newest health check, its time, and for how long it is reused.
         self._problem: str | None = None
         self._looked: float | None = None
         self._good_for = _HEALTHZ_NEGATIVE_TTL
@@ -117,14 +117,14 @@ class KMSv2Provider:
         self._timer: IDelayedCall | None = None
         self._closed = False
 
-    # Life.
+    # Start and stop.
 
     async def start(self) -> None:
         """Poll the status once, within the timeout of a call, then periodically. The service may come up later."""
         await self._poll()
 
     def close(self) -> None:
-        """Ask nothing any more. Idempotent."""
+        """Stop all calls. Idempotent."""
         self._closed = True
         timer, self._timer = self._timer, None
         if timer is not None and timer.active():
@@ -208,7 +208,7 @@ class KMSv2Provider:
         finally:
             self._metrics.called(self.name, f"/v2.KeyManagementService/{method}", began, status)
 
-    # The key that is written with.
+    # The key for writes.
 
     def _current(self) -> EncryptionState:
         if self._sealing is None:
@@ -226,9 +226,9 @@ class KMSv2Provider:
 
     async def _rotate_dek_on_key_id_change(self, key_id: str, uid: str) -> str:
         """
-        See that values are encrypted with what the service encrypted with its present key.
+        Make writes use a key that the service encrypted with its present key.
 
-        @return: Why they are not.
+        @return: The problem; L{None} on success.
         """
         expires = self._clock.seconds() + _WRITE_DEK_MAX_TTL
         current = self._sealing
@@ -278,7 +278,7 @@ class KMSv2Provider:
         self._metrics.generated.observe(perf_counter() - began)
         return EncryptionState(source, seed)
 
-    # The keys that are read with.
+    # The keys for reads.
 
     def fetch(self, source: DEKSource) -> Deferred[None]:
         """See L{kubetwist.storage.encryption._envelope.DEKFetcher.fetch}; who asks for the same shares the answer."""

@@ -35,9 +35,9 @@ _SERVICE: Final = "/v2.KeyManagementService/"
 _OPTIONS: Final = (
     ("grpc.default_authority", "localhost"),
     ("grpc.enable_http_proxy", 0),
-    # Servers of one process share nothing, and who closes a channel closes its connection.
+    # Servers of one process share no connections, and closing a channel closes its connection.
     ("grpc.use_local_subchannel_pool", 1),
-    # A plugin that comes late is to be found soon.
+    # A plugin that starts late is found soon.
     ("grpc.initial_reconnect_backoff_ms", 250),
     ("grpc.min_reconnect_backoff_ms", 250),
     ("grpc.max_reconnect_backoff_ms", 5000),
@@ -100,7 +100,7 @@ class GRPCKMSService:
     def _call(self, method: Any, request: bytes, read: Callable[[Fields], T]) -> Deferred[T]:
         answer: Deferred[T] = Deferred()
         try:
-            # A plugin that is not there may come while there is time.
+            # A plugin that is not running may start before the timeout.
             call = method.future(request, timeout=self._timeout, wait_for_ready=True)
         except ValueError as error:
             answer.errback(ServiceError(str(error), unavailable=True))

@@ -24,7 +24,7 @@ class TransformMetrics:
     """
     The outcomes and durations of transformations.
 
-    Values are decrypted in more than one thread, so this is locked; it takes a twentieth of what a cipher does.
+    Values are decrypted in more than one thread, so this has a lock, whose cost is a twentieth of a cipher's.
     """
 
     def __init__(self) -> None:
@@ -34,16 +34,16 @@ class TransformMetrics:
 
     def written(self, resource: str, prefix: str, began: float, status: str) -> None:
         """
-        A value was encrypted, or could not be.
+        Count an encryption.
 
         @param prefix: The prefix of the stored values.
-        @param began: When, by C{perf_counter}.
+        @param began: The time of its start, by C{perf_counter}.
         @param status: C{"OK"}, or a code of gRPC.
         """
         self._note(resource, _TO, prefix, began, status)
 
     def read(self, resource: str, prefix: str, began: float, status: str) -> None:
-        """The same of a value that was decrypted."""
+        """Count a decryption."""
         self._note(resource, _FROM, prefix or "identity", began, status)
 
     def _note(self, resource: str, way: str, prefix: str, began: float, status: str) -> None:
@@ -58,7 +58,7 @@ class TransformMetrics:
                 seconds.observe(took)
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """All of it."""
+        """Yield the metrics."""
         with self._lock:
             counts, seconds = list(self._counts.items()), list(self._seconds.items())
         labels = ("transformation_type", "transformer_prefix")
@@ -72,10 +72,10 @@ class TransformMetrics:
 
 class KeyIDMetrics:
     """
-    How often the keys of a service were used, in any thread, and when for the last time.
+    The uses of a service's keys, in any thread, with the time of the last use.
 
     @ivar told: The time of the last report, by key id.
-    @ivar invalid: How often it named none that can be one, by why.
+    @ivar invalid: The number of invalid key ids, by reason.
     """
 
     def __init__(self) -> None:
@@ -85,11 +85,11 @@ class KeyIDMetrics:
         self.invalid: dict[str, int] = {}
 
     def wrote(self, key_id: str) -> None:
-        """A value was encrypted with a key."""
+        """Count an encryption with a key."""
         self._used(_TO, key_id)
 
     def read(self, key_id: str) -> None:
-        """A value was decrypted with a key."""
+        """Count a decryption with a key."""
         self._used(_FROM, key_id)
 
     def _used(self, way: str, key_id: str) -> None:
@@ -100,19 +100,19 @@ class KeyIDMetrics:
             self._uses[way, key_id] = (1 if before is None else before[0] + 1, posix_now())
 
     def named(self, key_id: str) -> None:
-        """The service has said that this is its key."""
+        """Note the key id that the service reports."""
         self.told.pop(key_id, None)
         if len(self.told) >= _MAX_KEYS:
             self.told.pop(next(iter(self.told)))
         self.told[key_id] = posix_now()
 
     def refused(self, key_id: str) -> None:
-        """The service has said something that is no name of a key."""
+        """Count an invalid key id that the service reports."""
         why = "too_long" if key_id else "empty"
         self.invalid[why] = self.invalid.get(why, 0) + 1
 
     def uses(self) -> list[tuple[str, str, int, float]]:
-        """Which way, which key, how often and when."""
+        """Yield direction, key, count and time."""
         with self._lock:
             return [(way, key_id, count, at) for (way, key_id), (count, at) in self._uses.items()]
 
@@ -121,9 +121,9 @@ class EncryptionMetrics:
     """
     Numbers that only grow.
 
-    @ivar generated: Seconds that it took to have a new seed of keys.
-    @ivar failed: How often there came none.
-    @ivar misses: How often a service had to be asked for the key of something that is stored.
+    @ivar generated: Durations of the generation of seeds, in seconds.
+    @ivar failed: The number of failed generations.
+    @ivar misses: The number of keys of stored values that were not cached.
     @ivar transformations: The outcomes of transformations.
     """
 
@@ -137,16 +137,16 @@ class EncryptionMetrics:
         self._reloaded_at: dict[str, float] = {}
 
     def reloaded(self, success: bool) -> None:
-        """The file has changed, and is gone by from now on or is not."""
+        """Count a change of the file, and whether it was loaded."""
         status = "success" if success else "failure"
         self._reloads[status] = self._reloads.get(status, 0) + 1
         self._reloaded_at[status] = posix_now()
 
     def called(self, name: str, method: str, began: float, status: str) -> None:
         """
-        A service has answered, or has not.
+        Count a call of a service.
 
-        @param method: As gRPC has it: C{"/v2.KeyManagementService/Status"}.
+        @param method: The full name in gRPC: C{"/v2.KeyManagementService/Status"}.
         @param status: A code of gRPC.
         """
         key = (name, method, status)
@@ -159,10 +159,10 @@ class EncryptionMetrics:
         self, keys: Mapping[str, int], uses: Mapping[str, KeyIDMetrics], hashed: Callable[[str], str]
     ) -> Iterator[MetricSnapshot]:
         """
-        All of it.
+        Yield the metrics.
 
-        @param keys: By the name of a service, how many keys of it are known.
-        @param uses: By the name of a service, what was done with its own keys.
+        @param keys: The number of cached keys, by service.
+        @param uses: The uses of keys, by service.
         @param hashed: Hashes a key id for the metrics.
         """
         yield from self.transformations.collect()

@@ -36,9 +36,9 @@ _CIPHERS: Final[Mapping[str, tuple[type, str]]] = {
 
 class Plain(NamedTuple):
     """
-    A value as it was before it was encrypted.
+    A decrypted value.
 
-    @ivar stale: It would be encrypted in another way now, so it is to be written even if it does not change.
+    @ivar stale: Whether it would now be encrypted in another way, so that it is written even if it is unchanged.
     """
 
     value: bytes
@@ -46,7 +46,7 @@ class Plain(NamedTuple):
 
 
 class Transformer(Protocol):
-    """Turns values into what is stored, and back. Any thread may call it, and it waits for nothing."""
+    """Transforms values to their stored form, and back. Any thread may call it, and it never blocks."""
 
     def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
         """
@@ -57,15 +57,15 @@ class Transformer(Protocol):
 
     def decrypt(self, data: bytes, authenticated_data: bytes) -> Plain:
         """
-        The value behind what is stored at the key C{authenticated_data}.
+        Return the value of the stored form at the key C{authenticated_data}.
 
-        @raise TransformError: It is not readable.
-        @raise kubetwist.storage.encryption._envelope.MissingKey: Somebody must be asked for the key first.
+        @raise TransformError: It cannot be decrypted.
+        @raise kubetwist.storage.encryption._envelope.MissingKey: Its key must be fetched first.
         """
 
 
 class Identity:
-    """Leaves values as they are, and reads none that are encrypted."""
+    """Leaves values unchanged, and refuses encrypted ones."""
 
     def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
         """See L{Transformer.encrypt}."""
@@ -95,9 +95,9 @@ class CipherTransformer:
 
 class PrefixTransformers:
     """
-    Transformers by what precedes what they make.
+    Transformers by the prefix of their stored form.
 
-    The first one writes. The first that succeeds of those whose prefix is there reads.
+    The first one writes. Reads use the first one that succeeds of those with a matching prefix.
     """
 
     def __init__(self, transformers: Sequence[tuple[bytes, Transformer]], no_match_error: str) -> None:
@@ -118,7 +118,7 @@ class PrefixTransformers:
         return self._prefix
 
     def prefix_of(self, data: bytes) -> str:
-        """Which prefix a value has."""
+        """Return the prefix of a value."""
         found = (prefix for prefix, _ in self._transformers if prefix and data.startswith(prefix))
         return next(found, b"unknown").decode()
 
@@ -127,7 +127,7 @@ class PrefixTransformers:
         return self.open(data, authenticated_data)[0]
 
     def open(self, data: bytes, authenticated_data: bytes) -> tuple[Plain, bytes]:
-        """As C{decrypt}, with the prefix that the value had."""
+        """Decrypt as C{decrypt}, and return the prefix of the value, too."""
         problems: list[str] = []
         kind = TransformError
         for prefix, transformer in self._transformers:
@@ -136,7 +136,7 @@ class PrefixTransformers:
             try:
                 plain = transformer.decrypt(data[len(prefix) :], authenticated_data)
             except TransformError as error:
-                # That of identity says only that it is for another one.
+                # The error of identity only says that another transformer is needed.
                 if prefix:
                     problems.append(str(error))
                     if isinstance(error, TransformUnavailable):
@@ -184,7 +184,7 @@ class InstrumentedTransformer:
 
 
 class Transformers:
-    """The transformers of all resources, by the rules of a file."""
+    """The transformers of all resources, by the rules of the file."""
 
     def __init__(
         self,

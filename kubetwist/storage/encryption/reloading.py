@@ -1,4 +1,4 @@
-"""How the values of a server are encrypted: by a file, and again by that file when it has changed."""
+"""The encryption of a server's values by a configuration file, which is reloaded when it changes."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from ._transformers import (
     Transformers,
 )
 
-#: Where a resource is stored, by the key of one of its values; L{None} for what is no resource.
+#: Returns the resource of a storage key; L{None} if it is no resource.
 Places = Callable[[str], GroupResource | None]
 MakeService = Callable[[KeyService, ThreadedReactor], KMSService]
 
-#: Seconds that the services of a new file are waited for, at least, and between two looks at them.
+#: The minimum of seconds to wait for the services of a new file, and the seconds between two health checks.
 _START_TIMEOUT: Final = 10.0
 _POLL_INTERVAL: Final = 0.1
-#: Seconds until a file whose services were not well is tried again: the first time, and at most.
+#: Seconds until a file with unhealthy services is retried: the first delay, and the maximum.
 _RETRY_INITIAL: Final = 10.0
 _RETRY_MAX: Final = 300.0
 
@@ -49,7 +49,7 @@ class _Generation:
     """
     The configuration in one version of the file.
 
-    @ivar grace: Seconds that calls of its services may go on.
+    @ivar grace: Seconds for which calls of its services may go on after its replacement.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class _Generation:
             raise
 
     async def start(self) -> None:
-        """Look at all services once."""
+        """Check all services once."""
         await gatherResults([Deferred.fromCoroutine(provider.start()) for provider in self.providers])
 
     async def problem(self) -> str | None:
@@ -89,16 +89,16 @@ class _Generation:
         return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
 
     def close(self) -> None:
-        """Call no service any more."""
+        """Stop all calls of services."""
         for provider in self.providers:
             provider.close()
 
 
 class FileEncryption:
     """
-    L{kubetwist.storage.encryption.storage.Encryption} by a file.
+    L{kubetwist.storage.encryption.storage.Encryption} from a file.
 
-    @ivar changed: Called when values are encrypted in another way from now on.
+    @ivar changed: Called when new rules apply.
     """
 
     _log = Logger()
@@ -107,7 +107,7 @@ class FileEncryption:
         self, path: str, places: Places, reactor: ThreadedReactor, make_service: MakeService | None = None
     ) -> None:
         """
-        @param make_service: Makes what calls a service; L{None} for gRPC.
+        @param make_service: Makes the client of a service; L{None} for gRPC.
         """
         self.changed: Callable[[], object] = lambda: None
         self._metrics = EncryptionMetrics()
@@ -116,7 +116,7 @@ class FileEncryption:
         self._reactor = reactor
         self._make_service = make_service or _over_grpc
         self._current: _Generation | None = None
-        #: On its way to be used.
+        #: The configuration that waits for its services.
         self._next: _Generation | None = None
         self._retired: dict[_Generation, IDelayedCall] = {}
         self._retry: IDelayedCall | None = None
@@ -124,9 +124,9 @@ class FileEncryption:
 
     def read(self) -> None:
         """
-        Read the file, once and for all.
+        Read the file, without later reloads.
 
-        @raise ValueError: It cannot be used.
+        @raise ValueError: It is invalid.
         """
         try:
             with open(self._path, "rb") as file:
@@ -139,7 +139,7 @@ class FileEncryption:
         """
         Read the file, now and whenever it changes.
 
-        @raise ValueError: It cannot be used.
+        @raise ValueError: It is invalid.
         """
 
         def load(contents: Sequence[bytes]) -> tuple[Rule, ...]:
@@ -167,7 +167,7 @@ class FileEncryption:
 
     @property
     def has_services(self) -> bool:
-        """Whether there are key management services."""
+        """Return whether there are key management services."""
         return self._current is not None and bool(self._current.providers)
 
     async def problem(self) -> str | None:
@@ -207,7 +207,7 @@ class FileEncryption:
 
     def _try(self, rules: tuple[Rule, ...], again: float) -> Deferred[None] | None:
         """
-        Encrypt by new rules as soon as their services are well.
+        Apply new rules as soon as their services are healthy.
 
         @raise ValueError: A service cannot be called.
         """
@@ -309,6 +309,6 @@ def _over_grpc(service: KeyService, reactor: ThreadedReactor) -> KMSService:
 
 
 def _import_grpc() -> None:
-    """Import what is needed to call services: that takes long, and is done in a thread here."""
+    """Import gRPC in a thread, as the import is slow."""
     with suppress(ImportError):  # The error is reported on first use.
         import grpc  # noqa: F401

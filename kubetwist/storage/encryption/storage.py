@@ -1,5 +1,5 @@
 """
-A store whose values are encrypted: stands over another one, and shows what is in it as if it were plain.
+A store with encrypted values: wraps another store, and shows its content as plain text.
 
 Values that this process writes are not decrypted again: the plain value is passed with the write to the watches. Values
 with a key in a key management service are decrypted in order, and only their readers wait.
@@ -51,29 +51,29 @@ from ._transformers import (
     Transformer,
 )
 
-#: Bytes that are decrypted in the reactor's thread in one go; more is done by a thread.
+#: Bytes that are decrypted in the reactor's thread in one turn; more are decrypted in another thread.
 INLINE_DECRYPT_BYTES: Final = 64 * 1024
-#: Directories whose transformers are remembered; there is one per resource and namespace.
+#: The most directories whose transformers are cached; there is one per resource and namespace.
 CACHE_SIZE: Final = 10_000
-#: How often a key is asked for that is forgotten before it is used.
+#: The most fetches of a key that is dropped from the cache before its use.
 _ATTEMPTS: Final = 3
 
 
 class Encryption(Protocol):
-    """Says how values are encrypted."""
+    """Returns the transformers of values."""
 
     def transformer(self, key: str) -> Transformer | None:
         """Return the transformer of the value at a key; L{None} for values stored in plain text."""
 
     async def start(self) -> None:
-        """Called before the first value is read."""
+        """Start, before the first read."""
 
     def stop(self) -> None:
-        """Called after the last one was written."""
+        """Stop, after the last write."""
 
 
 class _Sealed(NamedTuple):
-    """An attachment: what was encrypted, and what was attached to it."""
+    """An attachment: the plain value, and the attachment of the writer."""
 
     value: bytes
     attachment: object
@@ -135,7 +135,7 @@ class EncryptedStorage:
             await worker.stop()
 
     def changed(self) -> None:
-        """Values are encrypted in another way from now on."""
+        """Use new transformers for later writes."""
         self._transformers.clear()
 
     async def compact(self, revision: int) -> None:
@@ -173,7 +173,7 @@ class EncryptedStorage:
         return Write(key, data, write.expected, write.ttl, _Sealed(value, write.attachment), write.unique)
 
     def _when_told(self, result: Any, writes: Sequence[Write]) -> Any:
-        """Give a result on when those know of it who wait for keys of earlier values."""
+        """Return a result after the watches that wait for keys of earlier values have delivered them."""
         if not self._late:
             return result
         keys = [write.key for write in writes]
@@ -183,7 +183,7 @@ class EncryptedStorage:
         return DeferredList(waits).addCallback(lambda _: result)
 
     def transformer(self, key: str) -> Transformer | None:
-        """How the value at a key is stored."""
+        """Return the transformer of the value at a key."""
         directory = key[: key.rfind("/") + 1]
         try:
             return self._transformers[directory]
@@ -213,7 +213,7 @@ class EncryptedStorage:
         """
         Return the decrypted value; L{None} for values stored in plain text.
 
-        @raise CorruptObjectError: It cannot be read.
+        @raise CorruptObjectError: It cannot be decrypted.
         """
         transformer = self.transformer(key)
         if transformer is None:

@@ -1,4 +1,4 @@
-"""Files that one process at a time has for itself."""
+"""Lock files, each held by one process at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import StorageUnavailable
 @define
 class FileLock:
     """
-    Keeps other processes, and other stores in this one, from the file at C{path}.
+    Locks the file at C{path} against other processes, and other stores in this one.
 
     The kernel releases the lock when its holder dies, however that happens. The lock's file names the holder.
     """
@@ -25,7 +25,7 @@ class FileLock:
         """
         Take the lock.
 
-        @raise StorageUnavailable: Someone has it, or it cannot be made.
+        @raise StorageUnavailable: It is held by another process, or the file cannot be created.
         """
         try:
             descriptor = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -43,14 +43,14 @@ class FileLock:
         write_holder(descriptor)
 
     def release(self) -> None:
-        """Give it back. The lock's file stays: to remove it would let two processes lock two files of that name."""
+        """Release the lock. The file stays: with its removal, two processes could lock two files of that name."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
 
 def write_holder(descriptor: int) -> None:
-    """Have a lock's file say who holds the lock; on a full disk it does not, and that is no reason to fail."""
+    """Write the holder to the lock's file; on a full disk the file stays empty, which is no error."""
     text = b"%d\n" % os.getpid()
     try:
         os.pwrite(descriptor, text, 0)

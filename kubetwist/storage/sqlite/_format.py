@@ -1,8 +1,8 @@
 """
-The format of the SQLite file, and how a file of an older format becomes one of this.
+The format of the SQLite file, and the upgrade of older formats.
 
-A new format gets the next number in L{FORMAT}, its tables in L{SCHEMA}, and in L{STEPS} what turns a file of the format
-before into one of it. Steps are never changed: F{tests/storage/sqlite/formats/} has a file of every format there was.
+A new format gets the next number in L{FORMAT}, its tables in L{SCHEMA}, and in L{STEPS} the upgrade from the format
+before. Steps are never changed: F{tests/storage/sqlite/formats/} has a file of every former format.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from .._embedded import FIRST_REVISION
 from ..errors import StorageCorrupt
 
-#: In the file's header; says that the file is ours.
+#: The application id in the file's header; it identifies kubetwist's stores.
 APPLICATION_ID: Final = 0x6B747773
 FORMAT: Final = 2
 
@@ -31,15 +31,15 @@ SCHEMA: Final = (
     f"PRAGMA user_version = {FORMAT}",
 )
 
-#: By the number of a format, the statements that make a file of the one before a file of it.
+#: By the number of a format, the statements that upgrade a file from the format before.
 STEPS: Final[dict[int, tuple[str, ...]]] = {2: ("ALTER TABLE log ADD COLUMN sum INTEGER",)}
 
 
 def read_format(connection: sqlite3.Connection, path: str) -> int:
     """
-    The format of a file; 0 when there is nothing in it yet.
+    Return the format of a file; 0 if it is empty.
 
-    @raise StorageCorrupt: It is not ours, or newer than this kubetwist.
+    @raise StorageCorrupt: It is no kubetwist store, or newer than this kubetwist.
     """
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()

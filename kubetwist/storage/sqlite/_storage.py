@@ -1,8 +1,8 @@
 """
-The embedded store: one SQLite file, one thread that writes it, one that reads it.
+The embedded store: one SQLite file, a writer thread and a reader thread.
 
-The reactor thread decides and the threads do. Whatever waits when the writer looks is one SQLite transaction: with one
-writer every write is synced for itself, with a hundred they share the syncs.
+Decisions are made in the reactor thread. The writer puts all waiting transactions into one SQLite transaction: with one
+client every write has a sync, with a hundred they share the syncs.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ ALWAYS_CHECKED: Final = 16 << 20
 #: Seconds without a write after which the write-ahead log is copied to the database and emptied.
 IDLE: Final = 2.0
 
-#: Changes that compaction follows in one SQLite transaction; waiting writes go between two of them.
+#: Changes that compaction processes in one SQLite transaction; waiting writes go between two of them.
 SLICE_ROWS: Final = 250
 
 
@@ -77,10 +77,10 @@ class SQLiteStorage(EmbeddedStorage):
     """
     L{IStorageBackend} in a file.
 
-    A disk that cannot be written makes writes fail, each for itself, and nothing else: reads and watches go on, and
-    writes do when the disk can be written again.
+    On a full or read-only disk only writes fail, each with its own error: reads and watches go on, and
+    writes work again as soon as the disk can be written.
 
-    @ivar path: Of the file.
+    @ivar path: The path of the file.
     """
 
     _log = Logger()
@@ -105,7 +105,7 @@ class SQLiteStorage(EmbeddedStorage):
         self._reading = LogFile(self.path, connect)
         self._writer = Writer(self._file, self, reactor)
         self._reader = Worker(f"kubetwist reads {self.path}", reactor)
-        #: Why the last write failed; L{None} when it did not.
+        #: The error of the last write; L{None} when it succeeded.
         self._unwritable: StorageError | None = None
         self._lost = 0
         self._probing: list[Deferred[None]] = []
@@ -226,7 +226,7 @@ class SQLiteStorage(EmbeddedStorage):
         await answer
 
     def _probed(self, result: Failure | None) -> None:
-        """However many ask at a time, the disk is asked once."""
+        """Check the disk; callers at the same time share one check."""
         asking, self._probing = self._probing, []
         if not isinstance(result, Failure):
             self._writes_again()

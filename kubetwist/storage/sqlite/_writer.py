@@ -36,7 +36,7 @@ def rows_of(transaction: Transaction) -> list[Row]:
 
 
 def size_of(rows: list[Row]) -> int:
-    """The bytes of values in some rows."""
+    """Return the bytes of the values in some rows."""
     return sum(len(row[4] or b"") for row in rows)
 
 
@@ -44,10 +44,10 @@ class WritingStore(Protocol):
     """The receiver of a writer's reports, in the reactor's thread: C{SQLiteStorage}."""
 
     def _finish(self, batch: list[Transaction]) -> None:
-        """The oldest pending transactions are durable."""
+        """Handle that the oldest pending transactions are durable."""
 
     def _write_failed(self, error: Exception) -> None:
-        """Nothing of what is pending is written."""
+        """Handle that no pending transaction was written."""
 
     def _writes_again(self) -> None:
         """Handle a write that succeeds after earlier ones failed."""
@@ -64,7 +64,7 @@ class Writer(Worker):
         self._failing = False
 
     def submit(self, transaction: Transaction) -> None:
-        """Write a transaction, after all that was submitted before."""
+        """Write a transaction, after all earlier ones."""
         self._queue.put(transaction)
 
     def _work(self) -> None:
@@ -81,9 +81,9 @@ class Writer(Worker):
 
     def _write_with_others(self, first: Transaction) -> Transaction | Job | None:
         """
-        Write a transaction together with those that wait behind it.
+        Write a transaction together with those queued after it.
 
-        @return: The first item of the queue that did not fit; L{None} when there is none.
+        @return: The first item of the queue that did not fit; L{None} if all did.
         """
         batch = [first]
         following: Transaction | Job | None = None

@@ -1,4 +1,4 @@
-"""Copies of a SQLite store: taken while it is in use, and made a store again. Blocking; knows no data directory."""
+"""Backups of a SQLite store: online copies, and their restore. Blocking; independent of data directories."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .logfile import (
 #: Pages copied in one step; after each step, progress is reported and the copied pages are flushed to disk.
 STEP: Final = 4096
 
-#: Called with how many pages are copied, and how many there are; may raise, to give up.
+#: Called with the copied and the total number of pages; may raise to cancel.
 Progress = Callable[[int, int], object]
 
 
@@ -36,7 +36,7 @@ class Summary:
     """
     The content of a store.
 
-    @ivar keys: How many hold something.
+    @ivar keys: The number of existing keys.
     """
 
     revision: int
@@ -50,7 +50,7 @@ def copy_store(source: str, target: str, progress: Progress) -> None:
     Readers do not block writers in a write-ahead log. The log is not emptied during the copy, so it grows by the writes
     of that time.
 
-    @raise StorageUnavailable: One of them cannot be used.
+    @raise StorageUnavailable: The source or the target cannot be used.
     @raise StorageCorrupt: The source is damaged or not a store, or has lost acknowledged writes.
     """
     loss = find_loss(source, in_use=True)
@@ -101,10 +101,10 @@ def _copy(reading: sqlite3.Connection, target: str, descriptor: int, progress: P
 
 def verify_copy(path: str) -> Summary:
     """
-    Look through a copy for damage, and at what is in it. Writes nothing.
+    Check a copy for damage, and read its content. Writes nothing.
 
     @raise StorageUnavailable: It cannot be read.
-    @raise StorageCorrupt: It is damaged, or no store.
+    @raise StorageCorrupt: It is damaged, or not a store.
     """
     with translate_sqlite_errors(path):
         connection = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True, isolation_level=None)
@@ -123,12 +123,12 @@ def verify_copy(path: str) -> Summary:
 
 def restore_copy(path: str, bump: int) -> Summary:
     """
-    Make a copy a store that clients of the one it was taken of cannot mistake for that.
+    Turn a copy into a store that clients cannot mistake for the original.
 
-    Its clock is set forward, past all revisions that were given since the copy was taken, and all before that is
-    forgotten: a client with one of those gets C{410 Expired}, and lists again.
+    Its revision is advanced past all revisions assigned since the copy was taken, and earlier ones are
+    compacted: a client with one of those gets C{410 Expired}, and lists again.
 
-    @param bump: By how many revisions; 0 leaves the clock where it is.
+    @param bump: The number of revisions to advance by; 0 keeps the revision.
     """
     file = LogFile(path)
     try:

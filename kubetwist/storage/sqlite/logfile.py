@@ -1,5 +1,5 @@
 """
-The SQLite file, and all the SQL of its use. Knows nothing of threads and reactors.
+The SQLite file, and all SQL for it. It is independent of threads and reactors.
 
 Everything is in one table, C{log}, which is only appended to (and cleaned from behind): a row is one write of one key.
 Its C{id} is the revision, shifted, plus the place in the transaction, so appending touches one page and there is no
@@ -46,7 +46,7 @@ from ._format import (
 from ._highwater import HighWaterMark
 from ._wal import find_damage
 
-#: How every SQLite database begins.
+#: The magic number of SQLite databases.
 _MAGIC: Final = b"SQLite format 3\0"
 
 #: The most rows that one statement inserts.
@@ -106,7 +106,7 @@ class Contents:
 
 @contextmanager
 def translate_sqlite_errors(path: str, *, writing: bool = False) -> Iterator[None]:
-    """Raise what SQLite complains of in the words of storage."""
+    """Raise errors of SQLite as errors of storage."""
     try:
         yield
     except sqlite3.Error as error:
@@ -124,7 +124,7 @@ def corrupt_error(path: str, why: str) -> StorageCorrupt:
 
 
 def read_state(connection: sqlite3.Connection, name: str) -> int:
-    """A number that the file keeps."""
+    """Return a number stored in the file."""
     (value,) = connection.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()
     return int(value)
 
@@ -144,7 +144,7 @@ def find_loss(path: str, *, in_use: bool = False) -> str | None:
 
     @param in_use: Whether another process may be writing: the log changes then, and is not verified.
     @return: The loss; L{None} if none is known.
-    @raise StorageCorrupt: The store is damaged otherwise.
+    @raise StorageCorrupt: The store is damaged in another way.
     @raise StorageUnavailable: It cannot be read.
     """
     try:
@@ -180,8 +180,8 @@ def load(connection: sqlite3.Connection, path: str, version: int = FORMAT) -> Co
     """
     Return all keys of a file.
 
-    @param path: For messages.
-    @param version: Its format.
+    @param path: The path, for messages.
+    @param version: The format of the file.
     @raise StorageCorrupt: A column other than the value was changed.
     """
     heads: dict[str, int] = {}
@@ -259,7 +259,7 @@ class LogFile:
         """
         Return the size of the file, in bytes.
 
-        @raise StorageUnavailable: It is not there.
+        @raise StorageUnavailable: It does not exist.
         """
         try:
             return os.path.getsize(self.path)
@@ -270,8 +270,8 @@ class LogFile:
         """
         Connect to the file, where another connection of this process has it open.
 
-        Nothing but SQLite may open it then: to close any descriptor of a file gives up all locks that the process has
-        on it, and another program that takes SQLite's for given up could remove the write-ahead log.
+        Only SQLite may open the file then: closing any descriptor of it releases all locks that the process has
+        on it, and another program that finds SQLite's locks released could remove the write-ahead log.
         """
         with translate_sqlite_errors(self.path):
             self._connection = connection = self._connect(self.path, isolation_level=None)
@@ -313,9 +313,9 @@ class LogFile:
 
     def check(self) -> None:
         """
-        Look through the whole file for damage.
+        Check the whole file for damage.
 
-        @raise StorageCorrupt: There is some.
+        @raise StorageCorrupt: It is damaged.
         """
         with translate_sqlite_errors(self.path):
             (found,) = self.connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -352,14 +352,14 @@ class LogFile:
         return read_state(self.connection, name)
 
     def load(self) -> Contents:
-        """All keys."""
+        """Return all keys."""
         with translate_sqlite_errors(self.path):
             return load(self.connection, self.path)
 
     # --- writing
 
     def append(self, rows: list[Row]) -> None:
-        """Write rows: all of them or none, and on disk when this returns."""
+        """Write rows, all or none; they are synced when this returns."""
         with translate_sqlite_errors(self.path, writing=True):
             if len(rows) <= MAX_INSERT_ROWS:
                 self._insert(rows)
@@ -380,10 +380,10 @@ class LogFile:
 
     def reserve_revision(self, revision: int) -> None:
         """
-        Never give out a revision up to this one again.
+        Never assign a revision up to this one again.
 
-        After a write that failed this also takes its place in the write-ahead log: were that write's pages left
-        there, whole but refused, a crash could bring it back.
+        After a failed write, this also overwrites its place in the write-ahead log: if that write's pages stayed
+        there, complete but refused, a crash could restore them.
         """
         with translate_sqlite_errors(self.path, writing=True):
             self.connection.execute("UPDATE state SET value = max(value, ?) WHERE name = 'clock'", (revision,))
@@ -399,7 +399,7 @@ class LogFile:
             self.connection.execute("INSERT OR REPLACE INTO state VALUES ('probed', ?)", (time.time_ns(),))
 
     def forward(self, revision: int) -> None:
-        """Make C{revision} the newest, if it is not passed yet, and forget all before it."""
+        """Make C{revision} the newest, if it is greater, and compact all revisions before it."""
         with translate_sqlite_errors(self.path, writing=True), self._transaction():
             self.reserve_revision(revision)
             self.mark_compacted(revision)
@@ -429,7 +429,7 @@ class LogFile:
 
     def delete_superseded(self, rows: int) -> bool:
         """
-        Remove what compaction made superfluous, following up to C{rows} changes.
+        Remove superfluous rows after a compaction, processing up to C{rows} changes.
 
         @return: Whether more is left.
         """
@@ -460,7 +460,7 @@ class LogFile:
 
     def values(self, wanted: dict[str, int], at: int) -> list[StoredValue]:
         """
-        The values of some keys at the revisions that they have as of C{at}, in the order of C{wanted}.
+        Return the values of some keys at their revisions as of C{at}, in the order of C{wanted}.
 
         @raise RevisionCompacted: C{at} was compacted during the read.
         """
@@ -472,7 +472,7 @@ class LogFile:
         self, heads: dict[str, int], newest: int, prefix: str, start: str, limit: int, at: int
     ) -> tuple[list[StoredValue], bool]:
         """
-        Values below C{prefix} as of C{at}, and whether more follow.
+        Return values below C{prefix} as of C{at}, and whether more follow.
 
         @param heads: All keys below C{prefix}, with their revisions as of C{newest}.
         """
@@ -496,7 +496,7 @@ class LogFile:
         """
         Return the changes below C{prefix} after one revision and up to another.
 
-        @raise RevisionCompacted: Changes after C{after} are forgotten.
+        @raise RevisionCompacted: Changes after C{after} are compacted.
         """
         with translate_sqlite_errors(self.path), self._transaction("BEGIN"):
             self._check(after)
