@@ -31,7 +31,7 @@ class Leaf:
         raise NotImplementedError
 
     def getChildWithDefault(self, name: bytes, request: Request) -> IResource:
-        """Return the leaf itself, which has no children."""
+        """Reject the lookup of a child, as a leaf has none."""
         raise NotImplementedError
 
     def putChild(self, path: bytes, child: IResource) -> None:

@@ -62,7 +62,7 @@ class DelegatingMux(Resource):
         self._prefixes[segments(path)] = resource
 
     def override(self, path: str, resource: IResource) -> None:
-        """Answer C{path} and everything below it, instead of its registered handler, until it is released."""
+        """Answer C{path} and everything below it, instead of its registered handler, until L{remove_override}."""
         self._overrides[segments(path)] = resource
 
     def remove_override(self, path: str) -> None:

@@ -29,7 +29,7 @@ _MASK: Final = (1 << 64) - 1
 def v2_frame(
     paths: JSONObject, schemas: Mapping[str, JSONObject], shared: Mapping[str, JSONObject], release: str
 ) -> JSONObject:
-    """Return the document of the given paths, and the parameters that they refer to."""
+    """Return the document with the given paths, definitions and shared parameters."""
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": release},
