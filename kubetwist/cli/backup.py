@@ -41,7 +41,7 @@ class Options(CommandOptions):
     )
 
     def check(self) -> None:
-        """What must be there."""
+        """Check the required flags."""
         self.require_flags("to")
 
 
@@ -61,7 +61,7 @@ async def _run(service: CommandService) -> None:
 
 
 def makeService(options: Options) -> IService:
-    """Make what C{twist} starts."""
+    """Create the service that C{twist} starts."""
     from twisted.internet import reactor
 
     return CommandService(options, reactor, _run).install()

@@ -30,7 +30,7 @@ def typed_flags(flags: Sequence[Flag], options: Mapping[str, Any]) -> JSONObject
 
 
 def shown_value(flag: Flag, value: Any) -> str:
-    """As the reference prints values: lists in brackets, pairs with commas."""
+    """Return a value in the reference's format: lists in brackets, pairs with commas."""
     if isinstance(value, bool):
         return str(value).lower()
     if flag.flag_type is DURATION and isinstance(value, (int, float)):
@@ -45,7 +45,7 @@ def shown_value(flag: Flag, value: Any) -> str:
 
 
 def typed_value(flag: Flag, value: Any) -> Any:
-    """A value of a flag as JSON has it; times are texts, as in files that configure Kubernetes."""
+    """Return a value of a flag as a JSON value; times are text, as in Kubernetes configuration files."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, Mapping):

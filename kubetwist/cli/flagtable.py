@@ -1,4 +1,4 @@
-"""The flags of C{twist kubeapi}: kube-apiserver's names and meanings where it has them, and a few of our own."""
+"""The flags of C{twist kubeapi}: those of kube-apiserver with their meanings, and a few additional ones."""
 
 from __future__ import annotations
 

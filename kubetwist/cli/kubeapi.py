@@ -16,10 +16,10 @@ from .flagtypes import BOOLEAN, Flag, FlagError
 
 class Options(FlagOptions):
     """
-    The options of an API server; all that cannot stand on the command line of a subclass have their default.
+    The options of an API server; flags that a subclass does not accept have their defaults.
 
-    @ivar verbosity: How much is logged.
-    @ivar shown: What C{/metrics} shows.
+    @ivar verbosity: The log levels.
+    @ivar shown: The metrics that C{/metrics} shows.
     """
 
     description = (
@@ -49,7 +49,7 @@ class Options(FlagOptions):
             self.opt_version()
 
     def check(self) -> None:
-        """What can be wrong about flags together."""
+        """Check combinations of flags."""
         self.verbosity = Verbosity(self["v"], self["vmodule"])
         if bool(self["tls-cert-file"]) != bool(self["tls-private-key-file"]):
             raise FlagError("--tls-cert-file and --tls-private-key-file must be set together")
@@ -79,7 +79,7 @@ class Options(FlagOptions):
             raise FlagError("--request-timeout must be greater than 0")
         advertised = self["advertise-address"]
         if advertised and "bind-address" not in self.changed and not ip_address(advertised).is_loopback:
-            # Others are told to come there: they must find somebody.
+            # The address is advertised to clients, so the server must listen on it.
             self["bind-address"] = "::" if ":" in advertised else "0.0.0.0"
         if not self["etcd-prefix"].strip("/"):
             raise FlagError("--etcd-prefix must not be empty")
@@ -109,7 +109,7 @@ class Options(FlagOptions):
             raise FlagError(f"--runtime-config: {error}") from None
 
     def opt_version(self) -> None:
-        """Tell what this is, and end."""
+        """Print the version, and exit."""
         from importlib.metadata import version
 
         from ..server.version import git_version

@@ -1,4 +1,4 @@
-"""C{twist kubeapi-migrate}: everything that a server stores, moved to another storage backend."""
+"""C{twist kubeapi-migrate}: copy all objects of a server to another storage backend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .flagtypes import BOOLEAN, Flag, FlagError, parse_flags
 if TYPE_CHECKING:
     from ..server.datadir import DataDirectory
 
-#: The flags of C{twist kubeapi} that say where objects are stored.
+#: The flags of C{twist kubeapi} that configure the storage.
 STORAGE_FLAGS: Final = (
     "storage-backend",
     "data-dir",
@@ -46,7 +46,7 @@ class Options(CommandOptions):
     """
     The options.
 
-    @ivar endpoints: The options of C{twist kubeapi}, as a server of the source, and one of the target, would have them.
+    @ivar endpoints: The options of C{twist kubeapi}, for a server of the source and one of the target.
     """
 
     command: ClassVar[str] = "kubeapi-migrate"
@@ -74,7 +74,7 @@ class Options(CommandOptions):
     )
 
     def read(self, arguments: Sequence[str]) -> None:
-        """Make options of each side's flags."""
+        """Create the options of each side from its flags."""
         from .kubeapi import Options as ServerOptions
 
         given = parse_flags(self.flags, arguments)
@@ -97,7 +97,7 @@ class StorageEndpoint:
     """
     The source or the target.
 
-    @ivar prefix: Of its keys, with its last slash.
+    @ivar prefix: The prefix of its keys, with the final slash.
     """
 
     def __init__(self, options: FlagValues, reactor: IServerReactor) -> None:
@@ -110,9 +110,9 @@ class StorageEndpoint:
 
     async def open(self, *, source: bool) -> None:
         """
-        Take the data directory, where the store is in it, and open the store.
+        Lock the data directory, if it contains the store, and open the store.
 
-        @raise StartError: It is in use, or no data directory.
+        @raise StartError: The directory is in use, or not a data directory.
         @raise StorageError: The store cannot be used.
         """
         if not self.backend.shared:
@@ -122,14 +122,14 @@ class StorageEndpoint:
             path = Path(self._options["data-dir"]).absolute()
             if source and self._options["storage-backend"] == "sqlite" and not (path / STORE).is_file():
                 raise CommandError(f"there is no {STORE} in {path}")
-            # No keys are made in it: a server may be meant to have those that the source's had.
+            # Create no keys in it: the target server may need those of the source.
             self._data = DataDirectory(path)
             self._data.lock()
             self._data.check_restored()
         await self.backend.open()
 
     async def close(self) -> None:
-        """Let go of it."""
+        """Close the store, and unlock the data directory."""
         await self.backend.close()
         if self._data is not None:
             self._data.close()
@@ -167,7 +167,7 @@ async def _run(service: CommandService) -> None:
 
 
 def makeService(options: Options) -> IService:
-    """Make what C{twist} starts."""
+    """Create the service that C{twist} starts."""
     from twisted.internet import reactor
 
     return CommandService(options, reactor, _run).install()

@@ -1,4 +1,4 @@
-"""C{twist kubeapi-restore}: a data directory out of a backup."""
+"""C{twist kubeapi-restore}: create a data directory from a backup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from twisted.internet.threads import deferToThread
 from .command import CommandOptions, CommandService
 from .flagtypes import BOOLEAN, NATURAL, STRING, Flag
 
-#: More than any server writes between a backup and its loss.
+#: More revisions than any server uses between a backup and its loss.
 DEFAULT_REVISION_BUMP = 1_000_000_000
 
 
@@ -42,7 +42,7 @@ class Options(CommandOptions):
     )
 
     def check(self) -> None:
-        """What must be there."""
+        """Check the required flags."""
         self.require_flags("from")
 
 
@@ -58,7 +58,7 @@ async def _run(service: CommandService) -> None:
 
 
 def makeService(options: Options) -> IService:
-    """Make what C{twist} starts."""
+    """Create the service that C{twist} starts."""
     from twisted.internet import reactor
 
     return CommandService(options, reactor, _run).install()

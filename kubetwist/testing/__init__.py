@@ -1,4 +1,4 @@
-"""What the tests of users import: servers that start fast, fakes, suites for providers."""
+"""Public test support: servers that start fast, fakes, suites for providers."""
 
 from ._child import ChildKubeAPI
 from ._connection import Connection

@@ -1,7 +1,7 @@
 """
-A L{KubeAPI} in a process of its own, which does what it is told through pipes: for suites with a reactor of their own.
+A L{KubeAPI} in a child process, controlled through pipes: for suites that run the reactor themselves.
 
-Both ends are ours, and nobody else has the pipes: what goes through them is pickled.
+Messages are pickled, as both ends are trusted and the pipes are private.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from attrs import frozen
 from ._connection import Reachable
 from ._process import ServerNotReady
 
-#: Stands for the server itself among the objects that calls are about.
+#: The target of calls to the server itself.
 _SERVER: Final = 0
 
 
 class Remote:
-    """An object in the other process: a fault, a log, a snapshot. Methods are called there, attributes read there."""
+    """A proxy of an object in the child process: a fault, a log, a snapshot. Calls and attribute reads happen there."""
 
     def __init__(self, child: ChildKubeAPI, number: _Number) -> None:
         self._child = child
@@ -46,7 +46,7 @@ class Remote:
 @frozen
 class _Number:
     """
-    How a L{Remote} goes through the pipe.
+    The representation of a L{Remote} in the pipe.
 
     @ivar end: The method to call at the end of its context.
     """
@@ -59,7 +59,7 @@ class ChildKubeAPI(Reachable):
     """
     A context manager, or C{start()} and C{stop()}, with the methods of L{KubeAPI}.
 
-    Functions, such as C{where=}, must be those of modules, as for any other process.
+    Functions, such as C{where=}, must be module-level functions, since they are pickled.
     """
 
     def __init__(self, *arguments: str, controllers: str | None = None) -> None:
@@ -69,9 +69,9 @@ class ChildKubeAPI(Reachable):
 
     def start(self) -> ChildKubeAPI:
         """
-        Start, and wait until it is ready.
+        Start the server, and wait until it is ready.
 
-        @raise ServerNotReady: It did not come up.
+        @raise ServerNotReady: The start failed.
         """
         self._process = subprocess.Popen(
             [sys.executable, "-m", "kubetwist.testing._child", *self._arguments],
@@ -85,7 +85,7 @@ class ChildKubeAPI(Reachable):
         return self
 
     def stop(self) -> None:
-        """End it, and wait for that. Idempotent."""
+        """Stop the server, and wait for the end of the process. Idempotent."""
         process, self._process = self._process, None
         if process is not None:
             assert process.stdin is not None and process.stdout is not None
@@ -107,7 +107,7 @@ class ChildKubeAPI(Reachable):
         return self._ask(_SERVER, name)
 
     def _ask(self, number: int, name: str) -> Any:
-        """An attribute of an object there; a method of it as a function here."""
+        """Return an attribute of an object in the child process; for a method, a function that calls it."""
         kind, value = self._exchange((number, name, None))
         if kind != "method":
             return self._here(value)
@@ -135,7 +135,7 @@ class ChildKubeAPI(Reachable):
 
 
 def serve(arguments: list[str], requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Be the other end, until the pipe is closed."""
+    """Serve requests in the child process until the pipe is closed."""
     from ._inprocess import KubeAPI
 
     def answer(good: bool, value: Any) -> None:
@@ -170,13 +170,13 @@ def serve(arguments: list[str], requests: IO[bytes], answers: IO[bytes]) -> None
                 answer(False, error)
 
 
-#: Objects of these modules stay where they are.
+#: Objects of these modules are not sent, but represented by a L{Remote}.
 _KEPT: Final = ("kubetwist.testing.requests", "kubetwist.testing.state")
 
 
 def main() -> None:
-    """Serve on the standard pipes, which are then nobody else's."""
-    # What is unpickled names this module, whatever it was started as.
+    """Serve on the standard pipes, which other code can no longer use."""
+    # Pickles refer to this module by its name, but it runs as C{__main__}.
     from kubetwist.testing import _child as child
 
     with os.fdopen(os.dup(0), "rb") as requests, os.fdopen(os.dup(1), "wb") as answers:

@@ -1,9 +1,9 @@
 """
 The clock of servers in this process, which tests can stop and move.
 
-It stands where the reactor would: storage, controllers and filters ask it for the time and have it call them later.
-The time that objects, tokens and certificates are seen at is the process' (L{kubetwist.api.times}), so the clock is
-shared by all servers of the process.
+It replaces the reactor: storage, controllers and filters read its time and schedule delayed calls on it. Objects,
+tokens and certificates use the time of the process (L{kubetwist.api.times}), so all servers of the process share the
+clock.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from zope.interface import directlyProvides, implementer, providedBy
 from ..api import times
 from ..interfaces import IServerReactor
 
-#: Shorter delays pass in real time even when the clock stands still: they are how work is done, not what is waited for.
+#: Shorter delays pass in real time even when the clock is frozen: they pace work, and are not what tests wait for.
 SHORT: Final = 1.0
 
 
 @implementer(IDelayedCall)
 class _Later:
-    """A call at a time of the clock, kept in its order by a call of the reactor while the clock runs."""
+    """A delayed call, scheduled on the reactor while the clock runs."""
 
     __slots__ = ("_clock", "_real", "_state", "_what", "due")
 
@@ -36,7 +36,7 @@ class _Later:
         self._state: type[Exception] | None = None
 
     def arrange(self) -> None:
-        """Have the reactor call, if the clock runs; at once, if it is time."""
+        """Schedule the call on the reactor if the clock runs; immediately if it is due."""
         clock = self._clock
         delay = self.due - clock.seconds()
         if self._real is not None and self._real.active():
@@ -81,11 +81,11 @@ class _Later:
 
 class ServerClock:
     """
-    A reactor whose time can be stopped and moved; everything else is the reactor's own.
+    A reactor whose time can be stopped and moved; all other methods are those of the real reactor.
 
     @ivar reactor: The real one.
-    @ivar frozen: Whether the time stands still.
-    @ivar calls: What is to be called later than L{SHORT}, in no order.
+    @ivar frozen: Whether the time is stopped.
+    @ivar calls: Calls that are delayed by more than L{SHORT}, unordered.
     """
 
     def __init__(self, reactor: IServerReactor) -> None:
@@ -99,10 +99,10 @@ class ServerClock:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.reactor, name)
 
-    # --- as the reactor
+    # --- reactor
 
     def seconds(self) -> float:
-        """The time, in POSIX seconds."""
+        """Return the time in POSIX seconds."""
         return self._stands_at if self.frozen else self.reactor.seconds() + self._offset
 
     def callLater(self, delay: float, call: Callable[..., object], /, *args: object, **kw: object) -> IDelayedCall:
@@ -118,20 +118,20 @@ class ServerClock:
 
     @property
     def moved(self) -> bool:
-        """Whether it is anything but the real time."""
+        """Return whether the time differs from real time."""
         return self.frozen or self._offset != 0
 
     def freeze(self, at: float | None = None) -> None:
-        """Stop, now or at C{at}."""
+        """Stop the clock, now or at C{at}."""
         self._stands_at = self.seconds() if at is None else at
         self.frozen = True
         self._changed()
 
     def advance(self, seconds: float) -> None:
         """
-        Let so much time pass at once.
+        Advance the clock, and make the calls that are due.
 
-        @raise ValueError: It is negative: time only passes.
+        @raise ValueError: The duration is negative.
         """
         if seconds < 0:
             raise ValueError("time can not go back")
@@ -142,14 +142,14 @@ class ServerClock:
         self._changed()
 
     def resume(self) -> None:
-        """Go on from where the clock stands."""
+        """Continue from the time of the clock."""
         if self.frozen:
             self._offset = self._stands_at - self.reactor.seconds()
             self.frozen = False
             self._changed()
 
     def right(self) -> None:
-        """Be the real time again."""
+        """Return to real time."""
         if self.moved:
             self.frozen = False
             self._offset = 0.0
@@ -168,7 +168,7 @@ _clocks: dict[int, ServerClock] = {}
 
 
 def clock_of(reactor: IServerReactor) -> ServerClock:
-    """The clock of the servers on a reactor."""
+    """Return the clock of the servers on a reactor."""
     clock = _clocks.get(id(reactor))
     if clock is None:
         clock = _clocks[id(reactor)] = ServerClock(reactor)

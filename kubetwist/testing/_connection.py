@@ -1,4 +1,4 @@
-"""How a test reaches a server: what its kubeconfig says, a token, and one plain way to send a request."""
+"""The connection of a test to a server: the content of its kubeconfig, a token, and a simple request function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from ..api.jsontypes import JSONObject, JSONValue
 
-#: Who the token of a test server stands for; F{--token-auth-file} columns after the token.
+#: The user of the test server's token; the F{--token-auth-file} columns after the token.
 ADMIN = 'kubetwist-test-admin,kubetwist-test-admin,"system:masters"'
 
 
@@ -26,7 +26,7 @@ class Connection:
 
     @ivar url: C{https://127.0.0.1:<port>}, without a trailing slash.
     @ivar kubeconfig: The admin's kubeconfig, for clients that read files.
-    @ivar token: A bearer token of a member of C{system:masters}; C{""} if the server has a token file of its own.
+    @ivar token: A bearer token of a member of C{system:masters}; C{""} if the server was given another token file.
     @ivar ca: The certificate of the server's authority, PEM.
     @ivar client_certificate: The admin's certificate, PEM.
     @ivar client_key: Its key, PEM.
@@ -69,38 +69,40 @@ class Connection:
 
     @property
     def port(self) -> int:
-        """The port that the server listens on."""
+        """Return the port that the server listens on."""
         port = urlsplit(self.url).port
         assert port is not None
         return port
 
     def ssl_context(self) -> ssl.SSLContext:
-        """Trusts this server alone, and shows no certificate: send the token along."""
+        """
+        Return a TLS context that trusts this server only and has no client certificate: send the token with requests.
+        """
         return ssl.create_default_context(cadata=self.ca)
 
-    # --- configurations of client libraries, which are imported when they are asked for
+    # --- configurations of client libraries, which are imported at first use
 
     def kubernetes(self) -> Any:
-        """A new C{kubernetes.client.ApiClient}, to be closed by whom it was made for."""
+        """Return a new C{kubernetes.client.ApiClient}, which the caller closes."""
         from kubernetes import config
 
         return config.new_client_from_config(str(self.kubeconfig))  # type: ignore[no-untyped-call]
 
     def kr8s(self) -> Any:
-        """A C{kr8s} API object; C{kr8s.asyncio.api(kubeconfig=...)} is its like for asyncio."""
+        """Return a C{kr8s} API object; C{kr8s.asyncio.api(kubeconfig=...)} is the equivalent for asyncio."""
         import kr8s
 
         return kr8s.api(kubeconfig=str(self.kubeconfig))
 
     def lightkube(self) -> Any:
-        """A new C{lightkube.Client}."""
+        """Return a new C{lightkube.Client}."""
         from importlib import import_module
 
         lightkube = import_module("lightkube")
         return lightkube.Client(config=lightkube.KubeConfig.from_file(str(self.kubeconfig)))
 
     def kopf(self) -> Any:
-        """A C{kopf.ConnectionInfo}, for an operator's C{@kopf.on.login()} handler to return."""
+        """Return a C{kopf.ConnectionInfo}, for an operator's C{@kopf.on.login()} handler."""
         import kopf
 
         return kopf.ConnectionInfo(
@@ -121,10 +123,10 @@ class Connection:
         timeout: float = 30,
     ) -> tuple[int, Any]:
         """
-        Send one request as the admin, blocking, on a connection of its own.
+        Send one request as the admin on a new connection. Blocking.
 
-        @param body: Bytes are sent as they are; anything else as JSON.
-        @return: The HTTP status, and the decoded body where it is JSON, its text otherwise.
+        @param body: Bytes are sent unchanged, other values as JSON.
+        @return: The HTTP status, and the decoded body if it is JSON, otherwise its text.
         """
         parts = urlsplit(self.url)
         connection = http.client.HTTPSConnection(
@@ -147,29 +149,29 @@ class Connection:
 
 
 class Reachable:
-    """What every kind of server gives once it is started."""
+    """The attributes of all kinds of started servers."""
 
     _connection: Connection | None = None
 
     @property
     def connection(self) -> Connection:
-        """How to reach it."""
+        """Return the connection data."""
         assert self._connection is not None, "the server was not started"
         return self._connection
 
     @property
     def url(self) -> str:
-        """C{https://127.0.0.1:<port>}."""
+        """Return C{https://127.0.0.1:<port>}."""
         return self.connection.url
 
     @property
     def kubeconfig(self) -> Path:
-        """The admin's kubeconfig."""
+        """Return the path of the admin's kubeconfig."""
         return self.connection.kubeconfig
 
     @property
     def token(self) -> str:
-        """A bearer token of an administrator."""
+        """Return a bearer token of an administrator."""
         return self.connection.token
 
     def request(self, method: str, path: str, body: JSONValue = None, **more: Any) -> tuple[int, JSONValue]:
@@ -178,7 +180,7 @@ class Reachable:
 
 
 def write_token_file(folder: Path) -> tuple[str, Path]:
-    """Make a token of an administrator; return it and the file for C{--token-auth-file}."""
+    """Create a token of an administrator; return it and the file for C{--token-auth-file}."""
     token = secrets.token_hex(16)
     path = folder / "tokens.csv"
     path.touch(mode=0o600)

@@ -1,4 +1,4 @@
-"""The server in the process of the tests: on a reactor that runs, or on one in a thread."""
+"""The server in the process of the tests: on a running reactor, or on a reactor in a thread."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     )
 
 Result = TypeVar("Result")
-#: Requests that a log keeps, unless told otherwise.
+#: Default number of requests that a log keeps.
 LOGGED = 10_000
 
-#: Flags that say where objects are stored, so that they are not kept in memory.
+#: Flags that configure the storage, with which objects are not kept in memory.
 _STORES = ("--storage-backend", "--etcd-servers")
 
 
@@ -45,8 +45,8 @@ class InProcessServer(Reachable):
     """
     A server on a running reactor, with an empty store in memory.
 
-    For code that lives on the reactor too, such as trial tests and pytest-twisted: nothing here blocks but C{request},
-    which must not be called in the reactor's thread. All else is to be called there.
+    For code that lives on the reactor too, such as trial tests and pytest-twisted: only C{request} blocks, which must
+    not be called in the reactor's thread. Call the other methods there.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class InProcessServer(Reachable):
         reactor: Any = None,
     ) -> None:
         """
-        @param arguments: Further flags of C{twist kubeapi}; later ones win over ours.
-        @param data_dir: To use and to keep; a temporary one without it.
-        @param token_auth_file: Instead of one with a single administrator's token.
-        @param controllers: As C{--controllers}: C{""} for none; L{None} for what the server has on by default.
+        @param arguments: Further flags of C{twist kubeapi}; they override the defaults.
+        @param data_dir: An existing directory to use and keep; a temporary one by default.
+        @param token_auth_file: Replaces the default file with a single administrator's token.
+        @param controllers: As C{--controllers}: C{""} for none; L{None} for the server's default.
         @param reactor: L{None} for the global one.
         """
         self._arguments = arguments if controllers is None else (*arguments, f"--controllers={controllers}")
@@ -75,7 +75,7 @@ class InProcessServer(Reachable):
         self._state: ServerState | None = None
 
     async def start(self) -> InProcessServer:
-        """Start, and come back when it is ready."""
+        """Start the server, and return when it is ready."""
         from ..server.service import KubeAPIService
         from ..tap import Options
         from ._clock import clock_of
@@ -108,7 +108,7 @@ class InProcessServer(Reachable):
             await service.ready
             server = service.server
             assert server is not None, "the service is ready"
-            # Clients live in real time, whatever time it is here.
+            # Clients use real time, whatever the server's clock shows.
             server.site.connections.now = self._reactor.seconds
             from .state import ServerState
 
@@ -129,7 +129,7 @@ class InProcessServer(Reachable):
         return self
 
     async def stop(self) -> None:
-        """End it: requests that run are finished, watches end, files are removed. Idempotent."""
+        """Stop the server: open requests are finished, watches end, files are removed. Idempotent."""
         service, self._service = self._service, None
         temporary, self._temporary = self._temporary, None
         clock, self._clock = self._clock, None
@@ -162,40 +162,40 @@ class InProcessServer(Reachable):
 
     async def reset(self) -> None:
         """
-        Make everything as it was at the start, but for revisions, which go on.
+        Restore the state after the start, except for revisions, which keep growing.
 
-        Faults and logs are removed, the clock is right again, watches end, what tests have written is gone, custom
-        resources and their paths included, and older revisions are C{410 Expired}.
+        Faults and logs are removed, the clock shows real time, watches end, all writes of tests are undone, including
+        custom resources and their paths, and older revisions are C{410 Expired}.
         """
         self.clear_faults()
         self.reset_clock()
         await self._states.make_fresh()
 
     async def snapshot(self) -> Snapshot:
-        """Everything that is stored now."""
+        """Return a snapshot of all stored objects."""
         return await self._states.take()
 
     async def restore(self, snapshot: Snapshot) -> None:
-        """Have everything stored as it was; watches go on, and show what changes."""
+        """Restore all stored objects; watches continue, and show the changes."""
         await self._states.put_back_for_good(snapshot)
 
     async def compact(self) -> int:
-        """Forget the past: lists and watches from older revisions than the one returned are C{410 Expired}."""
+        """Compact the storage: lists and watches from revisions before the returned one are C{410 Expired}."""
         return await self._states.compact()
 
     async def settle(self, patience: float = 5.0) -> bool:
-        """Wait until controllers have nothing to do; give whether it came to that in so many seconds."""
+        """Wait until controllers are idle; return whether that happened within the timeout in seconds."""
         return await self._states.settle(patience)
 
     async def load(
         self, source: str | Path | Iterable[Mapping[str, JSONValue]], namespace: str = "default"
     ) -> list[JSONObject]:
         """
-        Create objects, as C{kubectl get -o yaml} or people write them.
+        Create objects from manifests, such as the output of C{kubectl get -o yaml}.
 
         @param source: Text, the path of a file or folder, or objects.
-        @param namespace: For those that say none.
-        @raise kubetwist.testing.manifests.LoadError: One was refused.
+        @param namespace: The default for objects without one. @raise kubetwist.testing.manifests.LoadError: The server
+            rejected an object.
         """
         from twisted.internet.threads import deferToThreadPool
 
@@ -234,15 +234,15 @@ class InProcessServer(Reachable):
         **selection: Any,
     ) -> Fault:
         """
-        Have requests answered with an error, later, or not at all.
+        Inject a fault: answer requests with an error, delay them, or close their connections.
 
-        @param code: Of the answer; L{None} for the server's own, after C{delay} seconds.
-        @param times: How often; L{None} for always.
-        @param retry_after: Seconds; 1 with a 429 that does not say.
-        @param hang_up: The connection is closed instead.
+        @param code: The status of the answer; L{None} for the server's answer after C{delay} seconds.
+        @param times: Number of requests; L{None} for all.
+        @param retry_after: Seconds; 1 by default for 429.
+        @param hang_up: Close the connection instead of an answer.
         @param selection: Which requests: C{verb}, C{resource}, C{subresource}, C{namespace}, C{name}, C{group},
             C{path}, and C{where}, called with a L{kubetwist.testing.requests.SentRequest}.
-        @return: A context manager; C{remove()} ends it, C{hits} tells how often it happened.
+        @return: A context manager; C{remove()} ends it, C{hits} counts the affected requests.
         """
         from .requests import (
             AnswerFault,
@@ -274,13 +274,13 @@ class InProcessServer(Reachable):
         **selection: Any,
     ) -> Fault:
         """
-        Have watches that begin from now on go wrong.
+        Disturb the watches that begin from now on.
 
-        @param delay: Seconds that each event is late.
-        @param duplicate: Each event comes twice.
-        @param drop: So many events, the first ones, are lost.
-        @param break_after: The connection breaks after so many events.
-        @param times: How many watches; L{None} for all.
+        @param delay: Seconds by which each event is delayed.
+        @param duplicate: Whether each event is sent twice.
+        @param drop: Number of events at the start that are lost.
+        @param break_after: Number of events after which the connection breaks.
+        @param times: Number of watches; L{None} for all.
         @param selection: As for L{inject}.
         """
         from .requests import (
@@ -297,11 +297,10 @@ class InProcessServer(Reachable):
 
     def end_watches(self, code: int | None = None, *, hang_up: bool = False, **selection: Any) -> int:
         """
-        End watches that are open.
+        End open watches.
 
-        @param code: Of an C{ERROR} event that says why: 410 has clients list again. L{None} for a good end.
-        @param hang_up: The connection breaks instead.
-        @return: How many.
+        @param code: The code of an C{ERROR} event; after 410 clients list again. L{None} for a normal end.
+        @param hang_up: Abort the connection instead. @return: The number of ended watches.
         """
         from ..api.errors import APIStatusError
         from .requests import Selection
@@ -321,9 +320,9 @@ class InProcessServer(Reachable):
 
     def record_requests(self, limit: int = LOGGED) -> RequestLog:
         """
-        Keep what is requested from now on.
+        Record requests from now on.
 
-        @param limit: How many; the oldest are forgotten.
+        @param limit: Maximum number; the oldest are dropped.
         @return: A context manager, with C{requests}, C{matching(...)}, C{assert_requested(...)}, C{clear()}, C{stop()}.
         """
         return self._requests.log(limit)
@@ -342,36 +341,36 @@ class InProcessServer(Reachable):
 
     @property
     def now(self) -> float:
-        """The server's time, in POSIX seconds."""
+        """Return the server's time in POSIX seconds."""
         return self._time.seconds()
 
     def freeze_time(self, at: float | None = None) -> None:
         """
         Stop the clock of the servers of this process, now or at a POSIX time.
 
-        What waits for longer than a second waits until C{advance_time} or C{resume_time}.
+        Delays of more than a second do not end before C{advance_time} or C{resume_time}.
         """
         self._time.freeze(at)
 
     def advance_time(self, seconds: float) -> None:
-        """Let time pass at once, whether the clock stands or runs: what is due by then happens now."""
+        """Advance the clock, stopped or running: calls that are due are made now."""
         self._time.advance(seconds)
 
     def resume_time(self) -> None:
-        """Let the clock run on from where it stands."""
+        """Continue from the time of the clock."""
         self._time.resume()
 
     def reset_clock(self) -> None:
-        """Let it be the real time again."""
+        """Return the clock to real time."""
         self._time.right()
 
 
 class KubeAPI(Reachable):
     """
-    A server in this process for tests that know nothing of Twisted: the reactor runs in a thread.
+    A server in this process for tests that do not use Twisted: the reactor runs in a thread.
 
     A context manager; or C{start()} and C{stop()}. Takes the same arguments as L{InProcessServer}, and has the same
-    methods, which may be called from any thread but the reactor's, and come back when it is done.
+    methods, which block, and may be called from any thread except the reactor's.
     """
 
     def __init__(
@@ -387,14 +386,14 @@ class KubeAPI(Reachable):
         self._reactor: Any = None
 
     def start(self) -> KubeAPI:
-        """Start, and wait until it is ready."""
+        """Start the server, and wait until it is ready."""
         self._reactor = running_reactor()
         wait_for(self._reactor, self._server.start)
         self._connection = self._server.connection
         return self
 
     def stop(self) -> None:
-        """End it, and wait for that. Idempotent."""
+        """Stop the server, and wait for its end. Idempotent."""
         if self._reactor is not None:
             wait_for(self._reactor, self._server.stop)
 

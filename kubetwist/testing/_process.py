@@ -1,4 +1,4 @@
-"""A server in a process of its own: what runs in production, started and killed by a test."""
+"""A server in a separate process, as in production, which a test starts and kills."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from ._connection import (
 
 
 class ServerNotReady(Exception):
-    """The server ended, or took too long, before it was ready; the text is what it logged."""
+    """The server ended or timed out before it was ready; the text is its log."""
 
 
 class SubprocessServer(Reachable):
     """
-    C{twist kubeapi} on a free port of 127.0.0.1, with a data directory of its own.
+    C{twist kubeapi} on a free port of 127.0.0.1, with a separate data directory.
 
     A context manager; or C{start()} and C{stop()}. It can be started again after C{stop()} or C{kill()}: on the same
     port, with the same data.
 
     @ivar data_dir: Removed when the context ends, unless it was given.
-    @ivar log: The file that takes what the server prints.
+    @ivar log: The file of the server's output.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class SubprocessServer(Reachable):
     ) -> None:
         """
         @param arguments: Further flags of C{twist kubeapi}.
-        @param data_dir: To use and to keep; a temporary one without it.
-        @param token_auth_file: Instead of one with a single administrator's token.
+        @param data_dir: An existing directory to use and keep; a temporary one by default.
+        @param token_auth_file: Replaces the default file with a single administrator's token.
         @param timeout: Seconds to wait for the server to be ready, and to end.
         """
         self._arguments = arguments
@@ -64,15 +64,15 @@ class SubprocessServer(Reachable):
 
     @property
     def pid(self) -> int:
-        """The process' id."""
+        """Return the process id."""
         assert self._process is not None, "the server was not started"
         return self._process.pid
 
     def start(self) -> SubprocessServer:
         """
-        Start, and wait until /readyz would say ok.
+        Start the server, and wait until it is ready.
 
-        @raise ServerNotReady: It did not come up.
+        @raise ServerNotReady: The start failed.
         """
         notify_path = self._folder / "notify"
         notify_path.unlink(missing_ok=True)
@@ -103,7 +103,7 @@ class SubprocessServer(Reachable):
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
 
     def _await_ready(self) -> None:
-        """Wait for READY=1, as a service manager does, looking now and then whether the process still lives."""
+        """Wait for READY=1, as a service manager does, and check periodically that the process is running."""
         assert self._process is not None and self._notify is not None
         self._notify.settimeout(0.1)
         deadline = time.monotonic() + self._timeout
@@ -118,12 +118,12 @@ class SubprocessServer(Reachable):
         raise ServerNotReady(f"not ready after {self._timeout} s\n{self.output()}")
 
     def output(self) -> str:
-        """What the server printed so far."""
+        """Return the output of the server so far."""
         return self.log.read_text("utf-8", "replace")
 
     def stop(self) -> int:
         """
-        Ask the server to end, and wait for it.
+        Stop the server, and wait for its end.
 
         @return: Its exit code; 0 after a clean end, also when it was not running.
         """
@@ -138,7 +138,7 @@ class SubprocessServer(Reachable):
             self._end(process)
 
     def kill(self) -> None:
-        """End it as a power cut would: SIGKILL, nothing is tidied up."""
+        """Kill the process with SIGKILL, without any cleanup, like a power failure."""
         process, self._process = self._process, None
         self._end(process)
 

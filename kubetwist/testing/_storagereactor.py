@@ -1,4 +1,4 @@
-"""What the tests of storage backends run on: a reactor whose time they set, an observer that keeps all it is told."""
+"""The environment of storage tests: a reactor whose time tests set, and an observer that records its calls."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ..interfaces import IStorageObserver
 
 T = TypeVar("T")
 
-#: Seconds after which a thread that does not report is taken for dead; no test waits that long.
+#: Seconds without a call after which a thread counts as dead; no test waits that long.
 DEAD = 60.0
 
 
 class StorageReactor(Clock):
-    """A clock that tests set, with a way in for the threads of a storage backend."""
+    """A clock that tests set, which also runs the calls from threads of a storage backend."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,11 +32,11 @@ class StorageReactor(Clock):
         self._calls: SimpleQueue[tuple[Callable[..., object], Any, Any]] = SimpleQueue()
 
     def callFromThread(self, call: Callable[..., object], /, *args: object, **kw: object) -> None:
-        """Have something called by L{run}."""
+        """Queue a call, which L{run} makes."""
         self._calls.put((call, args, kw))
 
     def run(self, awaitable: Deferred[T] | Coroutine[Any, Any, T]) -> T:
-        """Do what threads ask for until there is a result, and return or raise that."""
+        """Run calls from threads until there is a result, and return or raise it."""
         results: list[Any] = []
         deferred = awaitable if isinstance(awaitable, Deferred) else Deferred.fromCoroutine(awaitable)
         deferred.addBoth(results.append)
@@ -49,10 +49,10 @@ class StorageReactor(Clock):
         return found
 
     def close(self) -> None:
-        """The test is over."""
+        """Close the reactor at the end of the test."""
 
     def turn(self) -> None:
-        """Wait for one call from a thread, and make it."""
+        """Wait for one call from a thread, and run it."""
         call, args, kw = self._calls.get(timeout=DEAD)
         call(*args, **kw)
 
@@ -60,7 +60,7 @@ class StorageReactor(Clock):
 @implementer(IStorageObserver)
 class RecordingObserver:
     """
-    Keeps all it is told.
+    Records all its calls.
 
     @ivar then: Called after each batch of events.
     """
@@ -86,7 +86,7 @@ class RecordingObserver:
         self.reasons.append(reason)
 
     def seen(self) -> list[tuple[str, bytes | None, int, Any]]:
-        """Key, value, revision and previous revision of every event; that of a store that does not know it is any."""
+        """Return key, value, revision and previous revision of every event; an unknown previous revision equals any."""
         return [
             (event.key, event.value, event.revision, ANY_REVISION if event.previous == SOME else event.previous)
             for event in self.events

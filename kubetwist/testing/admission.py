@@ -1,4 +1,4 @@
-"""For unit tests of admission plugins: a write, and a server that has what the test says; no server is started."""
+"""Unit tests of admission plugins: a write, and a stub of the server; no server is started."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from ..api.resource import GroupResource, GroupVersion, JSONObject, UserInfo
 @define
 class StubServer:
     """
-    What a plugin may ask of the server, L{kubetwist.api.admission.AdmissionContext}: some objects.
+    An L{kubetwist.api.admission.AdmissionContext} with some objects.
 
     @ivar objects: By group, resource, namespace and name.
-    @ivar kinds: By group, version and kind, the resource, and whether it is namespaced.
-    @ivar authorizer: As L{kubetwist.interfaces.IAuthorizer}; L{None} where there is none.
-    @ivar reactor: For plugins that wait; L{None} where none does.
+    @ivar kinds: The resource, and whether it is namespaced, by group, version and kind.
+    @ivar authorizer: As L{kubetwist.interfaces.IAuthorizer}; L{None} without one.
+    @ivar reactor: For plugins that wait; L{None} by default.
     """
 
     objects: dict[tuple[str, str, str, str], JSONObject] = field(factory=dict)
@@ -41,7 +41,7 @@ class StubServer:
     toleration_seconds: tuple[int, int] = (300, 300)
 
     def add(self, group: str, resource: str, obj: JSONObject) -> StubServer:
-        """Have an object; in the version that is stored."""
+        """Add an object in its storage version."""
         meta = obj["metadata"]
         self.objects[group, resource, meta.get("namespace", ""), meta["name"]] = obj
         return self
@@ -52,42 +52,42 @@ class StubServer:
                 yield obj
 
     def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """As the server's."""
+        """See the method of the server."""
         obj = self.objects.get((group, resource, namespace, name))
         return None if obj is None else frozen(obj)
 
     async def appears(self, group: str, resource: str, namespace: str, name: str, seconds: float) -> JSONObject | None:
-        """As the server's; nobody makes anything meanwhile."""
+        """See the method of the server; objects never appear here."""
         return self.view(group, resource, namespace, name)
 
     def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
-        """As the server's."""
+        """See the method of the server."""
         return [frozen(obj) for obj in self._found(group, resource, namespace)]
 
     def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """As the server's."""
+        """See the method of the server."""
         obj = self.objects.get((group, resource, namespace, name))
         return None if obj is None else _copy(obj)
 
     def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
-        """As the server's."""
+        """See the method of the server."""
         return [_copy(obj) for obj in self._found(group, resource, namespace)]
 
     async def load(self, group: str, resource: str) -> bool:
-        """As the server's: whether there is anything of the resource."""
+        """Return whether there is an object of the resource."""
         return any(key[:2] == (group, resource) for key in self.objects)
 
     def loaders(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
-        """As the server's."""
+        """See the method of the server."""
         return [partial(_copy, obj) for obj in self._found(group, resource, namespace)]
 
     def resources_of(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
-        """As the server's, of what is in C{kinds}."""
+        """Return the resources in C{kinds}."""
         found = self.kinds.get((group, version, kind))
         return [] if found is None else [found]
 
     async def create(self, group: str, resource: str, namespace: str, obj: JSONObject) -> None:
-        """As the server's; nothing is defaulted."""
+        """Create an object, without defaults."""
         key = group, resource, namespace, obj["metadata"]["name"]
         if key in self.objects:
             raise APIStatusError.already_exists(GroupResource(group, resource), key[3])
@@ -102,7 +102,7 @@ class StubServer:
         names: Sequence[str],
         change: Callable[[JSONObject], None],
     ) -> int:
-        """As the server's; nothing besides the write itself is written with it."""
+        """See the method of the server; further writes are ignored."""
         changed = {
             key: _copy(self.objects[key])
             for key in ((group, resource, namespace, name) for name in names)
@@ -136,15 +136,15 @@ def write(
     warn: Callable[[str], Any] | None = None,
 ) -> AdmissionAttributes:
     """
-    A write as a plugin is asked about it, in the first round.
+    Return the attributes of a write, as admission plugins get them in the first round.
 
     @param obj: The new object, which mutating plugins change; L{None} for DELETE.
-    @param api_version: Of the resource: C{"v1"}, C{"apps/v1"}.
-    @param namespace: C{""} for what is in none.
+    @param api_version: The API version of the resource: C{"v1"}, C{"apps/v1"}.
+    @param namespace: C{""} for cluster-scoped objects.
     @param old: The object before.
     @param server: By default a L{StubServer} with nothing in it.
-    @param warn: Takes warnings; C{[].append} keeps them.
-    @return: What the plugin says to the audit is in its C{annotations}.
+    @param warn: Called with warnings; C{[].append} collects them.
+    @return: The attributes; C{annotations} contains the plugin's audit annotations.
     """
     said = GroupVersion.parse(api_version)
     name = ((obj if obj is not None else old) or {}).get("metadata", {}).get("name", "")

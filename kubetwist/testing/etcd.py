@@ -1,4 +1,4 @@
-"""etcd for tests: members in processes of their own, on free ports, with data that are removed."""
+"""Run etcd for tests: members in separate processes, on free ports, with temporary data."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-#: Where the program is looked for if it is not on PATH.
+#: Directories with the program if it is not on PATH.
 PROGRAM: Final = "KUBETWIST_TEST_ETCD"
-#: Seconds that members are given to come up, and to go.
+#: Seconds that members have to start and to stop.
 PATIENCE: Final = 30.0
 
 
 def find_etcd() -> str:
     """
-    The program, which $KUBETWIST_TEST_ETCD may name.
+    Find the program: $KUBETWIST_TEST_ETCD, or etcd.
 
-    @return: C{""} where there is none.
+    @return: The path; C{""} if it is not installed.
     """
     return shutil.which(os.environ.get(PROGRAM) or "etcd") or ""
 
 
 def why_no_etcd() -> str:
-    """The reason to skip a test; C{""} where etcd is."""
+    """Return the reason to skip a test; C{""} if etcd is installed."""
     return "" if find_etcd() else f"there is no etcd: install Debian's etcd-server, or name it by {PROGRAM}"
 
 
 class EtcdNotReady(Exception):
-    """A member ended, or took too long, before it was ready; the text is what it logged."""
+    """A member ended or timed out before it was ready; the text is its log."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody has at the moment, and the system gives to nobody who asks for any."""
+    """Return free ports of 127.0.0.1 outside of the range from which the system assigns ports."""
     sockets = []
     try:
         for _ in range(count):
@@ -56,8 +56,8 @@ class EtcdMember:
     """
     One member.
 
-    @ivar url: Where clients reach it.
-    @ivar log: The file that takes what it prints.
+    @ivar url: The URL for clients.
+    @ivar log: The file of its output.
     """
 
     def __init__(self, name: str, folder: Path, ports: tuple[int, int], tls: TLSFiles | None, flags: tuple[str, ...]):
@@ -73,23 +73,23 @@ class EtcdMember:
 
     @property
     def pid(self) -> int:
-        """The process' id."""
+        """Return the process id."""
         assert self._process is not None, "the member was not started"
         return self._process.pid
 
     @property
     def running(self) -> bool:
-        """Whether the process is there; it may be paused."""
+        """Return whether the process exists; it may be paused."""
         return self._process is not None and self._process.poll() is None
 
     def spawn(self, cluster: str) -> None:
-        """Start, but do not wait."""
+        """Start the member without waiting."""
         command = [
             *(find_etcd(), "--name", self.name, "--data-dir", str(self._data), "--logger", "zap"),
             *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
             *("--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url),
             *("--initial-cluster", cluster, "--heartbeat-interval", "20", "--election-timeout", "200"),
-            # The suite for all stores has a transaction of 1500 keys; the server itself has no such.
+            # The suite for all stores has a transaction of 1500 keys; the server has none of that size.
             *("--max-txn-ops", "2000"),
         ]
         if self._tls is not None:
@@ -97,20 +97,20 @@ class EtcdMember:
             command += ["--cert-file", str(files.certificate), "--key-file", str(files.key)]
             if files.authority is not None:
                 command += ["--client-cert-auth", "--trusted-ca-file", str(files.authority)]
-        # However the tests end, it ends with them.
+        # The member ends with the tests, however they end.
         if shutil.which("setpriv"):
             command = ["setpriv", "--pdeathsig", "KILL", *command]
         with self.log.open("ab") as log:
-            # A group of its own: an interrupt at the terminal is for the tests.
+            # A separate process group: an interrupt at the terminal must only reach the tests.
             self._process = subprocess.Popen(
                 [*command, *self._flags], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
 
     def wait(self) -> None:
         """
-        Wait until it takes connections.
+        Wait until the member accepts connections.
 
-        @raise EtcdNotReady: It does not.
+        @raise EtcdNotReady: The member is not ready in time.
         """
         assert self._process is not None
         until = time.monotonic() + PATIENCE
@@ -125,12 +125,12 @@ class EtcdMember:
                 time.sleep(0.005)
 
     def signal(self, number: int) -> None:
-        """Send it a signal: C{SIGSTOP}, C{SIGCONT}."""
+        """Send a signal: C{SIGSTOP}, C{SIGCONT}."""
         if self.running:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End it at once; its data stay."""
+        """Kill the member; its data are kept."""
         process, self._process = self._process, None
         if process is not None:
             process.send_signal(signal.SIGKILL)
@@ -139,9 +139,9 @@ class EtcdMember:
 
 class TLSFiles:
     """
-    What a member shows, and whom it lets in.
+    The TLS files of a member.
 
-    @ivar authority: That of clients' certificates; L{None} lets anybody in.
+    @ivar authority: The authority of client certificates; L{None} does not require any.
     """
 
     def __init__(self, certificate: Path, key: Path, authority: Path | None = None) -> None:
@@ -159,9 +159,9 @@ class EtcdServer:
 
     def __init__(self, members: int = 1, *, tls: TLSFiles | None = None, flags: tuple[str, ...] = ()) -> None:
         """
-        @param flags: Further ones for each member.
+        @param flags: Further flags of each member.
         """
-        # Tests write much that need not survive them: memory is faster, where it is a file system.
+        # Tests write much data that need not be durable: memory is faster, if it is mounted as a file system.
         place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self._folder = Path(tempfile.mkdtemp(prefix="kubetwist-etcd-", dir=place))
         ports = free_ports(2 * members)
@@ -172,19 +172,19 @@ class EtcdServer:
 
     @property
     def urls(self) -> list[str]:
-        """Where clients reach the members."""
+        """Return the client URLs of the members."""
         return [member.url for member in self.members]
 
     @property
     def cluster(self) -> str:
-        """As in --initial-cluster."""
+        """Return the value of --initial-cluster."""
         return ",".join(f"{member.name}={member.peer_url}" for member in self.members)
 
     def start(self) -> EtcdServer:
         """
         Start all members that do not run, and wait for them.
 
-        @raise EtcdNotReady: One does not come up; none is left, nor their data.
+        @raise EtcdNotReady: A member did not start; all members and data are removed.
         """
         try:
             self.revive()
@@ -195,9 +195,9 @@ class EtcdServer:
 
     def revive(self) -> None:
         """
-        As L{start}, but all that there is stays when one does not come up, and it can be tried again.
+        Start as L{start} does, but keep members and data after a failure, so that it can be repeated.
 
-        @raise EtcdNotReady: One does not come up.
+        @raise EtcdNotReady: A member did not start.
         """
         starting = [member for member in self.members if not member.running]
         for member in starting:
@@ -206,7 +206,7 @@ class EtcdServer:
             member.wait()
 
     def stop(self) -> None:
-        """End all members, and remove their data."""
+        """Stop all members, and remove their data."""
         for member in self.members:
             member.kill()
         shutil.rmtree(self._folder, ignore_errors=True)

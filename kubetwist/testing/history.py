@@ -1,9 +1,8 @@
 """
-What clients of a store, or of several servers over one, did and were answered, and what watches showed.
+Record the operations of the clients of one store, their results, and the events of watches.
 
-It is kept while the clients run and judged afterwards, by L{kubetwist.testing.historycheck.violations}. Nothing here
-does I/O. For the check to see all that it can see, every write has a content of its own, and deletions name the
-revision that they expect.
+L{kubetwist.testing.historycheck.violations} checks the history afterwards. This module does no I/O. The check is
+complete if every write has a unique value, and deletions name the revision that they expect.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from attrs import Factory, asdict, define, field
 
 from ..api.jsontypes import JSONValue
 
-#: Later than everything.
+#: Later than every other time.
 NEVER: Final = float("inf")
 
 
 class Action(Enum):
-    """What a client asks for."""
+    """The kind of an operation."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -33,19 +32,19 @@ class Action(Enum):
 
 
 class Outcome(Enum):
-    """How it came out, as far as the client knows."""
+    """The result of an operation, as far as the client knows."""
 
-    #: Done; C{revision} says at which revision, or what a read has found.
+    #: Succeeded; C{revision} is the revision of the write, or of the object that was read.
     DONE = "done"
-    #: Not done: what is stored is at another revision than C{expected} (409 Conflict).
+    #: Failed: the stored object has another revision than C{expected} (409 Conflict).
     CONFLICT = "conflict"
-    #: Not done: something is there (409 AlreadyExists).
+    #: Failed: the object exists (409 AlreadyExists).
     EXISTS = "exists"
-    #: Not done: nothing is there (404); of a read, that nothing was found.
+    #: Failed: the object does not exist (404); for a read, nothing was found.
     MISSING = "missing"
-    #: Not done, for reasons that tell nothing of what is stored (403, 429).
+    #: Failed for reasons that do not depend on the stored object (403, 429).
     REFUSED = "refused"
-    #: It may have been done or not, or be done yet: no answer, or one such as 500 or 504.
+    #: Unknown: the write may take effect, also later: no answer, or one such as 500 or 504.
     UNKNOWN = "unknown"
 
 
@@ -54,16 +53,16 @@ class Operation:
     """
     One request of one client.
 
-    @ivar key: Of the object; the prefix of the keys for a LIST.
-    @ivar value: What a write writes; nothing else may write the same. What a READ has found.
-    @ivar expected: The revision that a write demands; L{None} for any.
-    @ivar consistent: Whether a read must show all that was done before it began; it need not with C{resourceVersion=0}.
-    @ivar at_least: A revision that a read must not be older than.
-    @ivar invoked: When the request was about to be sent.
-    @ivar answered: When the answer was there; L{NEVER} without one.
-    @ivar revision: Of a write that was done, 0 where the answer does not tell; of the object that a READ has found;
-        as of which a LIST is.
-    @ivar items: What a LIST has found: key, revision and value of each.
+    @ivar key: The key of the object; for a LIST, the prefix of the keys.
+    @ivar value: The unique value of a write, or the result of a READ.
+    @ivar expected: The revision that a write requires; L{None} for any.
+    @ivar consistent: Whether a read must show all writes that ended before it began; false for C{resourceVersion=0}.
+    @ivar at_least: The minimum revision of a read.
+    @ivar invoked: Time just before the request was sent.
+    @ivar answered: Time of the answer; L{NEVER} without one.
+    @ivar revision: The revision of a successful write, 0 if the answer does not contain it; of the object of a READ;
+        or of a LIST.
+    @ivar items: The result of a LIST: key, revision and value of each object.
     """
 
     action: Action
@@ -81,21 +80,21 @@ class Operation:
     _now: Callable[[], float] = field(default=time.monotonic, repr=False)
 
     def done(self, revision: int = 0) -> None:
-        """A write was done."""
+        """Record a successful write."""
         self._answer(Outcome.DONE, revision)
 
     def found(self, revision: int, value: str) -> None:
-        """A READ has found an object."""
+        """Record the object of a READ."""
         self.value = value
         self._answer(Outcome.DONE, revision)
 
     def listed(self, revision: int, items: Mapping[str, tuple[int, str]]) -> None:
-        """A LIST as of C{revision} has found C{items}: revision and value by key."""
+        """Record a LIST at C{revision} with C{items}: revision and value by key."""
         self.items = dict(items)
         self._answer(Outcome.DONE, revision)
 
     def failed(self, outcome: Outcome) -> None:
-        """It was not done, or may not have been."""
+        """Record a failed write, or one with an unknown result."""
         self._answer(outcome, 0)
 
     def _answer(self, outcome: Outcome, revision: int) -> None:
@@ -105,7 +104,7 @@ class Operation:
 
     @property
     def writes(self) -> bool:
-        """Whether it changes something."""
+        """Return whether the operation is a write."""
         return self.action in (Action.CREATE, Action.UPDATE, Action.DELETE)
 
     def __str__(self) -> str:
@@ -126,7 +125,7 @@ class Seen:
     One event of a watch.
 
     @ivar kind: C{"ADDED"}, C{"MODIFIED"}, C{"DELETED"} or C{"BOOKMARK"}, which has only a revision.
-    @ivar value: After the change; of a deletion, the last one, or C{""} where that is not told.
+    @ivar value: The value after the change; for a deletion, the last value, or C{""} if it is unknown.
     """
 
     kind: str
@@ -141,11 +140,11 @@ class Seen:
 @define(eq=False)
 class Watched:
     """
-    One watch, from its request to its end. A client that watches again after its end has another one.
+    One watch request. A client that watches again has another one.
 
-    @ivar prefix: Of the keys that it shows; C{""} for all.
-    @ivar start: It shows what came after this revision.
-    @ivar complete: Whether it was open until everything that was ever written had been shown.
+    @ivar prefix: The prefix of the watched keys; C{""} for all.
+    @ivar start: The watch shows the changes after this revision.
+    @ivar complete: Whether the watch was open until all writes were shown.
     @ivar ended: C{""} while open or when the connection broke, C{"expired"} after 410.
     """
 
@@ -157,20 +156,20 @@ class Watched:
     ended: str = ""
 
     def event(self, kind: str, key: str, revision: int, value: str = "") -> None:
-        """An event has come."""
+        """Record an event."""
         self.events.append(Seen(kind, key, revision, value))
 
     def bookmark(self, revision: int) -> None:
-        """A bookmark has come."""
+        """Record a bookmark."""
         self.event("BOOKMARK", "", revision)
 
     def expired(self) -> None:
-        """The watch ended with 410, at once or later."""
+        """Record an end with 410, at the start or later."""
         self.ended = "expired"
 
     @property
     def last(self) -> int:
-        """The revision to watch again from."""
+        """Return the revision for the next watch."""
         return self.events[-1].revision if self.events else self.start
 
     def __str__(self) -> str:
@@ -180,10 +179,10 @@ class Watched:
 @define(eq=False)
 class History:
     """
-    All of it. Threads may add to it at the same time.
+    All operations and watches. Thread-safe.
 
-    @ivar initial: What was there before the first operation: revision and value by key.
-    @ivar now: The clock of all clients; where these are processes on one machine, L{time.monotonic} is one.
+    @ivar initial: The objects before the first operation: revision and value by key.
+    @ivar now: The clock of all clients, such as L{time.monotonic} for processes on one machine.
     """
 
     initial: dict[str, tuple[int, str]] = Factory(dict)
@@ -202,7 +201,7 @@ class History:
         consistent: bool = True,
         at_least: int = 0,
     ) -> Operation:
-        """A request is about to be sent; its answer is told to what is returned. Without one its outcome is unknown."""
+        """Record the start of a request; return the operation, whose result is unknown until it is recorded."""
         operation = Operation(
             action,
             key,
@@ -218,13 +217,13 @@ class History:
         return operation
 
     def watch(self, prefix: str, start: int, client: str = "") -> Watched:
-        """A watch begins; its events are told to what is returned."""
+        """Record the start of a watch; return the object that records its events."""
         watched = Watched(prefix, start, client)
         self.watches.append(watched)
         return watched
 
     def dumped(self) -> bytes:
-        """All of it as lines of JSON, to be looked at, or joined with those of other processes."""
+        """Return the history as lines of JSON, for reading or for joining with those of other processes."""
         lines: list[Any] = [{"initial": self.initial}] if self.initial else []
         lines += [asdict(one, filter=lambda attribute, value: attribute.name != "_now") for one in self.operations]
         lines += [asdict(one) for one in self.watches]
@@ -232,7 +231,7 @@ class History:
 
     @classmethod
     def loaded(cls, lines: Iterable[bytes]) -> History:
-        """What L{dumped} gave, of one or several."""
+        """Parse the results of one or several calls of L{dumped}."""
         history = cls()
         for line in lines:
             entry = orjson.loads(line)

@@ -1,17 +1,17 @@
 """
-Whether a L{History} can have come about on a store that keeps its promises: a pure function.
+Check that a L{History} is possible on a linearizable store: a pure function.
 
-A store has one clock. Every write that is done takes the next revision, so revisions are the order in which writes took
-effect, and what is left to check is that this order explains all that anybody was told:
+A store has one clock. Every successful write gets the next revision, so revisions are the order in which writes took
+effect. The check verifies that this order explains all answers and events:
 
- - whoever asks after an answer was given sees at least what that answer tells of (and writes get later revisions);
- - a write that demands a revision follows exactly that revision; a creation follows nothing;
- - a refusal, and an answer that nothing is there, is true of a moment between the request and its answer;
- - a list shows every object as of its revision, so nothing that was acknowledged is lost;
- - a watch shows every change after its start once, in order, up to where it has come.
+ - a request after an answer sees at least the state of that answer (and writes get later revisions);
+ - a write that requires a revision follows exactly that revision; a creation follows no object;
+ - a failure or a "not found" answer is correct at a moment between the request and its answer;
+ - a list shows every object as of its revision, so no acknowledged write is lost;
+ - a watch shows every change after its start once, in order, up to its last revision.
 
-Writes without an answer may have been done or not. Whether they were shows in what others saw; where nobody saw
-anything, both are allowed.
+Writes without an answer may have taken effect or not. The results of other operations show which; if none does, both
+are allowed.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _earliest = attrgetter("earliest")
 
 def violations(history: History, *, shared: bool = False) -> list[str]:
     """
-    What no store that keeps its promises could have answered or shown; empty when all is well.
+    Return the answers and events that are impossible on a linearizable store; empty for a valid history.
 
     Each is a sentence that names the object and the revisions.
 
-    @param shared: Whether several writes may be one transaction, and so have the same revision.
+    @param shared: Whether several writes may share a revision, as in a transaction.
     """
     check = _Check(history)
     check.run(shared)
@@ -53,10 +53,10 @@ class _Version:
     A state of an object.
 
     @ivar earliest: The first revision that can have it.
-    @ivar latest: The last revision at which it can have begun: C{earliest}, unless it is a deletion that was answered
-        and not seen.
-    @ivar value: L{None} while nothing is there.
-    @ivar cause: The write that made it, as far as known.
+    @ivar latest: The last revision that can have it: C{earliest}, unless it is an acknowledged deletion that no
+        operation observed.
+    @ivar value: L{None} if the object does not exist.
+    @ivar cause: The write that created this state, if known.
     """
 
     earliest: int
@@ -75,10 +75,10 @@ class _Version:
 @define(eq=False)
 class _Object:
     """
-    All that is known of one key.
+    The known states of one key.
 
-    @ivar versions: In order; the first is what was there in the beginning.
-    @ivar hidden: Writes without an answer of which nobody has seen anything.
+    @ivar versions: In order; the first is the initial state.
+    @ivar hidden: Writes without an answer that no operation observed.
     """
 
     key: str
@@ -90,7 +90,7 @@ class _Object:
     initial: tuple[int, str] | None = None
 
     def between(self, first: int, last: int) -> Iterator[tuple[_Version, _Version | None]]:
-        """The versions that can have been the newest at some revision of the range, each with its successor."""
+        """Return the versions that can be the newest at a revision of the range, each with its successor."""
         versions = self.versions
         index = max(bisect_right(versions, first, key=_earliest) - 1, 0)
         while index and versions[index].latest > first:
@@ -101,12 +101,12 @@ class _Object:
             index += 1
 
     def before(self, revision: int) -> _Version | None:
-        """The version that was the newest before a revision; L{None} when there was never anything."""
+        """Return the newest version before a revision; L{None} if there is none."""
         place = bisect_right(self.versions, revision - 1, key=_earliest)
         return self.versions[place - 1] if place else None
 
     def hides(self, until: float, version: _Version, following: _Version | None) -> bool:
-        """Whether a write that nobody has seen can have changed a version before the one that follows it."""
+        """Return whether an unobserved write can have changed a version before its successor."""
         cause = None if following is None else following.cause
         if cause is not None and version.there and cause.expected == version.earliest:
             return False
@@ -118,7 +118,9 @@ class _Object:
         )
 
     def can_be(self, operation: Operation, first: int, last: int, wanted: Callable[[_Version], bool]) -> bool:
-        """Whether the object can have been as wanted at a moment of the range, for all that C{operation} could know."""
+        """
+        Return whether the object can have had the wanted state at a moment of the range, as far as C{operation} shows.
+        """
         return any(
             wanted(version) or self.hides(operation.answered, version, following)
             for version, following in self.between(first, last)
@@ -129,11 +131,11 @@ class _Check:
     def __init__(self, history: History) -> None:
         self._history = history
         self._objects: dict[str, _Object] = {}
-        #: The greatest revision that somebody knew of before an operation was begun.
+        #: The greatest revision that was known before an operation began.
         self._floors: dict[Operation, int] = {}
-        #: The least revision of a write that was begun after an operation was answered.
+        #: The least revision of a write that began after an operation was answered.
         self._ceilings: dict[Operation, int] = {}
-        #: The revisions of writes; those of writes without an answer are found in what others saw.
+        #: The revisions of writes; those of writes without an answer are inferred from other operations.
         self._revisions: dict[Operation, int] = {}
         self.found: list[str] = []
 
@@ -155,7 +157,7 @@ class _Check:
     def _complain(self, text: str) -> None:
         self.found.append(text)
 
-    # --- what is known of each object
+    # --- states of objects
 
     def _at(self, key: str) -> _Object:
         one = self._objects.get(key)
@@ -193,7 +195,7 @@ class _Check:
             self._complain(f"{key} has two contents at revision {revision}: {known!r}, and {value!r} ({where})")
 
     def _own(self, one: _Object) -> None:
-        """Find the write behind each state."""
+        """Find the write that created each state."""
         writers = {write.value: write for write in one.writes if write.action is not Action.DELETE}
         for write in one.writes:
             if write.outcome is Outcome.DONE and write.revision:
@@ -229,10 +231,10 @@ class _Check:
                     return
         self._complain(f"{one.key} was deleted at revision {revision} by nobody")
 
-    # --- before and after
+    # --- order in time
 
     def _bound(self) -> None:
-        """Find floors and ceilings."""
+        """Compute floors and ceilings."""
         operations = self._history.operations
         answered = sorted((one for one in operations if one.answered < NEVER), key=lambda one: one.answered)
         floor, index = max((revision for revision, _ in self._history.initial.values()), default=0), 0
@@ -250,7 +252,7 @@ class _Check:
             self._ceilings[operation] = least[bisect_right(begun, operation.answered)]
 
     def _known_by(self, operation: Operation) -> int:
-        """The revision that the store has reached, as its answer tells."""
+        """Return the revision that the answer shows the store has reached."""
         if operation.outcome is not Outcome.DONE:
             return 0
         return self._revisions.get(operation, operation.revision)
@@ -270,7 +272,7 @@ class _Check:
         one.versions = versions
 
     def _place_unseen(self, one: _Object, versions: list[_Version], write: Operation) -> None:
-        """A deletion that was answered, but whose revision nobody was told."""
+        """Place an acknowledged deletion whose revision is unknown."""
         expected = write.expected
         if expected is None:
             one.hidden.append(write)
@@ -293,7 +295,7 @@ class _Check:
     # --- writes
 
     def _check_clock(self) -> None:
-        """Each write has a revision of its own."""
+        """Check that each write has a unique revision."""
         takers: dict[int, Operation] = {}
         for write, revision in self._revisions.items():
             other = takers.setdefault(revision, write)
@@ -320,7 +322,7 @@ class _Check:
 
     @staticmethod
     def _excused(one: _Object, write: Operation, before: _Version) -> bool:
-        """Whether a write that nobody has seen can have come between."""
+        """Return whether an unobserved write can have come in between."""
         return write.expected is None and one.hides(write.answered, before, None)
 
     # --- answers
@@ -352,7 +354,7 @@ class _Check:
             self._complain(f"not true at any time from {first} to {last} ({states}): {operation}")
 
     def _range(self, operation: Operation) -> tuple[int, int]:
-        """The first and last revision that an answer can be about."""
+        """Return the first and last revision that an answer can refer to."""
         first = operation.at_least
         if operation.consistent:
             first = max(first, self._floors[operation])

@@ -1,4 +1,4 @@
-"""Objects from YAML into a server: manifests that somebody wrote, and dumps of clusters with what servers put there."""
+"""Load objects from YAML into a server: written manifests, and dumps of clusters with server-set fields."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import yaml
 from ..api.jsontypes import JSONObject, JSONValue
 from ._connection import Connection
 
-#: What a server puts into metadata, and does not take from others.
+#: Metadata that servers set and do not accept from clients.
 _SERVERS_OWN: Final = ("resourceVersion", "uid", "creationTimestamp", "deletionTimestamp", "generation", "selfLink")
 _SERVERS_OWN_TOO: Final = ("deletionGracePeriodSeconds", "managedFields")
-#: What others need comes first.
+#: Objects that others depend on come first.
 _ORDER: Final = {
     "Namespace": 0,
     "CustomResourceDefinition": 1,
@@ -34,22 +34,22 @@ _ORDER: Final = {
     "Node": 4,
 }
 _LAST: Final = 9
-#: Seconds that a definition of custom resources is given to be served.
+#: Seconds to wait until a custom resource definition is served.
 _ESTABLISHED: Final = 10.0
 
-#: What every server makes for itself, and no dump knows better.
+#: Objects that every server creates itself, and that are not loaded from dumps.
 _ITS_OWN: Final = frozenset((kind, "default", "kubernetes") for kind in ("Service", "Endpoints", "EndpointSlice"))
 
 
 class LoadError(Exception):
-    """An object was refused; the text says which, and why."""
+    """The server rejected an object; the text names it and the reason."""
 
 
 def objects_of(source: str | Path | Iterable[Mapping[str, JSONValue]]) -> list[JSONObject]:
     """
-    The objects of YAML or JSON text, of a file, or of all F{.yaml}, F{.yml} and F{.json} files of a folder.
+    Return the objects of YAML or JSON text, of a file, or of all F{.yaml}, F{.yml} and F{.json} files of a folder.
 
-    Lists are taken apart; documents without anything in them are none.
+    Lists are split into their items; empty documents are ignored.
     """
     documents: list[JSONValue] = []
     if isinstance(source, Path):
@@ -84,7 +84,7 @@ def _flat(documents: Iterable[JSONValue]) -> Iterator[JSONObject]:
 
 
 class Loader:
-    """Puts objects into one server, over HTTP as its administrator."""
+    """Loads objects into one server, over HTTP as its administrator."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -96,21 +96,21 @@ class Loader:
 
     def load(self, objects: Iterable[JSONObject], namespace: str = "default") -> list[JSONObject]:
         """
-        Create the objects, or where they are there already make them so; with their status.
+        Create the objects, or update existing ones, with their status.
 
-        Owners come before what they own, which then refers to them as they are here; owners that are not among the
-        objects are left out.
+        Owners are created before their dependents, whose owner references get the new UIDs; references to owners that
+        are not among the objects are dropped.
 
-        @param namespace: For objects that say none.
-        @return: The objects as the server has them.
-        @raise LoadError: One was refused; those before it are there.
+        @param namespace: The default for objects without one.
+        @return: The objects as stored by the server.
+        @raise LoadError: The server rejected an object; the objects before it were created.
         """
         try:
             waiting = sorted(objects, key=lambda obj: _ORDER.get(obj["kind"], _LAST))
             coming = {uid for obj in waiting if (uid := obj.get("metadata", {}).get("uid"))}
             made = []
             while waiting:
-                # Owners that wait for each other have to do without.
+                # Drop the references of owners that depend on each other.
                 able = [obj for obj in waiting if not self._missing(obj, coming)] or waiting
                 turn = [obj for obj in able if _rank(obj) == _rank(able[0])]
                 for obj in turn:
@@ -156,7 +156,7 @@ class Loader:
         if status and resource["status"]:
             here = {**made, "status": status}
             code, answer = self._ask("PUT", f"{folder}/{quote(made['metadata']['name'])}/status", here)
-            # A status that the server alone knows how to write is its own.
+            # The server rejects a status that only it can write, and keeps its own.
             made = answer if code == 200 else made
         if uid:
             self._uids[uid] = made["metadata"]["uid"]

@@ -1,4 +1,4 @@
-"""The pytest plugin that comes with the installation: the fixtures C{kube_api}, C{kube_api_clean} and C{kubeconfig}."""
+"""The pytest plugin of kubetwist: the fixtures C{kube_api}, C{kube_api_clean} and C{kubeconfig}."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: The first trial test of the run, which runs the reactor in the main thread.
 _TRIAL_TEST = pytest.StashKey[str]()
-#: Modules of client libraries that keep $KUBECONFIG in a constant when they are imported.
+#: Modules of client libraries that store $KUBECONFIG in a constant at import.
 _KUBECONFIG_AT_IMPORT = (
     "kubernetes.config.kube_config",
     "kubernetes_asyncio.config.kube_config",
@@ -98,14 +98,14 @@ def kube_api(pytestconfig: pytest.Config, kube_api_arguments: list[str]) -> Iter
 
 @pytest.fixture
 def kube_api_clean(kube_api: Server) -> Iterator[KubeAPI | ChildKubeAPI]:
-    """The same server, as it was when it had started: nothing that other tests have written is left."""
+    """The same server in the state after its start: all writes of other tests are undone."""
     from ._process import SubprocessServer
 
     if isinstance(kube_api, SubprocessServer):
         raise pytest.UsageError("kube_api_clean needs kubetwist_server = thread or child")
     kube_api.reset()
     yield kube_api
-    # Whatever time a test made it, the next one may not even ask for this server.
+    # Reset the clock in any case: the next test may not use this server.
     kube_api.clear_faults()
     kube_api.reset_clock()
 

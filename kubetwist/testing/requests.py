@@ -1,4 +1,4 @@
-"""What a test can have done to requests: faults that answer them, and a log of those that came."""
+"""Faults that answer requests in place of the server, and logs of requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..http.request import Handler, KubeRequest
 from ..http.requestinfo import RequestInfo, UnknownRequest, request_info_of
 from ..http.site import KubeSite
 
-#: Larger bodies are not kept in a log.
+#: Larger bodies are not recorded.
 KEPT_BODY: Final = 256 * 1024
 
 _REASONS: Final = {
@@ -42,13 +42,13 @@ _REASONS: Final = {
 @define(eq=False)
 class SentRequest:
     """
-    A request that came.
+    A recorded request.
 
-    @ivar verb: As Kubernetes calls it: C{create}, C{list}, C{watch}; for what is no resource, the method in lower case.
+    @ivar verb: As Kubernetes calls it: C{create}, C{list}, C{watch}; for non-resource paths, the method in lower case.
     @ivar query: The parameters; the first value of each.
-    @ivar body: As sent; empty when it was larger than L{KEPT_BODY}.
-    @ivar user: Whom it was sent, or is acted, as; C{""} until that is known.
-    @ivar code: What it was answered with; L{None} while it is not.
+    @ivar body: The body; empty if it was larger than L{KEPT_BODY}.
+    @ivar user: The user, or the impersonated user; C{""} before authentication.
+    @ivar code: The status of the answer; L{None} before.
     @ivar injected: Whether a fault answered it.
     """
 
@@ -70,12 +70,12 @@ class SentRequest:
     injected: bool = False
 
     def json(self) -> JSONValue:
-        """The body, decoded from JSON."""
+        """Return the body, decoded from JSON."""
         return json.loads(self.body)
 
     @classmethod
     def of(cls, request: KubeRequest, info: RequestInfo) -> SentRequest:
-        """What has arrived of a request."""
+        """Return the record of a request."""
         body: bytes = request._body
         path, _, query = request.uri.decode("utf-8", "replace").partition("?")
         return cls(
@@ -98,9 +98,9 @@ class SentRequest:
 @frozen(eq=False)
 class Selection:
     """
-    Which requests are meant; L{None} means any.
+    Selects requests; L{None} matches any value.
 
-    @ivar where: Asked last, with a L{SentRequest}; called in the server's thread.
+    @ivar where: A further condition on a L{SentRequest}; called in the server's thread.
     """
 
     verb: str | None = None
@@ -113,7 +113,7 @@ class Selection:
     where: Callable[[SentRequest], bool] | None = None
 
     def matches(self, sent: SentRequest) -> bool:
-        """Whether it is one of them."""
+        """Return whether a request is selected."""
         for wanted, is_ in (
             (self.verb, sent.verb),
             (self.resource, sent.resource),
@@ -130,9 +130,9 @@ class Selection:
 
 class Fault:
     """
-    Something that happens to requests until it is removed, or has happened so often.
+    A fault that affects requests until it is removed or has affected its number of requests.
 
-    @ivar hits: How often it has.
+    @ivar hits: Number of affected requests.
     """
 
     def __init__(self, interceptor: Interceptor, selection: Selection, times: int | None) -> None:
@@ -142,17 +142,17 @@ class Fault:
         self._times = times
 
     def take(self) -> None:
-        """It happens now."""
+        """Count an affected request."""
         self.hits += 1
         if self._times is not None and self.hits >= self._times:
             self.remove()
 
     def remove(self) -> None:
-        """Happen no more. Idempotent, and from any thread."""
+        """Remove the fault. Idempotent, and callable from any thread."""
         self._interceptor.remove(self)
 
     def apply(self, request: KubeRequest, sent: SentRequest, handler: Handler) -> None:
-        """Let it happen to a request, and answer that, or have C{handler} do so."""
+        """Apply the fault to a request: answer it, or call C{handler}."""
         raise NotImplementedError
 
     def __enter__(self) -> Fault:
@@ -163,7 +163,7 @@ class Fault:
 
 
 class AnswerFault(Fault):
-    """An answer instead of the server's, or after a delay the server's own."""
+    """Answers instead of the server, or delays the server's answer."""
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class AnswerFault(Fault):
         elif self._code is None:
             handler(request)
         elif self._code == 410 and sent.verb == "watch":
-            # As the server does it: the answer is good, and what it says is not.
+            # Set the code as the server does: the transport succeeds, and the content is an error.
             event = {"type": "ERROR", "object": self._error(sent).status()}
             request.respond(200, orjson.dumps(event) + b"\n", b"application/json")
         else:
@@ -222,7 +222,7 @@ class AnswerFault(Fault):
 
 
 class WatchFault(Fault):
-    """Streams of watches that come late, twice, or only for a while."""
+    """Delays, repeats or drops events of watches, or breaks their connections."""
 
     def __init__(
         self,
@@ -248,7 +248,7 @@ class WatchFault(Fault):
 
 
 class _DisturbedStream:
-    """Stands between a watch and its connection."""
+    """A proxy between a watch and its connection."""
 
     def __init__(self, request: KubeRequest, fault: WatchFault, reactor: IReactorTime) -> None:
         self._request = request
@@ -262,7 +262,7 @@ class _DisturbedStream:
         setattr(request, "finish", self.finish)  # noqa: B010
 
     def write(self, data: bytes) -> None:
-        """Events that belong to the stream."""
+        """Write events of the stream, as the fault requires."""
         if not data:
             self._write(data)
             return
@@ -276,7 +276,7 @@ class _DisturbedStream:
         self._disturbed(self._late.popleft()[1])
 
     def _disturbed(self, data: bytes) -> None:
-        # Events are lines, but in protobuf; there, what was written together stays together.
+        # Events are lines, except in protobuf, where each write is kept together.
         json_lines = data.startswith(b"{")
         for event in data.splitlines(keepends=True) if json_lines else [data]:
             if self._request.finished or self._request.disconnected:
@@ -294,11 +294,11 @@ class _DisturbedStream:
             self._cut()
 
     def _cut(self) -> None:
-        # What was written is sent first.
+        # Send the written data first.
         self._request.loseConnection()
 
     def finish(self) -> None:
-        """The watch ends: what is late comes now."""
+        """End the watch: delayed events are sent now."""
         late, self._late = self._late, deque()
         for call, data in late:
             if call.active():
@@ -309,7 +309,7 @@ class _DisturbedStream:
 
 class RequestLog:
     """
-    The requests that came since it was begun, the newest ones if there are too many.
+    Records requests since its creation; only the newest above the limit.
 
     Its methods may be called from any thread.
     """
@@ -320,19 +320,19 @@ class RequestLog:
         self._requests: deque[SentRequest] = deque(maxlen=limit)
 
     def add(self, sent: SentRequest) -> None:
-        """One more."""
+        """Add a request."""
         with self._lock:
             self._requests.append(sent)
 
     @property
     def requests(self) -> list[SentRequest]:
-        """All of them, in the order in which they came."""
+        """Return all requests in the order of their arrival."""
         with self._lock:
             return list(self._requests)
 
     def matching(self, code: int | None = None, user: str | None = None, **selection: Any) -> list[SentRequest]:
         """
-        Those that are meant.
+        Return the selected requests.
 
         @param selection: As L{Selection}: C{verb}, C{resource}, C{namespace}, C{name}...
         """
@@ -345,9 +345,9 @@ class RequestLog:
 
     def assert_requested(self, times: int | None = None, **selection: Any) -> list[SentRequest]:
         """
-        Check that there was such a request, or that there were so many; give them.
+        Return the selected requests; check that there is at least one, or the given number.
 
-        @raise AssertionError: There were not.
+        @raise AssertionError: The number differs.
         """
         found = self.matching(**selection)
         if (not found) if times is None else (len(found) != times):
@@ -359,12 +359,12 @@ class RequestLog:
         return found
 
     def clear(self) -> None:
-        """Forget what came so far."""
+        """Drop the recorded requests."""
         with self._lock:
             self._requests.clear()
 
     def stop(self) -> None:
-        """Take no more. Idempotent."""
+        """Stop recording. Idempotent."""
         self._interceptor.stop_log(self)
 
     def __enter__(self) -> RequestLog:
@@ -376,9 +376,9 @@ class RequestLog:
 
 class Interceptor:
     """
-    Stands in front of a site's handler as long as there is a fault or a log, and no longer.
+    Wraps a site's handler while there is a fault or a log.
 
-    @ivar reactor: The real one: what is injected is late in the time of clients.
+    @ivar reactor: The real reactor: injected delays pass in the time of clients.
     """
 
     def __init__(self, site: KubeSite, reactor: IReactorTime) -> None:
@@ -390,19 +390,19 @@ class Interceptor:
         self._logs: tuple[RequestLog, ...] = ()
 
     def add(self, fault: Fault) -> None:
-        """Have it happen from now on; faults that were there first come first."""
+        """Add a fault; faults are applied in the order of their addition."""
         with self._lock:
             self._faults = (*self._faults, fault)
             self._arrange()
 
     def remove(self, fault: Fault) -> None:
-        """Let it happen no more."""
+        """Remove a fault."""
         with self._lock:
             self._faults = tuple(one for one in self._faults if one is not fault)
             self._arrange()
 
     def log(self, limit: int) -> RequestLog:
-        """Keep what comes from now on."""
+        """Add a log, which records requests from now on."""
         log = RequestLog(self, limit)
         with self._lock:
             self._logs = (*self._logs, log)
@@ -410,7 +410,7 @@ class Interceptor:
         return log
 
     def stop_log(self, log: RequestLog) -> None:
-        """Keep no more in this one."""
+        """Stop a log."""
         with self._lock:
             self._logs = tuple(one for one in self._logs if one is not log)
             self._arrange()
@@ -448,7 +448,7 @@ class Interceptor:
         self._behind(request)
 
     def open_watches(self, selection: Selection) -> list[tuple[KubeRequest, Callable[..., object]]]:
-        """The watches that are open, and what ends them."""
+        """Return the open watches, and the functions that end them."""
         found = []
         for request, end in list(self._site.long_running_requests.items()):
             sent = SentRequest.of(request, request.info)

@@ -1,4 +1,4 @@
-"""The whole state of a server: taken, put back, and made as it was at the start."""
+"""Snapshot, restore and reset the whole state of a server."""
 
 from __future__ import annotations
 
@@ -28,23 +28,22 @@ if TYPE_CHECKING:
     from ..server.running import APIServer
     from ._clock import ServerClock
 
-#: Keys written in one transaction: so many do not hold up the reactor.
+#: Number of keys per transaction, which limits the time in the reactor.
 AT_ONCE: Final = 500
-#: Turns of the reactor in a row in which nothing must be under way.
+#: Consecutive turns of the reactor without activity after which the server is idle.
 QUIET_TURNS: Final = 4
-#: Seconds that requests and controllers are given to finish what they do.
+#: Seconds that requests and controllers have to finish.
 PATIENCE: Final = 5.0
-#: How often a state is put back, when somebody still writes.
+#: Maximum number of restores while other clients write.
 ATTEMPTS: Final = 10
 
 
 @frozen(eq=False)
 class Snapshot:
     """
-    Everything that was stored.
+    All stored objects.
 
-    @ivar items: By key.
-    @ivar due: When keys with a time to live are due, by the server's clock.
+    @ivar items: Values by key. @ivar due: Expiry of keys with a time to live, by the server's clock.
     """
 
     items: Mapping[str, StoredValue]
@@ -58,15 +57,15 @@ class ServerState:
     """
     The state of one running server.
 
-    It is put back by writing what differs, as any client would: caches, indexes, controllers and routes follow by
-    themselves, and revisions go on growing.
+    A restore writes the differences, as a client does: caches, indexes, controllers and routes follow from these
+    writes, and revisions keep growing.
     """
 
     _log = Logger()
 
     def __init__(self, server: APIServer, clock: ServerClock) -> None:
         """
-        @param server: A server that is ready.
+        @param server: A ready server.
         """
         self._server = server
         self._clock = clock
@@ -85,21 +84,21 @@ class ServerState:
         return self._server.config.backend
 
     async def take_start(self) -> None:
-        """Remember the state as that of the start; one that can not be decrypted yet can not be gone back to."""
+        """Save the state after the start, without objects that cannot be decrypted yet."""
         with suppress(DecryptionUnavailable):
             self._start = await self.take()
 
     async def take(self) -> Snapshot:
-        """The state now."""
+        """Return the current state."""
         page = await self._backend.read_page(self._prefix)
         due = getattr(self._backend, "due", None)
         return Snapshot({item.key: item for item in page.items}, {} if due is None else due())
 
     async def put_back(self, snapshot: Snapshot) -> int:
         """
-        Make the state what it was.
+        Restore a state.
 
-        @return: How many keys were written.
+        @return: The number of written keys.
         """
         written = 0
         for _ in range(ATTEMPTS):
@@ -112,13 +111,13 @@ class ServerState:
                     for begin in range(0, len(writes), AT_ONCE):
                         await self._backend.commit(writes[begin : begin + AT_ONCE])
             except KeyNotFound:
-                continue  # It was deleted meanwhile.
+                continue  # The key was deleted in between.
             written += len(deletions) + len(puts)
             break
         return written
 
     async def put_back_for_good(self, snapshot: Snapshot) -> None:
-        """Make the state what it was, and have controllers see it; what they do about it is undone."""
+        """Restore a state, and let controllers react; undo their changes."""
         for _ in range(ATTEMPTS):
             written = await self.put_back(snapshot)
             await self.settle()
@@ -127,7 +126,7 @@ class ServerState:
         self._log.warn("the state that was put back does not stay")
 
     async def compact(self) -> int:
-        """Forget the past."""
+        """Compact the storage up to the current revision."""
         revision: int = self._backend.revision
         await self._backend.compact(revision)
         apis = self._apis
@@ -140,13 +139,13 @@ class ServerState:
         return revision
 
     async def make_fresh(self) -> None:
-        """Make the state what it was at the start, and end all watches."""
+        """Restore the state after the start, and end all watches."""
         assert self._start is not None, "there is a state of the start"
         site = self._server.site
         site.end_long_running()
         await self._requests_finished(site)
         if self._fresh is None:
-            # What controllers make of a server that has just started belongs to the start.
+            # The first changes by controllers are part of the state after the start.
             await self.put_back(self._start)
             await self.settle()
             fresh = await self.take()
@@ -175,9 +174,9 @@ class ServerState:
 
     async def settle(self, patience: float = PATIENCE) -> bool:
         """
-        Wait until controllers run and have nothing to do.
+        Wait until controllers run and are idle.
 
-        @return: Whether it came to that in time.
+        @return: Whether they are idle before the timeout.
         """
         await self._controllers_started()
         reactor = self._clock.reactor
@@ -214,7 +213,7 @@ def _queues(running: ControllerManager) -> Iterable[WorkQueue[Any]]:
 
 
 def _difference(now: Snapshot, wanted: Snapshot, time: float) -> tuple[Sequence[Write], Sequence[Write]]:
-    """What has to be deleted, and then to be written."""
+    """Return the keys to delete, then those to write."""
     deletions, puts = [], []
     for key, item in now.items.items():
         before = wanted.items.get(key)
@@ -226,7 +225,7 @@ def _difference(now: Snapshot, wanted: Snapshot, time: float) -> tuple[Sequence[
         if there is None or there.value != item.value:
             due = wanted.due.get(key)
             puts.append(Write(key, item.value, None, None if due is None else max(due - time, 0.001)))
-    # Objects before what defines them, and before the namespaces that they are in.
+    # Delete objects before their definitions and namespaces.
     deletions.sort(key=lambda key: ("/customresourcedefinitions/" in key, "/namespaces/" in key, key))
     return [Write(key, None, None) for key in deletions], puts
 

@@ -50,7 +50,7 @@ _writes = st.lists(
     unique_by=lambda write: write[0],
 )
 _steps = st.lists(st.one_of(_writes, st.just("compact")), max_size=12)
-#: Changes as keys, values, revisions and former values, and a revision.
+#: Changes as keys, values, revisions and previous values, and a revision.
 _Past = tuple[list[tuple[str, bytes | None, int, bytes | None]], int]
 
 
@@ -59,13 +59,12 @@ def storage_tests(
     make_reactor: Callable[[], StorageReactor] = StorageReactor,
 ) -> type[SynchronousTestCase]:
     """
-    Build the tests; subclass what this returns.
+    Return a base class with the tests; subclass it.
 
-    A store need not know at which revision was written before what it changes, nor do writes to different keys in the
-    order in which they were submitted.
+    A store need not report the previous revision of a changed key, and may reorder concurrent writes to different keys.
 
-    @param make_storage: Makes a store that is empty and not open; called several times in one test.
-    @param make_reactor: Makes what it runs on. Where time can not be set, the tests about time are to be replaced.
+    @param make_storage: Creates an empty store that is not open; called several times in one test. @param
+        make_reactor: Creates the reactor of the store. If its time cannot be set, override the tests about time.
     """
 
     class StorageTests(SynchronousTestCase):
@@ -76,7 +75,7 @@ def storage_tests(
             self.storage = self.opened()
 
         def opened(self) -> IStorageBackend:
-            """A new store, open until the end of the test."""
+            """Return a new store, open until the end of the test."""
             storage = make_storage(self, self.reactor)
             self.addCleanup(lambda: self.reactor.run(storage.close()))
             self.reactor.run(storage.open())
@@ -93,7 +92,7 @@ def storage_tests(
         def refused(
             self, kind: type[StorageError], key: str, value: bytes | None, expected: int | None
         ) -> StorageError:
-            """Write what can not be written."""
+            """Submit a write that must fail."""
             before = self.storage.revision
             with self.assertRaises(kind) as caught:
                 self.reactor.run(self.storage.commit([Write(key, value, expected)]))
@@ -102,7 +101,7 @@ def storage_tests(
             return error
 
         def page(self, prefix: str, **how: Any) -> list[tuple[str, bytes, int]]:
-            """What is stored below C{prefix}."""
+            """Return the objects below C{prefix}."""
             page = self.reactor.run(self.storage.read_page(prefix, **how))
             return [(item.key, item.value, item.revision) for item in page.items]
 
@@ -121,13 +120,13 @@ def storage_tests(
             self.assertEqual(self.storage.revision, 2)
 
         def test_read(self) -> None:
-            """What was written is read, with the revision of the write."""
+            """A read returns the written value, with the revision of the write."""
             revision = self.put("/r/a", b"one")
             found = self.reactor.run(self.storage.read("/r/a"))
             self.assertEqual((found.key, found.value, found.revision), ("/r/a", b"one", revision))
 
         def test_read_nothing(self) -> None:
-            """Reading a key that was never there, or is there no more, says so."""
+            """A read of a key that does not exist, or was deleted, finds nothing."""
             self.put("/r/gone")
             self.delete("/r/gone")
             for key in ("/r/gone", "/r/never"):
@@ -135,14 +134,14 @@ def storage_tests(
                     self.reactor.run(self.storage.read(key))
 
         def test_create_twice(self) -> None:
-            """A second create at the same key fails and uses up no revision."""
+            """A second create of the same key fails and uses no revision."""
             revision = self.put("/r/a", b"first", 0)
             error = self.refused(KeyExists, "/r/a", b"second", 0)
             self.assertEqual(getattr(error, "revision", None), revision)
             self.assertEqual(self.page("/r/"), [("/r/a", b"first", revision)])
 
         def test_create_after_delete(self) -> None:
-            """A key that was deleted can be created again."""
+            """A deleted key can be created again."""
             self.put("/r/a", b"first", 0)
             self.delete("/r/a")
             self.assertEqual(self.page("/r/"), [])
@@ -150,7 +149,7 @@ def storage_tests(
             self.assertEqual(self.page("/r/"), [("/r/a", b"second", revision)])
 
         def test_compare_and_swap(self) -> None:
-            """A write that expects a revision is done only while that is the key's newest."""
+            """A write that expects a revision succeeds only while it is the key's newest."""
             first = self.put("/r/a", b"1", 0)
             second = self.put("/r/a", b"2", first)
             for value in (b"3", None):
@@ -160,13 +159,13 @@ def storage_tests(
             self.assertEqual(self.page("/r/"), [])
 
         def test_nothing_to_change(self) -> None:
-            """Where nothing is, there is nothing to delete or replace."""
+            """Deleting or replacing a missing key fails."""
             self.refused(KeyNotFound, "/r/a", b"", 7)
             for expected in (7, 0, None):
                 self.refused(KeyNotFound, "/r/a", None, expected)
 
         def test_unconditional(self) -> None:
-            """A write that expects nothing overwrites whatever is there."""
+            """A write without an expected revision overwrites any value."""
             self.put("/r/a", b"1")
             revision = self.put("/r/a", b"2")
             self.assertEqual(self.page("/r/"), [("/r/a", b"2", revision)])
@@ -174,7 +173,7 @@ def storage_tests(
             self.assertEqual(self.page("/r/"), [])
 
         def test_transaction(self) -> None:
-            """The writes of a transaction share a revision, and none is done when one can not be."""
+            """The writes of a transaction share a revision, and none takes effect if one fails."""
             held = self.put("/r/held")
             self.put("/r/old")
             writes = [Write("/r/new", b"n", 0), Write("/r/old", None, None), Write("/r/held", b"h", held + 7)]
@@ -187,20 +186,20 @@ def storage_tests(
             self.assertEqual(self.page("/r/"), [("/r/held", b"h", revision), ("/r/new", b"n", revision)])
 
         def test_large_transaction(self) -> None:
-            """A transaction may have very many writes."""
+            """A transaction may have more than a thousand writes."""
             writes = [Write(f"/r/{number:04}", b"%d" % number, 0) for number in range(1500)]
             revision = self.reactor.run(self.storage.commit(writes))
             self.assertEqual(self.page("/r/"), [(write.key, write.value, revision) for write in writes])
 
         def test_senseless_transaction(self) -> None:
-            """A transaction without writes, or with two of one key, is the caller's mistake."""
+            """A transaction without writes, or with two of one key, is a programming error."""
             for writes in ([], [Write("/r/a", b"", None), Write("/r/a", None, None)]):
                 with self.assertRaises(InvalidArgument):
                     self.reactor.run(self.storage.commit(writes))
             self.assertEqual(self.storage.revision, 1)
 
         def test_unencodable_key(self) -> None:
-            """A key that can not be written fails for itself; those written along with it do not."""
+            """A key that cannot be encoded fails alone; concurrent writes succeed."""
             answer = self.storage.commit([Write("/r/a", b"", None)])
             with self.assertRaises(InvalidArgument):
                 self.reactor.run(self.storage.commit([Write("/r/\ud800", b"", None)]))
@@ -208,7 +207,7 @@ def storage_tests(
             self.assertEqual(len(self.page("/r/")), 1)
 
         def test_pages(self) -> None:
-            """Pages come in the order of keys, are limited, and tell whether more follows."""
+            """Pages are ordered by key and limited, and report whether more follow."""
             for name in ("c", "a", "d", "b"):
                 self.put(f"/r/{name}")
             self.put("/ra/other")
@@ -222,7 +221,7 @@ def storage_tests(
             self.assertEqual((len(everything.items), everything.more), (4, False))
 
         def test_pages_of_one_revision(self) -> None:
-            """Later pages show the revision of the first one, whatever was written in between."""
+            """Later pages show the revision of the first one, regardless of writes in between."""
             revisions = [self.put(f"/r/{name}", b"old", 0) for name in "abcd"]
             newest = self.storage.revision
             self.delete("/r/c")
@@ -236,12 +235,12 @@ def storage_tests(
             self.assertEqual((page.revision, page.more), (newest, False))
 
         def test_senseless_watch(self) -> None:
-            """A watch of a prefix without its last slash is the caller's mistake."""
+            """A watch of a prefix without its final slash is a programming error."""
             with self.assertRaises(InvalidArgument):
                 self.watch("/r", 1, RecordingObserver())
 
         def test_closed(self) -> None:
-            """What is asked of a closed store is answered, with an error of storage."""
+            """Calls of a closed store fail with a storage error."""
             storage = self.opened()
             self.reactor.run(storage.close())
             attempts: tuple[Callable[[], Any], ...] = (
@@ -256,7 +255,7 @@ def storage_tests(
                     self.reactor.run(attempt())
 
         def test_future(self) -> None:
-            """The future can not be read, watched or forgotten."""
+            """Future revisions cannot be read, watched or compacted."""
             for attempt in (
                 self.storage.read_page("/r/", revision=2),
                 self.storage.watch("/r/", 2, RecordingObserver()),
@@ -266,7 +265,7 @@ def storage_tests(
                     self.reactor.run(attempt)
 
         def test_compaction(self) -> None:
-            """After compaction earlier states are forgotten, the state at its revision and later ones are not."""
+            """Compaction drops earlier states, but keeps the state at its revision and later ones."""
             self.put("/r/a", b"1")
             old = self.put("/r/gone", b"1")
             self.delete("/r/gone")
@@ -290,8 +289,8 @@ def storage_tests(
 
         def past(self, prefix: str, after: int, until: int, most: int = 100, size: int = 1 << 20) -> _Past:
             """
-            Return changes as keys, values, revisions and former values, and the revision up to which they are complete;
-            see L{IStorageHistory.read_changes}.
+            Return changes as keys, values, revisions and previous values, and the revision up to which they are
+            complete; see L{IStorageHistory.read_changes}.
             """
             if not IStorageHistory.providedBy(self.storage):
                 raise SkipTest("the store keeps no past")
@@ -299,7 +298,7 @@ def storage_tests(
             return [(one.key, one.value, one.revision, one.former) for one in history.changes], history.revision
 
         def test_past_changes(self) -> None:
-            """Past changes below a prefix are read with what was there before."""
+            """Past changes below a prefix are read with their previous values."""
             begun = self.put("/r/a", b"1")
             self.put("/r/a", b"2")
             self.put("/other", b"x")
@@ -328,7 +327,7 @@ def storage_tests(
                 self.assertEqual(self.past("/r/", reached, end, **how), ([("/r/c", b"4", end, None)], end))
 
         def test_past_changes_after_compaction(self) -> None:
-            """Changes that were compacted are not read, and those after them have what was there before."""
+            """Compacted changes are not read, and later ones have their previous values."""
             self.put("/r/a", b"1")
             compacted = self.put("/r/a", b"2")
             end = self.put("/r/a", b"3")
@@ -338,7 +337,7 @@ def storage_tests(
             self.assertRaises(RevisionCompacted, self.past, "/r/", compacted - 1, end)
 
         def test_compaction_never_goes_back(self) -> None:
-            """To compact what is compacted already changes nothing."""
+            """Compacting to an earlier revision changes nothing."""
             for _ in range(3):
                 self.put("/r/a")
             self.reactor.run(self.storage.compact(4))
@@ -347,7 +346,7 @@ def storage_tests(
             self.assertEqual(len(self.page("/r/")), 1)
 
         def test_watch(self) -> None:
-            """Observers see what happens below their prefix, in order, with what the writer attached."""
+            """Observers receive changes below their prefix, in order, with the context of the writer."""
             observer, attachment = RecordingObserver(), object()
             self.watch("/r/", self.storage.revision, observer)
             first = self.reactor.run(self.storage.commit([Write("/r/a", b"1", 0, attachment=attachment)]))
@@ -362,14 +361,14 @@ def storage_tests(
             self.assertEqual(observer.progress, third)
 
         def test_progress(self) -> None:
-            """Observers hear of progress elsewhere too: a list of theirs is as new as the store."""
+            """Observers receive progress of other keys: their state is as new as the store."""
             observer = RecordingObserver()
             self.watch("/r/", self.storage.revision, observer)
             revision = self.put("/elsewhere/a")
             self.assertEqual((observer.events, observer.progress), ([], revision))
 
         def test_watch_before_answer(self) -> None:
-            """A write is answered after observers know of it."""
+            """A write is answered after observers have received it."""
             observer = RecordingObserver()
             self.watch("/r/", self.storage.revision, observer)
             seen: list[int] = []
@@ -389,7 +388,9 @@ def storage_tests(
                 self.assertGreaterEqual(count, place + 1)
 
         def test_conflict_after_its_cause(self) -> None:
-            """Who loses against a write in progress is told when that write is done and observers know it."""
+            """
+            A write that conflicts with one in progress fails when that one is done and observers have received it.
+            """
             observer = RecordingObserver()
             self.watch("/r/", self.storage.revision, observer)
             winner = self.storage.commit([Write("/r/a", b"1", 0)])
@@ -407,7 +408,7 @@ def storage_tests(
             self.successResultOf(winner)
 
         def test_successive_writes(self) -> None:
-            """A write may build on one that is still in progress."""
+            """A write may depend on one that is in progress."""
             creation = self.storage.commit([Write("/r/a", b"1", 0)])
             deletion = self.storage.commit([Write("/r/a", None, 2)])
             again = self.storage.commit([Write("/r/a", b"2", 0)])
@@ -415,7 +416,7 @@ def storage_tests(
             self.assertEqual(self.page("/r/"), [("/r/a", b"2", 4)])
 
         def test_read_beside_writes(self) -> None:
-            """Reads show what is committed, not what is about to be."""
+            """Reads show committed writes, not those in progress."""
             revision = self.put("/r/a", b"1")
             self.put("/r/b", b"1")
             writes = [Write("/r/a", b"2", None), Write("/r/b", None, None), Write("/r/c", b"2", None)]
@@ -427,13 +428,13 @@ def storage_tests(
                 seen.append((page.revision, [(item.key, item.revision) for item in page.items]))
             before = (revision + 1, [("/r/a", revision), ("/r/b", revision + 1)])
             after = (revision + 2, [("/r/a", revision + 2), ("/r/c", revision + 2)])
-            # The reads are under way at the same time: neither has to know what the other one shows.
+            # The reads are concurrent: neither depends on the other's result.
             for shown in seen:
                 self.assertIn(shown, (before, after))
             self.reactor.run(answer)
 
         def test_watch_from_the_past(self) -> None:
-            """A watch from an earlier revision begins with what happened since, once each."""
+            """A watch from an earlier revision begins with the changes since, once each."""
             self.put("/r/a", b"1")
             start = self.put("/q/a", b"1")
             self.put("/r/a", b"2")
@@ -450,7 +451,7 @@ def storage_tests(
             self.assertEqual(observer.progress, 7)
 
         def test_stop(self) -> None:
-            """A watch that was stopped, even by its observer, delivers nothing more; stopping again does no harm."""
+            """A stopped watch, even one stopped by its observer, delivers nothing more; stopping is idempotent."""
             observer, other = RecordingObserver(), RecordingObserver()
             watch = self.watch("/r/", self.storage.revision, observer)
             self.watch("/r/", self.storage.revision, other)
@@ -477,7 +478,9 @@ def storage_tests(
                 self.assertEqual([event.key for event in observer.events], ["/r/a", "/r/b"])
 
         def test_failing_observer(self) -> None:
-            """An observer that fails loses its watch and is told; others and the writer notice nothing."""
+            """
+            An observer that fails loses its watch and is notified; other observers and the writer are not affected.
+            """
 
             def fail(events: Sequence[StorageEvent]) -> None:
                 raise ZeroDivisionError
@@ -492,7 +495,7 @@ def storage_tests(
             self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
 
         def expire(self, seconds: float) -> None:
-            """Let time pass; then wait for a write, behind which deletions must be done."""
+            """Advance the time; then wait for a write, which comes after due deletions."""
             self.reactor.advance(seconds)
             self.put("/after/a")
 
@@ -512,7 +515,7 @@ def storage_tests(
             self.assertEqual(self.page("/r/"), [])
 
         def test_ttl_renewed(self) -> None:
-            """Each write of a key decides anew how long it lives."""
+            """Each write of a key sets its time to live again."""
             for name in ("renewed", "shortened", "unlimited", "deleted"):
                 self.put(f"/r/{name}", ttl=10)
             self.reactor.advance(5)
@@ -529,7 +532,7 @@ def storage_tests(
             self.assertEqual([key for key, _, _ in self.page("/r/")], ["/r/deleted", "/r/unlimited"])
 
         def test_close(self) -> None:
-            """What was submitted before the end is done; what comes later is refused."""
+            """Writes before the close are completed; later ones fail."""
             answers = [self.storage.commit([Write(f"/r/{name}", b"", 0)]) for name in "abc"]
             self.reactor.run(self.storage.close())
             self.assertEqual(sorted(self.successResultOf(answer) for answer in answers), [2, 3, 4])
@@ -540,7 +543,7 @@ def storage_tests(
             self.reactor.run(self.storage.close())
 
         def test_not_open(self) -> None:
-            """A store that was not opened refuses everything."""
+            """A store that is not open rejects all calls."""
             storage = make_storage(self, self.reactor)
             with self.assertRaises(StorageUnavailable):
                 self.reactor.run(storage.commit([Write("/r/a", b"", 0)]))
@@ -550,7 +553,7 @@ def storage_tests(
         @settings(max_examples=25, deadline=None)
         @given(steps=_steps)
         def test_model(self, steps: list[Any]) -> None:
-            """Whatever is written, a store does as a dictionary would, and remembers every state since compaction."""
+            """For random writes a store equals a dictionary, and keeps every state since compaction."""
             self.storage = storage = make_storage(self, self.reactor)
             self.reactor.run(storage.open())
             observer = RecordingObserver()

@@ -1,4 +1,4 @@
-"""For trial test cases: a server on trial's own reactor, for the time of a test."""
+"""Support for trial test cases: a server on trial's reactor for the time of a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server to be called: what stands at the other end of webhooks in tests."""
+"""A webhook server for tests."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from ..authentication.certificates import common_name
 from ..interfaces import IServerReactor
 from ..server.credentials.certificates import CertConfig, CertificateAuthority, CertKeyPair
 
-#: The answer that does not come.
+#: An answer that never arrives.
 NEVER: Final = object()
-#: The connection is closed instead of an answer.
+#: Closes the connection instead of an answer.
 HANG_UP: Final = object()
 
 
 @frozen
 class Call:
-    """One call, as it came in."""
+    """One received call."""
 
     method: str
     path: str
@@ -50,13 +50,13 @@ class Call:
     client: str = ""
 
     def json(self) -> JSONValue:
-        """The body, decoded."""
+        """Return the body, decoded from JSON."""
         return json.loads(self.body)
 
 
 @frozen
 class Reply:
-    """What to answer."""
+    """The answer to a call."""
 
     code: int = 200
     body: bytes = b""
@@ -65,10 +65,10 @@ class Reply:
 
 class WebhookServer:
     """
-    A server on a free port of this machine, over TLS with an authority of its own.
+    A server on a free port of this machine, over TLS with a new authority.
 
     @ivar ca: The authority, PEM.
-    @ivar calls: What was called, in order.
+    @ivar calls: The received calls, in order.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class WebhookServer:
         expired: bool = False,
     ) -> None:
         """
-        @param answer: Gives for a L{Call} an object to answer as JSON, a L{Reply}, L{NEVER} or L{HANG_UP}; or an
+        @param answer: Returns for a L{Call} an object to send as JSON, a L{Reply}, L{NEVER} or L{HANG_UP}; or an
             awaitable of one.
-        @param names: What its certificate is for.
+        @param names: The names in its certificate.
         @param require_client: Whether clients must show a certificate of L{client_pair}, or of this authority.
-        @param expired: Whether its certificate is of the day before yesterday.
+        @param expired: Whether its certificate has expired.
         """
         self._reactor = reactor
         self._answer = answer
@@ -104,25 +104,25 @@ class WebhookServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Return the port."""
         return self._port.getHost().port  # type: ignore[no-any-return]
 
     @property
     def url(self) -> str:
-        """Without a path."""
+        """Return the URL without a path."""
         return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
 
     @property
     def connections(self) -> int:
-        """How many were made."""
+        """Return the number of connections so far."""
         return self._site.made  # type: ignore[no-any-return]
 
     def client_pair(self, name: str) -> CertKeyPair:
-        """A client certificate that this server takes."""
+        """Return a client certificate that this server accepts."""
         return self._clients.issue(CertConfig(name))
 
     async def start(self, port: int = 0) -> WebhookServer:
-        """Listen."""
+        """Start to listen."""
         site: Any = Site(_Leaf(self))
         site.noisy = False
         if self._tls:
@@ -144,14 +144,14 @@ class WebhookServer:
         return options
 
     async def stop(self) -> None:
-        """End all connections, and do not listen any more. Idempotent."""
+        """Close all connections, and stop listening. Idempotent."""
         port, self._port = self._port, None
         if port is None:
             return
         await port.stopListening()
         for connection in list(self._site.protocols):
             connection.transport.abortConnection()
-        # Connections that were aborted are told of in the next turn.
+        # The loss of aborted connections is reported in the next turn.
         for _ in range(2):
             turn: Deferred[None] = Deferred()
             self._reactor.callLater(0, turn.callback, None)
@@ -176,7 +176,7 @@ class WebhookServer:
 
 
 class _Connections(WrappingFactory):
-    """Knows the connections that are open, and how many there were."""
+    """Records open connections, and counts all."""
 
     noisy = False
 
@@ -197,7 +197,7 @@ class _Leaf(Resource):
         self._server = server
 
     def render(self, request: Request) -> int:
-        """Answer in a while."""
+        """Answer asynchronously."""
         Deferred.fromCoroutine(self._render(request)).addErrback(lambda failure: request.processingFailed(failure))
         return NOT_DONE_YET
 
@@ -239,7 +239,7 @@ class _Leaf(Resource):
 
 
 def _expired(pair: CertKeyPair, authority: CertificateAuthority) -> CertKeyPair:
-    """A certificate whose time is over, of one whose time is not."""
+    """Return an expired copy of a valid certificate."""
     certificate, _ = pair.parsed()
     _, issuer = authority.pair.parsed()
     now = datetime.now(UTC)

@@ -26,7 +26,7 @@ _MOST: Final = 1 << 20
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """As pflag reads C{stringToString}: one pair as it is, several as CSV."""
+    """Parse as pflag parses C{stringToString}: one pair verbatim, several as CSV."""
     pairs = [text.strip('"')] if text.count("=") == 1 else next(csv.reader([text]), [])
     found = {}
     for pair in pairs:
@@ -67,9 +67,9 @@ FLAGS: Final = flag_group(
 
 def make_shown(options: FlagValues) -> Shown:
     """
-    What the flags say.
+    Return the metrics selection of the flags.
 
-    @raise ValueError: They make no sense.
+    @raise ValueError: The flags are inconsistent.
     """
     major, _, minor = options["kubernetes-version"].partition(".")
     release = (int(major), int(minor))
