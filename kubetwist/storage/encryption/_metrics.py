@@ -112,7 +112,7 @@ class KeyIDMetrics:
         self.invalid[why] = self.invalid.get(why, 0) + 1
 
     def uses(self) -> list[tuple[str, str, int, float]]:
-        """Yield direction, key, count and time."""
+        """Return direction, key, count and time of each use."""
         with self._lock:
             return [(way, key_id, count, at) for (way, key_id), (count, at) in self._uses.items()]
 

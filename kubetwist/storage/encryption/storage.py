@@ -319,8 +319,8 @@ def _open_all(
     Decrypt many values, in any thread.
 
     @param failed: The errors of keys that cannot be fetched.
-    @return: The values, and the keys that must be got first.
-    @raise DecryptionUnavailable: None of one provider can be decrypted now.
+    @return: The values, and the keys that must be fetched first.
+    @raise DecryptionUnavailable: No value of one provider can be decrypted now.
     """
     found: list[StoredValue] = []
     missing: _Missing = {}

@@ -1,5 +1,5 @@
 """
-Writes on their way to etcd: one transaction each, and what is known of those that were not answered.
+Writes to etcd: one transaction each, and the outcome of those that were not answered.
 
 A transaction that compares a revision greater than 0 can be sent again without harm: once anything was written at its
 key, the same comparison never holds again. One that creates cannot (the new key may be deleted in between, and created
@@ -49,7 +49,7 @@ from .client import (
     NoMemberReachable,
 )
 
-#: Seconds until the outcome of a write has to be known.
+#: Seconds until the outcome of a write must be known.
 COMMIT_TIMEOUT: Final = 10.0
 #: Seconds to wait for the event of a write that got no answer and cannot be sent again.
 EVENT_TIMEOUT: Final = 5.0
@@ -59,11 +59,11 @@ RETRY_INTERVAL: Final = 0.25
 
 class Commit:
     """
-    One transaction.
+    A transaction.
 
-    @ivar answer: For who submitted it.
+    @ivar answer: The result for the caller.
     @ivar outcome_unknown: Whether it was sent without getting an answer.
-    @ivar matched: The revision of an event that looks like what it writes; 0 when there was none since it was sent.
+    @ivar matched: The revision of an event that looks like this write; 0 if there was none since it was sent.
     """
 
     __slots__ = ("answer", "begun", "blockers", "done", "followers", "matched", "on_match", "outcome_unknown", "writes")
@@ -75,13 +75,13 @@ class Commit:
         self.outcome_unknown = False
         self.matched = 0
         self.on_match: Deferred[None] | None = None
-        #: Writes of the same keys that were submitted before, and not answered yet.
+        #: Earlier writes of the same keys that are not answered yet.
         self.blockers = 0
         self.followers: list[Commit] = []
         self.done: list[Deferred[None]] = []
 
     def settled(self) -> Deferred[None]:
-        """Fires when it was answered, whatever the answer."""
+        """Return a Deferred that fires when the write is answered, with success or failure."""
         settled: Deferred[None] = Deferred()
         self.done.append(settled)
         return settled
@@ -93,12 +93,12 @@ class Commit:
 
     @property
     def identifiable_by_event(self) -> bool:
-        """Whether an event with its value can only be its own."""
+        """Return whether an event with its value can only be from this write."""
         return any(write.unique for write in self.writes)
 
 
 def conflict_error(writes: Sequence[Write], found: Sequence[int], revision: int) -> StorageError:
-    """Why a transaction was not done, from the revisions of what was there instead; 0 where nothing was."""
+    """Return the conflict of a transaction, from the revisions found; 0 for absent keys."""
     for write, there in zip(writes, found, strict=True):
         if not there:
             if write.expected or write.value is None:
@@ -111,14 +111,14 @@ def conflict_error(writes: Sequence[Write], found: Sequence[int], revision: int)
 
 
 class Committer:
-    """Sends transactions; those of one key one after the other, in the order in which they were submitted."""
+    """Sends transactions; those of the same key in the order in which they were submitted, one at a time."""
 
     def __init__(
         self, client: EtcdClient, reactor: IReactorTime, leases: Leases, written: Callable[[int], Deferred[bool]]
     ) -> None:
         """
-        @param written: Called with a revision that was written; fires when observers know everything up to it, or
-            that takes too long: with whether they know.
+        @param written: Called with a written revision; fires when observers have all events up to it, or after
+            a timeout: with whether they have them.
         """
         self._client = client
         self._reactor = reactor
@@ -133,7 +133,7 @@ class Committer:
         self.watch_restarts = 0
 
     def submit(self, writes: Sequence[Write]) -> Deferred[int]:
-        """As L{kubetwist.interfaces.IStorageBackend.commit}."""
+        """Commit as L{kubetwist.interfaces.IStorageBackend.commit}."""
         commit = Commit(writes)
         tails = self._tails
         for write in writes:
@@ -227,10 +227,10 @@ class Committer:
 
     async def _resolve(self, commit: Commit, outcome: object) -> int:
         """
-        Find out what becomes of a transaction.
+        Determine the outcome of a transaction.
 
-        @param outcome: Of the first attempt: an L{TxnResult}, or what went wrong; L{None} when there was none.
-        @return: Its revision.
+        @param outcome: The first attempt's L{TxnResult}, or its error; L{None} when there was none.
+        @return: The revision of the transaction.
         @raise StorageError: It is refused, was never sent, or its outcome is unknown (L{OutcomeUnknown}).
         """
         watch_restarts = self.watch_restarts

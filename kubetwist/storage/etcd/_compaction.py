@@ -1,8 +1,8 @@
 """
 The election of the server that compacts etcd: the algorithm of kube-apiserver, so that its servers take part.
 
-One key has the revision that was compacted to last. Its version counts the turns: who finds it as he left it may
-take the next one; who does not waits for another interval.
+One key has the last compacted revision. Its version counts the turns: a server that finds its last known version may
+take the next turn; another one waits for the next interval.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .client import (
     WriteOutcomeUnknown,
 )
 
-#: kube-apiserver's, whatever its --etcd-prefix is.
+#: The key of kube-apiserver, which does not depend on --etcd-prefix.
 COMPACTED_KEY: Final = "compact_rev_key"
 _KEY: Final = COMPACTED_KEY.encode("ascii")
 
@@ -29,12 +29,12 @@ class CompactionElection:
 
     def __init__(self, client: EtcdClient) -> None:
         self._client = client
-        #: How often the key was written when this server last looked.
+        #: The version of the key when this server last read it.
         self._seen = 0
 
     async def take(self, revision: int) -> bool:
         """
-        Take the next turn, if no other server has.
+        Take the next turn, unless another server has.
 
         @param revision: The revision for the compaction.
         @raise StorageUnavailable: etcd does not answer.
@@ -53,12 +53,12 @@ class CompactionElection:
         except RPCError as error:
             raise StorageUnavailable(str(error)) from None
         except WriteOutcomeUnknown:
-            # If it was done, the next attempt finds a turn that is not this server's: it waits a little longer then.
+            # If the write was applied, the next attempt finds an unknown version, and waits one interval more.
             raise StorageUnavailable(TIMED_OUT) from None
         self._seen += 1
         return True
 
 
 def parse_compact_revision(value: bytes | None) -> int:
-    """The revision that the key says; 0 for none."""
+    """Return the revision in the key; 0 for none."""
     return int(value) if value is not None and value.isdigit() and len(value) < 20 else 0

@@ -1,5 +1,5 @@
 """
-One connection to a member of etcd, with a socket, and the calls that go over it.
+One connection to a member of etcd, with its socket and its calls.
 
 The protocol HTTP/2 is in L{kubetwist.storage.etcd._http2}; this module adds timeouts, reads and writes.
 """
@@ -30,30 +30,30 @@ from ._http2 import (
 from ._metrics import UNCOUNTED
 from .address import Address
 
-#: Seconds that a connection may take to come about, and until HTTP/2 is spoken over it then.
+#: Seconds for the connection to open, and then for the start of HTTP/2.
 CONNECT_TIMEOUT: Final = 3.0
 #: The most bytes of one answer, and of one message of a stream; etcd splits those much larger than a request.
 MOST_ANSWER: Final = 1 << 30
 MOST_MESSAGE: Final = 256 << 20
-#: Seconds of silence, while there is something to be said, after which a sign of life is asked for, and for which that
-#: is waited. etcd takes them amiss more often than every five seconds (--grpc-keepalive-min-time).
+#: Seconds of silence with calls under way after which a keepalive ping is sent, and the timeout for its answer.
+#: etcd rejects pings at intervals of less than five seconds (--grpc-keepalive-min-time).
 KEEPALIVE: Final = 10.0
-#: It is asked less often, down to this, where a member says that it is too often.
+#: The longest keepalive interval, for members that report too many pings.
 KEEPALIVE_MOST: Final = 640.0
-#: Seconds until a sign of life is given. etcd asks for one with each request, to measure how far it is to us, unless it
-#: waits for one: given at once, each would cost both sides more than what it is about.
+#: Seconds until a ping is answered. etcd sends one with each request, to measure the round trip time, unless one is
+#: pending: immediate answers would cost both sides more than the requests.
 PING_PATIENCE: Final = 0.1
 
 
 class Peer(TypingProtocol):
     """The member at the other end of a connection: L{kubetwist.storage.etcd._grpc.Member}."""
 
-    #: Seconds of silence after which it is asked for a sign of life.
+    #: The keepalive interval in seconds.
     keepalive: float
 
     @property
     def address(self) -> Address:
-        """Where it is."""
+        """The host and port of the member."""
 
     @property
     def reactor(self) -> IReactorTime:
@@ -69,47 +69,47 @@ class ConnectionOwner(TypingProtocol):
 
     @property
     def waiting(self) -> Sized:
-        """The calls that wait for room."""
+        """The calls that wait for a free stream."""
 
     def opened(self, connection: Connection) -> None:
         """Add a connection that speaks HTTP/2."""
 
     def failed(self, failure: Failure, last: int) -> None:
         """
-        Note that a connection was not opened.
+        Handle a connection that could not be opened.
 
-        @param last: The number of the last call that it was begun for.
+        @param last: The number of the last call that this attempt is for.
         """
 
     def retire(self, connection: Connection) -> None:
-        """Begin no more calls on a connection."""
+        """Stop new calls on a connection."""
 
     def lost(self, connection: Connection) -> None:
         """Remove a closed connection."""
 
     def repeat(self, call: Call) -> None:
-        """Send a call again that the member has not processed."""
+        """Send a call again that the member did not process."""
 
     def send_waiting(self) -> None:
-        """Begin waiting calls, as far as there is room."""
+        """Begin waiting calls, as far as streams are free."""
 
 
 class TimedCall(Call):
     """
-    A call that waits for its answer so long, and not longer.
+    A call with a timeout for its answer.
 
-    @ivar number: Counts those that had to wait for a connection.
-    @ivar connection: Over which it was sent; L{None} while it waits.
+    @ivar number: Counts the calls that had to wait for a connection.
+    @ivar connection: The connection it was sent over; L{None} while it waits.
     @ivar repeated: Whether an earlier connection refused it.
     @ivar seconds: See L{__init__}.
-    @ivar counts: Where it is counted.
+    @ivar counts: The metrics of the method.
     """
 
     __slots__ = ("_timeout", "connection", "counts", "number", "repeated", "seconds")
 
     def __init__(self, path: bytes, message: bytes, seconds: float, limit: int, **how: bool) -> None:
         """
-        @param seconds: That there are for the answer, from the time that the request is sent.
+        @param seconds: The timeout of the answer, from the time that the request is sent.
         """
         super().__init__(path, message, limit, **how)
         self.number = 0
@@ -120,7 +120,7 @@ class TimedCall(Call):
         self._timeout: IDelayedCall | None = None
 
     def sent(self, connection: Connection) -> None:
-        """It is on its way."""
+        """Note that the call is sent."""
         self.connection = connection
         self._timeout = connection.channel.member.reactor.callLater(self.seconds, self._timed_out)
 
@@ -132,7 +132,7 @@ class TimedCall(Call):
         self.failed(ResponseTimeout(f"no answer in {self.seconds:g} seconds"))
 
     def cancel_timeout(self) -> None:
-        """It need not be watched any longer."""
+        """Stop the timeout."""
         timeout, self._timeout = self._timeout, None
         if timeout is not None:
             timeout.cancel()
@@ -145,9 +145,9 @@ class TimedCall(Call):
 
 class Request(TimedCall):
     """
-    A question with one answer.
+    A call with a single answer.
 
-    @ivar answer: Fires with it; L{None} when it has.
+    @ivar answer: Fires with the answer; L{None} afterwards.
     """
 
     __slots__ = ("_found", "answer")
@@ -191,9 +191,9 @@ class Request(TimedCall):
 
 class Stream(TimedCall):
     """
-    A question with answers that go on.
+    A call with a stream of answers.
 
-    @ivar end: Called when there are no more, unless L{stop} was: with the error, or L{None}.
+    @ivar end: Called at the end of the stream, unless L{stop} was: with the error, or L{None}.
     """
 
     __slots__ = ("_receive", "end")
@@ -207,7 +207,7 @@ class Stream(TimedCall):
         end: Callable[[Exception | None], object],
     ) -> None:
         """
-        @param seconds: That there are for the first answer.
+        @param seconds: The timeout of the first answer.
         """
         super().__init__(path, message, seconds, MOST_MESSAGE, streaming=True, leader=True)
         self._receive = receive
@@ -242,7 +242,7 @@ class Stream(TimedCall):
             end(error)
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Cancel the stream."""
         self.cancel_timeout()
         if self.end is not None:
             self.counts.cancel()
@@ -254,17 +254,17 @@ class Stream(TimedCall):
 @implementer(IHandshakeListener, IPullProducer, IPushProducer)
 class Connection(Protocol):
     """
-    One connection to a member.
+    A connection to a member.
 
-    @ivar channel: Whose it is.
+    @ivar channel: The owner of the connection.
     """
 
-    #: Has what TCP and TLS have.
+    #: A transport of TCP or TLS.
     transport: Any
 
     def __init__(self, channel: ConnectionOwner, last: int) -> None:
         """
-        @param last: The number of the last call that there was when this connection was begun.
+        @param last: The number of the newest call when this connection was begun.
         """
         self.channel = channel
         self.session = Session(
@@ -276,21 +276,21 @@ class Connection(Protocol):
         self._last = last
         #: Writes as much as possible now and returns the number of bytes; L{None} where that is not possible.
         self._at_once: Callable[[bytes], Any] | None = None
-        #: Whether the other does not take what is written.
+        #: Whether the transport's buffer is full.
         self._stuck = False
         self._gone = False
         self._opened = False
-        #: Why it is closed from here.
+        #: The reason for closing it from this side.
         self._why: Exception | None = None
-        #: Until HTTP/2 is spoken.
+        #: The timeout for the start of HTTP/2.
         self._impatient: IDelayedCall | None = None
         self._keepalive: IDelayedCall | None = None
         self._asked = False
         self._pings: IDelayedCall | None = None
-        #: Calls that were begun, and nothing of which was written.
+        #: The calls begun whose requests are not written yet.
         self._begun: list[TimedCall] = []
-        #: Until this turn of the reactor is over. Then all that was begun in it is written together: one by one, and at
-        #: once, calls cost etcd a third more, since each wakes up what the one before has just put to sleep.
+        #: The end of this turn of the reactor. All calls begun in a turn are written together: separate writes
+        #: would cost etcd a third more, since each wakes up a thread that the one before has just put to sleep.
         self._turn: IDelayedCall | None = None
         self._seconds: Callable[[], float] = channel.member.reactor.seconds
         self._heard_at = 0.0
@@ -364,12 +364,12 @@ class Connection(Protocol):
             self.session.lost(error)
         else:
             self.channel.failed(Failure(self._why) if self._why is not None else reason, self._last)
-        # Nothing of these has arrived.
+        # The member has received nothing of these.
         for unsent in begun:
             self.channel.repeat(unsent)
 
     def drop(self, why: Exception) -> None:
-        """Close it at once; what is under way fails so."""
+        """Close the connection at once; calls under way fail with the error."""
         if self._why is None:
             self._why = why
         self.session.usable = False
@@ -416,7 +416,7 @@ class Connection(Protocol):
             self._flush()
 
     def cancel(self, call: TimedCall) -> None:
-        """Nobody wants to know more of a call."""
+        """Cancel a call."""
         self.session.cancel(call)
         if self._turn is None:
             self._flush()
@@ -426,10 +426,10 @@ class Connection(Protocol):
             self.channel.send_waiting()
 
     def missed(self, call: TimedCall) -> None:
-        """A call has not got its answer in time."""
+        """Handle the timeout of a call."""
         self.session.cancel(call)
         if self._seconds() - self._heard_at >= call.seconds:
-            # Nothing else has come either: what is new is better sent over another one.
+            # The whole connection is silent: new calls are better sent over another one.
             self.session.usable = False
             self._retire()
             return
@@ -440,9 +440,9 @@ class Connection(Protocol):
     # --- writing
 
     def _write(self, data: bytes) -> bool:
-        """Write, at once if that is possible; whether the connection is there."""
+        """Write, immediately if that is possible; return whether the connection is open."""
         if self._at_once is not None:
-            # Without waiting for the reactor to find that there is room: nothing else is on its way.
+            # The kernel takes the data now, so that the reactor need not poll the socket first.
             done = self._at_once(data)
             if not isinstance(done, int):
                 return False

@@ -1,9 +1,9 @@
 """
-The messages of etcd that txaioetcd makes and reads, between the JSON that it has of them and protobuf.
+The messages of etcd that txaioetcd uses, converted between its JSON and protobuf.
 
-txaioetcd is written for a gateway that etcd may have for HTTP/1.1: its requests are dictionaries, with bytes in base64
-and 64-bit numbers as texts, for paths of that gateway. Here stands what they are in gRPC. Numbers, names and forms are
-etcd's; nothing but what is listed is understood.
+txaioetcd is written for etcd's gateway for HTTP/1.1: its requests are dictionaries, with bytes in base64
+and 64-bit numbers as texts, for paths of that gateway. This module maps them to gRPC. Numbers, names and types are
+etcd's; fields that are not listed are unknown.
 
 @see: etcd-io/etcd, C{api/etcdserverpb/rpc.proto}, C{api/mvccpb/kv.proto}; protobuf's mapping to JSON.
 """
@@ -26,7 +26,7 @@ from ._messages import scan
 
 _UINT64: Final = (1 << 64) - 1
 
-# Each line has a message, and its fields: number, name, type. A star stands before what there can be more of.
+# Each line has a message, and its fields: number, name, type. A star marks repeated fields.
 _MESSAGES: Final = """
 ResponseHeader 1:cluster_id:uint64 2:member_id:uint64 3:revision:int64 4:raft_term:uint64
 KeyValue 1:key:bytes 2:create_revision:int64 3:mod_revision:int64 4:version:int64 5:value:bytes 6:lease:int64
@@ -69,7 +69,7 @@ _ENUMS: Final = {
 @frozen
 class Field:
     """
-    One field.
+    A field of a message.
 
     @ivar kind: C{bytes}, C{string}, C{bool}, C{int64}, C{uint64}, or the name of an enumeration or message.
     @ivar chosen: Whether it is a member of a C{oneof}: then 0 is encoded, too.
@@ -83,7 +83,7 @@ class Field:
 
     @property
     def tag(self) -> int:
-        """Number and form."""
+        """Return number and wire type."""
         counted = self.kind in _MESSAGE_FIELDS or self.kind in ("bytes", "string")
         return self.number << 3 | (LENGTH if counted else VARINT)
 
@@ -111,11 +111,11 @@ _BY_TAG: Final = {name: {field.tag: field for field in fields} for name, fields 
 @frozen
 class Method:
     """
-    Something that etcd can be asked.
+    A method of etcd.
 
-    @ivar path: As gRPC has it.
-    @ivar request: The message that asks.
-    @ivar answer: The message that answers.
+    @ivar path: The path in gRPC.
+    @ivar request: The message of the request.
+    @ivar answer: The message of the answer.
     """
 
     path: bytes
@@ -148,9 +148,9 @@ GATEWAY: Final = {
 
 def encode(message: str, value: JSONObject) -> bytes:
     """
-    A message as it goes over the wire.
+    Encode a message.
 
-    @raise ValueError: It has a field that is not known, or of another kind.
+    @raise ValueError: A field is unknown, or has a wrong type.
     """
     parts: list[bytes] = []
     fields = _BY_NAME[message]
@@ -180,9 +180,9 @@ def encode(message: str, value: JSONObject) -> bytes:
 
 def decode(message: str, data: bytes) -> JSONObject:
     """
-    A message as the gateway would send it: what is 0, empty or false is left out.
+    Decode a message to the gateway's JSON: fields that are 0, empty or false are omitted.
 
-    @raise ProtocolError: It is no such message.
+    @raise ProtocolError: It is malformed.
     """
     return _decode(message, data, 0, len(data))
 

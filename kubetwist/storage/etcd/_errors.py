@@ -6,7 +6,7 @@ from typing import Final
 
 from ..errors import StorageError
 
-# The codes of gRPC that matter here.
+# The codes of gRPC used here.
 OK: Final = 0
 CANCELLED: Final = 1
 UNKNOWN: Final = 2
@@ -28,15 +28,15 @@ _UNCERTAIN: Final = frozenset({CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, I
 
 
 class NotSent(Exception):
-    """The member cannot be reached, or has not taken the request: it was certainly not done."""
+    """The member cannot be reached, or refused the request: it was certainly not applied."""
 
 
 class NoResponse(Exception):
-    """The request was sent, but no answer came: it may have been done."""
+    """The request was sent, but got no answer: it may have been applied."""
 
 
 class ResponseTimeout(NoResponse):
-    """No answer came in time."""
+    """The answer did not arrive before the timeout."""
 
 
 class ProtocolError(StorageError):
@@ -45,10 +45,10 @@ class ProtocolError(StorageError):
 
 class RPCError(Exception):
     """
-    etcd says no.
+    etcd refuses a request.
 
-    @ivar code: That of gRPC.
-    @ivar message: As etcd has it: C{"etcdserver: request is too large"}.
+    @ivar code: The code of gRPC.
+    @ivar message: The text of etcd: C{"etcdserver: request is too large"}.
     """
 
     def __init__(self, code: int, message: str) -> None:
@@ -58,12 +58,12 @@ class RPCError(Exception):
 
     @property
     def compacted(self) -> bool:
-        """A revision that is asked for is forgotten."""
+        """The requested revision is compacted."""
         return self.code == OUT_OF_RANGE and "compacted" in self.message
 
     @property
     def future(self) -> bool:
-        """A revision that is asked for is not there yet."""
+        """The requested revision is in the future."""
         return self.code == OUT_OF_RANGE and "future" in self.message
 
     @property
@@ -73,5 +73,5 @@ class RPCError(Exception):
 
     @property
     def elsewhere(self) -> bool:
-        """Whether another member may know better."""
+        """Return whether another member may answer differently."""
         return self.uncertain or self.message.endswith(("too many requests", "rpc not supported for learner"))

@@ -1,4 +1,4 @@
-"""When keys in etcd delete themselves: what their leases say."""
+"""The expiry times of keys in etcd, from their leases."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from ._messages import (
 )
 from .client import EtcdClient
 
-#: Keys that are looked at in one request; their values are not sent.
+#: The most keys per request; their values are not sent.
 PAGE: Final = 1000
-#: Leases that are asked about at a time.
+#: The most leases requested at the same time.
 MAX_CONCURRENT_LEASE_REQUESTS: Final = 16
 
 
 async def read_expiries(client: EtcdClient, prefix: str, now: float) -> dict[str, float]:
     """
-    Those keys below C{prefix} that have a lease, and when that ends.
+    Return the expiry times of the keys below C{prefix} that have a lease.
 
     @param now: The wall time.
     @raise StorageUnavailable: etcd does not answer.
@@ -68,7 +68,7 @@ async def _leased(client: EtcdClient, prefix: str) -> list[tuple[str, str]]:
 
 
 async def _left(client: EtcdClient, lease: str) -> float:
-    """Seconds that a lease has left; it may be over by now."""
+    """Return the remaining seconds of a lease, which may have expired."""
     answer = await client.ask(LEASE_TIME_TO_LIVE, {"ID": lease})
     return max(float(answer.get("TTL", 0)), 0.0)
 

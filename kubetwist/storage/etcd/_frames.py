@@ -1,8 +1,8 @@
 """
 Frames of HTTP/2, blocks of headers, and messages of gRPC: bytes in, values out, without I/O.
 
-Frames that every call has (data, headers) are taken apart here; the others, and what is padded, by hyperframe, which
-takes some microseconds for each. L{kubetwist.storage.etcd._http2} knows what frames mean.
+Frames of every call (data, headers) are parsed here; other and padded frames are parsed by hyperframe, which
+takes some microseconds for each. L{kubetwist.storage.etcd._http2} interprets the frames.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ._errors import (
     ProtocolError,
 )
 
-# Kinds of frames.
+# Types of frames.
 DATA: Final = 0
 HEADERS: Final = 1
 RST_STREAM: Final = 3
@@ -34,7 +34,7 @@ GOAWAY: Final = 7
 WINDOW_UPDATE: Final = 8
 CONTINUATION: Final = 9
 
-# Flags. An acknowledgement has the bit of the end of a stream.
+# Flags. An acknowledgement has the same bit as the end of a stream.
 END_STREAM: Final = 1
 ACK: Final = 1
 END_HEADERS: Final = 4
@@ -48,7 +48,7 @@ MAX_HEADER_SIZE: Final = 64 << 10
 MAX_CONTINUATIONS: Final = 32
 #: The bytes that the headers of all requests need in a table: with this size, no entry is ever evicted.
 ROOMY_TABLE: Final = 2048
-#: The table that everybody has who does not say otherwise.
+#: HTTP/2's default size of the header table.
 MAX_HEADER_TABLE_SIZE: Final = 4096
 #: The most bytes that are kept of the text of an error.
 MAX_MESSAGE_TEXT: Final = 4096
@@ -58,7 +58,7 @@ _HEADER: Final = Struct(">HBBBL")
 _PREFIX: Final = Struct(">BL")
 _STREAM: Final = 0x7FFFFFFF
 
-#: Kind, flags, stream, content, and what of the windows it takes.
+#: Type, flags, stream, content, and the bytes that count for the flow control windows.
 RawFrame = tuple[int, int, int, bytes, int]
 
 
@@ -69,9 +69,9 @@ def frame_head(size: int, kind: int, flags: int, stream: int) -> bytes:
 
 def parse_frame(kind: int, flags: int, stream: int, content: bytes) -> Frame:
     """
-    A frame of any kind.
+    Parse a frame of any type.
 
-    @raise ProtocolError: It is none.
+    @raise ProtocolError: It is malformed.
     """
     try:
         frame, _ = Frame.parse_frame_header(memoryview(frame_head(len(content), kind, flags, stream)))
@@ -83,24 +83,24 @@ def parse_frame(kind: int, flags: int, stream: int, content: bytes) -> Frame:
 
 class FrameReader:
     """
-    Finds the frames in a stream of bytes, whatever the pieces are in which it comes.
+    Splits a stream of bytes into frames, however it is fragmented.
 
-    Padding is taken away, and a block of headers is one frame, however many it came in.
+    Padding is removed, and a block of headers with its continuations is one frame.
     """
 
     __slots__ = ("_block", "_rest")
 
     def __init__(self) -> None:
         self._rest = b""
-        #: A block of headers that is to be continued: flags, stream, what there is of it.
+        #: An incomplete block of headers: flags, stream, content so far.
         self._block: tuple[int, int, list[bytes]] | None = None
 
     def feed(self, data: bytes) -> list[RawFrame]:
         """
-        Take what came.
+        Add received bytes.
 
-        @return: The frames that are complete now.
-        @raise ProtocolError: A frame is too large, or stands where none of its kind can.
+        @return: The frames that are complete.
+        @raise ProtocolError: A frame is too large, or invalid at its position.
         """
         buffer = self._rest + data if self._rest else data
         position, end = 0, len(buffer)
@@ -156,10 +156,10 @@ class Head:
     """
     Decode a block of headers.
 
-    @ivar status: That of HTTP; 0 where there is none: then these are trailers.
-    @ivar grpc: Whether messages of gRPC follow.
-    @ivar code: That of gRPC; L{None} where there is none.
-    @ivar message: Why the code is not 0.
+    @ivar status: The status of HTTP; 0 if there is none: then these are trailers.
+    @ivar grpc: Whether the content type is that of gRPC.
+    @ivar code: The code of gRPC; L{None} if there is none.
+    @ivar message: The message of the code.
     """
 
     status: int
@@ -171,11 +171,11 @@ class Head:
 @lru_cache(maxsize=64)
 def read_head(block: bytes) -> Head:
     """
-    Read a block of headers.
+    Decode a block of headers.
 
     A block always decodes to the same headers, as the peer may use no dynamic table; nearly all blocks are equal.
 
-    @raise ProtocolError: It is none.
+    @raise ProtocolError: It is malformed.
     """
     decoder = Decoder(MAX_HEADER_SIZE)
     decoder.max_allowed_table_size = 0
@@ -202,19 +202,19 @@ def read_head(block: bytes) -> Head:
     )
 
 
-#: The codes of gRPC for answers that are not gRPC's, by those of HTTP.
+#: The codes of gRPC for responses without gRPC, by the status of HTTP.
 #: @see: grpc/grpc, C{doc/http-grpc-status-mapping.md}.
 HTTP_CODES: Final = {400: 13, 401: 16, 403: 7, 404: 12, 429: 14, 502: 14, 503: 14, 504: 14}
 
 
 def http_code(status: int) -> int:
-    """The code of gRPC for an answer of plain HTTP."""
+    """Return the code of gRPC for a response of plain HTTP."""
     return HTTP_CODES.get(status, UNKNOWN)
 
 
 class HeadWriter:
     """
-    Writes the blocks of headers of requests, in the order in which they are sent.
+    Encodes the headers of requests, in the order in which they are sent.
 
     A header sent before is an index into the peer's table: a few bytes, as long as all headers repeat.
     """
@@ -238,7 +238,7 @@ class HeadWriter:
 
     def block(self, path: bytes, *, leader: bool = False) -> bytes:
         """
-        The block for a request.
+        Return the block of headers of a request.
 
         @param leader: Whether a member without a leader refuses and ends the call. Always the same
             for a path.
@@ -260,7 +260,7 @@ class HeadWriter:
         block = self._encoder.encode(headers)
         again = self._encoder.encode(headers)
         if again != block:
-            # Something came into the table, and all else has another place there.
+            # An insertion into the table shifts all other entries.
             self._blocks.clear()
         self._blocks[path] = again
         return block
@@ -272,7 +272,7 @@ def prefixed(message: bytes) -> bytes:
 
 
 class MessageReader:
-    """Finds the messages in what the data of a stream are, whatever the pieces are in which they come."""
+    """Splits the data of a stream into messages, however it is fragmented."""
 
     __slots__ = ("_limit", "_parts", "_size", "_wanted")
 
@@ -282,15 +282,15 @@ class MessageReader:
         """
         self._limit = limit
         self._parts: list[bytes] = []
-        #: How many bytes there are, and how many there must be to look again.
+        #: The number of bytes buffered, and the number needed for the next message.
         self._size = 0
         self._wanted = 5
 
     def feed(self, data: bytes) -> list[bytes]:
         """
-        Take what came.
+        Add received data.
 
-        @return: The messages that are complete now.
+        @return: The messages that are complete.
         @raise ProtocolError: A message is too large, or compressed, which the request does not allow.
         """
         self._parts.append(data)
@@ -319,5 +319,5 @@ class MessageReader:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing of a message has come that is not complete."""
+        """Return whether there is no incomplete message."""
         return not self._size

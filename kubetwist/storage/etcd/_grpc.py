@@ -1,5 +1,5 @@
 """
-Members of etcd, and the way to each: calls of gRPC over HTTP/2, on Twisted's reactor.
+Members of etcd, and the connections to them: calls of gRPC over HTTP/2, on Twisted's reactor.
 
 It does not use grpcio, whose threads would make the reactor's thread wait for each call.
 """
@@ -33,7 +33,7 @@ from ._http2 import Call
 from ._metrics import EtcdMetrics
 from .address import Address
 
-#: Seconds until a member that gave no answer is tried again: the first time, and at most.
+#: Seconds until an unhealthy member is retried: the first delay, and the maximum.
 BACKOFF_FIRST: Final = 0.5
 BACKOFF_MAX: Final = 10.0
 
@@ -42,8 +42,8 @@ class Channel:
     """
     The connection to a member: its replacement when it accepts no more calls, and the queue of waiting calls.
 
-    @ivar member: Which one.
-    @ivar waiting: Calls that there was no room for.
+    @ivar member: The member.
+    @ivar waiting: The calls that wait for a free stream.
     """
 
     def __init__(self, member: Member) -> None:
@@ -52,14 +52,14 @@ class Channel:
         self._connection: Connection | None = None
         self._all: set[Connection] = set()
         self._opening = False
-        #: How many calls had to wait.
+        #: The number of calls that had to wait.
         self._count = 0
 
     def send(self, call: TimedCall, prompt: bool = False) -> None:
         """
-        Send a call, as soon as there is room.
+        Send a call as soon as a stream is free.
 
-        @param prompt: Whether the turn is over: then nothing else has to be waited for.
+        @param prompt: Whether to write it at once, without waiting for more calls of this turn.
         """
         connection = self._connection
         if connection is not None and not self.waiting and connection.room:
@@ -74,7 +74,7 @@ class Channel:
         self._open()
 
     def repeat(self, call: Call) -> None:
-        """A call was certainly not done: it is sent again, once."""
+        """Send a call again, once, that was certainly not processed."""
         assert isinstance(call, TimedCall), "a connection begins no others"
         if not call.wanted:
             return
@@ -87,7 +87,7 @@ class Channel:
         self.send(call)
 
     def send_waiting(self) -> None:
-        """There may be room for those who wait."""
+        """Begin waiting calls, as far as streams are free."""
         connection = self._connection
         while self.waiting and connection is not None and connection is self._connection and connection.room:
             call = self.waiting.popleft()
@@ -103,7 +103,7 @@ class Channel:
         self.member.connect(lambda: Connection(self, last)).addErrback(self.failed, last)
 
     def opened(self, connection: Connection) -> None:
-        """A connection has come about."""
+        """Use a new connection."""
         self._opening = False
         if self.member.closed:
             connection.drop(NotSent("the client is closed"))
@@ -114,9 +114,9 @@ class Channel:
 
     def failed(self, failure: Failure, last: int) -> None:
         """
-        A connection did not come about.
+        Handle a connection that could not be opened.
 
-        @param last: The number of the last call that it was begun for.
+        @param last: The number of the last call that the attempt is for.
         """
         self._opening = False
         later: deque[TimedCall] = deque()
@@ -134,12 +134,12 @@ class Channel:
             self._open()
 
     def lost(self, connection: Connection) -> None:
-        """A connection is closed."""
+        """Handle a closed connection."""
         self._all.discard(connection)
         self.retire(connection)
 
     def fail_waiting(self, why: str) -> None:
-        """Others can be asked what waits here."""
+        """Fail the waiting calls, so that other members get them."""
         waiting, self.waiting = self.waiting, deque()
         for call in waiting:
             call.failed(NotSent(why))
@@ -153,15 +153,15 @@ class Channel:
 
 class Member:
     """
-    One member of etcd.
+    A member of etcd.
 
-    Calls and watches share a connection: the answer to a write, and its event, come in one read then, and one write of
-    etcd's; and etcd sends what is large in turns with all else.
+    Calls and watches share a connection: so the answer to a write and its event are often read together, and written
+    together by etcd; and etcd interleaves large messages with others.
 
-    @ivar address: Where it is.
+    @ivar address: The host and port.
     @ivar unhealthy_since: When it failed to respond, or L{None} while it is healthy. Other members are preferred.
-    @ivar keepalive: Seconds of silence after which it is asked for a sign of life.
-    @ivar metrics: Where calls are counted.
+    @ivar keepalive: The keepalive interval in seconds.
+    @ivar metrics: The metrics of the calls.
     """
 
     def __init__(
@@ -173,8 +173,8 @@ class Member:
         metrics: EtcdMetrics | None = None,
     ) -> None:
         """
-        @param tls: Makes the options of a TLS connection from a host name; not used without TLS.
-        @param examine: Called some time after it was suspected: asks it for something.
+        @param tls: Returns the options of a TLS connection for a host name; not used without TLS.
+        @param examine: Called some time after the member became unhealthy, to send it a request.
         """
         self.address = address
         self.reactor = reactor
@@ -198,7 +198,7 @@ class Member:
         self._tls = tls(address.host) if address.tls and tls is not None else None
 
     def connect(self, make: Callable[[], Connection]) -> Deferred[IProtocol]:
-        """Begin a connection."""
+        """Open a connection."""
         factory: Any = Factory.forProtocol(make)
         factory.noisy = False
         if self._tls is not None:
@@ -209,13 +209,13 @@ class Member:
 
     def post(self, path: bytes, message: bytes, timeout: float, prompt: bool = False) -> Deferred[bytes]:
         """
-        Ask for something.
+        Send a request with a single answer.
 
         @param prompt: See L{Channel.send}.
         @return: Fires with the answer.
-        @raise RPCError: The member refuses.
+        @raise RPCError: The member refuses the request.
         @raise NotSent: The member cannot be reached.
-        @raise NoResponse: It did not answer.
+        @raise NoResponse: The member did not answer.
         @raise ProtocolError: The answer is malformed.
         """
         request = Request(path, message, timeout)
@@ -235,10 +235,10 @@ class Member:
         timeout: float,
     ) -> Stream:
         """
-        Ask for something that goes on.
+        Send a request with a stream of answers.
 
         @param receive: Called with each answer.
-        @param end: Called once when there are no more, perhaps before this returns: with what went wrong, as with
+        @param end: Called once at the end of the stream, perhaps before this returns: with the error, as with
             L{post}, or L{None}.
         @param timeout: Seconds until the first answer.
         """
@@ -259,13 +259,13 @@ class Member:
         self._channel.fail_waiting(why)
 
     def good(self) -> None:
-        """It has answered."""
+        """Mark the member as healthy."""
         if self.unhealthy_since is not None:
             self.unhealthy_since = None
             self._backoff = BACKOFF_FIRST
 
     def close(self) -> None:
-        """Close all connections; what is under way has no answer."""
+        """Close all connections; calls under way get no answer."""
         self.closed = True
         if self._examination is not None and self._examination.active():
             self._examination.cancel()

@@ -31,13 +31,13 @@ from .client import (
     EtcdClient,
 )
 
-#: Seconds that reading the past may take.
+#: The timeout for reading the past, in seconds.
 HISTORY_TIMEOUT: Final = 30.0
 
 
 async def changes_between(client: EtcdClient, revision: int, until: int) -> list[WatchEvent]:
     """
-    All that changed after C{revision}, up to C{until}, anywhere.
+    Return all changes after C{revision}, up to C{until}, of all keys.
 
     @raise WatchLost: The changes are unavailable, perhaps because they are compacted.
     """
@@ -90,7 +90,7 @@ async def read_history(client: EtcdClient, prefix: str, revision: int, until: in
     """
     Return the changes below C{prefix} after C{revision}, up to C{until}.
 
-    @raise RevisionCompacted: It is forgotten.
+    @raise RevisionCompacted: It is compacted.
     @raise StorageUnavailable: No member answers.
     """
     for attempt in range(len(client.members) + 1):
@@ -151,7 +151,7 @@ async def read_past(client: EtcdClient, prefix: str, after: int, until: int, mos
 
 async def find_compacted(client: EtcdClient) -> int:
     """
-    The oldest revision that can still be read; 0 while nothing is forgotten.
+    Return the oldest revision that can be read; 0 before the first compaction.
 
     @raise StorageUnavailable: No member answers.
     """

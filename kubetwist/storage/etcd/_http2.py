@@ -1,8 +1,8 @@
 """
-The client's side of one connection of HTTP/2, for calls of gRPC: bytes in, bytes out, without I/O.
+The client's side of an HTTP/2 connection, for calls of gRPC: bytes in, bytes out, without I/O.
 
-Twisted's own HTTP/2 is for servers, and a connection by the library h2 takes 112 us for a call, which is more than a
-write of this server spends on all of etcd. This one does what calls need: streams, windows both ways, pings, and the
+Twisted's own HTTP/2 is for servers, and the library h2 takes 112 us per call, which is more than a
+write of this server spends on all of etcd. This one has only what calls need: streams, flow control, pings, and the
 ends of streams and connections, distinguished by the known state of a request. A violation of the protocol ends the
 connection. L{kubetwist.storage.etcd._grpc} has the sockets.
 """
@@ -55,11 +55,11 @@ CONNECTION_WINDOW: Final = 32 << 20
 #: The initial window of HTTP/2.
 FIRST_WINDOW: Final = 65535
 MAX_WINDOW_SIZE: Final = (1 << 31) - 1
-#: Calls that one member is asked at a time; what comes beyond that waits.
+#: The most concurrent calls per member; more calls wait.
 MAX_CONCURRENT_STREAMS: Final = 200
-#: Settings and signs of life that are answered before the other takes any of the answers.
+#: The most settings and pings that are answered before the peer reads the answers.
 MAX_PENDING_ACKS: Final = 1000
-#: The last number that a stream can have.
+#: The greatest number of a stream.
 LAST_STREAM: Final = (1 << 31) - 1
 
 NO_ERROR: Final = 0
@@ -70,7 +70,7 @@ ENHANCE_YOUR_CALM: Final = 11
 
 class Call(ABC):
     """
-    A request, and what becomes of it.
+    A request and its state.
 
     @ivar path: The method, as C{/package.Service/Method}.
     @ivar leader: Whether a member without a leader ends it.
@@ -97,46 +97,46 @@ class Call(ABC):
         self.again()
 
     def again(self) -> None:
-        """It was not taken, and is to be sent once more."""
+        """Handle the refusal of the request: it is to be sent again."""
         self.stream = 0
         #: The rest of the request that was not sent yet, and the window of its stream.
         self._unsent = memoryview(prefixed(self._message))
         self._window = 0
         self.reader = MessageReader(self._limit)
-        #: How much was received and not given back.
+        #: The bytes received since the last window update.
         self.credit = 0
-        #: Whether the answer has begun.
+        #: Whether the response has begun.
         self.answered = False
 
     @abstractmethod
     def received(self, message: bytes) -> None:
-        """There is an answer."""
+        """Handle an answer."""
 
     @abstractmethod
     def ended(self) -> None:
-        """It is over, and all is well."""
+        """Handle the successful end."""
 
     @abstractmethod
     def failed(self, error: Exception) -> None:
-        """It is over; what is known of it then is the error's class."""
+        """Handle a failure; the class of the error says whether the request may have been processed."""
 
 
 class Session:
     """
-    One connection.
+    An HTTP/2 connection.
 
-    @ivar ready: Whether the other has said that it speaks HTTP/2; calls can be begun from then on.
+    @ivar ready: Whether the peer has sent its settings; calls can be begun from then on.
     @ivar usable: Whether calls can still be begun, now or later.
     @ivar calls: The calls under way, by stream.
-    @ivar too_many_pings: Whether the other was asked for signs of life too often.
+    @ivar too_many_pings: Whether the peer complained of too many pings.
     """
 
     def __init__(
         self, authority: str, scheme: str, refused: Callable[[Call], object], ping: Callable[[], object]
     ) -> None:
         """
-        @param refused: Called with what the other has certainly not done.
-        @param ping: Called when the other wants a sign of life: L{acknowledge} is to be called some time later.
+        @param refused: Called with calls that the peer has certainly not processed.
+        @param ping: Called when the peer sends a ping: L{acknowledge} must be called some time later.
         """
         self.ready = False
         self.usable = True
@@ -150,7 +150,7 @@ class Session:
         self._out: list[bytes | memoryview] = []
         #: The bytes of the output that answer unsolicited frames of the peer.
         self._owed = 0
-        #: Signs of life that are to be given.
+        #: The pings to answer.
         self._pings: list[bytes] = []
         self._next = 1
         self._last = LAST_STREAM
@@ -159,19 +159,19 @@ class Session:
         self._first_window = FIRST_WINDOW
         self._most_frame = MAX_FRAME_SIZE
         self._most_calls = MAX_CONCURRENT_STREAMS
-        #: Calls whose requests are too large for their windows.
+        #: The calls whose requests wait for a larger window.
         self._blocked: deque[Call] = deque()
-        #: How much was received and not given back.
+        #: The bytes received since the last window update.
         self._credit = 0
 
     @property
     def pending(self) -> bool:
-        """Whether there is anything to be written."""
+        """Return whether there is output."""
         return bool(self._out)
 
     @property
     def room(self) -> bool:
-        """Whether another call can be begun now."""
+        """Return whether another call can be begun now."""
         return self.ready and self.usable and len(self.calls) < self._most_calls
 
     def connection_preface(self) -> bytes:
@@ -197,7 +197,7 @@ class Session:
     # --- calls
 
     def begin(self, call: Call) -> None:
-        """Send a request; there is L{room}."""
+        """Send a request; requires L{room}."""
         stream = call.stream = self._next
         self._next = stream + 2
         if self._next > LAST_STREAM:
@@ -224,14 +224,14 @@ class Session:
             self._out.append(RstStreamFrame(call.stream, CANCEL).serialize())
 
     def lost(self, error: Exception) -> None:
-        """The connection is closed: no call has an answer."""
+        """Fail all calls after the connection is closed."""
         self.usable = False
         calls, self.calls = self.calls, {}
         for call in calls.values():
             call.failed(error)
 
     def _pump(self) -> None:
-        """Send what windows allow of what is blocked."""
+        """Send as much of the blocked requests as the windows allow."""
         blocked = self._blocked
         while blocked and self._window > 0:
             call = blocked[0]
@@ -257,11 +257,11 @@ class Session:
     # --- signs of life
 
     def ping(self) -> None:
-        """Ask for a sign of life."""
+        """Send a ping."""
         self._out.append(PingFrame(0, b"kubetwis").serialize())
 
     def acknowledge(self) -> None:
-        """Give all signs of life that are wanted."""
+        """Answer all pings."""
         self._out += self._pings
         self._pings.clear()
 
@@ -269,9 +269,9 @@ class Session:
 
     def feed(self, data: bytes) -> None:
         """
-        Take what came.
+        Process received bytes.
 
-        @raise ProtocolError: It breaks the rules; the connection must be closed.
+        @raise ProtocolError: They violate the protocol; the connection must be closed.
         """
         for kind, flags, stream, content, size in self._frames.feed(data):
             if kind == DATA:
@@ -282,7 +282,7 @@ class Session:
                 self._control(parse_frame(kind, flags, stream, content), kind, flags, stream)
 
     def _known(self, stream: int) -> Call | None:
-        """The call of a stream; L{None} where that is over, as the other may not know yet."""
+        """Return the call of a stream; L{None} if it is over, which the peer may not know yet."""
         call = self.calls.get(stream)
         if call is None and (not stream & 1 or stream >= self._next):
             raise ProtocolError(f"etcd sent something about stream {stream}, which there is not")
@@ -303,7 +303,7 @@ class Session:
             try:
                 call.received(message)
             except Exception as error:
-                # That of one call: the connection is not to blame.
+                # An error of one stream does not affect the connection.
                 self.cancel(call)
                 call.failed(
                     error if isinstance(error, ProtocolError) else NoResponse(f"its answer broke the client: {error!r}")
@@ -353,7 +353,7 @@ class Session:
         call.failed(RPCError(http_code(status), f"etcd answers {status}"))
 
     def _over(self, call: Call) -> None:
-        """The other has ended a call."""
+        """Handle the reset of a stream by the peer."""
         del self.calls[call.stream]
         if call._unsent or call.streaming:
             call._unsent = memoryview(b"")
@@ -384,7 +384,7 @@ class Session:
             self._go_away(frame)
         elif kind == PUSH_PROMISE:
             raise ProtocolError("etcd answers what nobody has asked")
-        # Priorities, and what extensions have, mean nothing here.
+        # Priorities and frames of extensions are ignored.
 
     def _owe(self) -> None:
         self._owed += 1
@@ -440,7 +440,7 @@ class Session:
             call.failed(NoResponse(f"etcd broke off with code {code} of HTTP/2"))
 
     def _go_away(self, frame: GoAwayFrame) -> None:
-        """Nothing more can be begun; what is greater than the last stream was not even looked at."""
+        """Handle C{GOAWAY}: begin no more calls; those after the last stream were not processed."""
         last = frame.last_stream_id
         if last > self._last:
             raise ProtocolError("etcd goes away, and comes back")

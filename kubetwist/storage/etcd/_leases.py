@@ -1,4 +1,4 @@
-"""Leases: how keys in etcd delete themselves."""
+"""Leases: the expiry of keys in etcd."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from .client import EtcdClient
 
 #: The fraction of a time to live that a key may live longer, so that keys can share a lease.
 REUSE_PART: Final = 0.05
-#: The most keys of one lease: they are deleted in one go.
+#: The most keys of one lease: they are deleted in one transaction.
 MAX_LEASE_KEYS: Final = 1000
 
 
 class Leases:
     """
-    Makes leases, and uses each for a while.
+    Makes leases, and uses each for several keys.
 
-    Only one is kept: all that have a time to live here, events, have the same.
+    Only one lease is kept: all keys with a time to live here, events, have the same one.
     """
 
     def __init__(self, client: EtcdClient, reactor: IReactorTime, reuse: float) -> None:
         """
-        @param reuse: The most seconds that one lease is used for new keys.
+        @param reuse: The most seconds for which a lease is used for new keys.
         """
         self._client = client
         self._reactor = reactor
@@ -41,9 +41,9 @@ class Leases:
 
     async def lease(self, ttl: float) -> Lease:
         """
-        A lease that lasts for C{ttl} seconds at least, and not much longer.
+        Return a lease that lasts for at least C{ttl} seconds, and not much longer.
 
-        @raise StorageUnavailable: etcd makes none.
+        @raise StorageUnavailable: etcd does not make one.
         """
         await self._lock.acquire()
         try:
@@ -64,6 +64,6 @@ class Leases:
             self._lock.release()
 
     def forget(self, lease: Lease | None) -> None:
-        """A lease is gone before its time."""
+        """Drop a lease that etcd does not know any more."""
         if lease is self._lease:
             self._lease = None

@@ -1,7 +1,7 @@
 """
-Messages of etcd that every write, read and watch has, between bytes and values.
+The messages of etcd in every write, read and watch, converted between bytes and values.
 
-They are taken apart here and now, by the numbers of their fields; what is rare goes through tables
+They are parsed directly, by the numbers of their fields; rare messages use tables
 (L{kubetwist.storage.etcd._descriptors}).
 
 @see: etcd-io/etcd, C{api/etcdserverpb/rpc.proto}, C{api/mvccpb/kv.proto}.
@@ -36,7 +36,7 @@ from ._errors import ProtocolError
 
 _UINT64: Final = (1 << 64) - 1
 
-# Fields of answers, by number and form.
+# Fields of answers, by number and wire type.
 _REVISION: Final = 3 << 3 | VARINT
 _KV_KEY: Final = 1 << 3 | LENGTH
 _KV_CREATED: Final = 2 << 3 | VARINT
@@ -58,7 +58,7 @@ _EVENT_TYPE: Final = 1 << 3 | VARINT
 _EVENT_KV: Final = 2 << 3 | LENGTH
 _EVENT_FORMER: Final = 3 << 3 | LENGTH
 
-#: From the first key that there can be to behind the last.
+#: The range of all keys.
 FIRST_KEY: Final = b"\0"
 #: The encoding in C{Compare} of "equal revisions of the last change", and of "a version greater than 0".
 _EQUAL_MODIFIED: Final = b"\x10\x02"
@@ -69,9 +69,9 @@ Field = tuple[int, int, int]
 
 def scan(data: bytes, position: int, end: int) -> list[Field]:
     """
-    The fields of a message, each as its number and form, and its value, or where it begins and ends.
+    Yield the fields of a message, each as its number and wire type, and its value, or its begin and end.
 
-    @raise ProtocolError: It is no message.
+    @raise ProtocolError: It is malformed.
     """
     found: list[Field] = []
     try:
@@ -113,12 +113,12 @@ def scan(data: bytes, position: int, end: int) -> list[Field]:
 
 
 def key_bytes(key: str) -> bytes:
-    """A key as etcd has it; what L{key_text} makes of foreign ones finds back."""
+    """Return a key in bytes; the inverse of L{key_text}, also for foreign keys."""
     return key.encode("utf-8", "surrogateescape")
 
 
 def key_text(key: bytes) -> str:
-    """A key as we have it."""
+    """Return a key as text."""
     return key.decode("utf-8", "surrogateescape")
 
 
@@ -135,9 +135,9 @@ def range_request(
     serializable: bool = False,
 ) -> bytes:
     """
-    Ask for keys and values.
+    Return a request for keys and values.
 
-    @param end: The first key that is not wanted; without it, one key is.
+    @param end: The end of the range, exclusive; without it, the request is for one key.
     """
     return b"".join(
         (
@@ -153,18 +153,18 @@ def range_request(
 
 def transaction(writes: Iterable[Write], lease_of: Callable[[Write], int] = lambda write: 0) -> bytes:
     """
-    Ask for writes, if all is as they expect; if something is not, what there is instead.
+    Return a transaction that writes if all comparisons hold, and else reads the keys.
 
     The deleted key must exist.
 
-    @param lease_of: The lease of what is written; 0 for none.
+    @param lease_of: The lease of a written key; 0 for none.
     """
     comparisons, operations, lookups = [], [], []
     for write in writes:
         name = octets(1, key_bytes(write.key))
         compared = b"\x1a" + name[1:]
         if write.expected is not None:
-            # Also 0 is said: what is compared with nothing is compared with nothing at all.
+            # A target of 0 must be encoded, too: a comparison without a target would not be valid.
             comparisons.append(octets(1, b"%b%b\x30%b" % (_EQUAL_MODIFIED, compared, number(write.expected))))
         if write.value is None:
             if not write.expected:
@@ -193,7 +193,7 @@ def watch_request(revision: int, former: bool = False) -> bytes:
 
 
 def compaction_request(revision: int) -> bytes:
-    """Ask to forget what was superseded before a revision."""
+    """Return a request to compact to a revision."""
     return count(1, revision)
 
 
@@ -209,9 +209,9 @@ def _revision(answer: bytes, start: int, stop: int) -> int:
 
 def header_revision(answer: bytes) -> int:
     """
-    The revision of the store when a member gave an answer, whatever that is.
+    Return the revision of the store in the header of any answer.
 
-    @raise ProtocolError: It is not said.
+    @raise ProtocolError: It is missing.
     """
     for tag, start, stop in scan(answer, 0, len(answer)):
         if tag == _HEADER:
@@ -224,8 +224,8 @@ class RangeResult:
     """
     The result of a range request.
 
-    @ivar revision: Of the store when it was read.
-    @ivar more: Whether there is more than was asked for.
+    @ivar revision: The revision of the store at the read.
+    @ivar more: Whether the range has more keys than the limit.
     """
 
     values: list[StoredValue]
@@ -235,9 +235,9 @@ class RangeResult:
 
 def read_range(answer: bytes) -> RangeResult:
     """
-    The answer to L{range_request}.
+    Parse the answer to L{range_request}.
 
-    @raise ProtocolError: It is none.
+    @raise ProtocolError: It is malformed.
     """
     revision, more = 0, 0
     values = []
@@ -277,9 +277,9 @@ class TxnResult:
     """
     The result of a transaction.
 
-    @ivar succeeded: Whether all was as expected; then it is done.
-    @ivar revision: Of the store behind it.
-    @ivar found: If it was not done: the revisions of the keys that it is about, in its order; 0 for those not there.
+    @ivar succeeded: Whether all comparisons held; then it is applied.
+    @ivar revision: The revision of the store after it.
+    @ivar found: If it was not applied: the revisions of its keys, in its order; 0 for absent ones.
     """
 
     succeeded: bool
@@ -289,9 +289,9 @@ class TxnResult:
 
 def read_outcome(answer: bytes) -> TxnResult:
     """
-    The answer to L{transaction}.
+    Parse the answer to L{transaction}.
 
-    @raise ProtocolError: It is none.
+    @raise ProtocolError: It is malformed.
     """
     revision, succeeded = 0, 0
     responses = []
@@ -322,7 +322,7 @@ def _looked_up(answer: bytes, start: int, stop: int) -> int:
 @frozen
 class WatchEvent:
     """
-    One event.
+    An event.
 
     @ivar value: L{None} for a deletion.
     @ivar created: Whether the key did not exist before.
@@ -339,11 +339,11 @@ class WatchEvent:
 @frozen
 class WatchResponse:
     """
-    One message of a watch.
+    A message of a watch.
 
-    @ivar changes: In the order of their revisions.
+    @ivar changes: The events in the order of their revisions.
     @ivar partial: Whether more of these changes follow in the next message.
-    @ivar compacted: The oldest revision that is left, where the watch ended for asking for an older one.
+    @ivar compacted: The oldest revision available, if the watch ended because an older one was requested.
     """
 
     changes: list[WatchEvent]
@@ -356,9 +356,9 @@ class WatchResponse:
 
 def read_watch(message: bytes) -> WatchResponse:
     """
-    Read a message of a watch.
+    Parse a message of a watch.
 
-    @raise ProtocolError: It is no such message.
+    @raise ProtocolError: It is malformed.
     """
     changes: list[WatchEvent] = []
     others: list[Field] | None = None

@@ -27,7 +27,7 @@ _LABELS: Final = ("grpc_type", "grpc_service", "grpc_method")
 
 
 class CallCounts:
-    """Numbers of one method that only grow; messages are those that were sent, and those that came."""
+    """The counters of one method; messages are counted when sent and when received."""
 
     __slots__ = ("codes", "kind", "received", "sent", "started")
 
@@ -37,16 +37,16 @@ class CallCounts:
         self.codes: dict[str, int] = {}
 
     def begin(self) -> None:
-        """A call begins, with one message."""
+        """Count the start of a call, with one message."""
         self.started += 1
         self.sent += 1
 
     def end(self, error: Exception | None = None) -> None:
-        """It is over."""
+        """Count the end of a call."""
         self._end("OK" if error is None else code_of(error))
 
     def cancel(self) -> None:
-        """Nobody listens any more."""
+        """Count a cancelled call."""
         self._end("Canceled")
 
     def _end(self, code: str) -> None:
@@ -58,7 +58,7 @@ UNCOUNTED: Final = CallCounts()
 
 
 def code_of(error: Exception) -> str:
-    """The code of gRPC for what went wrong."""
+    """Return the code of gRPC for an error."""
     if isinstance(error, RPCError):
         code = error.code
     else:
@@ -70,8 +70,8 @@ class EtcdMetrics:
     """
     The metrics of one server's etcd.
 
-    @ivar lease_keys: How many keys leases had, whenever one was wanted for another key.
-    @ivar sizes: Bytes of the members' databases, by where they are; as of the last look.
+    @ivar lease_keys: Histogram of the keys of a lease, observed whenever one is needed for another key.
+    @ivar sizes: Bytes of the members' databases, by address; as of the last poll.
     """
 
     def __init__(self) -> None:
@@ -81,9 +81,9 @@ class EtcdMetrics:
 
     def of(self, path: bytes, kind: str = "unary") -> CallCounts:
         """
-        The counts of a method.
+        Return the counters of a method.
 
-        @param path: C{b"/etcdserverpb.KV/Range"}; there are few.
+        @param path: The path, C{b"/etcdserverpb.KV/Range"}.
         """
         counts = self._calls.get(path)
         if counts is None:
@@ -91,7 +91,7 @@ class EtcdMetrics:
         return counts
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """All of it."""
+        """Yield the metrics."""
         calls = {_labels(path, counts): counts for path, counts in self._calls.items()}
         for name, text, what in (
             ("started_total", "Calls of etcd that were begun.", "started"),

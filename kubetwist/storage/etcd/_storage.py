@@ -1,8 +1,8 @@
 """
-The store that several servers share: etcd, with keys and values laid out as kube-apiserver's.
+The storage in etcd, which several servers share, with the layout of keys and values of kube-apiserver.
 
 Writes are transactions that compare revisions, each sent when it comes; all events, of every writer, are read from
-one watch (L{kubetwist.storage.etcd._watch}), and writers are answered when that has come to their revision.
+one watch (L{kubetwist.storage.etcd._watch}), and writers are answered when the watch has reached their revision.
 """
 
 from __future__ import annotations
@@ -71,18 +71,18 @@ from ._messages import (
 from ._watch import ResumableWatch
 from .client import EtcdClient
 
-#: Seconds that the start waits for etcd, and between two attempts.
+#: Seconds that the start waits for etcd, and seconds between two attempts.
 START_TIMEOUT: Final = 60.0
 START_INTERVAL: Final = 1.0
-#: Seconds that a watch may be behind what is known to be written before another member is asked.
+#: Seconds that a watch may lag behind a known revision before another member is used.
 WATCH_STALL_TIMEOUT: Final = 1.0
-#: How often is looked in that time.
+#: The number of checks in that time.
 CHECKS: Final = 4
-#: Seconds that a write waits for the watch to come to it; then it is answered all the same.
+#: Seconds that a write waits for the watch to reach it; then it is answered anyway.
 OBSERVE_TIMEOUT: Final = 3.0
-#: Seconds without a sign of life of the watch after which the newest revision is asked for.
+#: Seconds without a message of the watch after which the newest revision is requested.
 PROBE_INTERVAL: Final = 2.0
-#: Seconds that writes under way are given when the store is closed.
+#: Seconds that the store waits for writes under way when it is closed.
 CLOSE_TIMEOUT: Final = 10.0
 
 #: The page size of reads: the first one, and the maximum; in between, it follows from the size of the values.
@@ -96,7 +96,7 @@ class EtcdStorage:
     """
     L{ISharedStorage} in etcd.
 
-    @ivar revision: See L{IStorageBackend}: how far the watch has come.
+    @ivar revision: The revision that the watch has reached, see L{IStorageBackend}.
     @ivar compacted: See L{IStorageBackend}.
     @ivar client: The client of etcd.
     """
@@ -113,7 +113,7 @@ class EtcdStorage:
         patience: float = START_TIMEOUT,
     ) -> None:
         """
-        @param lease_reuse: The most seconds that a lease is used for new keys.
+        @param lease_reuse: The most seconds for which a lease is used for new keys.
         @param patience: Seconds that L{open} waits for etcd.
         """
         self.client = client
@@ -132,7 +132,7 @@ class EtcdStorage:
         #: The newest revision in any answer so far.
         self._known = 0
         self._check: IDelayedCall | None = None
-        #: How far the watch was at the last check, and how many checks ago it came there.
+        #: The revision of the watch at the last check, and the number of checks since it changed.
         self._checked = (0, 0)
         self._probing: IDelayedCall | None = None
         self._alive_at = 0.0
@@ -210,7 +210,7 @@ class EtcdStorage:
         return self._committer.submit(writes)
 
     def _written(self, revision: int) -> Deferred[bool]:
-        """The store has come to C{revision}; fires as L{_wait_observed}."""
+        """Handle a written C{revision}; fires as L{_wait_observed}."""
         self._record_store_revision(revision)
         return self._wait_observed(revision)
 
@@ -252,7 +252,7 @@ class EtcdStorage:
         self._reactor.callLater(0, self._ask)
 
     def _ask(self) -> None:
-        """Ask for all who wait; who comes while etcd is being asked is asked for next."""
+        """Request the revision for all waiting readers; readers that come during the request get the next one."""
         askers, self._askers = self._askers, []
 
         def answered(result: int | Failure) -> None:
@@ -351,7 +351,7 @@ class EtcdStorage:
         return await read_past(self.client, prefix, after, until, most, size)
 
     def _changed(self, changes: list[WatchEvent]) -> None:
-        """The watch has come further."""
+        """Handle new events of the watch."""
         attachment = self._committer.attachment
         events = [
             StorageEvent(change.key, change.value, change.revision, 0 if change.created else SOME, attachment(change))
@@ -395,7 +395,7 @@ class EtcdStorage:
         """
         Wait until observers have seen everything up to C{revision}.
 
-        @return: Fires with whether they have; they have not when that takes too long.
+        @return: Fires with whether they have; with false after a timeout.
         """
         if revision <= self.revision:
             return succeed(True)
@@ -410,7 +410,7 @@ class EtcdStorage:
             heapq.heappop(waiting)[3].callback(revision is not None)
 
     def _record_store_revision(self, revision: int) -> None:
-        """The store is known to have come to C{revision}."""
+        """Note that the store has reached C{revision}."""
         if revision > self._known:
             self._known = revision
         if revision > self.revision and (self._check is None or not self._check.active()):
@@ -422,7 +422,7 @@ class EtcdStorage:
         if self._state is not State.OPEN or self.revision >= self._known:
             return
         before, checks = self._checked
-        # Counted, not timed: where the reactor was held up, the watch's data are there, and were not looked at yet.
+        # Counted, not timed: after a blocked turn of the reactor, data of the watch may be there unread.
         self._checked = (self.revision, checks + 1 if self.revision == before else 0)
         if self._checked[1] >= CHECKS:
             self._checked = (self.revision, 0)
@@ -436,7 +436,7 @@ class EtcdStorage:
         self._check = self._reactor.callLater(WATCH_STALL_TIMEOUT / CHECKS, self._check_progress)
 
     def _probe(self) -> None:
-        """Find out whether the watch is silent because nothing happens."""
+        """Check whether the watch is silent because there are no events."""
 
         def again(result: object) -> None:
             if self._state is State.OPEN:

@@ -1,8 +1,8 @@
 """
-The one watch of all of etcd that a server has: goes on where it was when its member is lost.
+The single watch of all keys in etcd: it continues at its revision on another member when its member fails.
 
 It watches every key, also those that other programs write. So each revision of the store comes with an event, and an
-event means having seen everything up to its revision: nothing has to be asked about progress.
+event shows that all earlier events were received: progress requests are not needed.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from ._messages import (
 )
 from .client import EtcdClient
 
-#: Seconds until a member must have begun a watch.
+#: The timeout for the start of a watch on a member, in seconds.
 BEGIN_TIMEOUT: Final = 3.0
-#: Seconds until a lost watch is tried again: after the first time, when it is tried at once, and at most.
+#: Seconds until a lost watch is retried, after an immediate first retry: the first delay, and the maximum.
 RETRY_FIRST: Final = 0.1
 RETRY_MAX: Final = 2.0
 
 
 class WatchLost(Exception):
-    """The watch ended; C{compacted} is the oldest revision that is left, where that is why."""
+    """The watch ended; C{compacted} is the oldest revision available, if that is the reason."""
 
     def __init__(self, why: str, compacted: int = 0) -> None:
         super().__init__(why)
@@ -39,9 +39,9 @@ class WatchLost(Exception):
 
 class EtcdWatch:
     """
-    A watch on one member, until that ends.
+    A watch on one member, until it ends.
 
-    @ivar begun: Whether the member has said that it watches.
+    @ivar begun: Whether the member has confirmed the watch.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class EtcdWatch:
         former: bool = False,
     ) -> None:
         """
-        @param revision: Only later changes are wanted.
+        @param revision: Only later changes are sent.
         @param receive: Called with changes in the order of their revisions, all of a revision at once.
         @param ended: Called once, unless L{stop} is called.
         @param former: Whether changes contain the previous values.
@@ -71,7 +71,7 @@ class EtcdWatch:
         def end(error: Exception | None) -> None:
             lost = WatchLost("it was ended" if error is None else str(error))
             if beginning:
-                # Whoever begins it does not expect its end yet.
+                # The caller does not expect the end before this returns.
                 member.reactor.callLater(0, self._end, lost)
             else:
                 self._end(lost)
@@ -80,7 +80,7 @@ class EtcdWatch:
         beginning = False
 
     def stop(self) -> None:
-        """Receive nothing more."""
+        """Stop receiving."""
         self._ended = None
         stream, self._stream = self._stream, None
         if stream is not None:
@@ -119,9 +119,9 @@ class EtcdWatch:
 
 class ResumableWatch:
     """
-    Follows all changes, over whichever member can be reached.
+    Follows all changes, over any member that can be reached.
 
-    @ivar revision: Everything up to here was received.
+    @ivar revision: The revision up to which all changes were received.
     """
 
     _log = Logger()
@@ -135,7 +135,7 @@ class ResumableWatch:
     ) -> None:
         """
         @param receive: Called with changes, each exactly once, all of a revision at once, in order.
-        @param compacted: Called when it is too late to go on: changes after C{revision} are forgotten. Following has
+        @param compacted: Called when changes after C{revision} are compacted, so that they are lost. Following has
             ended then.
         """
         self.revision = 0
@@ -150,13 +150,13 @@ class ResumableWatch:
         self._lost_at: float | None = None
 
     def follow(self, revision: int) -> None:
-        """Begin, with what comes after C{revision}."""
+        """Begin with the changes after C{revision}."""
         self.stop()
         self.revision = revision
         self._begin()
 
     def stop(self) -> None:
-        """Receive nothing more."""
+        """Stop receiving."""
         if self._retry is not None and self._retry.active():
             self._retry.cancel()
         watch, self._watch = self._watch, None
@@ -164,7 +164,7 @@ class ResumableWatch:
             watch.stop()
 
     def elsewhere(self, why: str) -> None:
-        """The watch is behind: go on with another member, if there is one."""
+        """Continue on another member, if there is one, as the watch lags behind."""
         if self._watch is not None:
             self._watch.stop()
             self._lost(WatchLost(why))

@@ -1,4 +1,4 @@
-"""Addresses of members of etcd, as C{--etcd-servers} has them."""
+"""Addresses of members of etcd, from C{--etcd-servers}."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from attrs import frozen
 @frozen
 class Address:
     """
-    Where a member is.
+    The address of a member.
 
-    @ivar url: As it was given.
+    @ivar url: The URL, unchanged.
     @ivar tls: Whether the connection uses TLS.
     """
 
@@ -24,9 +24,9 @@ class Address:
     @classmethod
     def parse(cls, url: str) -> Address:
         """
-        Read one of --etcd-servers.
+        Parse one URL of --etcd-servers.
 
-        @raise ValueError: It is none; the text says why.
+        @raise ValueError: It is invalid; the text says why.
         """
         full = url if "://" in url else f"http://{url}"
         try:
@@ -40,6 +40,6 @@ class Address:
 
     @property
     def authority(self) -> str:
-        """Host and port, as they stand in a request."""
+        """Return host and port in the form of the C{:authority} header."""
         host = self.host if self.host.isascii() else self.host.encode("idna").decode("ascii")
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"

@@ -1,9 +1,9 @@
 """
-txaioetcd's client, with what is weak in it mended: several members, TLS, timeouts, errors, and the whole of a range.
+txaioetcd's client with additions: several members, TLS, timeouts, errors, and whole ranges.
 
 It uses the library's types for transactions, comparisons, leases and sets of keys. The protocol on the wire
-is gRPC (L{kubetwist.storage.etcd._grpc}), which every etcd speaks, whatever its gateway for HTTP/1.1 is set to: what
-txaioetcd would send there is translated (L{kubetwist.storage.etcd._descriptors}).
+is gRPC (L{kubetwist.storage.etcd._grpc}), which every etcd supports, whatever its gateway for HTTP/1.1 is set to:
+txaioetcd's requests to the gateway are translated (L{kubetwist.storage.etcd._descriptors}).
 """
 
 from __future__ import annotations
@@ -57,21 +57,21 @@ from .address import Address
 COMPACTION: Final = b"/etcdserverpb.KV/Compact"
 WATCH: Final = b"/etcdserverpb.Watch/Watch"
 
-#: Seconds that one member is given to answer what can be asked again.
+#: The timeout per member of a request that can be repeated, in seconds.
 READ_TIMEOUT: Final = 3.0
-#: Seconds in which it is asked again: a read that was on its way to a leader that is lost no member answers, but its
-#: repetition any.
+#: Seconds in which a read is repeated: no member answers a read that was sent to a lost leader, but any member
+#: answers the repetition.
 READ_RETRY_TIMEOUT: Final = 10.0
 RETRY_INTERVAL: Final = 0.1
-#: Seconds that one member is given for a write that can be sent to another one.
+#: The timeout per member of a write that can be sent to another one, in seconds.
 RETRY_TIMEOUT: Final = 3.0
-#: Seconds that one member is given for a write that must not be sent twice. etcd itself gives up after seven.
+#: The timeout per member of a write that must not be sent twice, in seconds. etcd itself gives up after seven.
 WRITE_TIMEOUT: Final = 10.0
 
-#: Seconds that a member that gave no answer is given to answer again.
+#: The timeout of a health check of an unhealthy member, in seconds.
 EXAMINATION_TIMEOUT: Final = 2.0
 
-#: Asks for nothing but what every answer has: the revision of the store. A key that is not there is soon looked up.
+#: Requests only the header with the revision of the store. The lookup of a missing key is fast.
 REVISION_REQUEST: Final = range_request(FIRST_KEY, limit=1, keys_only=True)
 
 #: The text of the reference for a request without an answer.
@@ -86,14 +86,14 @@ class NoMemberReachable(StorageUnavailable):
 
 
 class WriteOutcomeUnknown(Exception):
-    """A write may have been done, or may still be done."""
+    """A write may have been applied, or may still be."""
 
 
 class RevocableLease(Lease):  # type: ignore[misc]
-    """A lease that ends over the same client that made it."""
+    """A lease that is revoked over the client that made it."""
 
     async def revoke(self) -> None:
-        """End it now, and delete all keys that it is for."""
+        """Revoke the lease, and delete all its keys."""
         client: EtcdClient = self._client
         await client.ask(LEASE_REVOKE, {"ID": self.lease_id})
         self._expired = True
@@ -109,11 +109,11 @@ class EtcdClient(Client):  # type: ignore[misc]
     """
     A client of all members of one etcd.
 
-    One member is asked as long as it answers. Another is asked at once when it cannot be reached; when it does not
-    answer, only what can be asked twice is asked elsewhere.
+    Requests go to one member as long as it answers. When it cannot be reached, they go to another at once; when it does
+    not answer, only requests that can be repeated are sent to another member.
 
-    @ivar read_timeout: Seconds that one member is given for a read.
-    @ivar retry_timeout: Seconds that one member is given for a write that can be sent again.
+    @ivar read_timeout: Seconds per member for a read.
+    @ivar retry_timeout: Seconds per member for a write that can be sent again.
     @ivar metrics: The metrics of its calls.
     """
 
@@ -127,8 +127,8 @@ class EtcdClient(Client):  # type: ignore[misc]
         mixed: bool = True,
     ) -> None:
         """
-        @param tls: Makes the options of a TLS connection from a host name.
-        @param mixed: Begin with any member, so that several servers do not all ask the same one.
+        @param tls: Returns the options of a TLS connection for a host name.
+        @param mixed: Begin with a random member, so that several servers do not all use the same one.
         """
         if not addresses:
             raise ValueError("no etcd servers are named")
@@ -145,14 +145,14 @@ class EtcdClient(Client):  # type: ignore[misc]
 
     @property
     def endpoints(self) -> str:
-        """The members, for messages."""
+        """Return the members, for messages."""
         return ", ".join(sorted(member.address.url for member in self.members))
 
     def pick_member(self, without: Sequence[Member] = ()) -> Member | None:
         """
-        The member to ask next, best one first; L{None} when there is none but C{without}.
+        Return the member to use next, best one first; L{None} when there is none except C{without}.
 
-        Of those that gave no answer, the one of which that is the longest ago.
+        Of unhealthy members, it is the one that failed the longest ago.
         """
         best = None
         for member in self.members:
@@ -187,14 +187,14 @@ class EtcdClient(Client):  # type: ignore[misc]
         """
         Send a request to a member, and to other members if that fails.
 
-        @param path: That of the method.
-        @param repeatable: Whether nothing is wrong with asking twice.
-        @param timeout: In seconds, for each of them; L{None} for as many as a read has.
-        @return: The message that answers.
-        @raise RPCError: etcd refuses.
-        @raise NoMemberReachable: No member can be reached; nothing is done.
-        @raise StorageUnavailable: No member gives an answer to what can be asked again.
-        @raise WriteOutcomeUnknown: There is no answer to what must not be asked twice.
+        @param path: The path of the method.
+        @param repeatable: Whether it can be sent twice without harm.
+        @param timeout: In seconds, for each member; L{None} for the timeout of a read.
+        @return: The message of the answer.
+        @raise RPCError: etcd refuses the request.
+        @raise NoMemberReachable: No member can be reached; nothing was applied.
+        @raise StorageUnavailable: No member answers a request that can be repeated.
+        @raise WriteOutcomeUnknown: A request that must not be repeated got no answer.
         """
         tried: list[Member] = []
         problem: Exception = NoMemberReachable("no member")
@@ -237,7 +237,7 @@ class EtcdClient(Client):  # type: ignore[misc]
     async def ask(
         self, method: Method, question: JSONObject, *, repeatable: bool = True, timeout: float | None = None
     ) -> JSONObject:
-        """As L{call}, with question and answer as txaioetcd has them."""
+        """Call as L{call}, with request and answer in txaioetcd's JSON."""
         message = encode(method.request, question)
         return decode(method.answer, await self.call(method.path, message, repeatable=repeatable, timeout=timeout))
 
@@ -257,7 +257,7 @@ class EtcdClient(Client):  # type: ignore[misc]
 
     async def submit(self, txn: Transaction, timeout: float | None = None, repeatable: bool = False) -> Success:
         """
-        Do a transaction.
+        Apply a transaction.
 
         @param repeatable: Whether it can be applied twice without harm.
         @raise Failed: The comparison fails.
@@ -274,13 +274,13 @@ class EtcdClient(Client):  # type: ignore[misc]
         """
         Read keys.
 
-        @param how: As for L{OpGet}: C{limit}, C{revision}, C{sort_order}, C{sort_target}, C{keys_only}, ...
+        @param how: The arguments of L{OpGet}: C{limit}, C{revision}, C{sort_order}, C{sort_target}, C{keys_only}, ...
         """
         wanted = KeySet(key, range_end=range_end) if range_end is not None else key
         return Range._parse(await self.ask(RANGE, OpGet(wanted, **how)._marshal()["request_range"], timeout=timeout))
 
     async def lease(self, time_to_live: int, lease_id: int | None = None, timeout: float | None = None) -> Lease:
-        """Make a lease."""
+        """Grant a lease."""
         # An unused lease does no harm.
         return RevocableLease.of(self, await self.ask(LEASE_GRANT, {"TTL": time_to_live, "ID": lease_id or 0}))
 
@@ -288,9 +288,9 @@ class EtcdClient(Client):  # type: ignore[misc]
 
     async def range(self, key: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> RangeResult:
         """
-        Values.
+        Read values.
 
-        @param end: The first key that is not wanted; without it, one key is.
+        @param end: The end of the range, exclusive; without it, one key is read.
         """
         return read_range(await self.call(RANGE.path, range_request(key, end, limit=limit, revision=revision)))
 
@@ -300,9 +300,9 @@ class EtcdClient(Client):  # type: ignore[misc]
 
     def revision_soon(self) -> Deferred[int]:
         """
-        As L{revision}, for those who ask before every request, and when the turn is over.
+        Return the newest revision, as L{revision}, but write the request at once.
 
-        Nothing is in the way of the usual answer.
+        It is for frequent calls, and has a short path for the usual answer.
         """
         member = self.pick_member()
         assert member is not None, "there are members"
@@ -320,9 +320,9 @@ class EtcdClient(Client):  # type: ignore[misc]
 
     async def compact(self, revision: int) -> None:
         """
-        Forget what was superseded before a revision.
+        Compact to a revision.
 
-        @raise RPCError: It is forgotten already, or not there yet.
+        @raise RPCError: It is compacted already, or in the future.
         """
         await self.call(COMPACTION, compaction_request(revision))
 
@@ -338,14 +338,14 @@ class EtcdClient(Client):  # type: ignore[misc]
         """
         Watch all keys.
 
-        @param revision: The first wanted revision.
+        @param revision: The first revision.
         @param receive: Called with each message.
-        @param end: As for L{Member.stream}.
-        @param former: As for L{watch_request}.
+        @param end: See L{Member.stream}.
+        @param former: See L{watch_request}.
         """
         return member.stream(WATCH, watch_request(revision, former), receive, end, timeout)
 
     def close(self) -> None:
-        """Let go of all members."""
+        """Close all members."""
         for member in self.members:
             member.close()

@@ -1,4 +1,4 @@
-"""How large the databases of etcd's members are: each is asked now and then."""
+"""The sizes of the databases of etcd's members, polled periodically."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ._grpc import Member
 from ._metrics import EtcdMetrics
 
 _STATUS: Final = GATEWAY[b"/maintenance/status"]
-#: Seconds that a member may take to answer.
+#: The timeout of a member's answer, in seconds.
 _TIMEOUT: Final = 10.0
 
 
@@ -31,11 +31,11 @@ T = TypeVar("T")
 
 
 class EtcdSizes:
-    """Asks members, one after the other, and writes down what they say."""
+    """Polls the members, one after the other, and records their sizes in the metrics."""
 
     def __init__(self, members: Sequence[Member], reactor: IReactorTime, interval: float, metrics: EtcdMetrics) -> None:
         """
-        @param interval: Seconds between two rounds.
+        @param interval: Seconds between two polls.
         """
         self._members = members
         self._reactor = reactor
@@ -45,12 +45,12 @@ class EtcdSizes:
         self._stopped = False
 
     def start(self) -> None:
-        """Ask, and ask again."""
+        """Start the polling."""
         self._call = None
         Deferred.fromCoroutine(self._sync_once()).addBoth(self._later)
 
     def stop(self) -> None:
-        """Ask no more. Idempotent."""
+        """Stop the polling. Idempotent."""
         self._stopped = True
         call, self._call = self._call, None
         if call is not None:
