@@ -68,7 +68,7 @@ class IStorageObserver(Interface):
         """
 
     def progressed(revision: int) -> None:
-        """Every event below the prefix up to C{revision} has been delivered."""
+        """Report that every event below the prefix up to C{revision} has been delivered."""
 
     def ended(reason: Exception) -> None:
         """Handle the end of the watch, which must be restarted: L{RevisionCompacted}, or the backend was lost."""
@@ -357,7 +357,7 @@ class IGracefulDeleter(Interface):
     """Single objects can be deleted, at once or after a grace period and finalizers."""
 
     async def delete(scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Record | JSONObject, bool]:
-        """Delete; return the object's last state and whether it is gone already."""
+        """Delete; return the object's last state and whether it is already deleted."""
 
 
 class IUnreadableDeleter(Interface):
@@ -375,7 +375,7 @@ class ICollectionDeleter(Interface):
     """The objects that a list selects can be deleted."""
 
     async def delete_collection(scope: RequestScope, options: DeleteOptions, selection: ListOptions) -> Listing:
-        """Delete each; return the listing of what was selected."""
+        """Delete each; return a list of the selected objects."""
 
 
 class IConnecter(Interface):
@@ -400,7 +400,7 @@ class IWatchSink(Interface):
 
     def send(kind: str, record: Record, event: Any) -> None:
         """
-        One event.
+        Send one event.
 
         @param kind: C{"ADDED"}, C{"MODIFIED"} or C{"DELETED"}.
         @param record: The state of the object.
@@ -479,7 +479,7 @@ class IAdmissionPluginLimits(Interface):
 
 
 class IMeasuredAdmission(IAdmissionPlugin):
-    """An admission plugin that has metrics of its own."""
+    """An admission plugin with additional metrics."""
 
     def collect() -> Iterator[MetricSnapshot]:
         """Return the current values of its metrics."""

@@ -20,7 +20,7 @@ class AlwaysAdmit:
     name: ClassVar[str] = "AlwaysAdmit"
 
     def handles(self, operation: str) -> bool:
-        """Nothing: who has no objections need not be asked."""
+        """Return false: the plugin has no objections."""
         return False
 
     def admit(self, attributes: AdmissionAttributes) -> None:

@@ -20,7 +20,7 @@ class AlwaysDeny:
     name: ClassVar[str] = "AlwaysDeny"
 
     def handles(self, operation: str) -> bool:
-        """Return all actions."""
+        """Return true for all operations."""
         return True
 
     def admit(self, attributes: AdmissionAttributes) -> None:

@@ -27,7 +27,7 @@ class AlwaysPullImages:
     resources: ClassVar[tuple[str, ...]] = ("pods",)
 
     def handles(self, operation: str) -> bool:
-        """Creating and updating."""
+        """Return true for CREATE and UPDATE."""
         return operation in ("CREATE", "UPDATE")
 
     def admit(self, attributes: AdmissionAttributes) -> None:
@@ -42,7 +42,7 @@ class AlwaysPullImages:
                 volume["image"]["pullPolicy"] = _ALWAYS
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """See L{IValidatingAdmission.validate}: others may have changed it back."""
+        """See L{IValidatingAdmission.validate}: other plugins may have changed it back."""
         spec = _concerned(attributes)
         causes = [] if spec is None else list(_causes(spec))
         if causes:

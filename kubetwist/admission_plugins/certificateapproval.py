@@ -23,11 +23,11 @@ class CertificateApproval:
     resources: ClassVar[tuple[str, ...]] = ("certificatesigningrequests.certificates.k8s.io/approval",)
 
     def handles(self, operation: str) -> bool:
-        """Updating: approval is a subresource."""
+        """Return true for UPDATE: approval is a subresource."""
         return operation == "UPDATE"
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """See L{IValidatingAdmission.validate}: the signer is the one that was asked for, not what an update says."""
+        """See L{IValidatingAdmission.validate}: the signer is that of the stored request, not that of the update."""
         old = attributes.old_object
         assert old is not None
         signer = old["spec"].get("signerName") or ""

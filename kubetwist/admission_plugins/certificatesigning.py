@@ -26,7 +26,7 @@ class CertificateSigning:
     resources: ClassVar[tuple[str, ...]] = ("certificatesigningrequests.certificates.k8s.io/status",)
 
     def handles(self, operation: str) -> bool:
-        """Updating: certificates are in the status."""
+        """Return true for UPDATE: certificates are in the status."""
         return operation == "UPDATE"
 
     async def validate(self, attributes: AdmissionAttributes) -> None:

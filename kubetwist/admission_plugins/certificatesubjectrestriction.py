@@ -27,7 +27,7 @@ class CertificateSubjectRestriction:
     resources: ClassVar[tuple[str, ...]] = ("certificatesigningrequests.certificates.k8s.io",)
 
     def handles(self, operation: str) -> bool:
-        """Creating; a request never changes."""
+        """Return true for CREATE; the request never changes."""
         return operation == "CREATE"
 
     def validate(self, attributes: AdmissionAttributes) -> None:

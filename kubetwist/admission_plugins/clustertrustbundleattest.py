@@ -24,7 +24,7 @@ class ClusterTrustBundleAttest:
     resources: ClassVar[tuple[str, ...]] = ("clustertrustbundles.certificates.k8s.io",)
 
     def handles(self, operation: str) -> bool:
-        """Creating and updating."""
+        """Return true for CREATE and UPDATE."""
         return operation in ("CREATE", "UPDATE")
 
     async def validate(self, attributes: AdmissionAttributes) -> None:

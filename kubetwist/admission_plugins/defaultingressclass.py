@@ -25,7 +25,7 @@ class DefaultIngressClass:
     resources: ClassVar[tuple[str, ...]] = ("ingresses.networking.k8s.io",)
 
     def handles(self, operation: str) -> bool:
-        """Creating; later the class is what its user makes it."""
+        """Return true for CREATE; the class is not defaulted later."""
         return operation == "CREATE"
 
     def admit(self, attributes: AdmissionAttributes) -> None:

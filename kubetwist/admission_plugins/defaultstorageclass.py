@@ -26,7 +26,7 @@ class DefaultStorageClass:
     resources: ClassVar[tuple[str, ...]] = ("persistentvolumeclaims",)
 
     def handles(self, operation: str) -> bool:
-        """Creating; later the class is what it is."""
+        """Return true for CREATE; the class is not defaulted later."""
         return operation == "CREATE"
 
     def admit(self, attributes: AdmissionAttributes) -> None:

@@ -38,7 +38,7 @@ class DefaultTolerationSeconds:
         return cls(server.toleration_seconds)
 
     def handles(self, operation: str) -> bool:
-        """Creating and updating."""
+        """Return true for CREATE and UPDATE."""
         return operation in ("CREATE", "UPDATE")
 
     def admit(self, attributes: AdmissionAttributes) -> None:

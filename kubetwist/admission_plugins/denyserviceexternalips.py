@@ -21,11 +21,11 @@ class DenyServiceExternalIPs:
     resources: ClassVar[tuple[str, ...]] = ("services",)
 
     def handles(self, operation: str) -> bool:
-        """Creating and updating."""
+        """Return true for CREATE and UPDATE."""
         return operation in ("CREATE", "UPDATE")
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """See L{IValidatingAdmission.validate}: those that are there may stay."""
+        """See L{IValidatingAdmission.validate}: existing addresses may stay."""
         assert attributes.object is not None
         wanted = attributes.object["spec"].get("externalIPs")
         if not wanted:

@@ -1,4 +1,4 @@
-"""Keeps events from filling the store: so many a second, of the server, a namespace, a user, or of one source."""
+"""Limits the rate of events per server, namespace, user, or source and object."""
 
 from __future__ import annotations
 
@@ -135,11 +135,11 @@ class EventRateLimit:
         return cls(found)
 
     def handles(self, operation: str) -> bool:
-        """Creating and updating."""
+        """Return true for CREATE and UPDATE."""
         return operation in ("CREATE", "UPDATE")
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """See L{IValidatingAdmission.validate}: each limit counts an event, also one that another limit refuses."""
+        """See L{IValidatingAdmission.validate}: each limit counts an event, even if another limit rejects it."""
         if attributes.dry_run:
             return
         refusals = [why for limit in self.limits if (why := limit.rejection_reason(attributes))]

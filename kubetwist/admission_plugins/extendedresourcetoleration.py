@@ -1,4 +1,4 @@
-"""Lets pods on the nodes that are kept for what they ask for: GPUs, say."""
+"""Adds tolerations for dedicated nodes to pods that request extended resources, such as GPUs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ExtendedResourceToleration:
     resources: ClassVar[tuple[str, ...]] = ("pods",)
 
     def handles(self, operation: str) -> bool:
-        """Creating and updating."""
+        """Return true for CREATE and UPDATE."""
         return operation in ("CREATE", "UPDATE")
 
     def admit(self, attributes: AdmissionAttributes) -> None:

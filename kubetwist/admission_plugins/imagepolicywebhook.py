@@ -136,7 +136,7 @@ class ImagePolicyWebhook:
         return cls(post, server.reactor, reviews, timings, bool(policy.get("defaultAllow")))
 
     def handles(self, operation: str) -> bool:
-        """Creating and updating."""
+        """Return true for CREATE and UPDATE."""
         return operation in ("CREATE", "UPDATE")
 
     async def validate(self, attributes: AdmissionAttributes) -> None:

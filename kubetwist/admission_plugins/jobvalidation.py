@@ -44,7 +44,7 @@ class JobValidation:
         return cls(minor(server) == 36)
 
     def handles(self, operation: str) -> bool:
-        """Updating."""
+        """Return true for UPDATE."""
         return self.active and operation == "UPDATE"
 
     def validate(self, attributes: AdmissionAttributes) -> None:

@@ -1,4 +1,4 @@
-"""Pods may keep others away from their node, and from nothing larger."""
+"""Rejects pods with required anti-affinity whose topology is larger than a node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LimitPodHardAntiAffinityTopology:
     resources: ClassVar[tuple[str, ...]] = ("pods",)
 
     def handles(self, operation: str) -> bool:
-        """Creating and updating."""
+        """Return true for CREATE and UPDATE."""
         return operation in ("CREATE", "UPDATE")
 
     def validate(self, attributes: AdmissionAttributes) -> None:

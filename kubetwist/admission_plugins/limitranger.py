@@ -36,7 +36,7 @@ class LimitRanger:
     )
 
     def handles(self, operation: str) -> bool:
-        """Creating and updating."""
+        """Return true for CREATE and UPDATE."""
         return operation in ("CREATE", "UPDATE")
 
     def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
@@ -84,7 +84,7 @@ def _validate_all(attributes: AdmissionAttributes, limit_ranges: Sequence[JSONOb
 
 
 def _is_limited(attributes: AdmissionAttributes) -> bool:
-    """New and resized pods, and claims that are not on their way out."""
+    """Return whether it is a new or resized pod, or a claim that is not being deleted."""
     if attributes.operation == "CREATE":
         return not attributes.subresource
     if attributes.resource == "pods" and not attributes.subresource:

@@ -24,7 +24,7 @@ class NamespaceAutoProvision:
     name: ClassVar[str] = "NamespaceAutoProvision"
 
     def handles(self, operation: str) -> bool:
-        """Creating."""
+        """Return true for CREATE."""
         return operation == "CREATE"
 
     async def admit(self, attributes: AdmissionAttributes) -> None:

@@ -24,7 +24,7 @@ class NamespaceExists:
     name: ClassVar[str] = "NamespaceExists"
 
     def handles(self, operation: str) -> bool:
-        """Return all writing actions."""
+        """Return true for all operations that write."""
         return operation in ("CREATE", "UPDATE", "DELETE")
 
     def validate(self, attributes: AdmissionAttributes) -> None:

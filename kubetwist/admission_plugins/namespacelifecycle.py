@@ -32,7 +32,7 @@ class NamespaceLifecycle:
     name: ClassVar[str] = "NamespaceLifecycle"
 
     def handles(self, operation: str) -> bool:
-        """Creating and deleting."""
+        """Return true for CREATE and DELETE."""
         return operation in ("CREATE", "DELETE")
 
     def admit(self, attributes: AdmissionAttributes) -> None:

@@ -71,7 +71,7 @@ class NodeRestriction:
     name: ClassVar[str] = "NodeRestriction"
 
     def handles(self, operation: str) -> bool:
-        """Everything that writes."""
+        """Return true for all operations that write."""
         return operation in (CREATE, UPDATE, DELETE)
 
     def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
@@ -111,7 +111,7 @@ def _admit_pod(attributes: AdmissionAttributes, node: str) -> None:
 
 
 def _admit_pod_create(attributes: AdmissionAttributes, node: str) -> None:
-    """A node creates only images of the pods that it runs from files; they must not lead it to anything."""
+    """Allow a node to create only mirror pods without references to other objects."""
     pod = _object(attributes)
     meta = pod["metadata"]
     if MIRROR_ANNOTATION not in (meta.get("annotations") or {}):
@@ -207,7 +207,7 @@ def _admit_node_create(attributes: AdmissionAttributes, node: str) -> None:
 
 
 def _admit_node_update(attributes: AdmissionAttributes, node: str) -> None:
-    """Nothing by which a node could draw pods to itself, hide, or have itself deleted: CVE-2025-5187."""
+    """Reject changes by which a node could attract pods, hide, or have itself deleted: CVE-2025-5187."""
     new, old = _object(attributes), _old(attributes)
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     source = spec.get("configSource")
@@ -305,7 +305,7 @@ def _written_name(attributes: AdmissionAttributes) -> str:
 
 
 def _admit_resource_slice(attributes: AdmissionAttributes, node: str) -> None:
-    """Only what the authorizer cannot see: what is in a new slice, and which ones a collection consists of."""
+    """Check what the authorizer cannot see: the contents of a new slice, and the slices of a collection."""
     if attributes.operation == CREATE:
         verb, found = "create", _object(attributes)
     elif attributes.operation == DELETE:
@@ -317,7 +317,7 @@ def _admit_resource_slice(attributes: AdmissionAttributes, node: str) -> None:
 
 
 def same(one: JSONValue, other: JSONValue) -> bool:
-    """Return whether two values mean the same, where nothing is as good as what is empty."""
+    """Return whether two values are equal, where an absent value equals an empty one."""
     if isinstance(one, dict) and isinstance(other, dict):
         return all(same(one.get(name), other.get(name)) for name in {*one, *other})
     if isinstance(one, list) and isinstance(other, list):

@@ -25,7 +25,7 @@ class OwnerReferencesPermissionEnforcement:
     name: ClassVar[str] = "OwnerReferencesPermissionEnforcement"
 
     def handles(self, operation: str) -> bool:
-        """Creating and updating."""
+        """Return true for CREATE and UPDATE."""
         return operation in ("CREATE", "UPDATE")
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
@@ -58,7 +58,7 @@ def _owners(obj: JSONObject | None) -> list[JSONObject] | None:
 
 
 def _new_blocking_owner_refs(new: list[JSONObject], old: list[JSONObject]) -> Iterator[JSONObject]:
-    """Return the owners that cannot go from now on before the object has gone."""
+    """Return the owners whose deletion the object newly blocks."""
     blocking = {owner.get("uid") for owner in old if owner.get("blockOwnerDeletion")}
     for owner in new:
         if owner.get("blockOwnerDeletion") and owner.get("uid") not in blocking:

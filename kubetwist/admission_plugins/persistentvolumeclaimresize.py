@@ -25,7 +25,7 @@ class PersistentVolumeClaimResize:
     resources: ClassVar[tuple[str, ...]] = ("persistentvolumeclaims",)
 
     def handles(self, operation: str) -> bool:
-        """Updating."""
+        """Return true for UPDATE."""
         return operation == "UPDATE"
 
     def validate(self, attributes: AdmissionAttributes) -> None:

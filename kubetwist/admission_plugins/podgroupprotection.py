@@ -1,4 +1,4 @@
-"""Keeps groups of pods that are deleted until their last pod has gone, and lets nothing new into them."""
+"""Keeps deleted pod groups until their last pod is gone, and admits no new pods to them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PodGroupProtection:
         return cls(minor(server) >= 37)
 
     def handles(self, operation: str) -> bool:
-        """Creating."""
+        """Return true for CREATE."""
         return operation == "CREATE"
 
     def admit(self, attributes: AdmissionAttributes) -> None:

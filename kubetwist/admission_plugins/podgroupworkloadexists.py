@@ -22,7 +22,7 @@ class PodGroupWorkloadExists:
     resources: ClassVar[tuple[str, ...]] = ("podgroups.scheduling.k8s.io",)
 
     def handles(self, operation: str) -> bool:
-        """Creating."""
+        """Return true for CREATE."""
         return operation == "CREATE"
 
     def validate(self, attributes: AdmissionAttributes) -> None:

@@ -50,7 +50,7 @@ class PodNodeSelector:
         return cls({name: text(value, f"podNodeSelectorPluginConfig.{name}") for name, value in known.items()})
 
     def handles(self, operation: str) -> bool:
-        """Creating."""
+        """Return true for CREATE."""
         return operation == "CREATE"
 
     def admit(self, attributes: AdmissionAttributes) -> None:

@@ -45,7 +45,7 @@ class PodResizeValidator:
         return cls(minor(server) >= 36)
 
     def handles(self, operation: str) -> bool:
-        """Updating."""
+        """Return true for UPDATE."""
         return self.active and operation == "UPDATE"
 
     def validate(self, attributes: AdmissionAttributes) -> None:

@@ -27,7 +27,7 @@ class PodTopologyLabels:
     )
 
     def handles(self, operation: str) -> bool:
-        """Creating: bindings, and pods that are bound from the start."""
+        """Return true for CREATE: of bindings, and of pods created with a node."""
         return operation == "CREATE"
 
     def admit(self, attributes: AdmissionAttributes) -> None:

@@ -28,7 +28,7 @@ class Priority:
     resources: ClassVar[tuple[str, ...]] = ("pods", f"priorityclasses.{_GROUP}")
 
     def handles(self, operation: str) -> bool:
-        """Creating and updating."""
+        """Return true for CREATE and UPDATE."""
         return operation in ("CREATE", "UPDATE")
 
     def admit(self, attributes: AdmissionAttributes) -> None:
@@ -74,7 +74,7 @@ class Priority:
 
 
 def _keep(spec: JSONObject, attributes: AdmissionAttributes) -> None:
-    """Carry over what an old client does not know."""
+    """Carry over fields that an old client does not know."""
     before = (attributes.old_object or {}).get("spec") or {}
     for field in ("priority", "preemptionPolicy"):
         if spec.get(field) is None and before.get(field) is not None:

@@ -98,7 +98,7 @@ class ResourceQuota:
         return cls(found)
 
     def handles(self, operation: str) -> bool:
-        """Creating and updating."""
+        """Return true for CREATE and UPDATE."""
         return operation in ("CREATE", "UPDATE")
 
     def validate(self, attributes: AdmissionAttributes) -> None:

@@ -26,7 +26,7 @@ class RuntimeClass:
     resources: ClassVar[tuple[str, ...]] = ("pods",)
 
     def handles(self, operation: str) -> bool:
-        """Creating; the class of a pod never changes."""
+        """Return true for CREATE; the class of a pod never changes."""
         return operation == "CREATE"
 
     def admit(self, attributes: AdmissionAttributes) -> None:

@@ -38,7 +38,7 @@ class ServiceAccount:
     resources: ClassVar[tuple[str, ...]] = ("pods", "pods/ephemeralcontainers")
 
     def handles(self, operation: str) -> bool:
-        """Creating, and adding ephemeral containers; nothing else that an update may change concerns the account."""
+        """Return true for CREATE, and for UPDATE of ephemeral containers; other updates do not affect the account."""
         return operation in ("CREATE", "UPDATE")
 
     def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
@@ -60,7 +60,7 @@ class ServiceAccount:
         return self._apply_account_async(spec, account, attributes)
 
     async def _admit_when_account_exists(self, spec: JSONObject, attributes: AdmissionAttributes) -> None:
-        """As L{admit}, where the account may be about to be made, because the namespace has just been."""
+        """Run L{admit} when the account exists, which may be created just after its namespace."""
         name = spec["serviceAccountName"]
         account = await attributes.context.appears(
             "", "serviceaccounts", attributes.namespace, name, _SERVICE_ACCOUNT_WAIT
@@ -79,7 +79,7 @@ class ServiceAccount:
         return None
 
     def validate(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
-        """See L{IValidatingAdmission.validate}: others may have changed what there is to check."""
+        """See L{IValidatingAdmission.validate}: other plugins may have changed the pod."""
         pod = attributes.object
         assert pod is not None
         ephemeral = attributes.subresource == "ephemeralcontainers" and attributes.operation == "UPDATE"
@@ -187,7 +187,7 @@ def _check_mirror(pod: JSONObject, attributes: AdmissionAttributes) -> None:
 
 
 def _secret_variables(container: JSONObject) -> Iterator[tuple[str, str]]:
-    """Variable and secret of each variable that comes from a secret; no variable where all come from it."""
+    """Yield the variable and secret of each variable from a secret; no variable where all come from it."""
     for variable in container.get("env") or ():
         reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
         if reference is not None:
@@ -227,7 +227,7 @@ def _check_containers(
     spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes, only: str | None = None
 ) -> None:
     """
-    The same for the variables of containers.
+    Check the variables of containers likewise.
 
     @param only: The kind of containers that are looked at; L{None} for all there are.
     @raise APIStatusError: One has another (403); an error by the same text alone where only some are looked at.

@@ -31,7 +31,7 @@ class StorageObjectInUseProtection:
     )
 
     def handles(self, operation: str) -> bool:
-        """Creating."""
+        """Return true for CREATE."""
         return operation == "CREATE"
 
     def admit(self, attributes: AdmissionAttributes) -> None:

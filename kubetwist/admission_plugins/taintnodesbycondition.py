@@ -23,7 +23,7 @@ class TaintNodesByCondition:
     resources: ClassVar[tuple[str, ...]] = ("nodes",)
 
     def handles(self, operation: str) -> bool:
-        """Creating."""
+        """Return true for CREATE."""
         return operation == "CREATE"
 
     def admit(self, attributes: AdmissionAttributes) -> None:

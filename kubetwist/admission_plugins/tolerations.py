@@ -1,4 +1,4 @@
-"""Tolerations of pods: what one says and another one says already."""
+"""Merging of pod tolerations, without those implied by others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def merge_tolerations(first: Sequence[JSONObject], second: Sequence[JSONObject])
 
 
 def implies(wide: JSONObject, narrow: JSONObject) -> bool:
-    """Return whether whatever C{narrow} tolerates is tolerated by C{wide}."""
+    """Return whether C{wide} tolerates everything that C{narrow} tolerates."""
     if wide == narrow:
         return True
     exists = wide.get("operator") == "Exists"

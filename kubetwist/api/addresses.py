@@ -36,7 +36,7 @@ def _network(address: Address, length: int) -> Network:
 
 
 def parse_ip(text: str) -> Address | None:
-    """Return the address that C{text} is when leading zeros do not matter; L{None} when it is none."""
+    """Return the address in C{text}, ignoring leading zeros; L{None} if it is not an address."""
     # 64 characters are more than any address has except its zeros, and the parsers below need a bound.
     if len(text) > 64 or "%" in text or not text.isascii():
         return None
@@ -47,7 +47,7 @@ def parse_ip(text: str) -> Address | None:
 
 
 def parse_cidr(text: str) -> tuple[Address, Network] | None:
-    """Return the address and the block that C{text} names when leading zeros do not matter; L{None} when it is none."""
+    """Return the address and the block in C{text}, ignoring leading zeros; L{None} if it is not a CIDR block."""
     before, slash, length = text.partition("/")
     address = parse_ip(before)
     if not slash or address is None or not _number(length) or int(length) > address.max_prefixlen:

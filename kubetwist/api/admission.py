@@ -67,7 +67,7 @@ class AdmissionContext(Protocol):
         """Return a copy of a stored object from the watch caches, without I/O; L{None} when there is none."""
 
     def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
-        """Copies of all objects of a namespace, or with C{""} of all namespaces, likewise."""
+        """Return copies of all objects of a namespace, or of all namespaces for C{""}, as L{lookup} does."""
 
     async def load(self, group: str, resource: str) -> bool:
         """
@@ -79,16 +79,16 @@ class AdmissionContext(Protocol):
         """
 
     def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """As L{lookup}; but the object is shared and frozen, and decoded once for all who ask."""
+        """Return the object like L{lookup}, but shared, frozen and decoded once for all callers."""
 
     async def appears(self, group: str, resource: str, namespace: str, name: str, seconds: float) -> JSONObject | None:
         """Return the object like L{view}, but wait up to this long for it to be created if it does not exist."""
 
     def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
-        """As L{lookup_all}, with shared and frozen objects."""
+        """Return the objects like L{lookup_all}, but shared and frozen."""
 
     def loaders(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
-        """As L{lookup_all}; but each copy is made when it is asked for, so that many need not be there at a time."""
+        """Return loaders for the objects of L{lookup_all}, each of which makes its copy when called, to save memory."""
 
     def resources_of(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
         """Return the resources that are served of a kind, and whether they are namespaced."""
@@ -138,7 +138,7 @@ class ReinvocationContext:
         self.plugin_values: dict[str, Any] = {}
 
     def request_reinvocation(self) -> None:
-        """Run all mutating plugins a second time; there is no third round."""
+        """Run all mutating plugins a second time, but never a third time."""
         self.should_reinvoke = True
 
 

@@ -35,7 +35,7 @@ def shown(name: bytes) -> str:
 
 def text(name: bytes, value: bytes) -> str:
     """
-    One value of a field.
+    Return one value of a field as text.
 
     @raise OddHeader: It is not text.
     """

@@ -250,7 +250,7 @@ def _at(data: bytes, text: str, position: int, where: str) -> str:
 
 
 def _after_value(data: bytes, text: str, position: int) -> str:
-    """There is neither a comma nor the end of what the value stands in; it may be a number cut short."""
+    """Return the message for a missing comma or closing bracket, or for a truncated number."""
     if position >= len(text):
         return _END
     before, this = text[position - 1], text[position]
@@ -284,7 +284,7 @@ def _enclosing(text: str, position: int) -> str:
 
 
 def _no_value(data: bytes, text: str, position: int) -> str:
-    """There is no value where one has to be."""
+    """Return the message for a missing value."""
     if position >= len(text):
         return _END
     this = text[position]
@@ -301,7 +301,7 @@ def _no_value(data: bytes, text: str, position: int) -> str:
 
 
 def _constant_message(data: bytes, text: str) -> str:
-    """C{NaN} and the infinities stand where no string is."""
+    """Return the message for C{NaN} or an infinity outside of strings."""
     masked = _string(lambda match: " " * len(match.group()), text)
     found = re.search("NaN|-?Infinity", masked)
     if found is None:

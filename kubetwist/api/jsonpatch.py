@@ -34,7 +34,7 @@ _FIELDS: Final = ("op", "path", "from", "value")
 
 
 class PatchError(APIStatusError):
-    """A patch that is none (400), is too large (413) or does not apply (422)."""
+    """A patch that is invalid (400), is too large (413) or does not apply (422)."""
 
 
 class _DoesNotApply(Exception):
@@ -138,7 +138,7 @@ _WRAPS: Final = ENCODER_DEPTH - MAX_DEPTH
 
 
 def _check_depth(value: JSONValue) -> None:
-    """Moves can nest what was flat: refuse what could not be encoded any more."""
+    """Reject results that nest too deep to be encoded, which move operations can produce."""
     for _ in range(_WRAPS):
         value = [value]
     try:
@@ -169,7 +169,7 @@ def _out_of_range(index: int) -> _DoesNotApply:
 
 @contextmanager
 def _wrong(where: str) -> Iterator[None]:
-    """Say what was tried, in front of why it does not work."""
+    """Prefix the error with the attempted operation."""
     try:
         yield
     except _DoesNotApply as error:

@@ -96,7 +96,7 @@ def _refuse(kind: str, causes: Sequence[FieldError]) -> None:
 
 
 def get_options(query: Query) -> GetOptions:
-    """Options of a GET."""
+    """Parse the options of a GET."""
     return GetOptions(_first(query, "resourceVersion"))
 
 
@@ -205,7 +205,7 @@ def _unsupported(field: str, value: JSONValue, supported: Sequence[str]) -> Fiel
 
 def create_options(query: Query) -> CreateOptions:
     """
-    Options of a POST.
+    Parse the options of a POST.
 
     @raise APIStatusError: They make no sense (422).
     """
@@ -217,7 +217,7 @@ def create_options(query: Query) -> CreateOptions:
 
 def update_options(query: Query) -> UpdateOptions:
     """
-    Options of a PUT.
+    Parse the options of a PUT.
 
     @raise APIStatusError: They make no sense (422).
     """
@@ -229,7 +229,7 @@ def update_options(query: Query) -> UpdateOptions:
 
 def patch_options(query: Query, media_type: str) -> PatchOptions:
     """
-    Options of a PATCH.
+    Parse the options of a PATCH.
 
     @raise APIStatusError: They make no sense, or not for this media type (422).
     """
@@ -291,7 +291,7 @@ _IGNORE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 def delete_options_from_query(query: Query, unreadable: bool = False) -> DeleteOptions:
     """
-    Options of a DELETE without a body.
+    Parse the options of a DELETE without a body.
 
     @param unreadable: See L{delete_options_from_body}.
     @raise APIStatusError: They make no sense: 400 or 422.
@@ -317,7 +317,7 @@ _DELETE_OPTIONS_SCHEME: Final = "k8s.io/apimachinery/pkg/apis/meta/internalversi
 
 def delete_options_from_body(body: JSONValue, unreadable: bool = False) -> DeleteOptions:
     """
-    Options of a DELETE with a body; the query does not count then.
+    Parse the options of a DELETE with a body, which replaces the query.
 
     C{DeleteOptions} may come in any group and version, known or not, and with unknown fields.
 

@@ -101,7 +101,7 @@ def _masked(name: str) -> str:
 
 
 def validate_dns1123_subdomain(name: str, prefix: bool = False, *, unit: str = "characters") -> list[str]:
-    """Names of most kinds: parts of lower case letters, digits and dashes, joined by dots."""
+    """Validate names of most kinds: parts of lower case letters, digits and dashes, joined by dots."""
     if prefix:
         name = _masked(name)
     matches = _dns1123_subdomain(name)
@@ -116,7 +116,7 @@ def validate_dns1123_subdomain(name: str, prefix: bool = False, *, unit: str = "
 
 
 def validate_search_domain(name: str) -> list[str]:
-    """Domains in which resolvers search: subdomains with underscores."""
+    """Validate DNS search domains: subdomains that may contain underscores."""
     problems = []
     if byte_length(name) > 253:
         problems.append(too_long_problem(253))
@@ -136,7 +136,7 @@ def validate_long_name(name: str, prefix: bool = False) -> list[str]:
 
 
 def validate_dns1123_label(name: str, prefix: bool = False, *, unit: str = "characters") -> list[str]:
-    """Names of namespaces, containers, volumes: a subdomain without dots."""
+    """Validate names of namespaces, containers and volumes: a subdomain without dots."""
     if prefix:
         name = _masked(name)
     matches = _dns1123_label(name)
@@ -154,7 +154,7 @@ def validate_dns1123_label(name: str, prefix: bool = False, *, unit: str = "char
 
 
 def validate_dns1035_label(name: str, prefix: bool = False) -> list[str]:
-    """Names that begin with a letter and have no dots."""
+    """Validate names that begin with a letter and have no dots."""
     if prefix:
         name = _masked(name)
     problems = []
@@ -170,7 +170,7 @@ def validate_dns1035_label(name: str, prefix: bool = False) -> list[str]:
 
 
 def validate_wildcard_dns1123_subdomain(name: str) -> list[str]:
-    """Host names whose first part is C{*}."""
+    """Validate host names whose first part is C{*}."""
     problems = []
     if byte_length(name) > 253:
         problems.append(too_long_problem(253))
@@ -185,7 +185,7 @@ def validate_wildcard_dns1123_subdomain(name: str) -> list[str]:
 
 def validate_fully_qualified_name(name: str, parts: int = 3) -> list[str]:
     """
-    Domains of at least C{parts} parts; the text for an empty one is C{""}, for the cause C{FieldValueRequired}.
+    Validate a domain with at least C{parts} parts; an empty one gives C{""}, for the cause C{FieldValueRequired}.
 
     The problems of the subdomain are one text here.
     """
@@ -202,7 +202,7 @@ def validate_fully_qualified_name(name: str, parts: int = 3) -> list[str]:
 
 def validate_domain_prefixed_path(path: str) -> list[tuple[str, str]]:
     """
-    Keys such as C{acme.io/foo}, which begin with a domain.
+    Validate keys such as C{acme.io/foo}, which begin with a domain.
 
     @return: What is wrong, each with the part that it is about; the text of an empty one is C{""}, for the cause
         C{FieldValueRequired}.
@@ -219,7 +219,7 @@ def validate_domain_prefixed_path(path: str) -> list[tuple[str, str]]:
 
 
 def validate_qualified_name(name: str) -> list[str]:
-    """Label keys, finalizers, condition types: a name, before it a domain and a slash if there is need to."""
+    """Validate label keys, finalizers and condition types: a name with an optional domain and slash before it."""
     prefix, slash, rest = name.partition("/")
     if not slash:
         rest = prefix
@@ -257,7 +257,7 @@ def _is_known_qualified_name(name: str) -> bool:
 
 
 def validate_label_value(value: str) -> list[str]:
-    """Values of labels."""
+    """Validate label values."""
     matches = _label_value(value)
     if matches and len(value) <= 63:
         return []
@@ -274,7 +274,7 @@ def validate_label_value(value: str) -> list[str]:
 
 
 def validate_path_segment_name(name: str, prefix: bool = False) -> list[str]:
-    """Names of roles and bindings: whatever can be a part of a URL's path."""
+    """Validate names of roles and bindings: any segment of a URL path."""
     if not prefix and name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{part}'" for part in "/%" if part in name]
@@ -287,7 +287,7 @@ def _validate_parent(value: str) -> list[str]:
 
 
 def validate_config_map_key(key: str) -> list[str]:
-    """Keys of ConfigMaps and Secrets: they can be names of files."""
+    """Validate keys of ConfigMaps and Secrets, which may be file names."""
     problems = []
     if byte_length(key) > 253:
         problems.append(too_long_problem(253))
@@ -298,7 +298,7 @@ def validate_config_map_key(key: str) -> list[str]:
 
 
 def validate_env_var_name(name: str) -> list[str]:
-    """Names of environment variables: anything printable in ASCII but C{=}."""
+    """Validate names of environment variables: all printable ASCII characters except C{=}."""
     if not name:
         return ["environment variable name must be non-empty"]
     if name.isascii() and name.isprintable() and "=" not in name:
@@ -307,7 +307,7 @@ def validate_env_var_name(name: str) -> list[str]:
 
 
 def validate_strict_env_var_name(name: str) -> list[str]:
-    """Names of environment variables as releases before 1.34 wanted them."""
+    """Validate names of environment variables by the rules of releases before 1.34."""
     problems = []
     if not _env_var_name(name):
         rule = (
@@ -319,7 +319,7 @@ def validate_strict_env_var_name(name: str) -> list[str]:
 
 
 def validate_c_identifier(name: str) -> list[str]:
-    """Identifiers of C."""
+    """Validate C identifiers."""
     if _c_identifier(name):
         return []
     rule = (
@@ -330,7 +330,7 @@ def validate_c_identifier(name: str) -> list[str]:
 
 
 def validate_http_header_name(name: str) -> list[str]:
-    """Names of HTTP headers."""
+    """Validate names of HTTP headers."""
     if _http_header_name(name):
         return []
     rule = "a valid HTTP header must consist of alphanumeric characters or '-'"
@@ -338,7 +338,7 @@ def validate_http_header_name(name: str) -> list[str]:
 
 
 def validate_percent(text: str) -> list[str]:
-    """Percentages, such as C{25%}."""
+    """Validate percentages, such as C{25%}."""
     if _percent(text):
         return []
     rule = "a valid percent string must be a numeric string followed by an ending '%'"
@@ -346,7 +346,7 @@ def validate_percent(text: str) -> list[str]:
 
 
 def validate_port_name(name: str) -> list[str]:
-    """Names of ports, as IANA has them."""
+    """Validate port names by the rules of IANA."""
     problems = []
     if byte_length(name) > 15:
         problems.append(too_long_problem(15))
@@ -362,5 +362,5 @@ def validate_port_name(name: str) -> list[str]:
 
 
 def validate_port_number(port: int) -> list[str]:
-    """Numbers of ports."""
+    """Validate port numbers."""
     return [] if 1 <= port <= 65535 else [range_problem(1, 65535)]

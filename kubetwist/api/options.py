@@ -94,7 +94,7 @@ _KINDS: Final = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE":
 
 
 def options_object(options: WriteOptions | DeleteOptions, operation: str) -> JSONObject:
-    """Options as the object that webhooks and policies see; C{operation} is C{CREATE}, C{UPDATE} or C{DELETE}."""
+    """Return the options as webhooks and policies see them; C{operation} is C{CREATE}, C{UPDATE} or C{DELETE}."""
     shown: JSONObject = {"kind": _KINDS[operation], "apiVersion": "meta.k8s.io/v1"}
     if isinstance(options, WriteOptions):
         if options.dry_run:

@@ -64,7 +64,7 @@ class Pattern(Protocol):
 
 
 class PatternError(ValueError):
-    """A text that is no expression; C{str} of it is what Go says."""
+    """An invalid regular expression; C{str} of it is Go's message."""
 
 
 #: Longer ones are hardly those of a schema, and not worth the memory of a cache.

@@ -77,5 +77,5 @@ def containers(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObjec
 
 
 def declared(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObject, str, str]]:
-    """As L{containers}, except those that are added for debugging: every container that a pod is created with."""
+    """Return all L{containers} except ephemeral ones: the containers that a pod is created with."""
     return (found for found in containers(spec, path) if found[2] != DEBUGGING)

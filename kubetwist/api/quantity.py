@@ -72,7 +72,7 @@ class Quantity:
         return Fraction(self.billionths, _UNIT)
 
     def sign(self) -> int:
-        """1, 0 or -1."""
+        """Return 1, 0 or -1."""
         return (self.billionths > 0) - (self.billionths < 0)
 
     def scaled(self, exponent: int = 0) -> int:

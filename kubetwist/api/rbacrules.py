@@ -33,7 +33,7 @@ _PRINTED: Final = (
 
 
 def allows(rule: Rule, question: AuthorizerAttributes) -> bool:
-    """Return whether a rule grants what is asked for."""
+    """Return whether a rule grants the requested action."""
     verbs = rule.get("verbs") or ()
     if question.verb not in verbs and "*" not in verbs:
         return False
@@ -104,7 +104,7 @@ class RoleRules:
                 self._by_resource.setdefault(resource, []).append(rule)
 
     def allow(self, question: AuthorizerAttributes) -> bool:
-        """Return whether one of them L{allows} what is asked for."""
+        """Return whether one of the rules L{allows} the requested action."""
         if not question.is_resource_request:
             return any(allows(rule, question) for rule in self._paths)
         known = self._by_resource
@@ -167,7 +167,7 @@ def _covers(rule: Rule, part: Rule) -> bool:
 
 
 def compacted(rules: Iterable[Rule]) -> list[Rule]:
-    """Rules that differ by nothing but their verbs put together, as far as they are about one resource each."""
+    """Merge rules that differ only in their verbs, if they are about one resource each."""
     kept: list[Rule] = []
     simple: dict[tuple[str, str, tuple[str, ...]], JSONObject] = {}
     for rule in rules:
@@ -188,7 +188,7 @@ def described(rule: Rule) -> str:
 
 
 def quoted_list(texts: Iterable[str]) -> str:
-    """Texts as Go's C{%q} prints a slice of them."""
+    """Format texts as Go's C{%q} prints a slice of them."""
     return "[" + " ".join(quoted(text) for text in texts) + "]"
 
 

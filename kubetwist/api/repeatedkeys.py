@@ -1,4 +1,4 @@
-"""Objects of JSON documents in which keys stand more than once, as they were written and as what they mean."""
+"""JSON objects with duplicate keys, as written and as decoded."""
 
 from __future__ import annotations
 

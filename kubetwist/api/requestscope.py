@@ -12,11 +12,11 @@ from .resource import UserInfo
 
 
 def discard(text: str) -> None:
-    """A sink that discards warnings, for writes that the server makes itself."""
+    """Discard a warning, for writes that the server makes itself."""
 
 
 def ignore_audit_annotation(key: str, value: str, level: str) -> None:
-    """The same for audit annotations."""
+    """Discard an audit annotation, for writes that the server makes itself."""
 
 
 #: Bytes of JSON of an object up to which it is decoded, validated and merged in the reactor's thread: the slowest kinds

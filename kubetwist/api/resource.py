@@ -33,7 +33,7 @@ class GroupVersion(NamedTuple):
 
 
 class GroupResource(NamedTuple):
-    """A resource whatever its version: C{deployments.apps}."""
+    """A resource independent of its version: C{deployments.apps}."""
 
     group: str
     resource: str
@@ -43,7 +43,7 @@ class GroupResource(NamedTuple):
 
 
 class GroupKind(NamedTuple):
-    """A kind whatever its version: C{Deployment.apps}."""
+    """A kind independent of its version: C{Deployment.apps}."""
 
     group: str
     kind: str
@@ -61,12 +61,12 @@ class GroupVersionResource(NamedTuple):
 
     @property
     def group_version(self) -> GroupVersion:
-        """Its group and version."""
+        """Return the group and version."""
         return GroupVersion(self.group, self.version)
 
     @property
     def group_resource(self) -> GroupResource:
-        """Without its version."""
+        """Return the resource without its version."""
         return GroupResource(self.group, self.resource)
 
 
@@ -79,17 +79,17 @@ class GroupVersionKind(NamedTuple):
 
     @property
     def group_version(self) -> GroupVersion:
-        """Its group and version."""
+        """Return the group and version."""
         return GroupVersion(self.group, self.version)
 
     @property
     def group_kind(self) -> GroupKind:
-        """Without its version."""
+        """Return the kind without its version."""
         return GroupKind(self.group, self.kind)
 
     @property
     def api_version(self) -> str:
-        """As objects' C{apiVersion} says it."""
+        """Return the C{apiVersion} as objects contain it."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 

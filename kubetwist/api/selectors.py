@@ -346,7 +346,7 @@ class _Parser:
         self._position = 0
 
     def _look(self) -> tuple[str, str]:
-        """Return the next token, where C{in} and C{notin} are words like others."""
+        """Return the next token, with C{in} and C{notin} as ordinary words."""
         if self._position >= len(self._tokens):
             return _END, ""
         kind, text = self._tokens[self._position]

@@ -20,7 +20,7 @@ _LARGEST: Final = (1 << 64) - 1
 
 
 class VersionError(ValueError):
-    """A text that is no semantic version."""
+    """A text that is not a semantic version."""
 
 
 @frozen
@@ -38,7 +38,7 @@ class Version:
     build: tuple[str, ...] = ()
 
     def compare(self, other: Version) -> int:
-        """-1, 0 or 1."""
+        """Return -1, 0 or 1."""
         mine, others = self.order, other.order
         return (mine > others) - (mine < others)
 

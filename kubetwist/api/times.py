@@ -212,7 +212,7 @@ def _out_of_range(text: str, what: str) -> ValueError:
 
 
 def _quoted(text: str) -> str:
-    """Return a text in quotes, as Go's package of times prints it: whatever is not plain is shown by its bytes."""
+    """Quote a text as Go's package time does: non-printable characters are shown by their bytes."""
     shown = "".join(
         f"\\{char}" if char in '"\\' else char if " " <= char < "\x80" else _bytes_shown(char) for char in text
     )

@@ -38,7 +38,7 @@ def service_account_groups(namespace: str) -> tuple[str, ...]:
 
 
 def split_service_account(user: str) -> tuple[str, str] | None:
-    """Return the namespace and name of a service account, of its name as a user; L{None} when that is no such name."""
+    """Return the namespace and name of a service account from its user name; L{None} for other user names."""
     if not user.startswith(_SERVICE_ACCOUNT):
         return None
     namespace, separator, name = user.removeprefix(_SERVICE_ACCOUNT).partition(":")
@@ -48,7 +48,7 @@ def split_service_account(user: str) -> tuple[str, str] | None:
 
 
 def split_node(user: str) -> str | None:
-    """Return the name of a node, of its kubelet's name as a user; L{None} when that is no such name."""
+    """Return the name of a node from the user name of its kubelet; L{None} for other user names."""
     if not user.startswith(_NODE):
         return None
     name = user.removeprefix(_NODE)

@@ -159,7 +159,7 @@ def _variable(name: str, root: Step, cost: int) -> Step:
 
 
 def _tested(root: Step, keys: tuple[Value, ...], cost: int, slow: Step) -> Step:
-    """C{has(a.b.c)}."""
+    """Compile C{has(a.b.c)}."""
     *inner, last = keys
 
     def tested(frame: Frame) -> Value:
@@ -254,7 +254,7 @@ def _general(root: Step, qualifiers: Sequence[Qualifier], own: int) -> Step:
 
 
 def _single(root: Step, qualifier: Qualifier, own: int) -> Step:
-    """C{x[i]} and the like."""
+    """Compile C{x[i]} and similar qualifiers."""
     key_of, constant = qualifier.step, qualifier.key
 
     def single(frame: Frame) -> Value:

@@ -78,7 +78,7 @@ class ClaimsExpression:
 
     def evaluate(self, claims: Claims) -> JSONValue:
         """
-        Its value for the claims of a token.
+        Evaluate the expression for the claims of a token.
 
         @raise ExpressionError: It has none.
         """
@@ -94,7 +94,7 @@ class UserExpression:
 
     def evaluate(self, user: UserValue) -> JSONValue:
         """
-        Its value for a user.
+        Evaluate the expression for a user.
 
         @raise ExpressionError: It has none.
         """

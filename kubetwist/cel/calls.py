@@ -184,7 +184,7 @@ def _dispatched(name: str, overloads: Sequence[Overload], count: int) -> Callabl
 
 def _quick(compiler: StepCompiler, resolution: Resolution, arguments: Sequence[Expr]) -> Callable[..., Value] | None:
     """
-    C{matches} with a constant expression, which is compiled now.
+    Compile C{matches} with a constant expression, which is compiled now.
 
     @raise ConstantError: It is none; nor may it be that in the other functions that take one.
     """

@@ -179,7 +179,7 @@ class Compiler:
         return MixedMap(found) if MixedMap.needed(key for key, _ in found) else dict(found)
 
     def _constant_membership(self, expr: Call) -> Value:
-        """C{x in []} is false whatever x is, and x is not even looked at."""
+        """Return false for C{x in []} without evaluating x."""
         members = self.constant(expr.args[1])
         return False if type(members) is list and not members and self._is_list_membership(expr) else MISSING
 
@@ -268,7 +268,7 @@ class Compiler:
         return compare
 
     def _membership(self, expr: Call) -> Step | None:
-        """C{x in [...]} of constants that all are of one simple type; that costs nothing."""
+        """Compile C{x in [...]} of constants of one simple type, which has no cost."""
         members = self.constant(expr.args[1])
         if type(members) is not list or not self._is_list_membership(expr):
             return None
@@ -391,7 +391,7 @@ def _put(found: dict[Value, Value], key: Value, value: Value, optional: bool) ->
 
 
 def _logical(terms: Sequence[Step], decisive: bool) -> Step:
-    """C{&&} (decisive: false) and C{||} (decisive: true), which may know their result in spite of errors."""
+    """Compile C{&&} (decisive: false) and C{||} (decisive: true), whose result may be known in spite of errors."""
     neutral = not decisive
     if len(terms) == 2:
         left, right = terms

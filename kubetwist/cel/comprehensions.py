@@ -167,7 +167,7 @@ def _is_call(expr: Expr, function: str, count: int) -> bool:
 def _quantifier(
     compiler: StepCompiler, expr: Comprehension, source: Range, first: int, second: int | None
 ) -> Step | None:
-    """C{all}, C{exists} and C{exists_one}."""
+    """Compile C{all}, C{exists} and C{exists_one}."""
     initial, step = expr.accu_init, expr.step
     if not isinstance(initial, Literal) or not isinstance(step, Call):
         return None
@@ -197,7 +197,7 @@ def _until(
     check: int,
 ) -> Step:
     """
-    C{all} (neutral: true) and C{exists} (neutral: false): go on until an element decides.
+    Compile C{all} (neutral: true) and C{exists} (neutral: false): iterate until an element decides.
 
     @param check: What the look at the result before each round costs.
     """
@@ -262,7 +262,7 @@ def _exactly_one(source: Range, assign: Callable[[Frame, Value], None] | None, s
 def _collector(
     compiler: StepCompiler, expr: Comprehension, source: Range, first: int, second: int | None
 ) -> Step | None:
-    """C{map}, C{filter}, C{transformList}, C{transformMap} and C{transformMapEntry}."""
+    """Compile C{map}, C{filter}, C{transformList}, C{transformMap} and C{transformMapEntry}."""
     step, where = expr.step, None
     if not _is_result(expr.result) or not isinstance(expr.condition, Literal) or expr.condition.value is not True:
         return None

@@ -350,7 +350,7 @@ class _Coster:
         return total if call is None else total.plus(call)
 
     def _optional_select(self, expr: Call) -> Estimate:
-        """C{a.?b}: an ordinary call, as far as its price goes."""
+        """Estimate C{a.?b} as an ordinary call."""
         operand = self.cost(expr.args[0])
         self._set_size(expr, self._size(expr))
         return operand.plus(ONE)

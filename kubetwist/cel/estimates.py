@@ -82,7 +82,7 @@ class Node(Protocol):
 
     @property
     def type(self) -> Type:
-        """Its type."""
+        """Return the type."""
 
     @property
     def literal(self) -> Value:

@@ -44,7 +44,7 @@ class Frame:
             self.look()
 
     def round(self) -> None:
-        """Another round of a loop: stop if the evaluation took too much of anything."""
+        """Count an iteration of a loop, and stop the evaluation if it exceeds a limit."""
         if self.cost > self.limit:
             raise CostLimitExceeded
         self._rounds += 1

@@ -101,7 +101,7 @@ def read_bytes(text: str) -> bytes:
 
 
 def _escape(body: str, offset: int) -> tuple[str | int, int]:
-    """One escape sequence: the character or the number that it is, and where it ends. The lexer checked its form."""
+    """Return the character or number of an escape sequence, and its end. The lexer has checked its form."""
     char = body[offset + 1]
     simple = _SIMPLE.get(char)
     if simple is not None:

@@ -73,7 +73,7 @@ MacroKey = tuple[str, bool, int | None]
 
 
 class SyntaxFailure(Exception):
-    """The text is no expression; the issues are noted already."""
+    """The text is not an expression; the issues are already recorded."""
 
 
 @define
@@ -91,7 +91,7 @@ class Parsed:
 
 
 def macro_table(macros: Sequence[Macro]) -> dict[MacroKey, Macro]:
-    """Macros by what calls look like that they stand for."""
+    """Return macros by the form of the calls that they expand."""
     return {(macro.name, macro.member, macro.count): macro for macro in macros}
 
 
@@ -146,7 +146,7 @@ class Parser:
         self.issues.append(Issue(message, *NOWHERE))
 
     def _problem(self, offset: int, message: str) -> Expr:
-        """Note what is wrong with an expression that has the right form, and go on."""
+        """Record an issue of a well-formed expression and continue."""
         self._report(offset, message)
         return Literal(self._new(offset), None)
 
@@ -246,7 +246,7 @@ class Parser:
         return expr
 
     def _expression(self) -> Expr:
-        """C{a ? b : c} and all that binds more tightly."""
+        """Parse C{a ? b : c} and operators of higher precedence."""
         self._nesting += 1
         if self._nesting > MAX_DEPTH:
             self._fail_nowhere(f"expression recursion limit exceeded: {MAX_DEPTH}")
@@ -265,7 +265,7 @@ class Parser:
         return condition
 
     def _logical(self, operator: str) -> Expr:
-        """C{a || b || c} and C{a && b && c}, as balanced trees."""
+        """Parse C{a || b || c} and C{a && b && c}, as balanced trees."""
         below: Callable[[], Expr] = (lambda: self._logical("&&")) if operator == "||" else self._binary
         terms = [below()]
         nodes: list[int] = []
@@ -285,7 +285,7 @@ class Parser:
         return self._deepen(Call(nodes[middle], function, None, [left, right]), left, right, by=0)
 
     def _binary(self, least: int = _RELATION) -> Expr:
-        """Operators of two operands that bind at least so tightly; all of them to the left."""
+        """Parse left-associative binary operators of at least this precedence."""
         left = self._unary()
         while True:
             token = self._tokens[self._at]
@@ -298,7 +298,7 @@ class Parser:
             left = self._deepen(Call(node, _FUNCTIONS[token.kind], None, [left, right]), left, right)
 
     def _unary(self) -> Expr:
-        """Any number of C{!} or of C{-} before an operand."""
+        """Parse any number of C{!} or of C{-} before an operand."""
         self._sync(_OPERAND)
         token = self._tokens[self._at]
         kind = token.kind
@@ -322,7 +322,7 @@ class Parser:
         return self._deepen(Call(node, f"{kind}_", None, [operand]), operand, by=0)
 
     def _check_operand(self, kind: str, token: Token) -> None:
-        """Complain of what stands behind C{!} or C{-} and is no operand; another of these is none."""
+        """Report an invalid operand of C{!} or C{-}."""
         after = self._tokens[self._at + 1] if token.kind == "-" else token
         if token.kind in _OPERAND and token.kind != "!" and (token.kind != "-" or after.kind in (INT, FLOAT)):
             return
@@ -539,7 +539,7 @@ class Parser:
         return True
 
     def _close(self, kind: str) -> None:
-        """The end of a list, map or message, before which one comma may stand."""
+        """Parse the end of a list, map or message, which may follow one comma."""
         self._sync(frozenset({kind, ","}))
         if self._tokens[self._at].kind == ",":
             self._at += 1

@@ -80,7 +80,7 @@ class Declaration:
         self.is_map = is_map
 
     def value(self, raw: JSONValue) -> Value:
-        """Raw JSON as a value of this type."""
+        """Convert raw JSON to a value of this type."""
         return raw if self.convert is None else self.convert(raw)
 
     def at(self, path: tuple[str, ...]) -> Declaration | None:
@@ -98,7 +98,7 @@ class Declaration:
         return node
 
     def size_of(self, path: tuple[str, ...], type_: Type) -> Estimate | None:
-        """Return the size of what is at a path that begins with the name of a variable of this type."""
+        """Return the size of the value at a path that begins with the name of a variable of this type."""
         node = self.at(path[1:])
         return None if node is None else Estimate(0, node.max_elements)
 

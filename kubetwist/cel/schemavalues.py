@@ -205,7 +205,7 @@ class SchemaSet(SchemaList):
         return all(_key(element) in known for element in other)
 
     def concat(self, other: Sequence[Value]) -> Sequence[Value]:
-        """Return the union; what is new comes last."""
+        """Return the union; new elements come last."""
         elements = list(self)
         known = {_key(element) for element in elements}
         for element in other:
@@ -243,7 +243,7 @@ class SchemaMapList(SchemaList):
         return True
 
     def concat(self, other: Sequence[Value]) -> Sequence[Value]:
-        """Return the other's elements in place of those with the same keys; what is new comes last."""
+        """Replace elements by those of the other with the same keys; new elements come last."""
         merged = {self._key_of(element): element for element in self}
         for element in other:
             merged[self._key_of(element)] = element

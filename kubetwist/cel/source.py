@@ -33,7 +33,7 @@ class Source:
         return line, offset - self._starts[line - 1]
 
     def line(self, number: int) -> str | None:
-        """One line of the text without its end."""
+        """Return one line of the text without its end."""
         if not 1 <= number <= len(self._starts):
             return None
         return self.text.split("\n")[number - 1]

@@ -119,7 +119,7 @@ class ObjectType(Type):
         self.make = make
 
     def fields(self) -> Mapping[str, Type]:
-        """Its fields, found out now if they were not before."""
+        """Return the fields, which are determined at first use."""
         if self._load is not None:
             self._fields, self._load = self._load(), None
         return self._fields

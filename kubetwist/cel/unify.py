@@ -44,7 +44,7 @@ class Bindings:
         self.known[name] = type_
 
     def _kept(self, kept: bool) -> bool:
-        """Keep what was set since the last time, or take it back."""
+        """Commit the bindings made since the last step, or roll them back."""
         if not kept:
             for name, before in reversed(self._trail):
                 if before is None:
@@ -63,7 +63,7 @@ class Bindings:
         return self._kept(_assignable(self, first, second))
 
     def assign_all(self, first: Sequence[Type], second: Sequence[Type]) -> bool:
-        """L{assign} of each to each."""
+        """L{assign} the types pairwise."""
         if len(first) != len(second):
             return False
         for one, other in zip(first, second, strict=True):

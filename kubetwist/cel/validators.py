@@ -48,7 +48,7 @@ _LITERALS: Final[dict[str, Callable[[Value], None]]] = {
 
 
 def literal_arguments(checked: Checked) -> Iterator[tuple[Expr, str]]:
-    """Durations, timestamps and regular expressions that are none."""
+    """Report invalid literals of durations, timestamps and regular expressions."""
     for expr in walk(checked.root):
         if not isinstance(expr, Call) or not expr.args:
             continue
@@ -62,7 +62,7 @@ def literal_arguments(checked: Checked) -> Iterator[tuple[Expr, str]]:
 
 
 def homogeneous_literals(checked: Checked) -> Iterator[tuple[Expr, str]]:
-    """Lists and maps whose elements have different types, which C{dyn} hides from the checker."""
+    """Report lists and maps whose elements have different types, which C{dyn} hides from the checker."""
     pending: list[Expr] = [checked.root]
     while pending:
         expr = pending.pop()

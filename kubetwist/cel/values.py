@@ -127,7 +127,7 @@ class OpaqueValue:
     cel_type: Type
 
     def equals(self, other: Value) -> bool:
-        """Return whether another value, of whatever type, equals this one."""
+        """Return whether another value, of any type, equals this one."""
         return self is other
 
     def size(self) -> int | None:
@@ -227,7 +227,7 @@ def type_of(value: Value) -> Type:
 
 
 def equal(left: Value, right: Value) -> bool:
-    """C{==} of CEL: numbers across types, containers by their elements, all else only within its type."""
+    """Evaluate C{==}: numbers across types, containers by their elements, other values only within their type."""
     kind, other = type(left), type(right)
     if kind is str or other is str or left is None or right is None:
         return kind is other and bool(left == right)

@@ -174,7 +174,7 @@ class Definitions:
         return {name: openapi_schema(name, schema, ref_prefix) for name, schema in _one_by_one(self.minor)}
 
     def openapi_schema(self, name: str) -> JSONObject:
-        """One definition as L{openapi_schemas} has it, for OpenAPI 2."""
+        """Return one definition of L{openapi_schemas}, for OpenAPI 2."""
         return openapi_schema(name, self._schema(name), "#/definitions/")
 
     def _schema(self, name: str) -> JSONObject:

@@ -22,7 +22,7 @@ Coercion = Callable[[JSONValue], JSONValue]
 
 
 def text(go_type: str) -> Reader:
-    """Strings."""
+    """Read strings."""
 
     def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         if value.__class__ is not str:
@@ -33,7 +33,7 @@ def text(go_type: str) -> Reader:
 
 
 def boolean(go_type: str) -> Reader:
-    """Truth values."""
+    """Read booleans."""
 
     def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         if value.__class__ is not bool:
@@ -53,7 +53,7 @@ _RANGES = {
 
 
 def integer(go_type: str, width: str) -> Reader:
-    """Integers of a width, C{"int32"}; C{2.0} is none."""
+    """Read integers of a width, C{"int32"}; C{2.0} is rejected."""
     lowest, highest = _RANGES.get(width, _RANGES["int64"])
 
     def read(value: JSONValue, unknown: list[str]) -> JSONValue:
@@ -123,7 +123,7 @@ def number(go_type: str) -> Reader:
 
 
 def octets(go_type: str) -> Reader:
-    """Bytes: base64, or a list of their numbers."""
+    """Read bytes: base64, or a list of their numbers."""
     octet = integer("uint8", "uint8")
 
     def read(value: JSONValue, unknown: list[str]) -> JSONValue:
@@ -138,7 +138,7 @@ def octets(go_type: str) -> Reader:
 
 def base64_canonical(value: str) -> str:
     """
-    Base64 as Go writes it, of base64 as Go reads it: line breaks do not count, spare bits may be set.
+    Normalize base64 as Go does: line breaks are ignored, spare bits may be set.
 
     @raise Unreadable: The value is invalid.
     """
@@ -202,7 +202,7 @@ class Problems(list[str]):
 
 
 def quantity(value: JSONValue, unknown: list[str]) -> JSONValue:
-    """Quantities, as strings or numbers, in canonical form."""
+    """Read quantities, as strings or numbers, and return the canonical form."""
     if type(value) is float and isinstance(unknown, Problems):
         unknown.inexact = True
     try:
@@ -212,7 +212,7 @@ def quantity(value: JSONValue, unknown: list[str]) -> JSONValue:
 
 
 def time(value: JSONValue, unknown: list[str]) -> JSONValue:
-    """Times of whole seconds, in UTC; the zero time is L{None}."""
+    """Read times of whole seconds, in UTC; the zero time is L{None}."""
     if value.__class__ is not str:
         raise Mismatch(value, "string", "")
     try:
@@ -222,7 +222,7 @@ def time(value: JSONValue, unknown: list[str]) -> JSONValue:
 
 
 def micro_time(value: JSONValue, unknown: list[str]) -> JSONValue:
-    """Times of microseconds, in UTC; the zero time is L{None}."""
+    """Read times of microseconds, in UTC; the zero time is L{None}."""
     if value.__class__ is not str:
         raise Mismatch(value, "string", "")
     try:
@@ -242,7 +242,7 @@ def int_or_string(value: JSONValue, unknown: list[str]) -> JSONValue:
 
 
 def anything(value: JSONValue, unknown: list[str]) -> JSONValue:
-    """Any JSON, kept as it is."""
+    """Read any JSON unchanged."""
     if value.__class__ is dict:
         return {key: anything(item, unknown) for key, item in value.items()}
     if value.__class__ is list:

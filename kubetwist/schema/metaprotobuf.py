@@ -49,7 +49,7 @@ def texts(number: int) -> Field:
 
 
 def whole(number: int) -> Field:
-    """Return a number, or what is true or false."""
+    """Encode a number or a boolean."""
     return lambda value: put_key(number, VARINT) + put_varint(int(value or 0))
 
 
@@ -74,7 +74,7 @@ def _message(fields: Fields, value: JSONObject | None) -> bytes:
 
 
 def _verbs(verbs: JSONValue) -> bytes:
-    """These have a message of their own."""
+    """Encode verbs, which have a message type of their own."""
     return b"" if verbs is None else put_counted(4, texts(1)(verbs))
 
 

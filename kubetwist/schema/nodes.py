@@ -48,7 +48,7 @@ class Trail:
         return before
 
     def leave(self, before: tuple[int, int]) -> None:
-        """Be where L{enter} was called."""
+        """Return to the position where L{enter} was called."""
         del self._fields[before[0] :]
         del self._structs[before[1] :]
 
@@ -119,7 +119,7 @@ class Node:
             trail.refuse(error)
 
     def compiled(self) -> Reader:
-        """L{read}, made if it is not there yet."""
+        """Return L{read}, compiled at first use."""
         return self.read
 
     def coerced(self, value: JSONValue) -> JSONValue:
@@ -150,7 +150,7 @@ class Leaf(Node):
         return self._zero
 
     def null(self) -> JSONValue:
-        """Mostly the zero value."""
+        """Return the zero value in most cases."""
         return self._null
 
     def coerced(self, value: JSONValue) -> JSONValue:

@@ -246,7 +246,7 @@ def _identities(items: list[JSONValue], merge_key: str) -> list[JSONValue]:
 def _special_items(
     original: list[JSONValue], patch: list[JSONValue], merge_key: str
 ) -> tuple[list[JSONValue], list[JSONValue]]:
-    """Apply the items that are directives; return what is left of both lists."""
+    """Apply the items that are directives; return the remaining items of both lists."""
     ordinary: list[JSONValue] = []
     deleted = set()
     replaces = False
@@ -385,7 +385,7 @@ def _check_partition(merged: list[JSONValue], order: list[JSONValue], merge_key:
 
 
 def _check_order(change: list[JSONValue], order: list[JSONValue], merge_key: str) -> None:
-    """All items that are not deleted have to be in the order, and stand in the patch as they stand there."""
+    """Check that all items that are not deleted are in the order list, and in the same order in the patch."""
     if not order or not change:
         return
     if merge_key:

@@ -68,7 +68,7 @@ def children(schema: JSONObject) -> Iterator[tuple[JSONObject, str]]:
 
 
 def alternatives(schema: JSONObject) -> Iterator[tuple[JSONObject, str]]:
-    """Those of them that are about the same value, by C{not}, C{allOf}, C{anyOf} and C{oneOf}."""
+    """Return the schemas about the same value, by C{not}, C{allOf}, C{anyOf} and C{oneOf}."""
     negated = schema.get("not")
     if negated is not None:
         yield negated, ".not"

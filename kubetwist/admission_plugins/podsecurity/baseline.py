@@ -65,7 +65,7 @@ CONFINING: Final = frozenset(("RuntimeDefault", "Localhost"))
 
 
 def apparmor_profile(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """No profile of AppArmor that does not confine, in fields or in annotations."""
+    """Check that AppArmor profiles confine, in fields and in annotations."""
     kinds: set[str] = set()
 
     def is_forbidden(context: JSONObject) -> bool:
@@ -93,7 +93,7 @@ def apparmor_profile(annotations: _Annotations, spec: JSONObject) -> CheckResult
 
 
 def capabilities(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """No more of root's powers than container runtimes leave to everyone."""
+    """Check that no capabilities are added beyond the defaults of container runtimes."""
     added: set[str] = set()
 
     def is_forbidden(context: JSONObject) -> bool:
@@ -111,13 +111,13 @@ def capabilities(annotations: _Annotations, spec: JSONObject) -> CheckResult | N
 
 
 def host_namespaces(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """No sharing of the node's network, processes or memory."""
+    """Check that the pod does not share the node's network, PID or IPC namespace."""
     shared = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if spec.get(field)]
     return CheckResult("host namespaces", ", ".join(shared)) if shared else None
 
 
 def host_path_volumes(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """No files of the node."""
+    """Check that the pod mounts no files of the node."""
     names = [one.get("name") or "" for one in spec.get("volumes") or () if one.get("hostPath") is not None]
     if not names:
         return None
@@ -125,7 +125,7 @@ def host_path_volumes(annotations: _Annotations, spec: JSONObject) -> CheckResul
 
 
 def host_ports(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """No ports of the node."""
+    """Check that the pod uses no host ports."""
     names: list[str] = []
     taken: set[str] = set()
     for container, _, _ in containers(spec):
@@ -143,7 +143,7 @@ def host_ports(annotations: _Annotations, spec: JSONObject) -> CheckResult | Non
 
 
 def host_probes(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """No probes or hooks that the kubelet would send anywhere else but to the pod."""
+    """Check that probes and hooks name no other host."""
     names: set[str] = set()
     hosts: set[str] = set()
     for container, _, _ in containers(spec):
@@ -173,13 +173,13 @@ def _hosts(container: JSONObject) -> Iterator[str]:
 
 
 def privileged(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """No container that is as good as root on the node."""
+    """Check that no container is privileged."""
     names = bad_containers(spec, lambda context: context.get("privileged"))
     return CheckResult("privileged", f"{named(names)} must not set securityContext.privileged=true") if names else None
 
 
 def proc_mount(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """Nothing of C{/proc} that container runtimes hide."""
+    """Check that no container unmasks C{/proc}."""
     kinds: set[str] = set()
 
     def is_forbidden(context: JSONObject) -> bool:
@@ -203,7 +203,7 @@ def proc_mount_35(annotations: _Annotations, spec: JSONObject) -> CheckResult | 
 
 def _selinux_options(types: frozenset[str]) -> PodCheck:
     def selinux_options(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-        """No SELinux type, user or role that confines less."""
+        """Check that SELinux type, user and role are not less confining."""
         kinds: set[str] = set()
         others: set[str] = set()
 
@@ -233,7 +233,7 @@ selinux_options_31 = _selinux_options(SELINUX_TYPES_31)
 
 
 def seccomp_annotations(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """No profile of seccomp that does not confine, by the annotations that were there before the fields."""
+    """Check that seccomp profiles confine, in the annotations that preceded the fields."""
     keys = [_SECCOMP_POD, *(f"{_SECCOMP}{container.get('name') or ''}" for container, _, _ in containers(spec))]
     results = {
         f"{key}={quoted(annotations[key])}" for key in keys if key in annotations and _unconfined(annotations[key])
@@ -262,7 +262,7 @@ def bad_seccomp(kinds: set[str]) -> Callable[[JSONObject], bool]:
 
 
 def seccomp_profile(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """No profile of seccomp that does not confine."""
+    """Check that seccomp profiles confine."""
     kinds: set[str] = set()
     is_forbidden = bad_seccomp(kinds)
     who = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
@@ -274,7 +274,7 @@ def seccomp_profile(annotations: _Annotations, spec: JSONObject) -> CheckResult 
 
 def _sysctls(safe: frozenset[str]) -> PodCheck:
     def sysctls(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-        """No kernel parameter that reaches beyond the pod."""
+        """Check that sysctls do not affect anything outside of the pod."""
         names = [one.get("name") or "" for one in pod_context(spec).get("sysctls") or ()]
         unsafe = [name for name in names if name not in safe]
         return CheckResult("forbidden sysctls", ", ".join(unsafe)) if unsafe else None
@@ -290,7 +290,7 @@ sysctls_37 = _sysctls(SYSCTLS_37)
 
 
 def windows_host_process(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """No process of the node itself on Windows."""
+    """Check that no Windows host process is used."""
 
     def is_forbidden(context: JSONObject) -> bool:
         return bool((context.get("windowsOptions") or {}).get("hostProcess"))

@@ -41,7 +41,7 @@ def quoted_list(items: Iterable[str]) -> str:
 
 
 def named(names: Collection[str]) -> str:
-    """C{container "a"} or C{containers "a", "b"}."""
+    """Return C{container "a"} or C{containers "a", "b"}."""
     return f"{plural('container', 'containers', len(names))} {quoted_list(names)}"
 
 

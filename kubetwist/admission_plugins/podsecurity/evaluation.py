@@ -69,7 +69,7 @@ class PodSecurityEvaluator:
         self.standards = standards
 
     def exempt(self, namespace: str, username: str) -> Evaluation | None:
-        """Return the result for an exempt namespace or user; L{None} for others."""
+        """Return the result for an exempt namespace or user; L{None} if neither is exempt."""
         if namespace and namespace in self.configuration.namespaces:
             return Evaluation(audit_annotations={"exempt": "namespace"})
         if username and username in self.configuration.usernames:

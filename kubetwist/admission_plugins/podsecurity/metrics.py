@@ -46,7 +46,7 @@ class PodSecurityMetrics:
         self._evaluations[labels] = self._evaluations.get(labels, 0) + 1
 
     def exempted(self, request_labels: tuple[str, str, str]) -> None:
-        """Something was not judged, as it is excepted."""
+        """Count a request that is exempt."""
         self._exemptions[request_labels] = self._exemptions.get(request_labels, 0) + 1
 
     def collect(self) -> Iterator[MetricSnapshot]:

@@ -64,7 +64,7 @@ class PodSecurity:
         return cls(PodSecurityEvaluator(load(configuration), CheckRegistry(minor(server))))
 
     def handles(self, operation: str) -> bool:
-        """Creating and updating."""
+        """Return true for CREATE and UPDATE."""
         return operation in ("CREATE", "UPDATE")
 
     def validate(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:

@@ -143,7 +143,7 @@ def run_as_non_root(annotations: _Annotations, spec: JSONObject) -> CheckResult 
 
 
 def run_as_user(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """Nothing may ask to run as root."""
+    """Check that no container runs as root."""
 
     def is_forbidden(context: JSONObject) -> bool:
         return bool(context.get("runAsUser") == 0)

@@ -144,7 +144,7 @@ class _Reader:
 
 
 def _items(value: JSONValue) -> Iterator[JSONValue]:
-    """Return a document, or what is in it if it is a list."""
+    """Return a document, or its items if it is a list."""
     if isinstance(value, dict) and value.get("kind") == "List" and value.get("apiVersion") == "v1":
         yield from value.get("items") or ()
     elif value is not None:

@@ -25,7 +25,7 @@ class PolicyMetrics:
 
     def checked(self, policy: str, binding: str, error: str, action: str, took: float) -> None:
         """
-        A policy has looked at a request.
+        Count an evaluation of a policy for a request.
 
         @param error: C{"no_error"}, or why it could not say anything.
         @param action: C{"allow"}, or what its binding has done about it.

@@ -26,7 +26,7 @@ class MutationFailed(Exception):
 
 def apply_operations(obj: JSONObject, value: JSONValue) -> JSONObject:
     """
-    Carry out a JSON patch.
+    Apply a JSON patch.
 
     @param obj: Stays as it is.
     @param value: What the expression gave: a list of L{kubetwist.cel.library.mutation.JSONPatch}.
@@ -87,7 +87,7 @@ def apply_configuration(obj: JSONObject, value: JSONValue, kind: MergeType) -> J
 
 
 def _atomic(kind: MergeType | None, value: JSONValue, path: str, depth: int) -> Iterator[str]:
-    """Return the paths of what is of a type that has no parts to be owned."""
+    """Return the paths of values with an atomic type."""
     if kind is None or not depth:
         return
     kind = kind.of(value)

@@ -132,7 +132,7 @@ class _CompiledObjectCache:
         self._stale = True
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
-        """Nothing changed."""
+        """Ignore bookmarks."""
 
     def end(self, error: Exception | None) -> None:
         """Forget the watch; it is started again with the next request."""

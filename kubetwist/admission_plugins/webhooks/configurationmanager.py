@@ -55,7 +55,7 @@ class WebhookConfigurationManager:
         self._stale = True
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
-        """Nothing changed."""
+        """Ignore bookmarks."""
 
     def end(self, error: Exception | None) -> None:
         """Forget the watch; it is started again with the next request."""

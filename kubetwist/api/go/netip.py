@@ -25,7 +25,7 @@ _LONGEST_BITS: Final = 18
 
 
 class AddressError(ValueError):
-    """A text that is no address or prefix."""
+    """A text that is not an address or prefix."""
 
 
 @frozen
@@ -119,7 +119,7 @@ def _problem(text: str, why: str, at: str = "") -> AddressError:
 
 def _ipv4_fields(whole: str, text: str) -> list[int]:
     """
-    Four numbers with dots between.
+    Parse four numbers separated by dots.
 
     @param whole: The text shown in errors: C{text} may be only its end.
     """

@@ -69,7 +69,7 @@ _MOST_PARAMETERS: Final = 10_000
 
 
 class URLError(ValueError):
-    """A text that is no URL."""
+    """A text that is not a URL."""
 
 
 @frozen
@@ -102,7 +102,7 @@ class URL:
 
     @property
     def port(self) -> str:
-        """Digits, or C{""}."""
+        """Return the digits of the port, or C{""}."""
         return self._split_host()[1]
 
     def _split_host(self) -> tuple[str, str]:
@@ -130,7 +130,7 @@ class URL:
 
     @property
     def user_info(self) -> str:
-        """Name and password as they go into a URL; C{""} when there are none."""
+        """Return the name and password as they are written in a URL; C{""} without them."""
         if self.user is None:
             return ""
         name, password = self.user

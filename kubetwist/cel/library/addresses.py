@@ -39,11 +39,11 @@ class IP(OpaqueValue):
         self.address = address
 
     def equals(self, other: Value) -> bool:
-        """By the bits."""
+        """Compare by the bits."""
         return isinstance(other, IP) and self.address == other.address
 
     def size(self) -> int:
-        """Bytes."""
+        """Return the size in bytes."""
         return self.address.max_prefixlen // 8
 
 
@@ -57,11 +57,11 @@ class CIDR(OpaqueValue):
         self.prefix = prefix
 
     def equals(self, other: Value) -> bool:
-        """Bits beyond the prefix count."""
+        """Compare all bits, including those beyond the prefix."""
         return isinstance(other, CIDR) and self.prefix == other.prefix
 
     def size(self) -> int:
-        """Bytes that the prefix takes."""
+        """Return the size of the prefix in bytes."""
         return -(-self.prefix.bits // 8)
 
 

@@ -44,7 +44,7 @@ class _Incomparable(OpaqueValue):
     __slots__ = ()
 
     def equals(self, other: Value) -> bool:
-        """Two of these cannot be compared."""
+        """Raise an error: these values cannot be compared."""
         raise no_such_overload()
 
 

@@ -41,7 +41,7 @@ _ORDERED: Final = frozenset(("bool", "bytes", "double", "int", "string", "uint",
 
 
 def order(left: Value, right: Value) -> int | None:
-    """-1, 0 or 1; L{None} for values of types that do not compare, and for NaN."""
+    """Return -1, 0 or 1; L{None} for values of types without an order, and for NaN."""
     try:
         return compare(left, right)
     except CelError:

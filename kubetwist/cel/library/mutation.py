@@ -81,7 +81,7 @@ class JSONPatch(OpaqueValue):
         self.value = fields.get("value")
 
     def equals(self, other: Value) -> bool:
-        """By all fields."""
+        """Compare all fields."""
         return (
             isinstance(other, JSONPatch)
             and (self.op, self.path, self.source, self.has_value)

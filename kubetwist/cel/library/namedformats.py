@@ -44,7 +44,7 @@ class Format(OpaqueValue):
         self.problems = problems
 
     def equals(self, other: Value) -> bool:
-        """By the name."""
+        """Compare by name."""
         return isinstance(other, Format) and self.name == other.name
 
 

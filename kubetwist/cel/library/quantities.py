@@ -61,11 +61,11 @@ class QuantityValue(OpaqueValue):
         return cls(quantity.billionths, -9, small=False)
 
     def equals(self, other: Value) -> bool:
-        """By the amount."""
+        """Compare by amount."""
         return isinstance(other, QuantityValue) and self.compare(other) == 0
 
     def compare(self, other: QuantityValue) -> int:
-        """-1, 0 or 1."""
+        """Return -1, 0 or 1."""
         left, right, _ = _aligned(self, other)
         return (left > right) - (left < right)
 
@@ -95,7 +95,7 @@ class QuantityValue(OpaqueValue):
 
 
 def _aligned(one: QuantityValue, other: QuantityValue) -> tuple[int, int, int]:
-    """Two numbers for the same exponent, which is the lower one."""
+    """Return both numbers with the same exponent, the lower one."""
     exponent = min(one.exponent, other.exponent)
     return (
         one.number * 10 ** (one.exponent - exponent),

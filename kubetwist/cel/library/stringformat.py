@@ -77,7 +77,7 @@ def _text(value: Value) -> str:
 
 
 def _shown(value: Value) -> str:
-    """C{%s}."""
+    """Format C{%s}."""
     if value is None:
         return "null"
     if isinstance(value, LISTS):
@@ -123,7 +123,7 @@ def _shown_map(values: Mapping[Value, Value]) -> str:
 
 
 def _decimal(value: Value) -> str:
-    """C{%d}."""
+    """Format C{%d}."""
     if type(value) is not int and type(value) is not UInt:
         raise _misfit(f"{_DECIMAL_RULE}, was given {_type_name(value)}")
     return str(int(value))
@@ -146,7 +146,7 @@ def _without_digits(number: float) -> str | None:
 
 
 def _fixed(value: Value, precision: int) -> str:
-    """C{%f}."""
+    """Format C{%f}."""
     number = _number(value, _FIXED_RULE)
     special = _without_digits(number)
     if special:
@@ -161,7 +161,7 @@ def _fixed(value: Value, precision: int) -> str:
 
 
 def _scientific(value: Value, precision: int) -> str:
-    """C{%e}: what should be a precision is the least width, and there are always six digits."""
+    """Format C{%e}: the precision is used as the minimum width, and there are always six digits."""
     number = _number(value, _SCIENTIFIC_RULE)
     special = _without_digits(number)
     if special:
@@ -171,7 +171,7 @@ def _scientific(value: Value, precision: int) -> str:
 
 
 def _binary(value: Value) -> str:
-    """C{%b}."""
+    """Format C{%b}."""
     if isinstance(value, bool):
         return "1" if value else "0"
     if not isinstance(value, int):
@@ -180,14 +180,14 @@ def _binary(value: Value) -> str:
 
 
 def _octal(value: Value) -> str:
-    """C{%o}."""
+    """Format C{%o}."""
     if type(value) is not int and type(value) is not UInt:
         raise _misfit(f"{_OCTAL_RULE}, was given {_type_name(value)}")
     return f"{int(value):o}"
 
 
 def _hexadecimal(value: Value) -> str:
-    """C{%x}."""
+    """Format C{%x}."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").hex()
     if isinstance(value, bytes):
@@ -198,7 +198,7 @@ def _hexadecimal(value: Value) -> str:
 
 
 def _upper_hexadecimal(value: Value) -> str:
-    """C{%X}."""
+    """Format C{%X}."""
     return _hexadecimal(value).upper()
 
 

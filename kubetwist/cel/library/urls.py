@@ -32,7 +32,7 @@ class URLValue(OpaqueValue):
         self.url = url
 
     def equals(self, other: Value) -> bool:
-        """Two URLs are equal if they are written alike."""
+        """Compare URLs by their text."""
         return isinstance(other, URLValue) and str(self.url) == str(other.url)
 
 

@@ -27,7 +27,7 @@ class Semver(OpaqueValue):
         self.version = version
 
     def equals(self, other: Value) -> bool:
-        """Metadata of builds does not count."""
+        """Compare without build metadata."""
         return isinstance(other, Semver) and self.version.compare(other.version) == 0
 
 

@@ -16,7 +16,7 @@ _SPECIAL: Final = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 
 
 def format_g(number: float) -> str:
-    """C{%g}: the shortest text, with an exponent from a million on, and below a ten thousandth."""
+    """Format as C{%g}: the shortest text, with an exponent from a million on, and below a ten thousandth."""
     if number != number or number in (float("inf"), float("-inf")):
         return _SPECIAL[repr(number)]
     sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
@@ -46,7 +46,7 @@ def format_f(number: float) -> str:
 
 
 def _plain(digits: str, point: int) -> str:
-    """Digits with a decimal point somewhere."""
+    """Return the digits with a decimal point."""
     if point <= 0:
         return f"0.{'0' * -point}{digits}"
     if point >= len(digits):

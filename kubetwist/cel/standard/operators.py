@@ -302,7 +302,7 @@ add: Final = _generic("_+_", _ADD)
 
 
 def negate(value: Value) -> Value:
-    """C{-x} of any value."""
+    """Evaluate C{-x} for any value."""
     kind = type(value)
     if kind is int:
         return _int(-value)
@@ -316,27 +316,27 @@ def negate(value: Value) -> Value:
 
 
 def less(left: Value, right: Value) -> bool:
-    """C{<} of any values."""
+    """Evaluate C{<} for any values."""
     return compare(left, right) < 0
 
 
 def less_equals(left: Value, right: Value) -> bool:
-    """C{<=} of any values."""
+    """Evaluate C{<=} for any values."""
     return compare(left, right) <= 0
 
 
 def greater(left: Value, right: Value) -> bool:
-    """C{>} of any values."""
+    """Evaluate C{>} for any values."""
     return compare(left, right) > 0
 
 
 def greater_equals(left: Value, right: Value) -> bool:
-    """C{>=} of any values."""
+    """Evaluate C{>=} for any values."""
     return compare(left, right) >= 0
 
 
 def _relation(name: str, word: str, generic: Binary, quick: Binary) -> Function:
-    """One of the relations, on all pairs of types that have an order."""
+    """Return one of the relations for all pairs of types that have an order."""
     pairs: list[tuple[str, Type, Type]] = [
         ("bool", BOOL, BOOL),
         ("int64", INT, INT),
@@ -364,7 +364,7 @@ def _relation(name: str, word: str, generic: Binary, quick: Binary) -> Function:
 
 
 def is_in(value: Value, container: Value) -> bool:
-    """C{in}: an element of a list or a key of a map."""
+    """Evaluate C{in}: an element of a list or a key of a map."""
     if isinstance(container, MAPS):
         return find(container, value) is not MISSING
     if isinstance(container, LISTS):
@@ -373,7 +373,7 @@ def is_in(value: Value, container: Value) -> bool:
 
 
 def size(value: Value) -> int:
-    """C{size()}."""
+    """Evaluate C{size()}."""
     kind = type(value)
     if kind is str or kind is list or kind is dict or kind is bytes or isinstance(value, (*LISTS, *MAPS)):
         length: int = len(value)
@@ -424,7 +424,7 @@ def lookup(container: Value, key: Value) -> Value:
 
 def select(container: Value, key: Value) -> Value:
     """
-    C{container[key]}.
+    Evaluate C{container[key]}.
 
     @raise CelError: There is nothing.
     """

@@ -58,7 +58,7 @@ def of_paths(paths: Iterable[Iterable[str]]) -> FieldSet:
 
 
 def paths(fields: FieldSet) -> Iterator[tuple[str, ...]]:
-    """Return all paths in a set, in the order of the reference: members of a level before what is below them."""
+    """Return all paths in a set, in the order of the reference: members of a level before their children."""
     return _paths((), fields)
 
 

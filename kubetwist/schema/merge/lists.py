@@ -172,7 +172,7 @@ class Associative(MergeType):
         return changed or None, removed or None
 
     def _item_changes(self, old: list[JSONValue], new: list[JSONValue]) -> Changes:
-        """Items that are there several times are owned whole, all of a step together."""
+        """Return the changes of repeated items, which are owned as a whole, all of a step together."""
         if len(old) == 1:
             return self.item_changes(old[0], new[0]) if len(new) == 1 else (LEAF, self.item_added(old[0]))
         return (self.item_added(new[0]), LEAF) if len(new) == 1 else (LEAF, None)
@@ -234,7 +234,7 @@ class Associative(MergeType):
         return result
 
     def _merged(self, live: list[JSONValue], applied: list[JSONValue]) -> JSONValue:
-        """Items that were there several times are replaced."""
+        """Replace items that were repeated."""
         return self.item_merged(live[0], applied[0]) if len(live) == 1 else applied[0]
 
     def without(self, value: JSONValue, fields: FieldSet) -> JSONValue:

@@ -86,7 +86,7 @@ class MalformedEntries(ValueError):
 
 def read(entries: Iterable[JSONValue]) -> Managers:
     """
-    Entries as they are stored, which we once wrote; their sets are canonical.
+    Read stored entries, which this server wrote; their sets are canonical.
 
     Where the same manager has several, the last counts.
     """
@@ -101,7 +101,7 @@ def read(entries: Iterable[JSONValue]) -> Managers:
 
 def read_foreign(entries: Iterable[JSONValue]) -> Managers:
     """
-    Entries as a client sent them, and its object's type decoded them.
+    Read entries sent by a client and decoded by the object's type.
 
     @raise MalformedEntries: The reference would take none of them.
     """

@@ -110,7 +110,7 @@ class MergeType:
         return LEAF
 
     def merge(self, live: JSONValue, applied: JSONValue) -> JSONValue:
-        """C{live} with what C{applied} says."""
+        """Merge C{applied} into C{live}."""
         return applied
 
     def without(self, value: JSONValue, fields: FieldSet) -> JSONValue:
@@ -137,7 +137,7 @@ class MergeType:
         return not self.check(value, True)
 
     def named(self, fields: FieldSet) -> FieldSet:
-        """C{fields} with all fields of structs that there is something below."""
+        """Return C{fields} with all struct fields that have children."""
         return fields
 
     def reconciled(self, fields: FieldSet) -> FieldSet:

@@ -63,7 +63,7 @@ class Form(NamedTuple):
     zero: Callable[[], bytes] | None
 
     def field(self, number: int) -> Write:
-        """Writes a field."""
+        """Return a writer of a field."""
         key, content = put_key(number, self.wire_type), self.content
         if self.wire_type != LENGTH:
             return lambda value, depth: key + content(value, depth)
@@ -84,7 +84,7 @@ class Form(NamedTuple):
 
 
 def _each(form: Form, number: int) -> Write:
-    """Writes a list."""
+    """Return a writer of a list."""
     write = form.field(number)
     # The zero value is determined at first use: types may contain lists of themselves.
     return lambda values, depth: b"".join(
@@ -93,7 +93,7 @@ def _each(form: Form, number: int) -> Write:
 
 
 def _entries(form: Form, number: int) -> Write:
-    """Writes a map: messages with the key and the value."""
+    """Return a writer of a map: messages with the key and the value."""
     key, write = put_key(number, LENGTH), form.field(2)
 
     def entries(value: JSONObject, depth: int) -> bytes:
@@ -116,7 +116,7 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 def _time(value: str) -> bytes:
-    """Whole seconds."""
+    """Encode whole seconds."""
     return b"\x08%b\x10\0" % put_varint((datetime.fromisoformat(value) - _EPOCH) // _SECOND)
 
 
@@ -181,7 +181,7 @@ class MessageWriter:
         return self.write({}, 0)
 
     def content(self, value: JSONObject, depth: int) -> bytes:
-        """As L{write}, for those who ask before the type is compiled."""
+        """Call L{write}, for callers that need it before the type is compiled."""
         return self.write(value, depth)
 
     def _compile_and_write(self, value: JSONObject, depth: int) -> bytes:

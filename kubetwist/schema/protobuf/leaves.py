@@ -30,7 +30,7 @@ from .wire import (
 
 
 def octets(data: bytes, start: int, end: int, depth: int) -> str:
-    """Bytes, which are base64 in JSON."""
+    """Decode bytes, which are base64 in JSON."""
     return b64encode(data[start:end]).decode("ascii")
 
 

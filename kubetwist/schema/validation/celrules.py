@@ -239,7 +239,7 @@ class _Ratchet:
         return self.nearest is not None and self.nearest.unchanged
 
     def field(self, name: str) -> _Ratchet:
-        """Of a field."""
+        """Return the state for a field."""
         if self.current is None:
             return self
         if self.nearest is None and name in ("apiVersion", "kind"):
@@ -248,7 +248,7 @@ class _Ratchet:
         return _Ratchet(self.current.field(name), self.current)
 
     def item(self, index: int) -> _Ratchet:
-        """Of an item."""
+        """Return the state for an item."""
         return self if self.current is None else _Ratchet(self.current.item(index), self.current)
 
 
@@ -443,7 +443,7 @@ class RuleTree:
     def _tell(
         self, run: _Run, rule: CompiledRule, variables: dict[str, Value], value: JSONValue, path: str, ratchet: _Ratchet
     ) -> None:
-        """A rule does not hold: say so, in its words."""
+        """Report that a rule does not hold, with its own message."""
         where = (child_path(path, rule.field_path) if rule.field_path else path) or "<nil>"
         tolerated = not rule.uses_old_self and ratchet.tolerates
         over = ""

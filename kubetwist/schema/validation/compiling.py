@@ -39,7 +39,7 @@ class Work:
     @classmethod
     def spend(cls, count: int) -> None:
         """
-        So many are about to be tried.
+        Subtract the alternatives about to be tried.
 
         @raise TooManyAlternatives: These are too many.
         """

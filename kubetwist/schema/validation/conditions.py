@@ -1,4 +1,4 @@
-"""The conditions of one level of an OpenAPI schema, and what is wrong with scalars by them."""
+"""The conditions of one level of an OpenAPI schema, and validation of scalars by them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ FLOAT32: Final = 3.4028235677973366e38
 
 
 def encoded(value: JSONValue) -> bytes:
-    """JSON that is the same for equal values."""
+    """Encode a value as JSON that is the same for equal values."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
@@ -38,7 +38,7 @@ def json_type(value: JSONValue) -> tuple[str, str]:
 
 
 def fits_int64(value: int) -> bool:
-    """Return whether an integer is one for the reference, too; others are fractions to it."""
+    """Return whether the reference treats a number as an integer; all other numbers are fractions."""
     return -INT64 <= value < INT64
 
 

@@ -39,7 +39,7 @@ def child_path(path: str, name: str) -> str:
 
 
 def validate_lists(obj: JSONValue, schema: Structural, path: str = "") -> list[FieldError]:
-    """Items that are there more than once in lists that promise that none is."""
+    """Report duplicate items in lists that must be unique."""
     causes: list[FieldError] = []
     if isinstance(obj, dict):
         if schema.additional is not None:

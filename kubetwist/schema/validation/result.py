@@ -28,7 +28,7 @@ class Problem(NamedTuple):
     name: str | None
 
     def cause(self, prefix: str) -> FieldError:
-        """As the answer has it; C{prefix} is the path of the value that was validated."""
+        """Return the error for the response; C{prefix} is the path of the validated value."""
         name = (self.name or "").removeprefix(".")
         field = f"{prefix}.{name}" if prefix and name else prefix or name
         return FieldError(self.reason, self.message, field or "<nil>")
@@ -49,7 +49,7 @@ class Result:
         self._known: set[str] | None = None
 
     def add(self, *problems: Problem) -> None:
-        """Add what is not there yet."""
+        """Add the problems that are not included yet."""
         known = self._known
         if known is None:
             known = self._known = {problem.text for problem in self.problems}

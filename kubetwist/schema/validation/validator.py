@@ -61,14 +61,14 @@ class ValueSchema(Conditions):
         return self.compiled()(value)
 
     def compiled(self) -> Callable[[JSONValue], bool]:
-        """L{accepts} as a function."""
+        """Return L{accepts} as a compiled function."""
         return compile_schema(self)
 
     # --- what is wrong with it
 
     def problems(self, value: JSONValue, path: str = "", correlation: Correlation | None = None) -> list[Problem]:
         """
-        Everything that is wrong with a value.
+        Return all problems of a value.
 
         @param path: How messages call it.
         @param correlation: It and what it replaces.
@@ -79,7 +79,7 @@ class ValueSchema(Conditions):
         return result.problems
 
     def _forgiven(self, value: JSONValue, path: str, correlation: Correlation | None) -> Result:
-        """As L{check}, without the problems of what has not changed."""
+        """Run L{check} without the problems of unchanged values."""
         result = self.check(value, path, correlation)
         if result.problems and correlation is not None and correlation.unchanged:
             result = Result(matches=result.matches)
