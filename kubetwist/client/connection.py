@@ -82,7 +82,7 @@ class StreamingResponse(Flow):
 
     @ivar fields: With names in lower case, in their order.
     @ivar switched: Whether the connection changed its protocol.
-    @ivar length: Of the body; C{-1} for one in chunks, L{None} for one that ends with the connection.
+    @ivar length: The length of the body; C{-1} for one in chunks, L{None} for one that ends with the connection.
     """
 
     def __init__(self, connection: BackendConnection, head: Head, length: int | None) -> None:

@@ -201,7 +201,7 @@ class EmbeddedStorage:
         return transaction.answer
 
     def _mistake(self, writes: Sequence[Write]) -> InvalidArgument | None:
-        """Return what no state of the store allows: it must fail alone, not with all that is written along with it."""
+        """Return the error of an invalid transaction, which must not fail the other transactions of its batch."""
         return find_mistake(writes)
 
     def _check_preconditions(self, writes: Sequence[Write]) -> StorageError | None:
@@ -238,7 +238,7 @@ class EmbeddedStorage:
 
         self.commit([Write(key, None, revision)]).addErrback(failed)
 
-    # --- what is committed
+    # --- the committed state
 
     def due(self) -> dict[str, float]:
         """Return the wall time at which keys with a time to live expire."""

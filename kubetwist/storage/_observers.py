@@ -72,7 +72,7 @@ class Watch:
 
 
 class Observers:
-    """All watches of a store."""
+    """The watches of a store."""
 
     _log = Logger()
 

@@ -18,7 +18,7 @@ from .wrappers import find_shared_storage
 @define(eq=False)
 class Compactor:
     """
-    Compacts a backend every C{interval} seconds to what its revision was an interval before.
+    Compacts a backend every C{interval} seconds to its revision of one interval before.
 
     So every state stays readable for at least one interval, as with kube-apiserver's C{--etcd-compaction-interval}; 0
     switches compaction off. Of the servers that share a backend, only one compacts.

@@ -53,7 +53,7 @@ LATE: Final = 120.0
 #: The most differences that an error names.
 NAMED: Final = 3
 
-#: The prefixes of encrypted values, whose transformation depends on the key.
+#: The prefix of encrypted values, whose ciphertext depends on the key in the store.
 ENCRYPTED: Final = b"k8s:enc:"
 #: The prefix of the records by which servers of a store announce their addresses.
 SERVED: Final = "masterleases/"
@@ -184,7 +184,7 @@ class Migration:
                 f"the target is not empty: there is {page.items[0].key}; with --replace it becomes what the source is"
             )
 
-    # --- the move
+    # --- the migration
 
     async def _move(self) -> None:
         """Write the keys without a time to live, and delete keys that the source does not have."""

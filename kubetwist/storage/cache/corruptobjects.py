@@ -169,8 +169,8 @@ class CorruptObjects:
             try:
                 record = await self._read(key)
             except StorageError:
-                break  # Most of what cannot be read has the same reason.
-            # A key that changed in between has an event of its own.
+                break  # Most unreadable values have the same error.
+            # A key that changed in between is handled by its event.
             if self._found.get(key) is before and record.revision == before.revision:
                 del self._found[key]
                 self._put(record)

@@ -148,7 +148,7 @@ class WatchCache:
         #: The values that cannot be decoded.
         self.unreadable = CorruptObjects(prefix, clock, self._reader.read, self._found, translate)
 
-    # --- life
+    # --- start and stop
 
     async def start(self) -> None:
         """
@@ -441,7 +441,7 @@ class WatchCache:
         """
         Wait until the cache is complete up to C{revision}.
 
-        @param timeout: In seconds; then it fails with L{FutureRevision}. It fails at once after L{stop}.
+        @param timeout: In seconds; L{FutureRevision} is raised after it, and immediately after L{stop}.
         """
         if revision <= self.revision:
             return succeed(None)

@@ -167,5 +167,5 @@ class SecretBox:
         try:
             return self._open(data[_BOX_NONCE:], data[:_BOX_NONCE], self._key)
         except self._refused:
-            # The reference has this one text for all errors.
+            # The reference has the same text for all errors.
             raise TransformError("output array was not large enough for encryption") from None

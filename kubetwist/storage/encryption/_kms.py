@@ -281,7 +281,7 @@ class KMSv2Provider:
     # The keys for reads.
 
     def fetch(self, source: DEKSource) -> Deferred[None]:
-        """See L{kubetwist.storage.encryption._envelope.DEKFetcher.fetch}; who asks for the same shares the answer."""
+        """See L{kubetwist.storage.encryption._envelope.DEKFetcher.fetch}; concurrent fetches share one call."""
         waiting = self._fetching.get(source)
         answer: Deferred[None] = Deferred()
         if waiting is not None:

@@ -114,7 +114,7 @@ class EncryptedStorage:
         """See L{IStorageBackend.shared}."""
         return self.inner.shared
 
-    # --- life
+    # --- start and stop
 
     async def open(self) -> None:
         """See L{IStorageBackend.open}."""
@@ -365,7 +365,7 @@ async def _fetch(missing: _Missing, failed: dict[tuple[DEKFetcher, DEKSource], s
 @implementer(IStorageObserver, IStorageWatch)
 class _Watch:
     """
-    One watch: stands between the store below and who observes.
+    A watch: decrypts events between the inner store and the observer.
 
     @ivar prefix: The prefix of the watched keys.
     """
@@ -397,12 +397,12 @@ class _Watch:
             self._inner.stop()
 
     def when_told(self) -> Deferred[None]:
-        """Fires when it waits for nothing any more."""
+        """Return a Deferred that fires when no event waits for a key."""
         waiting: Deferred[None] = Deferred()
         self._waiting.append(waiting)
         return waiting
 
-    # --- the side of the store below
+    # --- the observer of the inner store
 
     def committed(self, events: Sequence[StorageEvent]) -> None:
         """See L{IStorageObserver.committed}."""

@@ -295,7 +295,7 @@ class Connection(Protocol):
         self._seconds: Callable[[], float] = channel.member.reactor.seconds
         self._heard_at = 0.0
 
-    # --- life
+    # --- start and stop
 
     def connectionMade(self) -> None:
         """See L{Protocol.connectionMade}."""
@@ -478,7 +478,7 @@ class Connection(Protocol):
     def stopProducing(self) -> None:
         """See L{IPullProducer.stopProducing}."""
 
-    # --- signs of life
+    # --- pings
 
     def _pinged(self) -> None:
         if not self._gone and (self._pings is None or not self._pings.active()):

@@ -254,7 +254,7 @@ class Session:
         if call._unsent and call._window > 0 and call not in self._blocked:
             self._blocked.append(call)
 
-    # --- signs of life
+    # --- pings
 
     def ping(self) -> None:
         """Send a ping."""
@@ -265,7 +265,7 @@ class Session:
         self._out += self._pings
         self._pings.clear()
 
-    # --- what is received
+    # --- received frames
 
     def feed(self, data: bytes) -> None:
         """

@@ -122,7 +122,7 @@ def key_text(key: bytes) -> str:
     return key.decode("utf-8", "surrogateescape")
 
 
-# --- what is asked
+# --- requests
 
 
 def range_request(
@@ -197,7 +197,7 @@ def compaction_request(revision: int) -> bytes:
     return count(1, revision)
 
 
-# --- what is answered
+# --- answers
 
 
 def _revision(answer: bytes, start: int, stop: int) -> int:

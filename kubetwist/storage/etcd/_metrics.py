@@ -104,7 +104,7 @@ class EtcdMetrics:
         text = "How many keys leases had when one was wanted for another key."
         yield MetricSnapshot("etcd_lease_object_counts", "histogram", text, (), [((), self.lease_keys)])
         text = "Bytes of the database of etcd."
-        # All members have the same, but for what they have not given back yet.
+        # The members have the same data; their sizes differ by free space that is not reclaimed yet.
         size = [(("etcd-0",), float(max(self.sizes.values())))] if self.sizes else []
         yield MetricSnapshot("apiserver_storage_size_bytes", "gauge", text, ("storage_cluster_id",), size)
         sizes = [((member,), float(one)) for member, one in self.sizes.items()]

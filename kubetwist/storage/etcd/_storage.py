@@ -140,7 +140,7 @@ class EtcdStorage:
         self._askers: list[Deferred[int]] = []
         self._turns = CompactionElection(client)
 
-    # --- life
+    # --- start and stop
 
     async def open(self) -> None:
         """See L{IStorageBackend.open}."""
@@ -238,7 +238,7 @@ class EtcdStorage:
     # --- reading
 
     async def current_revision(self) -> int:
-        """See L{ISharedStorage.current_revision}. However many ask at a time, etcd is asked once."""
+        """See L{ISharedStorage.current_revision}. Concurrent calls share one request."""
         self._ready()
         answer: Deferred[int] = Deferred()
         self._askers.append(answer)
@@ -389,7 +389,7 @@ class EtcdStorage:
 
         Deferred.fromCoroutine(self.client.revision()).addCallbacks(known, failed)
 
-    # --- how far the watch has come
+    # --- progress of the watch
 
     def _wait_observed(self, revision: int) -> Deferred[bool]:
         """

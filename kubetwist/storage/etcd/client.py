@@ -241,7 +241,7 @@ class EtcdClient(Client):  # type: ignore[misc]
         message = encode(method.request, question)
         return decode(method.answer, await self.call(method.path, message, repeatable=repeatable, timeout=timeout))
 
-    # --- what txaioetcd has, mended
+    # --- overrides of txaioetcd
 
     def _post(self, url: bytes, data: JSONObject, timeout: float | None) -> Deferred[JSONObject]:
         # The paths of the library have the prefix of an old version of the gateway.
@@ -284,7 +284,7 @@ class EtcdClient(Client):  # type: ignore[misc]
         # An unused lease does no harm.
         return RevocableLease.of(self, await self.ask(LEASE_GRANT, {"TTL": time_to_live, "ID": lease_id or 0}))
 
-    # --- what txaioetcd has not
+    # --- additions to txaioetcd
 
     async def range(self, key: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> RangeResult:
         """

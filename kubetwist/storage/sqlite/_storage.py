@@ -111,7 +111,7 @@ class SQLiteStorage(EmbeddedStorage):
         self._probing: list[Deferred[None]] = []
         self._idle_check: IDelayedCall | None = None
 
-    # --- life
+    # --- start and stop
 
     async def open(self) -> None:
         """See L{IStorageBackend.open}."""

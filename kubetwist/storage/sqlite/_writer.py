@@ -121,7 +121,7 @@ class Writer(Worker):
         self._failing = True
         with suppress(StorageError, MemoryError):  # Writing may be the operation that fails.
             self._file.reserve_revision(batch[-1].revision)
-        # Nothing more is written before the reactor thread knows: what it submits until then depends on this batch.
+        # Nothing more is written before the reactor thread knows: its submissions until then depend on this batch.
         self._resume.clear()
         self._reactor.callFromThread(self._give_up, error)
         self._resume.wait()

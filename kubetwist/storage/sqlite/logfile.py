@@ -224,7 +224,7 @@ class LogFile:
         self._connect = connect
         self._connection: sqlite3.Connection | None = None
 
-    # --- life
+    # --- start and stop
 
     def open(self) -> None:
         """
