@@ -166,7 +166,7 @@ class Committer:
                 on_match.callback(None)
         return write.attachment
 
-    # --- the usual way
+    # --- sending
 
     def _send(self, commit: Commit) -> None:
         commit.begun = self._reactor.seconds()
@@ -219,7 +219,7 @@ class Committer:
             if not follower.blockers:
                 self._send(follower)
 
-    # --- the unusual way
+    # --- recovery of unknown outcomes
 
     def _start_recovery(self, commit: Commit, outcome: object) -> None:
         resolution = Deferred.fromCoroutine(self._resolve(commit, outcome))
