@@ -1,4 +1,4 @@
-"""What requests use of packages above the HTTP engine: the scheduler of expensive work, and the audit."""
+"""Interfaces of packages above the HTTP engine that requests use: the scheduler of expensive work, and the audit."""
 
 from __future__ import annotations
 

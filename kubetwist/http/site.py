@@ -1,8 +1,8 @@
 """
 The web site: creates connections, registers requests, and connects both with their handlers.
 
-It joins the parts of the engine, which do not know each other: requests (L{kubetwist.http.request}), the protocol
-(L{kubetwist.http.http1}), connections (L{kubetwist.http.connection}), and responses to errors
+It joins the parts of the engine, which are independent of each other: requests (L{kubetwist.http.request}), the
+protocol (L{kubetwist.http.http1}), connections (L{kubetwist.http.connection}), and responses to errors
 (L{kubetwist.http.responses}, L{kubetwist.http.failures}).
 """
 

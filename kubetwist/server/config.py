@@ -177,7 +177,7 @@ class ServerConfig:
 
     @property
     def constrained_impersonation(self) -> bool:
-        """Whether impersonation of single actions can be allowed, by default from 1.36 on."""
+        """Return whether constrained impersonation is enabled; by default from 1.36 on."""
         minor = int(self.kubernetes_version.partition(".")[2])
         gate: bool = self.options["feature-gates"].get("ConstrainedImpersonation", minor >= 36)
         return gate

@@ -326,7 +326,7 @@ def _reloads(config: ServerConfig) -> Iterator[MetricSnapshot]:
 
 
 def _expressions() -> Iterator[MetricSnapshot]:
-    # Do not import this module for a server without it.
+    # A server that has not imported this module has no expressions.
     environment = sys.modules.get("kubetwist.cel.environment")
     if environment is not None:
         for name, text, seconds in (
@@ -377,7 +377,7 @@ def _audit(config: ServerConfig) -> Iterator[MetricSnapshot]:
     yield _counter("apiserver_audit_event_total", "Audit events.", (), [((), float(counts.events))])
     text = "Requests that failed because their audit event could not be written."
     yield _counter("apiserver_audit_requests_rejected_total", text, (), [((), float(counts.rejected))])
-    # Do not import this module for a server without it.
+    # Imported late: a server without audit does not need this module.
     from ..audit.policy import LEVELS
 
     levels = [((level,), float(count)) for level, count in zip(LEVELS, counts.levels, strict=True) if count]

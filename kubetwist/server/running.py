@@ -211,7 +211,7 @@ class APIServer:
         told, counted = RequestLog(options.verbosity).ended, metrics.ended
 
         def ended(request: KubeRequest) -> None:
-            # Observers release what they store for the request.
+            # Log first: the next call removes data of the request.
             now = perf_counter()
             told(request, now)
             left(request)

@@ -106,7 +106,7 @@ class ServerClock:
         return self._stands_at if self.frozen else self.reactor.seconds() + self._offset
 
     def callLater(self, delay: float, call: Callable[..., object], /, *args: object, **kw: object) -> IDelayedCall:
-        """As L{IReactorTime.callLater}, in the time of this clock."""
+        """Schedule a call as L{IReactorTime.callLater} does, in the time of this clock."""
         if delay <= SHORT:
             return self.reactor.callLater(delay, call, *args, **kw)
         later = _Later(self, self.seconds() + delay, lambda: call(*args, **kw))

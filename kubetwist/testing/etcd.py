@@ -97,7 +97,7 @@ class EtcdMember:
             command += ["--cert-file", str(files.certificate), "--key-file", str(files.key)]
             if files.authority is not None:
                 command += ["--client-cert-auth", "--trusted-ca-file", str(files.authority)]
-        # The member ends with the tests, however they end.
+        # End the member with the tests, even if they crash.
         if shutil.which("setpriv"):
             command = ["setpriv", "--pdeathsig", "KILL", *command]
         with self.log.open("ab") as log:

@@ -53,8 +53,8 @@ class _Version:
     A state of an object.
 
     @ivar earliest: The first revision that can have it.
-    @ivar latest: The last revision that can have it: C{earliest}, unless it is an acknowledged deletion that no
-        operation observed.
+    @ivar latest: The last revision at which it can have begun: C{earliest}, unless it is an acknowledged deletion that
+        no operation observed.
     @ivar value: L{None} if the object does not exist.
     @ivar cause: The write that created this state, if known.
     """

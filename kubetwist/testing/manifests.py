@@ -110,7 +110,7 @@ class Loader:
             coming = {uid for obj in waiting if (uid := obj.get("metadata", {}).get("uid"))}
             made = []
             while waiting:
-                # Drop the references of owners that depend on each other.
+                # Owners that depend on each other are created without these references.
                 able = [obj for obj in waiting if not self._missing(obj, coming)] or waiting
                 turn = [obj for obj in able if _rank(obj) == _rank(able[0])]
                 for obj in turn:

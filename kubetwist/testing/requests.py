@@ -204,7 +204,7 @@ class AnswerFault(Fault):
         elif self._code is None:
             handler(request)
         elif self._code == 410 and sent.verb == "watch":
-            # Set the code as the server does: the transport succeeds, and the content is an error.
+            # The status is 200 with an ERROR event, as in the server.
             event = {"type": "ERROR", "object": self._error(sent).status()}
             request.respond(200, orjson.dumps(event) + b"\n", b"application/json")
         else:

@@ -84,7 +84,7 @@ class ServerState:
         return self._server.config.backend
 
     async def take_start(self) -> None:
-        """Save the state after the start, without objects that cannot be decrypted yet."""
+        """Save the state after the start; save none if it cannot be decrypted yet."""
         with suppress(DecryptionUnavailable):
             self._start = await self.take()
 

@@ -146,7 +146,7 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
             return data
 
     def _pass_all(self) -> None:
-        """Let the reactor send the encrypted data."""
+        """Pass the encrypted data to the reactor."""
         data = self._encrypted()
         if data:
             below: Any = self.transport

@@ -39,7 +39,7 @@ class ChannelSite(RequestSite[KubeRequest], Protocol):
     The factory of connections, which accepts their requests.
 
     @ivar connections: All connections of the server.
-    @ivar streams: Return whether the body of a request is streamed to its handler.
+    @ivar streams: Returns whether the body of a request is streamed to its handler.
     @ivar heads_first: Whether requests with large bodies are served before their bodies have arrived.
     """
 

@@ -147,7 +147,7 @@ def _valid_host(host: bytes) -> bool:
 
 def body_length(fields: dict[bytes, list[bytes]]) -> int | None:
     """
-    Return the length of the body in bytes; L{None} when it comes in chunks.
+    Return the length of the body in bytes; L{None} for a body in chunks.
 
     @raise Malformed: The length is malformed, or can be read in two ways.
     """

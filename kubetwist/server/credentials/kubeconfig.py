@@ -70,7 +70,7 @@ def refreshed(found: bytes, fresh: bytes) -> bytes:
         config["current-context"] = current["current-context"]
     elif not any(changed):
         return found
-    # Only users who changed a file that is also outdated need the YAML library.
+    # Imported late: only needed if a user has changed the file and it is outdated.
     import yaml
 
     return yaml.safe_dump(config, sort_keys=False).encode()

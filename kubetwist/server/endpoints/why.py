@@ -104,7 +104,7 @@ class Why(Resource):
 
 
 def group_of(resource: str) -> str:
-    """The API group of a built-in resource that is named without one; of several, the one that discovery prefers."""
+    """Return the API group of a built-in resource named without one; of several, the one that discovery prefers."""
     groups = groups_in_order({kind.group for kind in KINDS if kind.resource == resource})
     return groups[0] if groups else ""
 
