@@ -97,7 +97,7 @@ class IStorageBackend(Interface):
         """
         Make ready for use.
 
-        @raise StorageCorrupt: What is there is damaged, foreign or of a newer format.
+        @raise StorageCorrupt: The data is damaged, foreign or of a newer format.
         @raise StorageUnavailable: It cannot be reached, written, or is in use by another process.
         """
 
@@ -123,7 +123,7 @@ class IStorageBackend(Interface):
         """
         Return the newest committed state of one key.
 
-        @raise KeyNotFound: There is none.
+        @raise KeyNotFound: The key does not exist.
         @raise CorruptObjectError: There is something, and it cannot be read.
         @raise StorageUnavailable: The store is not open, or does not answer.
         """
@@ -136,7 +136,7 @@ class IStorageBackend(Interface):
         @param start: The first key wanted; C{""} for the first there is.
         @param limit: The most to return; 0 for all.
         @param revision: As of which; 0 for the newest.
-        @return: Values that cannot be read are there, too, with what is the problem with them.
+        @return: Values that cannot be read are included with their problem.
         @raise RevisionCompacted: That revision is forgotten.
         @raise FutureRevision: That revision is not there yet.
         @raise StorageUnavailable: The store is not open, or does not answer; L{DecryptionUnavailable
@@ -178,7 +178,7 @@ class ISharedStorage(IStorageBackend):
         """
         Agree with other servers on who compacts.
 
-        @param revision: What this one would compact to.
+        @param revision: The revision to compact to.
         @return: Whether it is to do so: no other has since it last asked.
         @raise StorageError: They cannot agree.
         """
@@ -391,7 +391,7 @@ class IConnecter(Interface):
         @param path: Below the subresource, unescaped: C{""}, C{"/"} or C{"/metrics/cadvisor"}.
         @param query: The lists of values by name.
         @return: The target; L{None} for an empty response, which is not an error.
-        @raise APIStatusError: There is no target.
+        @raise APIStatusError: The target does not exist.
         """
 
 
@@ -421,7 +421,7 @@ class IWatchSink(Interface):
 
 
 class IPacedSink(IWatchSink):
-    """A sink that limits what it receives to what its reader accepts."""
+    """A sink that filters what it receives for its reader."""
 
     full: bool = Attribute("Whether nothing more is to be sent until L{IPacedWatch.resume} is called.")
 
@@ -525,7 +525,7 @@ class IAdmissionPluginFactory(Interface):
         """
         Build the plugin.
 
-        @param server: What plugins may use of the server.
+        @param server: The services of the server for plugins.
         @param configuration: Its part of --admission-control-config-file, decoded; L{None} without one.
         @raise Exception: The plugin cannot be created; the server does not start and reports the error.
         """
@@ -725,7 +725,7 @@ class IAuthorizerFactory(Interface):
 
 
 class IController(Interface):
-    """A control loop: watches objects and reconciles others with them."""
+    """A control loop: watches objects and reconciles dependent objects."""
 
     name: str = Attribute("As kube-controller-manager spells it.")
 

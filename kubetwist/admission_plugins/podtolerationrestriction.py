@@ -39,8 +39,8 @@ class PodTolerationRestriction:
     """
     See kubernetes, C{plugin/pkg/admission/podtolerationrestriction/admission.go}.
 
-    @ivar default: What the pods of namespaces tolerate that say nothing themselves.
-    @ivar allowed: What these pods may tolerate; nothing said is everything.
+    @ivar default: The tolerations of pods in namespaces without an annotation.
+    @ivar allowed: The tolerations allowed in such pods; an empty list allows all.
     """
 
     name: ClassVar[str] = "PodTolerationRestriction"

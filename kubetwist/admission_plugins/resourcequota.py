@@ -76,7 +76,7 @@ class ResourceQuota:
     object that uses it: they are both there, or none. Writes that a quota counts follow one another in each
     namespace, so that they do not get into each other's way.
 
-    @ivar limited: What needs a quota: C{limitedResources} of the configuration.
+    @ivar limited: The resources that need a quota: C{limitedResources} of the configuration.
     """
 
     name: ClassVar[str] = "ResourceQuota"

@@ -65,9 +65,9 @@ def decode_configuration(
     """
     Read a file, of YAML or JSON.
 
-    @param kind: What it must be.
+    @param kind: The expected kind.
     @param versions: By C{apiVersion}, what its kind consists of.
-    @param scheme: Where the reference registers it, which stands in a message.
+    @param scheme: The path at which the reference registers it, for an error message.
     @param secret: Nothing of the content may be quoted.
     @raise BadConfiguration: The value is invalid, in the reference's words.
     """

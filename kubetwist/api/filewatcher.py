@@ -33,7 +33,7 @@ class FileWatcher(Protocol):
             L{ValueError}, the contents are logged as unusable. A Deferred is waited for before the change is logged.
         @param what: The flag that names the files, for the log.
         @param also: Returns further files that the decoded contents name.
-        @return: What C{load} returned for the present contents.
+        @return: The result of C{load} for the current contents.
         @raise OSError: A file cannot be read.
         @raise ValueError: The contents cannot be used, or are too long.
         """

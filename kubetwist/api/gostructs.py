@@ -34,7 +34,7 @@ class _GoField(NamedTuple):
     A field.
 
     @ivar struct: The type of structs in it, or C{""}.
-    @ivar shape: What stands before C{struct} in the table.
+    @ivar shape: The prefix of C{struct} in the table.
     """
 
     name: str

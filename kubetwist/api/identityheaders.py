@@ -78,10 +78,10 @@ def extra_key(name: bytes, prefix: bytes) -> str:
 
 def check_names(fields: Iterable[bytes], exact: Collection[bytes], prefixes: Sequence[bytes]) -> None:
     """
-    Look for fields that others may take for ours.
+    Reject fields that other servers may mistake for known ones.
 
     @param exact: Names of ours, in lower case.
-    @param prefixes: What other names of ours begin with.
+    @param prefixes: The prefixes of other known names.
     @raise OddHeader: There is one.
     """
     for name in fields:

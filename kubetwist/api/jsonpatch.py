@@ -208,7 +208,7 @@ class _Target:
         """
         Return the container that a path leads to, and the key in it.
 
-        @param missing: What is said when it leads nowhere.
+        @param missing: The message if the path does not exist.
         """
         tokens = path.split("/")
         container = self.root

@@ -35,7 +35,7 @@ def members(text: bytes, start: int = 0) -> Iterator[tuple[str, int, int]]:
     """
     Return the members of an object: each with its name, and the start and end of its value, which is not parsed.
 
-    @param start: Where the object begins, or the space before it.
+    @param start: The offset of the object, or of the whitespace before it.
     @raise BadJSON: There is no object.
     """
     at = _after_space(text, start)

@@ -23,7 +23,7 @@ class Spending:
     """
     Measures the time within a C{with}.
 
-    @ivar where: What it went into.
+    @ivar where: The layer that the time is attributed to.
     @ivar together: Several of these run at a time: the longest counts, not their sum.
     """
 

@@ -47,7 +47,7 @@ class Quantity:
     An amount, immutable.
 
     @ivar billionths: The amount times 10**9.
-    @ivar family: Which suffixes it is written with.
+    @ivar family: The family of its suffix.
     """
 
     __slots__ = ("_text", "billionths", "family")

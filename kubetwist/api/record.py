@@ -101,7 +101,7 @@ class Listing:
     @ivar records: In key order; the list is the caller's.
     @ivar revision: The state is that as of this revision.
     @ivar next_key: The C{start_after} of the next page; C{""} when this is the last.
-    @ivar remaining: How many records follow, as far as known: L{None} for the last page and for lists with a match.
+    @ivar remaining: The number of records that follow, if known: L{None} for the last page and for lists with a match.
     @ivar cached: Whether the cache answered, and not the backend.
     """
 

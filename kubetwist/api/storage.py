@@ -37,7 +37,7 @@ class StorageEvent:
     """
     One committed change of one key.
 
-    @ivar value: What is there now; L{None} after a deletion.
+    @ivar value: The current value; L{None} after a deletion.
     @ivar revision: Of the transaction.
     @ivar previous: The revision of the key before; 0 when it was not there, L{SOME} when it was, but the store does not
         know since when.

@@ -26,7 +26,7 @@ class Target:
     @ivar kubelet: It is a kubelet, which is to see who we are.
     @ivar insecure: Any certificate will do; what a proxy leads to is never asked for a good one.
     @ivar options: Of admission: C{PodExecOptions} and the like.
-    @ivar features: What the kubelet's node declares to be able to.
+    @ivar features: The features that the kubelet's node declares.
     """
 
     scheme: str
@@ -44,8 +44,8 @@ def split_name(text: str, kind: str) -> tuple[str, str, str]:
     """
     Return the scheme, name and port in C{name}, C{name:port} or C{scheme:name:port}.
 
-    @param kind: What is named, in words.
-    @raise APIStatusError: It is none of these (400).
+    @param kind: The kind of the target, for messages.
+    @raise APIStatusError: The name has none of these forms (400).
     """
     parts = text.split(":")
     scheme, name = parts[0] if len(parts) == 3 else "", parts[len(parts) // 3]

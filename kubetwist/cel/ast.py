@@ -261,7 +261,7 @@ class Macro:
     """
     A call that is something else.
 
-    @ivar count: How many arguments it takes; C{None} for any number.
+    @ivar count: The number of arguments; C{None} for any number.
     @ivar member: Whether it is called on a target.
     @ivar expand: Makes the expression from the target (C{None} if there is none) and the arguments; C{None} leaves the
         call as it is. It raises L{MacroError}.

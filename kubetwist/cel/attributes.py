@@ -29,7 +29,7 @@ class Qualifier:
     One step from a value into it.
 
     @ivar key: Of a constant step.
-    @ivar step: What computes the key otherwise.
+    @ivar step: The step that computes the key if it is not constant.
     @ivar optional: Whether there may be nothing.
     @ivar test: Whether it is only asked if there is something.
     """
@@ -51,7 +51,7 @@ def is_attribute(compiler: StepCompiler, expr: Expr) -> bool:
 
 def attribute(compiler: StepCompiler, expr: Expr, whole: bool) -> Step:
     """
-    Compile an attribute that is no condition.
+    Compile an attribute that is not a condition.
 
     @param whole: Whether it is evaluated for itself, which costs.
     """

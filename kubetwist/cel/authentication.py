@@ -202,7 +202,7 @@ def _escaped_map() -> Callable[[Mapping[str, JSONValue], bool], JSONValue]:
 
 
 def string_value(value: JSONValue) -> str | None:
-    """Return a text; L{None} for all that is none."""
+    """Return a text; L{None} for any other value."""
     return value if isinstance(value, str) else None
 
 

@@ -1,5 +1,5 @@
 """
-Conditions on what a webhook is asked to authorize: C{matchConditions} of C{AuthorizationConfiguration}.
+Match conditions of authorization webhooks: C{matchConditions} of C{AuthorizationConfiguration}.
 
 See kubernetes/apiserver, C{pkg/authorization/cel}. They see C{request}, the specification of a SubjectAccessReview.
 """
@@ -26,7 +26,7 @@ _ATTRIBUTES: Final = ("namespace", "verb", "group", "version", "resource", "subr
 
 
 class MatchConditionError(Exception):
-    """Conditions could not be evaluated, and none of the others said no."""
+    """Some conditions could not be evaluated, and none of the others was false."""
 
 
 @cache
@@ -110,7 +110,7 @@ def compile_match_conditions(
 
     @param conditions: C{{expression}} each.
     @param path: The field that the conditions are in.
-    @return: The conditions, L{None} when there are none that are right; and what is wrong with the others.
+    @return: The conditions, L{None} if none is valid; and the errors of the others.
     """
     field = f"{path}.matchConditions" if path else "matchConditions"
     if len(conditions) > _MOST:

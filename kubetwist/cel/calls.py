@@ -50,7 +50,7 @@ def spend_on(steps: Sequence[Step], frame: Frame) -> list[Value]:
     """
     Evaluate what no longer matters for what it costs, as the reference does.
 
-    @return: The values, with L{_FAILED} for those that there are none of.
+    @return: The values, with L{_FAILED} for those that failed.
     """
     found = []
     for step in steps:

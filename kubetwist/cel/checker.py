@@ -50,9 +50,9 @@ class Declarations:
     @ivar variables: Types of variables, by name.
     @ivar constants: Types and values of constants.
     @ivar types: Types that can be named.
-    @ivar find_type: What knows more types than can be listed.
+    @ivar find_type: Finds further types by name, for types that cannot be listed.
     @ivar functions: Overloads by the name of their function, in the order of their declaration.
-    @ivar container: Where unqualified names are looked for first.
+    @ivar container: The namespace in which unqualified names are looked up first.
     """
 
     variables: Mapping[str, Type]
@@ -112,8 +112,8 @@ class Checked:
     An expression with its types.
 
     @ivar types: By node id.
-    @ivar names: What names and qualified names stand for, by node id.
-    @ivar calls: What calls may reach, by node id.
+    @ivar names: The declarations of names and qualified names, by node id.
+    @ivar calls: The candidate overloads of calls, by node id.
     """
 
     parsed: Parsed

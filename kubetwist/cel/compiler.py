@@ -139,7 +139,7 @@ class Compiler:
 
     def constant(self, expr: Expr) -> Value:
         """
-        Return the value of a constant part; L{MISSING} if it is none.
+        Return the value of a constant part; L{MISSING} if it is not constant.
 
         @raise ConstantError: It is one, but has no value.
         """
@@ -379,7 +379,7 @@ def _hashable(key: Value) -> Value:
 
 
 def _put(found: dict[Value, Value], key: Value, value: Value, optional: bool) -> None:
-    """Set an entry of a map; what is optional and missing unsets it."""
+    """Set an entry of a map; a missing optional value unsets it."""
     if optional:
         if type(value) is not Optional:
             raise CelError(f"cannot initialize optional entry '{key}' from non-optional value {value}")

@@ -15,7 +15,7 @@ from kubetwist.cel.values import Value
 
 
 class StepCompiler(Protocol):
-    """Compiles the expressions that others consist of."""
+    """Compiles subexpressions."""
 
     @property
     def model(self) -> CostModel | None:
@@ -57,7 +57,7 @@ class StepCompiler(Protocol):
         """Remove the variables that were pushed last."""
 
     def local(self, name: str) -> int | None:
-        """Return the slot of a variable of a comprehension; L{None} for others."""
+        """Return the slot of a variable of a comprehension; L{None} for other names."""
 
     def is_lazy_local(self, slot: int) -> bool:
         """Return whether the value of a slot is computed at its first use."""

@@ -199,7 +199,7 @@ def _until(
     """
     Compile C{all} (neutral: true) and C{exists} (neutral: false): iterate until an element decides.
 
-    @param check: What the look at the result before each round costs.
+    @param check: The cost of checking the result before each iteration.
     """
     decisive = not neutral
     each = check + 1

@@ -64,7 +64,7 @@ def _check_type(found: Type) -> None:
 
 
 def _size_of(path: tuple[str, ...], type_: Type) -> Estimate | None:
-    """Return the size of what is at a path that begins with C{device}."""
+    """Return the size of the value at a path that begins with C{device}."""
     if not path or path[0] != "device":
         return None
     field, *steps = path[1:] or ("",)

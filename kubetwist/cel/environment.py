@@ -228,7 +228,7 @@ class Environment:
         Declare what there is.
 
         @param variables: Types of variables.
-        @param libraries: What there is besides the standard library.
+        @param libraries: The libraries besides the standard library.
         @param costs: Prices of functions.
         @param container: A namespace in which names are looked for first.
         @param find_type: Finds types by name that no library lists, as C{Object.spec}.

@@ -53,8 +53,8 @@ class EvaluationError(Exception):
     """
     An expression has no result.
 
-    @ivar message: What the reference says of it.
-    @ivar cost: What was spent until then.
+    @ivar message: The message of the reference.
+    @ivar cost: The cost spent until then.
     @ivar cost_exceeded: Whether the limit on its cost was the reason.
     @ivar interrupted: Whether the limit on its time was the reason.
     """

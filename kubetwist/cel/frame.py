@@ -21,7 +21,7 @@ class Frame:
 
     @ivar vars: Variables of the environment.
     @ivar locals: Variables of comprehensions.
-    @ivar cost: What was spent so far.
+    @ivar cost: The cost spent so far.
     """
 
     __slots__ = ("_deadline", "_rounds", "_seconds", "cost", "limit", "locals", "vars")

@@ -31,7 +31,7 @@ class Overload:
     @ivar guarded: Whether C{call} relies on arguments of the right types; otherwise it sees to that itself.
     @ivar meter: What a call costs, where the library says so itself (cel-go's C{OverloadCostTracker}): a number, or
         from the arguments and the result.
-    @ivar estimate: What a call may cost (cel-go's C{OverloadCostEstimate}).
+    @ivar estimate: The estimated cost of a call (cel-go's C{OverloadCostEstimate}).
     """
 
     id: str

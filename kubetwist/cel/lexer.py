@@ -66,7 +66,7 @@ def tokens_of(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
     """
     Cut a text.
 
-    @return: Its tokens, the last of kind L{EOF}; and what was skipped as no token, with offsets.
+    @return: The tokens, the last of kind L{EOF}; and the skipped characters with their offsets.
     """
     found: list[Token] = []
     errors: list[tuple[int, str]] = []

@@ -27,7 +27,7 @@ def _whole(text: str) -> int:
 
 def read_int(text: str) -> int:
     """Return an int literal with its sign."""
-    # Python refuses to convert thousands of digits; so many are never in range.
+    # Python refuses to convert thousands of digits, which are never in range anyway.
     if len(text) > 400 or not MIN_INT <= (number := _whole(text)) <= MAX_INT:
         raise LiteralError("invalid int literal")
     return number

@@ -32,7 +32,7 @@ def _both(args: Sequence[Value], result: Value) -> int:
 
 
 def _matching(args: Sequence[Value], result: Value) -> int:
-    # A text of no length may still be matched with an expensive expression.
+    # An expensive expression may be matched against an empty text.
     return tenth(1 + size_for_cost(args[0])) * ((size_for_cost(args[1]) + 3) // 4)
 
 

@@ -33,7 +33,7 @@ def escape(name: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def unescape(identifier: str) -> str | None:
-    """Return the property that an identifier stands for; C{None} if it is none's."""
+    """Return the property that an identifier stands for; C{None} if there is none."""
     if "__" not in identifier:
         return identifier
     out: list[str] = []

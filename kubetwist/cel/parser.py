@@ -82,7 +82,7 @@ class Parsed:
     A tree, where its nodes stand, and whether it is very deep.
 
     @ivar offsets: By node id, where the node stands in the text.
-    @ivar depth: How many nodes deep it is, about.
+    @ivar depth: The approximate depth in nodes.
     """
 
     root: Expr

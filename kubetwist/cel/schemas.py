@@ -51,12 +51,12 @@ class Declaration:
     A schema as CEL sees it.
 
     @ivar type: Its type.
-    @ivar fields: What an object has, by identifier.
-    @ivar element: What a list or map holds.
+    @ivar fields: The fields of an object, by identifier.
+    @ivar element: The element type of a list or map.
     @ivar is_map: Whether that is by name.
-    @ivar max_elements: How many of them, or how many characters; 0 for what has no size.
-    @ivar min_size: How long it is in JSON at least.
-    @ivar convert: Makes values of raw JSON; C{None} if that is what they are.
+    @ivar max_elements: The maximum number of elements or characters; 0 for values without a size.
+    @ivar min_size: The minimum size in JSON.
+    @ivar convert: Converts raw JSON to values; C{None} if no conversion is needed.
     """
 
     __slots__ = ("convert", "element", "fields", "is_map", "max_elements", "min_size", "type")
@@ -279,7 +279,7 @@ def _string(schema: Schema) -> Declaration:
             most = max(length, 0)
         return Declaration(type_, least, most, convert)
     if length is not None:
-        # A character may take four bytes, and it is bytes that a request has so many of.
+        # A character may take four bytes, and the request limit is in bytes.
         most = max(length, 0) * 4
     elif schema.get("enum"):
         most = max((len(value.encode()) for value in schema["enum"] if isinstance(value, str)), default=0)

@@ -117,7 +117,7 @@ class SchemaObject(MapValue):
         See an object.
 
         @param names: Identifiers of the properties of which they are not the names.
-        @param convert: How to see the properties that the schema has.
+        @param convert: The conversions of the properties in the schema.
         """
         self.raw = raw
         self._names = names

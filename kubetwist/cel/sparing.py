@@ -61,7 +61,7 @@ async def compute_rules(
     """
     Call a function that may evaluate expressions: immediately for small objects, otherwise in the computation thread.
 
-    What takes long for a small object is cancelled, and repeated in the thread.
+    Evaluations that take long for a small object are cancelled and repeated in a thread.
 
     @param size: Bytes of JSON that the function reads besides the body of the request.
     @param function: Accesses only its arguments and immutable objects. It may be called twice with the same arguments.

@@ -110,7 +110,7 @@ class ObjectType(Type):
 
         @param fields: The types of its fields, or what finds them out at first use; L{None} for what only functions
             can look into.
-        @param make: What builds a value from the fields of C{Name{field: value}}; without it, a plain dict.
+        @param make: Builds a value from the fields of C{Name{field: value}}; by default a plain dict.
         """
         super().__init__(Kind.STRUCT, name)
         self._load: Callable[[], Mapping[str, Type]] | None = fields if callable(fields) else None

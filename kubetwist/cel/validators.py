@@ -14,7 +14,7 @@ from kubetwist.cel.types import Kind, Type
 from kubetwist.cel.unify import display
 from kubetwist.cel.values import Value
 
-#: Finds problems: pairs of a node and what is wrong with it.
+#: Finds problems: pairs of a node and a message.
 Validator = Callable[[Checked], Iterator[tuple[Expr, str]]]
 
 #: Functions whose arguments may hold literals of mixed types.

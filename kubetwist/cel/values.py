@@ -49,7 +49,7 @@ class UInt(int):
 
 
 class _Nanoseconds:
-    """A number of nanoseconds; what it counts the subclass says."""
+    """A number of nanoseconds; the subclass defines its meaning."""
 
     __slots__ = ("ns",)
 

@@ -31,7 +31,7 @@ def go_ordered(value: JSONValue, node: Node | None) -> JSONValue:
     """
     Return a value with its keys in the order in which Go writes them.
 
-    @param node: What it is; L{None} for what has no type.
+    @param node: The type of the value; L{None} if it has none.
     """
     if isinstance(value, dict):
         return {name: go_ordered(value[name], inner(node, name)) for name in go_keys(value, node)}

@@ -14,7 +14,7 @@ class Mismatch(Exception):
 
     @ivar value: The value.
     @ivar go_type: The Go type that it should have had.
-    @ivar kind: What kind of type that is (C{"struct"}, C{"slice"}, C{"int32"}), C{""} when it reads its JSON by itself.
+    @ivar kind: The kind of Go type (C{"struct"}, C{"slice"}, C{"int32"}), C{""} if it unmarshals its own JSON.
     @ivar numeric: Whether the value is a number, and of a numeric type, but not one that the type can hold.
     """
 
@@ -49,7 +49,7 @@ class DecodeError(Exception):
 
     @ivar converted: What apimachinery's converter of unstructured objects says instead, which is what decodes the
         result of a strategic merge patch.
-    @ivar path: Where the value is: keys of objects and indexes of lists.
+    @ivar path: The path of the value: keys of objects and indexes of lists.
     """
 
     def __init__(self, message: str, converted: str, path: tuple[str | int, ...], number: str = "") -> None:

@@ -88,7 +88,7 @@ class Node:
     """
     A type.
 
-    @ivar go_type: How Go prints it.
+    @ivar go_type: The Go type as it is printed.
     @ivar read: Reads a value that is not C{null}.
     """
 

@@ -19,7 +19,7 @@ class ObjectType:
     """
     A kind, compiled at first use.
 
-    @ivar gvk: Which kind it is.
+    @ivar gvk: The group, version and kind.
     @ivar definition: The name of its OpenAPI definition.
     @ivar root: Its fields, by which strategic merge patches go.
     """

@@ -62,7 +62,7 @@ class Structural:
     @ivar open: Whether there may be others: C{additionalProperties} is there, be it a schema or a boolean.
     @ivar preserve: C{x-kubernetes-preserve-unknown-fields}.
     @ivar embedded: C{x-kubernetes-embedded-resource}.
-    @ivar default: What is filled in, or L{_NOTHING}.
+    @ivar default: The default value, or L{_NOTHING}.
     """
 
     __slots__ = (

@@ -16,7 +16,7 @@ class CheckResult:
     A violation that a check has found (C{policy.CheckResult}).
 
     @ivar reason: In a few words, the same for all such pods.
-    @ivar detail: What exactly, where.
+    @ivar detail: The violating fields and values.
     """
 
     reason: str

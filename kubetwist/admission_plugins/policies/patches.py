@@ -29,7 +29,7 @@ def apply_operations(obj: JSONObject, value: JSONValue) -> JSONObject:
     Apply a JSON patch.
 
     @param obj: Stays as it is.
-    @param value: What the expression gave: a list of L{kubetwist.cel.library.mutation.JSONPatch}.
+    @param value: The result of the expression: a list of L{kubetwist.cel.library.mutation.JSONPatch}.
     @return: The patched object; C{obj} itself when a test in the patch says that it is not for this one.
     @raise MutationFailed: It does not apply.
     """

@@ -43,7 +43,7 @@ class Members:
         if kind is str:
             return value in self._texts
         if kind in _NUMBERS:
-            # NaN is no number's equal, not even its own.
+            # NaN equals no number, not even itself.
             return value == value and value in self._numbers
         self._comparisons += len(self._others)
         if self._comparisons > _MOST_COMPARISONS:

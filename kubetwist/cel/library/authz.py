@@ -93,7 +93,7 @@ class Authorizer(_Incomparable):
     The variable C{authorizer}.
 
     @ivar account: Namespace and name of the service account that is asked for; L{None} for the request's user.
-    @ivar known: What was decided; shared with the values for other accounts. One for every request to admit.
+    @ivar known: The decisions so far; shared with the values for other accounts. One per request to admission.
     """
 
     __slots__ = ("_authorize", "account", "known", "user")
@@ -318,8 +318,8 @@ async def evaluate(program: _Program, variables: Mapping[str, Value], **limits: 
     Evaluate an expression that may ask the authorizer.
 
     @param limits: As for the program's own C{evaluate}.
-    @return: The value and what it cost.
-    @raise kubetwist.cel.errors.EvaluationError: There is none.
+    @return: The value and the cost.
+    The evaluation failed.
     """
     while True:
         try:

@@ -239,7 +239,7 @@ def _longest_replacement(size: int, old: int, new: int) -> tuple[int, int]:
 
 
 def _shortest_replacement(size: int, old: int, new: int) -> tuple[int, int]:
-    """Likewise, for the longest of what is replaced."""
+    """Return the same for the fewest replacements."""
     if not old:
         return min(size + 1, MAX), size
     return (0, size) if old <= new else (_times_in(size, old), 0)

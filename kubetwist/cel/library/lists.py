@@ -76,7 +76,7 @@ def _sort_by_keys(values: Sequence[Value], keys: Sequence[Value]) -> Sequence[Va
         )
     if not values:
         return values
-    # Taken out once: lists may convert what they hold every time.
+    # Read the elements once: lists may convert them on every access.
     keys = list(keys)
     if not is_comparable(keys[0]):
         raise CelError("list elements must be comparable")

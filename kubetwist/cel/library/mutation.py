@@ -158,7 +158,7 @@ def type_problems(value: ObjectValue) -> str:
     """
     Return whether the names of the types of all objects within are those of the fields that they are in.
 
-    @return: What is not, a line for each; C{""} if all are.
+    @return: The names that differ, one per line; C{""} if there are none.
     """
     return "\n".join(_problems(value, value.cel_type.name, _DEEPEST))
 

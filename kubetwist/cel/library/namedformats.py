@@ -31,7 +31,7 @@ class Format(OpaqueValue):
     """
     A named format.
 
-    @ivar problems: Says what is wrong with a text.
+    @ivar problems: Returns the problems of a text.
     @ivar pattern_length: Of the expression that it is, or might be: what C{validate} costs depends on it.
     """
 

@@ -46,7 +46,7 @@ class QuantityValue(OpaqueValue):
 
         @raise CelError: The value is invalid.
         """
-        # Objects may have blanks around quantities; here they are none.
+        # Objects may have blanks around quantities; CEL does not allow them.
         if text != text.strip():
             raise CelError(_FORMAT_PROBLEM)
         try:

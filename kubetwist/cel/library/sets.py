@@ -65,7 +65,7 @@ SETS: Final = Library(
     "cel.lib.ext.sets",
     [
         function("sets.contains", _overload("contains", contains, 1)),
-        # Each list has to be in the other.
+        # Each list must contain the other.
         function("sets.equivalent", _overload("equivalent", _equivalent, 2)),
         function("sets.intersects", _overload("intersects", _intersects, 1)),
     ],

@@ -239,7 +239,7 @@ def _expand(text: str, count: int, render: _Render, checking: bool = False) -> t
     """
     Replace the clauses of a text.
 
-    @param count: How many arguments there are.
+    @param count: The number of arguments.
     @param checking: Report a text that ends within a clause before a missing argument.
     @return: The text, and how many clauses there were.
     """

@@ -55,7 +55,7 @@ def _plain(digits: str, point: int) -> str:
 
 
 def parse_int(text: str) -> int | None:
-    """Return a decimal integer with an optional sign; C{None} if the text is none or has absurdly many digits."""
+    """Parse a decimal integer with an optional sign; C{None} if the text is invalid or absurdly long."""
     return int(text) if _int(text) and len(text) < 400 else None
 
 
@@ -65,7 +65,7 @@ def parse_uint(text: str) -> int | None:
 
 
 def parse_float(text: str) -> float | None:
-    """Return a decimal or hexadecimal fraction, infinity or NaN; C{None} also for what is too large."""
+    """Parse a decimal or hexadecimal fraction, infinity or NaN; C{None} if it is invalid or too large."""
     if _hexadecimal(text):
         try:
             return float.fromhex(text)

@@ -120,7 +120,7 @@ class ProtobufTypes:
         """
         Return the JSON value of a message; it is without C{kind} and C{apiVersion}, which stand around it.
 
-        @param definition: What it is a message of: C{io.k8s.api.core.v1.Pod}.
+        @param definition: The type of the message: C{io.k8s.api.core.v1.Pod}.
         @raise WireError: The value is invalid, or nests too deep.
         """
         value: JSONObject = {}

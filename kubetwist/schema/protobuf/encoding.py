@@ -53,9 +53,9 @@ class Form(NamedTuple):
     """
     The encoding of the values of a schema.
 
-    @ivar wire_type: What their fields say they are.
+    @ivar wire_type: The wire type in their tags.
     @ivar content: Writes what follows the key, except the length that some begin with.
-    @ivar zero: What it writes where there is nothing; L{None} if nothing is not written at all.
+    @ivar zero: The bytes written for an absent value; L{None} if nothing is written.
     """
 
     wire_type: int

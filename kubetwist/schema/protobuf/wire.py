@@ -100,7 +100,7 @@ def other_field(data: bytes, position: int, end: int, tag: int, type_name: str, 
     Skip a field that is not there in this form.
 
     @param tag: Its number and form; C{position} is behind it.
-    @param names: What fields the type does have.
+    @param names: The names of the type's fields.
     @return: The position behind it.
     @raise WireError: It is there in another form, or there can be no such field.
     """

@@ -98,7 +98,7 @@ class CompiledRule:
 
     @ivar rule: Its entry in the schema.
     @ivar program: L{None} for a rule without an expression, or with C{error}.
-    @ivar error: What is wrong with the rule.
+    @ivar error: The error of the rule.
     @ivar uses_old_self: It is about changes.
     @ivar message: Makes the text of a failure; L{None} where there is none, or with C{message_error}.
     @ivar field_path: The path at which failures are reported, below the rule's place: C{"spec.x"}; C{""} for the place.
@@ -328,7 +328,7 @@ class RuleTree:
         @param old: The value before; L{None} where there was none.
         @param correlation: Of the whole of both, in an update: what failed before may go on failing, and is
             L{RatchetedError}.
-        @return: What fails, and what is left of the budget; below zero, not all rules were run.
+        @return: The failures, and the remaining budget; if it is negative, not all rules were evaluated.
         """
         run = _Run(budget, [])
         self._visit(run, value, old, path, _Ratchet(correlation))

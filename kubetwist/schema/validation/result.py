@@ -19,7 +19,7 @@ class Problem(NamedTuple):
     One thing wrong with a value.
 
     @ivar text: The text that identifies the problem: a problem is not reported twice.
-    @ivar name: Where it is; L{None} where the reference has lost that.
+    @ivar name: The path; L{None} where the reference has lost it.
     """
 
     text: str

@@ -70,7 +70,7 @@ class ValueSchema(Conditions):
         """
         Return all problems of a value.
 
-        @param path: How messages call it.
+        @param path: The path shown in messages.
         @param correlation: It and what it replaces.
         @raise TooManyAlternatives: Finding that out takes too long.
         """
