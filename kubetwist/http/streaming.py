@@ -20,7 +20,7 @@ class StreamedBody(Flow):
     """
     A streamed body.
 
-    @ivar length: As the head says; L{None} for a body in chunks.
+    @ivar length: The length in the head, in bytes; L{None} for a body in chunks.
     """
 
     def __init__(self, channel: BodySource, length: int | None, expected: bool) -> None:

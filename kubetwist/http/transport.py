@@ -68,13 +68,13 @@ class RequestTransport(Protocol[R]):
         """Complete a response that L{send_piece} has begun."""
 
     def truncate_response(self, request: R) -> None:
-        """End an incomplete response such that its client notices; what was sent arrives if that is possible."""
+        """End an incomplete response such that its client notices; written data are sent if possible."""
 
     def switch(self, request: R, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol) -> RawTransport:
         """Send a response 101 with these header fields, and connect C{protocol} to the client."""
 
     def prioritize(self, urgent: bool) -> None:
-        """Send what is written before the responses of other requests, or no longer."""
+        """Enable or disable sending written data before the responses of other requests."""
 
     def registerProducer(self, producer: IProducer, streaming: bool) -> None:
         """As L{IConsumer.registerProducer<twisted.internet.interfaces.IConsumer.registerProducer>}."""
@@ -89,7 +89,7 @@ class RequestTransport(Protocol[R]):
         """Accept no request after this one."""
 
     def loseConnection(self) -> None:
-        """Close the connection when what was written is sent."""
+        """Close the connection when the written data are sent."""
 
     def abort(self) -> None:
         """Close the connection now."""

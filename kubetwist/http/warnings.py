@@ -15,7 +15,7 @@ class Warnings:
     """
     The warnings of one request.
 
-    @ivar values: Of the headers.
+    @ivar values: The values of the headers.
     """
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ def check_kubernetes_version(text: str) -> str:
     """
     Read C{--kubernetes-version}.
 
-    @return: As C{"1.36"}.
+    @return: The minor version, such as C{"1.36"}.
     @raise ValueError: The version is unknown, or its types are not installed.
     """
     match = _VERSION.fullmatch(text)

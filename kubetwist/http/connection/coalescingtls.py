@@ -63,7 +63,7 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
         self.write(b"".join(iovec))
 
     def flush(self) -> None:
-        """Send what was written."""
+        """Send the written data."""
         kept = self._kept
         if kept:
             self._kept, self._length = [], 0

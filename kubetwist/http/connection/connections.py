@@ -22,7 +22,7 @@ class Connection(Protocol):
     """
     A connection of any protocol.
 
-    @ivar deadline: When C{deadline_expired} is called, in the time of L{Connections.now}; L{None} for never.
+    @ivar deadline: Time at which C{deadline_expired} is called, in the time of L{Connections.now}; L{None} for never.
     """
 
     deadline: float | None

@@ -222,7 +222,7 @@ def limit_arenas() -> None:
     """
     Limit the C library to one arena besides the main one.
 
-    Otherwise each thread has its own, whose free memory other threads cannot use.
+    Otherwise each thread has an arena whose free memory other threads cannot use.
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_ARENA_MAX, 2)

@@ -227,7 +227,7 @@ class KubeChannel(BodyReader):
             self.transport.write(b"0\r\n\r\n")
 
     def prioritize(self, urgent: bool) -> None:
-        """Send what is written before the responses of other connections, or no longer."""
+        """Enable or disable sending written data before the responses of other connections."""
         self.transport.urgent = urgent
 
     def peer_certificates(self) -> list[X509]:
@@ -266,7 +266,7 @@ class KubeChannel(BodyReader):
         """
         End an incomplete response such that its client notices.
 
-        What was written is sent before, unless the end of the connection would complete the response.
+        Written data are sent before, unless the end of the connection would complete the response.
         """
         if self._chunked or request.responseHeaders.hasHeader(b"Content-Length"):
             self.cut()

@@ -58,7 +58,7 @@ class BodyReader(HTTPChannel):
     """
     The part of a connection that reads bodies; L{kubetwist.http.http1.channel.KubeChannel} is the whole.
 
-    @ivar deadline: When the client must have sent the head or the body, in the site's time; L{None} while a request is
+    @ivar deadline: Time limit for the head or the body, in the site's time; L{None} while a request is
         answered.
     """
 
