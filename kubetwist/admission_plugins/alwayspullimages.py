@@ -50,7 +50,7 @@ class AlwaysPullImages:
 
 
 def _concerned(attributes: AdmissionAttributes) -> JSONObject | None:
-    """Return the spec of a new pod, or of one that gets images that it had not."""
+    """Return the spec of a new pod, or of a pod that gets new images."""
     assert attributes.object is not None
     spec: JSONObject = attributes.object["spec"]
     old = attributes.old_object

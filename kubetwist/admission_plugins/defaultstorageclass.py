@@ -44,7 +44,7 @@ class DefaultStorageClass:
 
 
 def newest_default(classes: list[JSONObject], marks: tuple[str, ...]) -> JSONObject | None:
-    """Return the newest of those that one of the annotations calls a default; of several, the first by name."""
+    """Return the newest class with a default annotation; of several, the first by name."""
     found = [
         one for one in classes if any((one["metadata"].get("annotations") or {}).get(mark) == "true" for mark in marks)
     ]

@@ -61,7 +61,7 @@ class JobValidation:
 
 
 def _groups(attributes: AdmissionAttributes, job: JSONObject) -> Iterator[JSONObject]:
-    """Return the group that the job's pods are put in; or those that were made for the job."""
+    """Return the scheduling group of the job's pods, or the groups created for the job."""
     template = (job["spec"].get("template") or {}).get("spec") or {}
     name = (template.get("schedulingGroup") or {}).get("podGroupName")
     if name is not None:

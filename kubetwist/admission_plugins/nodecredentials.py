@@ -224,7 +224,7 @@ def admit_csr(attributes: AdmissionAttributes, node: str) -> None:
 
 def _parsed(text: str) -> CertificateSigningRequest:
     """
-    Return a request that comes as PEM in base64.
+    Parse a certificate request in base64-encoded PEM.
 
     @raise ValueError: The value is invalid.
     """

@@ -52,7 +52,7 @@ class OwnerReferencesPermissionEnforcement:
 
 
 def _owners(obj: JSONObject | None) -> list[JSONObject] | None:
-    """Return the owners of an object; L{None} for what cannot have any."""
+    """Return the owners of an object; L{None} for objects without metadata."""
     meta = (obj or {}).get("metadata")
     return list(meta.get("ownerReferences") or ()) if isinstance(meta, dict) else None
 

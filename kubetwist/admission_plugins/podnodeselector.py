@@ -96,7 +96,7 @@ def _refused(attributes: AdmissionAttributes, why: str) -> APIStatusError:
 
 def parse_labels(selector: str) -> dict[str, str]:
     """
-    Return the labels that C{a=b,c=d} stands for; only such selectors are understood.
+    Parse a selector such as C{a=b,c=d}; other forms are not supported.
 
     @raise APIStatusError: It is another one (500, without a reason).
     @see: kubernetes/apimachinery, C{pkg/labels/labels.go}: ConvertSelectorToLabelsMap.

@@ -52,7 +52,7 @@ class FrozenList(list[JSONValue]):
 
 
 def frozen(value: JSONValue) -> JSONValue:
-    """Return a copy that cannot be changed, nor anything in it."""
+    """Return a deeply immutable copy."""
     kind = type(value)
     if kind is dict:
         return FrozenDict({name: _frozen_inner(inner) for name, inner in value.items()})
@@ -66,7 +66,7 @@ def _frozen_inner(value: JSONValue) -> JSONValue:
 
 
 def thawed(value: JSONValue) -> JSONValue:
-    """Return a copy that is the caller's to change."""
+    """Return a copy that the caller may modify."""
     if isinstance(value, dict):
         return {name: thawed(inner) for name, inner in value.items()}
     return [thawed(inner) for inner in value] if isinstance(value, list) else value

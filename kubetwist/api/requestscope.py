@@ -94,7 +94,7 @@ class RequestScope:
         return function(*arguments)
 
     def within(self, namespace: str) -> RequestScope:
-        """Return the same request, as it concerns one namespace."""
+        """Return the same request, limited to one namespace."""
         return evolve(self, namespace=namespace)
 
     def of_collection(self) -> RequestScope:
@@ -102,5 +102,5 @@ class RequestScope:
         return evolve(self, collection=True)
 
     def without_admission(self) -> RequestScope:
-        """Return the same request, of which admission was asked already."""
+        """Return the same request, marked as already admitted."""
         return evolve(self, admitted=True, sent=None, floats=None)

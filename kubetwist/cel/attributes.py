@@ -102,7 +102,7 @@ def _qualifier(compiler: StepCompiler, expr: Expr) -> Qualifier:
 
 
 def _named(name: str, slot: int | None, qualifiers: Sequence[Qualifier], own: int, optional: bool) -> Step:
-    """Return an attribute that begins with a variable."""
+    """Compile an attribute that begins with a variable."""
     if slot is not None:
         return _of_local(slot, qualifiers, own, optional)
 
@@ -178,7 +178,7 @@ def _tested(root: Step, keys: tuple[Value, ...], cost: int, slow: Step) -> Step:
 
 
 def _of_local(slot: int, qualifiers: Sequence[Qualifier], own: int, optional: bool) -> Step:
-    """Return an attribute that begins with a variable of a comprehension."""
+    """Compile an attribute that begins with a variable of a comprehension."""
     if not qualifiers:
 
         def local(frame: Frame) -> Value:
@@ -217,7 +217,7 @@ def _are_plain(qualifiers: Sequence[Qualifier]) -> bool:
 
 
 def _general(root: Step, qualifiers: Sequence[Qualifier], own: int) -> Step:
-    """Return an attribute with all that may be special about it."""
+    """Compile an attribute in the general form."""
     if len(qualifiers) == 1 and not qualifiers[0].optional and not qualifiers[0].test:
         return _single(root, qualifiers[0], own)
 

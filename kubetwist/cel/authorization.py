@@ -156,7 +156,7 @@ def _compile(expression: str, where: str) -> Program | FieldError:
 
 
 def _request(spec: Mapping[str, JSONValue], field_selector: bool, label_selector: bool) -> JSONObject:
-    """Return the variable: every text is there, also when it is empty."""
+    """Return the variable with every string field, even empty ones."""
     request: JSONObject = {
         "user": spec.get("user") or "",
         "groups": list(spec.get("groups") or ()),

@@ -66,7 +66,7 @@ _FAILED: Final = object()
 
 
 def _metered(call: Callable[..., Value], steps: Sequence[Step], meter: Meter, eager: bool) -> Step:
-    """Return a call whose price depends on its arguments or its result."""
+    """Compile a call whose cost depends on its arguments or its result."""
 
     def metered(frame: Frame) -> Value:
         args: list[Value] = []
@@ -95,7 +95,7 @@ def _price(meter: Meter, args: Sequence[Value]) -> int:
 
 
 def _priced(call: Callable[..., Value], steps: Sequence[Step], cost: int, eager: bool) -> Step:
-    """Return a call of a fixed price."""
+    """Compile a call with a fixed cost."""
     if len(steps) == 1:
         [only] = steps
 

@@ -128,7 +128,7 @@ class Checked:
 
 
 def qualified_name(expr: Expr) -> str | None:
-    """Return the dotted name that an expression may be."""
+    """Return the dotted name that an expression forms, if any."""
     if isinstance(expr, Ident):
         return expr.name
     if isinstance(expr, Select) and not expr.test_only:
@@ -190,7 +190,7 @@ class Checker:
         return self._bindings.assign(first, second)
 
     def _known(self, type_: Type, free_to_dyn: bool = False) -> Type:
-        """Return a type with what its variables stand for."""
+        """Return a type with its variables substituted."""
         return substitute(self._bindings.known, type_, free_to_dyn)
 
     def _variable(self) -> Type:
@@ -301,7 +301,7 @@ class Checker:
     def _resolve(
         self, expr: Call, name: str, overloads: Sequence[Overload], arguments: list[Type], member: bool
     ) -> Type:
-        """Choose the overloads that fit the arguments; the first gives the type, unless others disagree."""
+        """Choose the overloads that fit the arguments; the first gives the type, unless they differ."""
         if name in ("_&&_", "_||_"):
             return self._logical(expr, name, overloads, arguments)
         # Types that say everything lead to the same overloads again.

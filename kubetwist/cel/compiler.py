@@ -66,7 +66,7 @@ class Compiler:
         return self.step(self._checked.root)
 
     def step(self, expr: Expr) -> Step:
-        """Return a part that is evaluated for itself."""
+        """Compile a part that is evaluated on its own."""
         known = self.constant(expr)
         if known is not MISSING:
             return lambda frame: known

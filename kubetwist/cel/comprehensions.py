@@ -56,7 +56,7 @@ class LazyValue:
         self.error: CelError | None = None
 
     def get(self, init: Step, frame: Frame) -> Value:
-        """Return the value, computed now if it was not before."""
+        """Return the value, computed at first use."""
         if not self.known:
             self.known = True
             try:
@@ -356,7 +356,7 @@ def _fold(
     step: Step,
     outcome: Step,
 ) -> Step:
-    """Return a loop of no known form."""
+    """Compile a loop that has no known form."""
     assign = _assigner(first, second)
 
     def fold(frame: Frame) -> Value:

@@ -399,7 +399,7 @@ class _Coster:
         return CallEstimate(costs[0].plus(costs[1].union(costs[2])), size)
 
     def _builtin(self, expr: Call, overload: str, target: _Node | None, args: Sequence[_Node]) -> CallEstimate:
-        """Return the engine's own prices, without the arguments'."""
+        """Return the engine's default costs, without those of the arguments."""
         if overload == "string_format" and target is not None:
             return CallEstimate(_computed(target).scaled(STRING_TRAVERSAL_FACTOR))
         if overload == "string_to_bytes":
@@ -441,7 +441,7 @@ class _Coster:
 
 
 def _computed(node: _Node) -> Estimate:
-    """Return the size of an argument, as the engine itself reckons."""
+    """Return the engine's default for the size of an argument."""
     return UNKNOWN if node.computed is None else node.computed
 
 

@@ -97,7 +97,7 @@ def _exists_one(build: Builder, over: Expr, first: str, second: str, args: Seque
 
 
 def _filtered(build: Builder, step: Expr, where: Expr | None) -> Expr:
-    """Return a step, or one that is only taken where a condition holds."""
+    """Return a step, or a conditional step if there is a condition."""
     return step if where is None else build.call("_?_:_", where, step, build.result())
 
 

@@ -83,7 +83,7 @@ def meter_of(model: CostModel | None, resolution: Resolution) -> Meter | int:
 
 
 def _first(preferred: Meter | int | None, otherwise: Meter | int) -> Meter | int:
-    """Return the first of two meters that has an answer."""
+    """Return a meter that uses the first of two meters with a result."""
     if preferred is None:
         return otherwise
     if isinstance(preferred, int):

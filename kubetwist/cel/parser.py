@@ -217,7 +217,7 @@ class Parser:
         return expr
 
     def _call(self, offset: int, function: str, target: Expr | None, args: list[Expr]) -> Expr:
-        """Return a call or what the macro makes of it that has its form."""
+        """Return a call, or the expansion of the macro that matches it."""
         node = self._new(offset)
         member = target is not None
         macros = self._macros

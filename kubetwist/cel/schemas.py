@@ -145,7 +145,7 @@ class _Reader:
 
     @staticmethod
     def _nullable(schema: Schema, found: Declaration | None) -> Declaration | None:
-        """Return the same for null, which no conversion takes, where the schema allows it."""
+        """Return a conversion that passes null through, if the schema is nullable."""
         if found is None or found.convert is None:
             return found
         convert, allowed = found.convert, bool(schema.get("nullable"))

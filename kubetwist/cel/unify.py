@@ -139,7 +139,7 @@ def _occurs(bindings: Bindings, variable: Type, within: Type) -> bool:
 
 
 def most_general(first: Type, second: Type) -> Type:
-    """Return the one of two types that go together which says less."""
+    """Return the more general of two compatible types."""
     return first if _at_most_as_specific(first, second) else second
 
 
@@ -159,7 +159,7 @@ def _at_most_as_specific(first: Type, second: Type) -> bool:
 
 def substitute(bindings: Mapping[str, Type], type_: Type, free_to_dyn: bool = False) -> Type:
     """
-    Return a type with what its variables stand for.
+    Return a type with its variables substituted.
 
     @param free_to_dyn: Make those that stand for nothing L{DYN}.
     """

@@ -57,7 +57,7 @@ def _definitions(minor: str) -> dict[str, JSONObject]:
 
 
 def _one_by_one(minor: str) -> Iterator[tuple[str, JSONObject]]:
-    """Return the same in short steps, for threads: to decode all of it at once would keep all others from running."""
+    """Return the same value, decoded in short steps so that other threads can run."""
     text = _files()[minor].read_bytes()
     for section, start, _ in members(text):
         if section == "$defs":
@@ -137,7 +137,7 @@ class Definitions:
 
     def merge_type_for(self, gvk: GroupVersionKind) -> MergeType:
         """
-        Return the type of a kind as field ownership has it.
+        Return the merge type of a kind.
 
         @raise KeyError: The release has no such kind.
         """
@@ -145,7 +145,7 @@ class Definitions:
 
     def struct(self, definition: str) -> StructNode:
         """
-        Return the type of a definition that is no kind: C{io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta}.
+        Return the type of a definition that is not a kind: C{io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta}.
 
         @raise KeyError: The release has no such definition.
         """

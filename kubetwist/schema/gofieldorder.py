@@ -49,7 +49,7 @@ def go_keys(value: JSONObject, node: Node | None) -> Iterable[str]:
 
 
 def inner(node: Node | None, name: str) -> Node | None:
-    """Return the type of what a value has within it, under a name if it is a struct."""
+    """Return the type of a value within another, under a name if it is a struct."""
     if isinstance(node, StructNode):
         field = node.fields.get(name)
         return None if field is None else field.node

@@ -124,7 +124,7 @@ def _put(merged: JSONObject, key: str, value: JSONValue) -> None:
 
 
 def _without_nulls(value: JSONValue) -> JSONValue:
-    """Return a value for a place where nothing was: no nulls to delete anything with."""
+    """Return a value for an absent place: without nulls that delete fields."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):

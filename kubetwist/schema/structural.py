@@ -264,7 +264,7 @@ def with_read_metadata(value: JSONValue, schema: Structural, meta: Reader) -> JS
 
 
 def _unknown(value: JSONValue, unknown: list[str]) -> JSONValue:
-    """Return a value about which no schema says anything: objects in it lose all their fields."""
+    """Return a value without a schema: objects in it lose all their fields."""
     cls = value.__class__
     if cls is dict:
         unknown += value

@@ -81,7 +81,7 @@ class TypeBuilder:
         return Leaf(leaves.anything, go.go_type, None)
 
     def _leaf(self, definition: str) -> Node | None:
-        """Return the node of a definition that has a JSON form of its own."""
+        """Return the node of a definition with a custom JSON form."""
         go_type, name = go_name(definition), definition.rpartition(".")[2]
         if name in _LEAVES:
             read, zero = _LEAVES[name]

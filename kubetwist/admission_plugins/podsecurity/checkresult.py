@@ -36,7 +36,7 @@ def plural(singular: str, several: str, number: int) -> str:
 
 
 def quoted_list(items: Iterable[str]) -> str:
-    """Return each in quotation marks, just as it is."""
+    """Return each item in quotation marks, without escaping."""
     return ", ".join(f'"{item}"' for item in items)
 
 
@@ -66,7 +66,7 @@ def pod_context(spec: JSONObject) -> JSONObject:
 
 
 def bad_containers(spec: JSONObject, is_forbidden: Callable[[JSONObject], object]) -> list[str]:
-    """Return the names of the containers whose security context something is wrong with."""
+    """Return the names of the containers with a forbidden security context."""
     return [name for name, context in contexts(spec) if is_forbidden(context)]
 
 

@@ -23,7 +23,7 @@ def go_text(value: JSONValue) -> str:
 
 
 def go_type(value: JSONValue) -> str:
-    """Return the Go type that a JSON value has when nothing says which."""
+    """Return the Go type of an untyped JSON value."""
     if value is None:
         return "%!s(<nil>)"
     if isinstance(value, str):

@@ -112,7 +112,7 @@ class Authorizer(_Incomparable):
         self._authorize = authorize
 
     def for_account(self, namespace: str, name: str) -> Authorizer:
-        """Return the same, asked for a service account."""
+        """Return the authorizer for a service account."""
         user = UserInfo(service_account_user(namespace, name), groups=service_account_groups(namespace))
         return Authorizer(user, self._authorize, (namespace, name), self.known)
 

@@ -52,7 +52,7 @@ def kubernetes_libraries() -> tuple[Library, ...]:
 
 def kubernetes_environment(patches: bool = False) -> Environment:
     """
-    Return the environment without variables; made at the first use, and extended by those who have some.
+    Return the environment without variables; created at first use, and extended by its users.
 
     @param patches: Whether it has what MutatingAdmissionPolicies make: C{Object}, C{JSONPatch}, and C{jsonpatch}.
     """
@@ -60,7 +60,7 @@ def kubernetes_environment(patches: bool = False) -> Environment:
 
 
 def mutation_environment() -> Environment:
-    """Return the environment of what MutatingAdmissionPolicies make."""
+    """Return the environment of mutations in MutatingAdmissionPolicies."""
     return _environment(True)
 
 

@@ -91,7 +91,7 @@ class JSONPatch(OpaqueValue):
 
     def operation(self) -> JSONObject:
         """
-        Return the operation as JSON has it.
+        Convert the operation to JSON.
 
         @raise CelError: The value is none that JSON has, or made of objects whose types do not fit.
         """
@@ -156,7 +156,7 @@ def find_type(name: str) -> Type | None:
 
 def type_problems(value: ObjectValue) -> str:
     """
-    Return whether the names of the types of all objects within are those of the fields that they are in.
+    Check that the type names of all objects within are those of their fields.
 
     @return: The names that differ, one per line; C{""} if there are none.
     """
@@ -185,7 +185,7 @@ def _problems(value: Value, path: str, depth: int) -> Iterator[str]:
 
 def to_json(value: Value, depth: int = _DEEPEST) -> JSONValue:
     """
-    Return a value as JSON has it.
+    Convert a value to JSON.
 
     @raise CelError: JSON has none such.
     """
@@ -219,7 +219,7 @@ def _key(key: Value) -> str:
 
 def to_object(value: ObjectValue) -> JSONObject:
     """
-    Return an object as JSON has it: what is to be applied.
+    Convert an object to JSON, as an apply configuration.
 
     @raise CelError: It has something that JSON has not, or keys of maps that are no texts.
     """

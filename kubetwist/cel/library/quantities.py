@@ -83,11 +83,11 @@ class QuantityValue(OpaqueValue):
         return QuantityValue(left + right, exponent, small=False)
 
     def negated(self) -> QuantityValue:
-        """Return the amount below zero that this is above."""
+        """Return the negated amount."""
         return QuantityValue(-self.number, self.exponent, self.small)
 
     def integer(self) -> int | None:
-        """Return the amount, if the reference has it at hand as 64 bits."""
+        """Return the amount, if the reference keeps it in 64 bits."""
         if not self.small or self.exponent < 0 or (self.number and self.exponent > 18):
             return None
         number = self.number * 10**self.exponent if self.number else 0

@@ -272,7 +272,7 @@ _HAVE: Final[dict[str, frozenset[type]]] = {
 
 
 def _generic(name: str, overloads: tuple[Overload, ...]) -> Binary:
-    """Return an operator for operands whose types are only known when they are there."""
+    """Return an operator for operands whose types are known only at run time."""
     table: dict[tuple[type, type], Binary] = {}
     python = {
         BYTES: bytes, DOUBLE: float, DURATION: Duration, INT: int, STRING: str, TIMESTAMP: Timestamp, UINT: UInt,

@@ -36,7 +36,7 @@ _escaped = re.compile("[<>&\u2028\u2029]").search
 
 
 def scalar_text(value: JSONValue) -> str:
-    """Return a JSON value as the steps have it."""
+    """Return a JSON value in the form used in steps."""
     try:
         text = orjson.dumps(_go_numbers(value)).decode()
     except TypeError:
@@ -49,7 +49,7 @@ def scalar_text(value: JSONValue) -> str:
 
 
 def _go_numbers(value: JSONValue) -> JSONValue:
-    """Return the value with whole numbers as Go writes them, whatever type they have here."""
+    """Return the value with whole numbers as Go writes them, also those of type float."""
     if value.__class__ is float and value.is_integer() and abs(value) < 1e21:
         return int(value)
     if value.__class__ is dict and any(item.__class__ in _NUMBERS_WITHIN for item in value.values()):
@@ -117,7 +117,7 @@ _cached = lru_cache(maxsize=8192)(_canonical)
 
 
 def shown_step(step: str) -> str:
-    """Return a step as messages have it: C{.name}, C{[name="a"]}, C{[="a"]}, C{[3]}."""
+    """Return a step in the form used in messages: C{.name}, C{[name="a"]}, C{[="a"]}, C{[3]}."""
     content = step[2:]
     if step[0] == "f":
         return f".{content}"
@@ -130,7 +130,7 @@ def shown_step(step: str) -> str:
 
 
 def shown(path: Iterable[str]) -> str:
-    """Return a path as messages have it."""
+    """Return a path in the form used in messages."""
     return "".join(map(shown_step, path))
 
 

@@ -170,7 +170,7 @@ def recursive_difference(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def leaves(fields: FieldSet) -> FieldSet:
-    """Return the members that have nothing below them."""
+    """Return the members without children."""
     return {step: leaves(part) if part else LEAF for step, part in fields.items() if step != SELF}
 
 

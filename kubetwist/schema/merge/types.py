@@ -240,7 +240,7 @@ class Record(MergeType):
         self._scalars = {name: kind.classes for name, kind in fields.items() if isinstance(kind, Scalar)}
 
     def atomic(self) -> Record:
-        """Return the same type, owned whole."""
+        """Return the same type, owned as a whole."""
         return AtomicRecord(self)
 
     def parts(self) -> Iterable[MergeType]:

@@ -75,7 +75,7 @@ class Form(NamedTuple):
         return write
 
     def nothing(self, number: int) -> bytes:
-        """Return the field where there is nothing to write."""
+        """Return the bytes for an absent field."""
         if self.zero is None:
             return b""
         data = self.zero()
@@ -177,7 +177,7 @@ class MessageWriter:
         self.write = self._compile_and_write
 
     def zero(self) -> bytes:
-        """Return the content of a message of nothing."""
+        """Return the content of an empty message."""
         return self.write({}, 0)
 
     def content(self, value: JSONObject, depth: int) -> bytes:

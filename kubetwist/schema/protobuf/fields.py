@@ -36,7 +36,7 @@ def number(value: int) -> bytes:
 
 
 def octets(tag: int, value: bytes) -> bytes:
-    """Return a field of bytes or text; what is empty is left out."""
+    """Encode a field of bytes or text; empty values are left out."""
     return b"%c%b%b" % (tag << 3 | LENGTH, number(len(value)), value) if value else b""
 
 

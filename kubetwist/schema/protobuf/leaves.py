@@ -87,7 +87,7 @@ _int_or_string: Final = _message(
 
 
 def int_or_string(data: bytes, start: int, end: int, depth: int) -> JSONValue:
-    """Return a number or a string, whichever the message says counts."""
+    """Return a number or a string, as the type field of the message selects."""
     found = _int_or_string.value(data, start, end, depth)
     which = found.get("type", 0)
     if which not in (0, 1):
@@ -113,7 +113,7 @@ _list: Final = _message("list", Step(1, TEXTS, "items"))
 
 
 def text_list(data: bytes, start: int, end: int, depth: int) -> JSONValue:
-    """Return a message that holds a list of strings; such there are where protobuf has no lists, as in maps."""
+    """Return a message that holds a list of strings, used where protobuf allows no lists, as in maps."""
     return _list.value(data, start, end, depth).get("items", [])
 
 

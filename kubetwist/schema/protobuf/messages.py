@@ -53,7 +53,7 @@ class Step(NamedTuple):
 
 
 def text(data: bytes, start: int, end: int, depth: int = 0) -> str:
-    """Return a string; what is not UTF-8 in it is replaced, as when the reference writes it as JSON."""
+    """Return a string; invalid UTF-8 in it is replaced, as when the reference writes it as JSON."""
     return data[start:end].decode("utf-8", "replace")
 
 

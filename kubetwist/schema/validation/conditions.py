@@ -94,7 +94,7 @@ class Conditions:
 
     @property
     def regexp(self) -> Pattern:
-        """Return the pattern; it can be compiled, or the schema would have been refused."""
+        """Return the compiled pattern; the schema was validated before."""
         if self._regexp is None:
             self._regexp = compiled(self.pattern)
         return self._regexp
@@ -144,7 +144,7 @@ class Conditions:
         return found
 
     def _range(self, value: float, what: str, path: str) -> list[Problem]:
-        """Return whether a number fits the type and format that the schema gives, if it gives one."""
+        """Validate that a number fits the type and format of the schema, if there is one."""
         if not fits_range(value, self):
             named = f"with format {self.format}" if self.format in RANGES else "(default format)"
             text = f"{what} value must be of type {self.types[0]} {named} in {path}"

@@ -70,7 +70,7 @@ def minimum(value: float, bound: float) -> str:
 
 
 def minimum_exclusive(value: float, bound: float) -> str:
-    """Return the same, where the bound is too small itself."""
+    """Return the error for an exclusive minimum."""
     return "" if value > bound else f"should be greater than {go_text(bound)}"
 
 
@@ -80,7 +80,7 @@ def maximum(value: float, bound: float) -> str:
 
 
 def maximum_exclusive(value: float, bound: float) -> str:
-    """Return the same, where the bound is too large itself."""
+    """Return the error for an exclusive maximum."""
     return "" if value < bound else f"should be less than {go_text(bound)}"
 
 

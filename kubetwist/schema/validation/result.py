@@ -69,7 +69,7 @@ class Result:
 
 
 def type_problem(path: str, wanted: str, found: str) -> Problem:
-    """Return a value of another type."""
+    """Return the problem of a value of the wrong type."""
     text = f"{path} in body must be of type {wanted}: {quoted(found)}"
     return Problem(text, "FieldValueTypeInvalid", f"Invalid value: {quoted(found)}: {text}", path)
 
@@ -81,11 +81,11 @@ def invalid_value(path: str, value: JSONValue, why: str) -> Problem:
 
 
 def too_many(path: str, size: int, most: int, what: str) -> Problem:
-    """Return a list or object with more in it than it may have."""
+    """Return the problem of a list or object with too many elements."""
     text = f"{path} in body should have at most {most} {what}"
     return Problem(text, "FieldValueTooMany", f"Too many: {size}: must have at most {counted(most, 'items')}", path)
 
 
 def lost(text: str) -> Problem:
-    """Return a problem of which the reference has only the words."""
+    """Return a problem that consists of a message only."""
     return Problem(text, "FieldValueInvalid", f'Invalid value: "": {text}', None)
