@@ -333,7 +333,7 @@ class IUpdater(Interface):
 
         @param change: Called with a copy of the newest state, again after a conflict, so it must be repeatable; with
             L{None} when there is nothing and PUT may create this kind.
-        @param patching: The change starts from the current state: naming no resourceVersion is no mistake then, and
+        @param patching: The change starts from the current state: a missing resourceVersion is allowed then, and
             there is nothing to create, unless C{creating}.
         @param creating: A patch creates an object that does not exist, as server-side apply does.
         @param may_create: Called before an object is created; raises an L{APIStatusError} if the client is not allowed
@@ -685,7 +685,7 @@ class IRuleExplainer(Interface):
         """
         Return the grants that nearly allow the request.
 
-        @return: Pairs of a distance and a description, in no order. C{why} in the description says what is missing;
+        @return: Pairs of a distance and a description, unordered. C{why} in the description gives the missing part;
             C{remedy}, if present, has a C{command} that grants it and the number of C{rules} that it grants. L{None}
             instead of a pair lets the caller yield to the reactor.
         """
@@ -764,7 +764,7 @@ class IAuditOutput(Interface):
         """
         Write events (L{kubetwist.audit.event.Event}), after those that were sent before.
 
-        @param urgent: Whether a request waits for the events; others may be delayed to be written in batches.
+        @param urgent: Whether a request waits for the events; other events may be delayed to be written in batches.
         @return: Fires with whether all events are written. It does not fail: the output counts and logs lost events.
         """
 

@@ -1,4 +1,4 @@
-"""Keeps namespaces within their resource quotas, and counts in the quotas what they use."""
+"""Enforces resource quotas of namespaces, and records their usage in the quotas."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ResourceQuota:
     """
     See kubernetes, C{staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota}.
 
-    A quota counts from when its status says what is allowed. What is used is written in the same transaction as the
+    A quota is enforced once its status contains the limits. The usage is written in the same transaction as the
     object that uses it: they are both there, or none. Writes that a quota counts follow one another in each
     namespace, so that they do not get into each other's way.
 

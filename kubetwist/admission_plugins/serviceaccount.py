@@ -244,5 +244,5 @@ def _check_containers(
                     f'{kind} {container.get("name", "")} {what} referencing secret.secretName="{secret}" is not '
                     f"allowed because service account {name} does not reference that secret"
                 )
-                # The reference does not say that this is forbidden, but what is wrong and no more.
+                # The reference reports only the problem, without the prefix of a forbidden request.
                 raise attributes.forbidden(why) if only is None else APIStatusError.unknown(why)

@@ -1,5 +1,5 @@
 """
-Addresses and blocks of addresses: what is wrong with them, in apimachinery's words, and their canonical form.
+Addresses and CIDR blocks: validation in apimachinery's words, and their canonical form.
 
 See kubernetes/apimachinery, C{pkg/util/validation/ip.go}. Fields older than these rules take addresses that libraries
 disagree about (leading zeros, IPv4 within IPv6) when C{strict} is false.
@@ -37,7 +37,7 @@ def _network(address: Address, length: int) -> Network:
 
 def parse_ip(text: str) -> Address | None:
     """Return the address in C{text}, ignoring leading zeros; L{None} if it is not an address."""
-    # 64 characters are more than any address has except its zeros, and the parsers below need a bound.
+    # 64 characters are more than any address has without leading zeros, and the parsers below need a bound.
     if len(text) > 64 or "%" in text or not text.isascii():
         return None
     try:

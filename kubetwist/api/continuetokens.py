@@ -23,7 +23,7 @@ from .jsontypes import JSONObject
 _VERSION: Final = "meta.k8s.io/v1"
 _INVALID: Final = "continue key is not valid"
 
-#: The revision in a token that goes on with whatever is newest.
+#: The revision in a token that continues at the newest revision.
 _NEWEST: Final = -1
 
 

@@ -1,7 +1,7 @@
 """
 Errors of the API: C{Status} objects with the reference's codes, reasons, details and messages.
 
-Storage has errors of its own (L{kubetwist.storage.errors}); the registry alone turns those into these.
+Storage has separate errors (L{kubetwist.storage.errors}), which only the registry converts to these.
 """
 
 from __future__ import annotations

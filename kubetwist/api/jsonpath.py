@@ -85,7 +85,7 @@ class JSONPath:
         return next(self._within(value, budget or Budget()), MISSING)
 
     def _within(self, value: JSONValue, budget: Budget) -> Iterator[JSONValue]:
-        """Return the values, until too many were looked at: descents from what descents have found grow without end."""
+        """Yield the values until the limit is reached: nested recursive descents grow without bound."""
 
         def counted(values: Iterator[JSONValue]) -> Iterator[JSONValue]:
             for one in values:

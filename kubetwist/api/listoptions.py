@@ -304,7 +304,7 @@ def delete_options_from_query(query: Query, unreadable: bool = False) -> DeleteO
     policy = query.get("propagationPolicy")
     if policy:
         options.propagation_policy = policy[0]
-    # An empty precondition in a query is none.
+    # An empty precondition in a query is ignored.
     options.precondition_uid = _first(query, "uid") or None
     options.precondition_resource_version = _first(query, "resourceVersion") or None
     ignore = _bool(query, _IGNORE)

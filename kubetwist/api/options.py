@@ -49,7 +49,7 @@ class WriteOptions:
     """
     The options shared by all writes.
 
-    @ivar field_validation: C{Strict}, C{Warn} or C{Ignore}; C{""}, where nothing is said, means C{Warn}.
+    @ivar field_validation: C{Strict}, C{Warn} or C{Ignore}; C{""}, the default, means C{Warn}.
     """
 
     dry_run: bool = False

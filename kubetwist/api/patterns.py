@@ -1,4 +1,4 @@
-"""Regular expressions of clients: RE2, which takes no longer for any of them than their length and the text's allow."""
+"""Regular expressions of clients: RE2, whose time is bounded by the length of the expression and the text."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def interface_error(provider: object, interface: InterfaceClass, *alternatives: 
 
 
 def _described(error: Invalid, provider: object) -> list[str]:
-    # zope.interface reports several problems as one exception that contains the others.
+    # zope.interface reports several problems as one exception that contains all of them.
     several: tuple[Invalid, ...] | None = getattr(error, "exceptions", None)
     if several is not None:
         return [text for one in several for text in _described(one, provider)]

@@ -1,5 +1,5 @@
 """
-Quantities, such as C{500m} and C{1Gi}: what they come to, and the form in which they are stored.
+Quantities, such as C{500m} and C{1Gi}: their amount, and the form in which they are stored.
 
 See kubernetes/apimachinery, C{pkg/api/resource}. Whatever it was written as, a quantity is stored in the shortest form
 of its family of suffixes (C{0.5} as C{500m}, C{1024Mi} as C{1Gi}), rounded up to whole billionths.
@@ -82,7 +82,7 @@ class Quantity:
         return rounded if self.billionths >= 0 else -rounded
 
     def __add__(self, other: Quantity) -> Quantity:
-        # Zero has no family of its own: the sum of nothing and 1Gi is 1Gi.
+        # Zero has no family: the sum of zero and 1Gi is 1Gi.
         family = self.family if self.billionths else other.family
         return Quantity(self.billionths + other.billionths, family)
 

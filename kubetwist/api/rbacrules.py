@@ -1,5 +1,5 @@
 """
-The algebra of RBAC's rules: what one allows, whether some cover others, and how the reference prints them.
+The algebra of RBAC rules: matching of requests, coverage of rules by rules, and the reference's format.
 
 A rule is a C{PolicyRule} of C{rbac.authorization.k8s.io/v1} as a plain dict; nothing here changes one.
 """
@@ -16,7 +16,7 @@ from .jsontypes import JSONObject, JSONValue
 
 Rule = Mapping[str, JSONValue]
 
-#: Everything there is: what it takes to let a role gather the rules of others.
+#: All permissions: required for a role that aggregates the rules of other roles.
 FULL_AUTHORITY: Final[Sequence[Rule]] = (
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
@@ -88,7 +88,7 @@ def path_matches(pattern: str, path: str) -> bool:
 
 class RoleRules:
     """
-    The rules of one role, in a form that is quick to ask: most roles say nothing of the resource that is asked for.
+    The rules of one role, indexed for fast lookup: most roles have no rule for the requested resource.
 
     @ivar rules: As they are in the object.
     """

@@ -1,5 +1,5 @@
 """
-Label and field selectors: what they select, compiled, and the reference's words for those that are none.
+Label and field selectors: parsing with the reference's error messages, and compiled matching.
 
 See kubernetes/apimachinery, C{pkg/labels/selector.go} and C{pkg/fields/selector.go}.
 """
@@ -63,7 +63,7 @@ class LabelSelector:
 
     @ivar matches: Returns whether an object with these labels is selected.
     @ivar requirements: Sorted by key.
-    @ivar nothing: Selects nothing, whatever the labels.
+    @ivar nothing: Whether it matches no labels at all.
     """
 
     __slots__ = ("matches", "nothing", "requirements")

@@ -1,5 +1,5 @@
 """
-Semantic versions, with the words of C{github.com/blang/semver} for what is none.
+Semantic versions, with the error messages of C{github.com/blang/semver}.
 
 Their order is that of semver.org: metadata of builds does not count.
 """

@@ -17,7 +17,7 @@ _SCHEMES = ("", "http", "https")
 @frozen(kw_only=True)
 class Target:
     """
-    Another server, and what it is asked for.
+    A target server and the path requested from it.
 
     @ivar scheme: C{"http"} or C{"https"}.
     @ivar host: An address or a name.

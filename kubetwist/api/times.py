@@ -1,5 +1,5 @@
 """
-Times as the API writes them, and Go's complaints about those that are none.
+Times in the API's formats, with Go's error messages.
 
 A C{Time} has whole seconds, a C{MicroTime} six more digits; both are stored in UTC.
 """

@@ -15,7 +15,7 @@ ANONYMOUS: Final = "system:anonymous"
 AUTHENTICATED: Final = "system:authenticated"
 #: The group of L{ANONYMOUS}.
 UNAUTHENTICATED: Final = "system:unauthenticated"
-#: May do everything, whatever the rules are.
+#: The group that may do everything, independent of RBAC rules.
 MASTERS: Final = "system:masters"
 #: May look at how the server is.
 MONITORING: Final = "system:monitoring"

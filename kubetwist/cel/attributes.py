@@ -1,5 +1,5 @@
 """
-Names and what is selected and indexed from them.
+Attributes: names with their selections and indices.
 
 The reference evaluates C{a.b[c].d} as one thing, an attribute: a name or another expression, and a list of qualifiers.
 Each qualifier costs 1 and so does the whole, unless it is a part of a larger one or a branch of a condition.

@@ -48,7 +48,7 @@ def call_step(compiler: StepCompiler, expr: Call) -> Step:
 
 def spend_on(steps: Sequence[Step], frame: Frame) -> list[Value]:
     """
-    Evaluate what no longer matters for what it costs, as the reference does.
+    Evaluate operands whose values are unused, for their cost, as the reference does.
 
     @return: The values, with L{_FAILED} for those that failed.
     """

@@ -2,7 +2,7 @@
 From a checked expression to closures.
 
 Every part becomes a function of the L{Frame}. It charges what the part costs and reads no more of the variables than
-the value depends on. What is constant is computed here, once, and costs nothing, as in the reference.
+the value depends on. Constants are computed here, once, and cost nothing, as in the reference.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from kubetwist.metrics.registry import Histogram
 
 #: The cost limit of one evaluation in Kubernetes, C{PerCallLimit}.
 PER_CALL_LIMIT: Final = 1_000_000
-#: Seconds of the processor's time that one evaluation may take; what costs as much as it may takes a tenth of that.
+#: CPU seconds that one evaluation may take; an evaluation at the cost limit takes about a tenth of that.
 MAX_SECONDS: Final = 1.0
 
 _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -45,13 +45,13 @@ _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0
 COMPILATION: Final = Histogram(_SECONDS)
 EVALUATION: Final = Histogram(_SECONDS)
 
-#: From what depth on the trees of an expression are walked with a higher limit of recursion.
+#: The depth from which the trees of an expression are walked with a higher recursion limit.
 _DEEP: Final = 60
 _RECURSION: Final = 20_000
 
 
 class _Room:
-    """Lets functions call each other as deeply as expressions of the deepest nesting that is allowed need."""
+    """Raises the recursion limit while expressions with the maximum nesting depth are processed."""
 
     def __init__(self) -> None:
         self._lock = Lock()

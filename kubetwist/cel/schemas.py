@@ -1,8 +1,8 @@
 """
 Types and values of CEL from OpenAPI schemas: kubernetes/apiserver, C{pkg/cel/common/schemas.go}.
 
-What the schema does not describe cannot be named in expressions. The limits that it sets, and the sizes that a request
-can have at most, are kept for estimates of cost.
+Fields that the schema does not describe cannot be named in expressions. The limits of the schema, and the maximum size
+of a request, are kept for cost estimates.
 """
 
 from __future__ import annotations

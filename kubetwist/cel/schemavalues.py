@@ -1,7 +1,7 @@
 """
 Values of JSON as their schema says they are to be seen.
 
-What the schema changes nothing about is passed on as it is; the rest is converted when it is taken out, and no earlier.
+Values that need no conversion are passed through; all others are converted on access.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Type:
     """
     A CEL type: its kind, name and parameters.
 
-    Types compare by what they are, not by identity, so they may be made anywhere. As a value of CEL (the result of
+    Types compare by value, not by identity, so they may be created anywhere. As a value of CEL (the result of
     C{type(x)}) a type is known by its name alone; L{kubetwist.cel.values.equal} sees to that.
     """
 

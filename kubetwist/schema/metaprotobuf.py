@@ -1,5 +1,5 @@
 """
-Discovery documents, and what is said of errors in asking for them, in protobuf.
+Discovery documents, and Status objects for their errors, in protobuf.
 
 As in the reference, a field is written even where it has no value, as empty as it is; of a list there is as much as
 there are items.

@@ -1,5 +1,5 @@
 """
-Types as trees of nodes: each has a closure that reads values fast, and a slow walk that says what is wrong where.
+Types as trees of nodes: each has a fast closure that reads values, and a slow walk that reports errors with paths.
 
 The closures know no paths: nearly all objects are without fault. They raise L{Mismatch} or L{Unreadable}, and put the
 names of unknown fields into a list. When that happened, L{Node.walk} goes through the value once more.

@@ -1,5 +1,5 @@
 """
-Addresses and prefixes as Go's C{net/netip} reads them, with its words for those that are none.
+Addresses and prefixes as Go's C{net/netip} parses them, with its error messages.
 
 Stricter than L{kubetwist.api.addresses}: no leading zeros, and errors give the exact position.
 """

@@ -1,5 +1,5 @@
 """
-URLs as Go's C{net/url} takes them apart, with its words for those that are none.
+URLs as Go's C{net/url} parses them, with its error messages.
 
 The rules are those of Go 1.26, where a host's first colon begins the port and brackets hold nothing but IPv6.
 """

@@ -21,7 +21,7 @@ from ...api.jsontypes import JSONObject, JSONValue
 
 _OBJECT: Final = "Object"
 
-#: JSON has numbers up to this; others are written as texts.
+#: The largest integers written as JSON numbers; larger ones are written as strings.
 _LARGEST_NUMBER: Final = (1 << 53) - 1
 #: Values of CEL that nest deeper than this do not come about in what Kubernetes lets expressions cost.
 _DEEPEST: Final = 200

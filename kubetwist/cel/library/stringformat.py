@@ -28,7 +28,7 @@ _DEFAULT_PRECISION: Final = 6
 _LARGEST_PRECISION: Final = 1000
 #: The reference keeps the least number of these digits in a byte.
 _FRACTION_MODULUS: Final = 256
-#: Neither a result nor the nesting of what is shown may get beyond these.
+#: The maximum length of a result.
 _LONGEST: Final = 64 << 20
 
 _STRING_RULE: Final = (

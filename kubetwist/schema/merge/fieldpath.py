@@ -24,7 +24,7 @@ SELF: Final = "."
 
 
 class MalformedStep(ValueError):
-    """A string is no step."""
+    """A string is not a valid step."""
 
 
 # Go's encoder writes these so that JSON can stand within HTML.

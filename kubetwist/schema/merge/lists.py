@@ -85,7 +85,7 @@ class AtomicList(MergeType):
 
 
 class Associative(MergeType):
-    """A list whose items are known by what they are."""
+    """A list whose items are identified by their keys or values."""
 
     __slots__ = ()
 

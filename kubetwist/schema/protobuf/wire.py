@@ -22,7 +22,7 @@ _UINT32: Final = (1 << 32) - 1
 
 
 class WireError(ValueError):
-    """The data is no message of its type."""
+    """The data is not a message of its type."""
 
 
 def varint(data: bytes, position: int) -> tuple[int, int]:
