@@ -403,7 +403,7 @@ def _unsupported(value: YAMLValue) -> str:
 
 
 def _float_key(number: float) -> str:
-    """Go's C{strconv.FormatFloat(number, 'g', -1, 32)}, with YAML's words for what is no number."""
+    """Format like Go's C{strconv.FormatFloat(number, 'g', -1, 32)}, with YAML's names of infinities and NaN."""
     if math.isnan(number):
         return ".nan"
     try:

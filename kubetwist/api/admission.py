@@ -64,7 +64,7 @@ class AdmissionContext(Protocol):
         """Return the release that the server stands for: C{"1.36"}."""
 
     def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """Return a copy of a stored object from the watch caches, without I/O; L{None} when there is none."""
+        """Return a copy of a stored object from the watch caches, without I/O; L{None} if it does not exist."""
 
     def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """Return copies of all objects of a namespace, or of all namespaces for C{""}, as L{lookup} does."""
@@ -97,7 +97,7 @@ class AdmissionContext(Protocol):
         """
         Create an object, as the server itself.
 
-        @param obj: In the stored version; what it does not say is defaulted.
+        @param obj: The object in the stored version; absent fields are defaulted.
         @raise APIStatusError: It is there already, or refused.
         """
 
@@ -267,7 +267,7 @@ class AdmissionAttributes:
         """
         Return the C{CreateOptions}, C{UpdateOptions} or C{DeleteOptions} of the request; L{None} for CONNECT.
 
-        A PATCH has those of what it does: it creates or updates.
+        A PATCH has the options of a create or an update, whichever it performs.
         """
         return None if self._options is None else options_object(self._options, self.operation)
 

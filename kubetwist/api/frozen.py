@@ -1,7 +1,7 @@
 """
 Immutable objects that can be shared by many readers.
 
-They are dictionaries and lists still, so that whatever reads, compares or encodes objects takes them as they are.
+They are still dictionaries and lists, so that code that reads, compares or encodes objects accepts them.
 """
 
 from __future__ import annotations

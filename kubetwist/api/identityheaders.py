@@ -17,7 +17,7 @@ from .go.quote import quoted
 from .resource import UserInfo
 
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
-#: Characters allowed in field names besides letters and digits that are not an escape.
+#: Characters other than letters and digits that are allowed unescaped in field names.
 _IN_NAMES: Final = "!#$&'*+-.^_`|~"
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 

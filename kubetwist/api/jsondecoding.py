@@ -144,7 +144,7 @@ def _whole(text: str) -> str:
 
 
 _half_surrogate = re.compile("[\ud800-\udfff]").sub
-#: Strings, closed or not, so that what is left of a text is its structure.
+#: Strings, closed or not; without them only the structure of a document is left.
 _string = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)', re.DOTALL).sub
 
 

@@ -86,7 +86,7 @@ def apply_json_patch(document: JSONValue, operations: JSONValue) -> JSONValue:
     """
     Apply a patch.
 
-    @param document: Changed, and of no further use if this fails.
+    @param document: Modified in place; invalid after a failure.
     @param operations: The decoded patch; not changed, so that it can be applied again. L{None} changes nothing.
     @raise PatchError: It is not a patch, too large, or does not apply.
     """

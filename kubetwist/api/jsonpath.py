@@ -72,7 +72,7 @@ class JSONPath:
         """
         Return all values at the path, which may be none; keys that are not there are no mistake.
 
-        Where more would have to be looked at than L{MOST_SEEN}, what was found until then.
+        If the evaluation exceeds L{MOST_SEEN}, the values found until then are returned.
         """
         return list(self._within(value, Budget()))
 

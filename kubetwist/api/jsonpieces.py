@@ -36,7 +36,7 @@ def members(text: bytes, start: int = 0) -> Iterator[tuple[str, int, int]]:
     Return the members of an object: each with its name, and the start and end of its value, which is not parsed.
 
     @param start: The offset of the object, or of the whitespace before it.
-    @raise BadJSON: There is no object.
+    @raise BadJSON: The text is not an object.
     """
     at = _after_space(text, start)
     if text[at : at + 1] != b"{":
@@ -67,7 +67,7 @@ def end_of_value(text: bytes, start: int) -> int:
     """
     Return the end of the value that begins at C{start}; only brackets within it are examined.
 
-    @raise BadJSON: There is none.
+    @raise BadJSON: The text is not a value.
     """
     first = text[start : start + 1]
     if first not in (b"{", b"["):

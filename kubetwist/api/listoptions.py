@@ -123,7 +123,7 @@ def list_options(query: Query, watch: bool = False) -> ListOptions:
     The field selector is only parsed: the kind defines the supported fields. A watch without a version, or from
     version 0, sends the existing objects first, as the reference's defaulting does.
 
-    @param watch: It is a watch by its path, whatever the query says; options are checked by the query alone.
+    @param watch: Whether the path requests a watch; the options are validated by the query alone.
     @raise APIStatusError: They make no sense: 400 or 422.
     """
     options = ListOptions(watch=watch)
@@ -246,7 +246,7 @@ def patch_options(query: Query, media_type: str) -> PatchOptions:
 
 
 def _validate_write_options(options: WriteOptions, query: Query) -> list[FieldError]:
-    """Fill in what all writes share; what is wrong with it."""
+    """Fill in the options shared by all writes, and return their errors."""
     causes: list[FieldError] = []
     manager = _first(query, "fieldManager")
     if manager:

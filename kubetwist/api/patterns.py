@@ -35,10 +35,10 @@ class Match(Protocol):
     """A match of an expression, with the interface of L{re.Match}."""
 
     def group(self, index: int = 0, /) -> str | None:
-        """Return the text that a group matches, or all of the match; L{None} if the group takes no part in it."""
+        """Return the text that a group matches, or all of the match; L{None} if the group did not match."""
 
     def __getitem__(self, index: int, /) -> str:
-        """Return the text that a group matches; L{None} if the group takes no part in the match."""
+        """Return the text that a group matches; L{None} if the group did not match."""
 
     def groups(self) -> tuple[str | None, ...]:
         """Return the texts of all groups."""

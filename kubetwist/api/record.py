@@ -41,7 +41,7 @@ class Record:
     @ivar revision: The revision of its newest write; in a DELETED event, that of the deletion.
     @ivar item: The object's compact JSON without C{kind} and C{apiVersion}:
         C{b'{"metadata":{"resourceVersion":"7","name":...},...}'}.
-    @ivar views: What encoders derived from C{item} and want to keep, by encoder; L{None} until one does.
+    @ivar views: Values cached by encoders, by encoder; L{None} until there is one.
     @ivar stale_format: Whether it is stored in another form than this server writes, JSON or protobuf.
     """
 

@@ -155,7 +155,7 @@ class Definitions:
         """
         Return the release's description of a field; C{""} if it has none or the type is unknown.
 
-        The file is read again for every type that is asked about for the first time.
+        The file is read again at the first request for each type.
         """
         known = self._descriptions.get(definition)
         if known is None:

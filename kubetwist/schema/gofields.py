@@ -27,7 +27,7 @@ NULLABLE = "n"
 #: A struct that disappears when it is zero: C{omitzero}.
 OMITZERO = "z"
 
-#: Definitions that are one JSON value to clients, whatever they are in Go.
+#: Definitions that are a single JSON value to clients, regardless of their Go type.
 LEAVES = frozenset(
     {"Time", "MicroTime", "Quantity", "IntOrString", "RawExtension", "FieldsV1", "JSON"}
     | {"JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"}

@@ -32,7 +32,7 @@ def encode_protobuf(document: JSONObject) -> bytes:
     """
     Return a document as a C{runtime.Unknown}.
 
-    @raise KeyError: It is none of those that are written here.
+    @raise KeyError: The kind is not supported here.
     """
     body = _message(_KINDS[document["kind"]], document)
     return envelope(document.get("apiVersion", ""), document["kind"], body)

@@ -72,7 +72,7 @@ class DecodeError(Exception):
             for step in self.path:
                 value = value[step]
         except (ValueError, LookupError, TypeError, RecursionError):
-            # It was no JSON, or has keys twice; the number as we read it has to do.
+            # The document is not JSON or has duplicate keys; the number as decoded is used.
             return message
         return message.replace(f"number {self._number} ", f"number {value} ", 1) if isinstance(value, str) else message
 

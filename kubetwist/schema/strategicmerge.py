@@ -145,7 +145,7 @@ def _without_directives(value: JSONValue) -> JSONValue:
 
 
 def _retain_keys(merged: JSONObject, patch: JSONObject) -> None:
-    """Apply and remove C{$retainKeys}: what it does not name goes, and the patch may set nothing else."""
+    """Apply and remove C{$retainKeys}: other fields are removed, and the patch may set only the named ones."""
     bad = StrategicMergeError("invalid patch format of retainKeys", 400)
     retained = patch.pop(_RETAIN_KEYS)
     if not isinstance(retained, list):

@@ -50,7 +50,7 @@ class Dropped(list[str]):
 
 
 class NotText(Exception):
-    """The kind or apiVersion of an embedded resource is no text."""
+    """The kind or apiVersion of an embedded resource is not a string."""
 
 
 class Structural:
@@ -58,8 +58,8 @@ class Structural:
     One level of a structural schema.
 
     @ivar properties: The schemas of fields that it names.
-    @ivar additional: The schema of all others; L{None} when there is none for them.
-    @ivar open: Whether there may be others: C{additionalProperties} is there, be it a schema or a boolean.
+    @ivar additional: The schema of additional properties; L{None} if there is none.
+    @ivar open: Whether additional properties are allowed: C{additionalProperties} is a schema or a boolean.
     @ivar preserve: C{x-kubernetes-preserve-unknown-fields}.
     @ivar embedded: C{x-kubernetes-embedded-resource}.
     @ivar default: The default value, or L{_NOTHING}.
@@ -308,7 +308,7 @@ def _items(schema: Structural, meta: Reader, fills: bool) -> Reader:
     items = schema.items
     if items is None:
         return _preserved if schema.preserve else _unknown
-    # Below a preserving list, items preserve whatever they do not know, too.
+    # Items of a preserving list preserve their unknown fields, too.
     read_item = (_loose(items) if schema.preserve else items).child_reader(meta, fills)
     null = items.filler(meta) if fills and items.has_default and not items.nullable else None
 

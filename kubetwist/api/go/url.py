@@ -50,7 +50,7 @@ def _any_of(plain: bytes) -> str:
 _FOREIGN: Final = f"[{re.escape(bytes(byte for byte in range(128) if byte not in _HOST + b'%').decode())}]"
 #: Of ASCII, a host may escape nothing but the percent sign itself.
 _bad_in_host = re.compile(f"%(?!25|[89a-fA-F][0-9a-fA-F])|{_FOREIGN}").search
-#: The zone of an address may escape what it may hold unescaped, and blanks.
+#: The zone of an address may escape its allowed characters, and blanks.
 _bad_in_zone = re.compile(f"%(?!(?i:25|20|{_any_of(_HOST)}))|{_FOREIGN}").search
 
 #: Characters kept as written in a path or fragment although escaping would encode them.

@@ -96,7 +96,7 @@ def _canonical(step: str) -> str | None:
     if step[0] == "i":
         if not re.fullmatch(r"[+-]?\d+", content, re.ASCII):
             raise MalformedStep(f"strconv.Atoi: parsing {quoted(content)}: invalid syntax")
-        # Python takes no numbers of thousands of digits, and Go none beyond 64 bits.
+        # Python rejects numbers with thousands of digits, and Go those beyond 64 bits.
         if len(content.lstrip("+-0")) > _DIGITS or not -_MOST <= int(content) < _MOST:
             raise MalformedStep(f"strconv.Atoi: parsing {quoted(content)}: value out of range")
         return f"i:{int(content)}"

@@ -1,7 +1,7 @@
 """
 Lists as field ownership sees them: whole, as sets of scalars, or as maps of items with keys.
 
-What is shared between the latter two is L{Associative}: the step to an item does not depend on where it stands.
+The latter two share L{Associative}: the step to an item does not depend on its position.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Manager(NamedTuple):
     """
     The managers of an object: each manager has one entry.
 
-    @ivar api_version: C{""} for those who apply, who have one entry whatever version they use.
+    @ivar api_version: C{""} for appliers, which have one entry for all versions.
     """
 
     operation: str

@@ -388,7 +388,7 @@ class Ownership:
         owned: dict[str, FieldSet] = {}
         for entry in managers.values():
             owned[entry.api_version] = union(owned.get(entry.api_version, LEAF), entry.fields)
-        # The version of the objects comes first: others may not be able to show what lost too much.
+        # The version of the objects comes first: conversion to other versions may fail after pruning.
         for other in sorted(owned, key=lambda one: one != version):
             kind = self.versions.type_of(other)
             if kind is None:

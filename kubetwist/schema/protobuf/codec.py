@@ -142,8 +142,8 @@ class ProtobufTypes:
         """
         Return the message of a JSON value, as marshallers in Go write it; see L{kubetwist.schema.protobuf.encoding}.
 
-        @param definition: What it is to be a message of; C{kind} and C{apiVersion} of objects stand around it.
-        @raise WireError: The value nests too deep, or is none of that type.
+        @param definition: The type of the message; C{kind} and C{apiVersion} of objects are in its envelope.
+        @raise WireError: The value nests too deep, or does not have that type.
         """
         return self._writers.encode(definition, value)
 

@@ -225,7 +225,7 @@ class MessageWriters:
         """
         Encode a value as a message, without fields unknown to the definition and without kind and apiVersion.
 
-        @raise WireError: It nests too deep, or is none of that type.
+        @raise WireError: The value nests too deep, or does not have that type.
         """
         try:
             return self.message(definition).write(value, 0)

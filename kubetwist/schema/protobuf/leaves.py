@@ -59,7 +59,7 @@ def micro_time(data: bytes, start: int, end: int, depth: int) -> str | None:
         return None
     found = _timestamp.value(data, start, end, depth)
     nanoseconds = found.get("nanos", 0)
-    # Go cuts off what is less than a microsecond, towards zero.
+    # Go truncates fractions of a microsecond towards zero.
     microseconds = abs(nanoseconds) // 1000 * (1 if nanoseconds >= 0 else -1)
     carried, microseconds = divmod(microseconds, 1_000_000)
     return f"{_date(found.get('seconds', 0) + carried)}.{microseconds:06d}Z"

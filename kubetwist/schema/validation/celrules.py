@@ -94,13 +94,13 @@ class Correlated(Protocol):
 @frozen
 class CompiledRule:
     """
-    One rule, or why it is none.
+    A compiled rule, or the error of its compilation.
 
     @ivar rule: Its entry in the schema.
     @ivar program: L{None} for a rule without an expression, or with C{error}.
-    @ivar error: The error of the rule.
+    @ivar error: The error of the rule's compilation.
     @ivar uses_old_self: It is about changes.
-    @ivar message: Makes the text of a failure; L{None} where there is none, or with C{message_error}.
+    @ivar message: Computes the message of a failure; L{None} without one, or with C{message_error}.
     @ivar field_path: The path at which failures are reported, below the rule's place: C{"spec.x"}; C{""} for the place.
     """
 

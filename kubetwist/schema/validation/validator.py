@@ -64,14 +64,14 @@ class ValueSchema(Conditions):
         """Return L{accepts} as a compiled function."""
         return compile_schema(self)
 
-    # --- what is wrong with it
+    # --- problems
 
     def problems(self, value: JSONValue, path: str = "", correlation: Correlation | None = None) -> list[Problem]:
         """
         Return all problems of a value.
 
         @param path: The path shown in messages.
-        @param correlation: It and what it replaces.
+        @param correlation: The value and the value it replaces.
         @raise TooManyAlternatives: Finding that out takes too long.
         """
         Work.begin(telling=True)
