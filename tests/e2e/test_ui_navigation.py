@@ -55,7 +55,7 @@ def test_leaving_an_edit(page: Page, server: SubprocessServer) -> None:
     area = page.find("textarea")
     area.send_keys("# changed\n")
     page.open("#/list/-/configmaps")
-    page.reads("What you have changed is not saved.", "dialog")
+    page.reads("Your changes are not saved.", "dialog")
     page.press("ESCAPE")
     page.until(lambda: not page.all("dialog"))
     assert page.run("return location.hash") == address

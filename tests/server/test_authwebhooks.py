@@ -46,7 +46,7 @@ class WebhookCase(KubeAPIMixin, TestCase):
         lines: list[str] = []
 
         def observe(event: Any) -> None:
-            if "what was read before stays in use" in (event.get("log_format") or ""):
+            if "keeping the previous content" in (event.get("log_format") or ""):
                 lines.append(event["why"])
 
         globalLogPublisher.addObserver(observe)
