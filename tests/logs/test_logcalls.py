@@ -50,6 +50,6 @@ class LogCallTests(SynchronousTestCase):
         self.assertEqual(found, [])
 
     def test_missing(self) -> None:
-        """A field without a value is found, whatever it is followed by."""
+        """A field without a value is found, also with an attribute or a call."""
         source = 'log.warn("{a} {b.c} {d()}" if x else "{e}", a=1)\nlog.info("{f}", **values)\nlog.info("{g}", g=1)\n'
         self.assertEqual(list(missing_fields(source)), [(1, "b"), (1, "d"), (1, "e")])
