@@ -250,7 +250,7 @@ class Credentials:
 
     @ivar serving: The serving certificate with its chain, and its key.
     @ivar ca_bundle: The authorities that clients verify it with.
-    @ivar ca_bundle_listeners: Called when C{trust} has changed and new connections are served with the new certificate.
+    @ivar ca_bundle_listeners: Called when C{ca_bundle} has changed and new connections get the new certificate.
     @ivar front_proxy: The client certificate for extension API servers.
     @ivar front_proxy_authority: The authority of that certificate, PEM.
     """

@@ -38,7 +38,7 @@ class FortunesTests(KubeAPIMixin, TestCase):
         service.startService()
         self.addCleanup(service.stopService)
         await service.ready
-        ca = service.server.config.credentials.trust.decode()
+        ca = service.server.config.credentials.ca_bundle.decode()
         self.connection = evolve(front.connection, url=service.server.url, ca=ca)
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
