@@ -315,7 +315,7 @@ class AdmissionAttributes:
         @raise ValueError: The key is malformed, or says something else already.
         """
         if key.count("/") != 1 or not is_qualified_name(key):
-            raise ValueError(f"{key!r} can not be the key of an audit annotation: it must be a domain, a slash, a name")
+            raise ValueError(f"{key!r} cannot be the key of an audit annotation: it must be a domain, a slash, a name")
         if level not in AUDIT_LEVELS:
             raise ValueError(f"{level!r} is no audit level of annotations")
         known = self.annotations

@@ -55,7 +55,7 @@ class ReportedError(Exception):
     """
 
     @property
-    def told(self) -> str:
+    def client_message(self) -> str:
         """Return the text for clients."""
         return str(self)
 

@@ -12,7 +12,7 @@ from .jsontypes import JSONObject, JSONValue
 
 
 def _refuse(self: object, *arguments: object, **named: object) -> NoReturn:
-    raise TypeError("this object is shared and can not be changed: change a copy, made by thawed()")
+    raise TypeError("this object is shared and cannot be changed: change a copy, made by thawed()")
 
 
 class FrozenDict(dict[str, JSONValue]):

@@ -198,7 +198,7 @@ class TokenOnlyRequest:
 
 def _failed(failure: Failure) -> TokenAuthentication:
     failure.trap(AuthenticationFailed)
-    return _failed_authentication(failure.value)  # type: ignore[arg-type]
+    return _failed_authentication(failure.value)  # type: ignore[arg-type] # trap() raises all other errors
 
 
 def _failed_authentication(error: BaseException) -> TokenAuthentication:

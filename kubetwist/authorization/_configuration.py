@@ -276,7 +276,7 @@ def _made(one: JSONObject, conditions: MatchConditions | None, files: list[Path]
     try:
         files += [file, *named_files(file.read_bytes(), file.parent)]
     except OSError as error:
-        raise InvalidRESTConfig(f"can not read {file}: {error.strerror}") from error
+        raise InvalidRESTConfig(f"cannot read {file}: {error.strerror}") from error
     rules = WebhookRules(
         version=webhook["subjectAccessReviewVersion"],
         timeout=webhook["timeout"] / _SECOND,

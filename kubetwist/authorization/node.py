@@ -10,7 +10,7 @@ C{NodeRestriction}.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import define, field
 
@@ -48,7 +48,7 @@ _NO_OPINION: Final = Verdict(Decision.NO_OPINION)
 _OWN_VERBS: Final = frozenset(("get", "create", "update", "patch", "delete"))
 
 #: Authorizes requests for one resource, by attributes and node name.
-_AuthorizeResource = Callable[["NodeAuthorizer", AuthorizerAttributes, str], Any]
+_AuthorizeResource = Callable[["NodeAuthorizer", AuthorizerAttributes, str], "Verdict | Deferred[Verdict]"]
 
 
 def _no(reason: str) -> Verdict:
@@ -75,7 +75,7 @@ class NodeAuthorizer:
         if attributes.is_resource_request:
             authorize_resource = _AUTHORIZERS.get((attributes.group, attributes.resource))
             if authorize_resource is not None:
-                return authorize_resource(self, attributes, node)  # type: ignore[no-any-return]
+                return authorize_resource(self, attributes, node)
         return _ALLOW if self._rules.allow(attributes) else _NO_OPINION
 
     def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:

@@ -39,7 +39,7 @@ class FlagOptions(usage.Options):
     changed: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self.update({flag.name: flag.default for flag in self.flags})
 
     def parseOptions(self, options: Sequence[str] | None = None) -> None:

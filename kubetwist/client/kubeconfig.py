@@ -190,7 +190,7 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(_MOST + 1)
     except OSError as error:
-        raise InvalidKubeconfig(f"can not read {path}: {error.strerror}") from error
+        raise InvalidKubeconfig(f"cannot read {path}: {error.strerror}") from error
     if len(content) > _MOST:
         raise InvalidKubeconfig(f"{path} is longer than {_MOST} bytes")
     return content

@@ -35,7 +35,7 @@ class KubeconfigClient:
         try:
             settings, _ = files.watch([path], self._load, self._use, what, also=lambda loaded: loaded[1])
         except OSError as error:
-            raise InvalidRESTConfig(f"can not read {error.filename}: {error.strerror}") from error
+            raise InvalidRESTConfig(f"cannot read {error.filename}: {error.strerror}") from error
         self._client: WebhookClient = outgoing.client(settings)
 
     def _load(self, contents: Sequence[bytes]) -> tuple[RESTConfig, list[Path]]:

@@ -105,7 +105,7 @@ class ClientTLS:
         except InvalidRESTConfig:
             raise InvalidRESTConfig("tls: failed to find any PEM data in certificate input") from None
         except (SSL.Error, ValueError, TypeError, UnsupportedAlgorithm) as error:
-            raise InvalidRESTConfig("tls: private key does not match public key, or can not be read") from error
+            raise InvalidRESTConfig("tls: private key does not match public key, or cannot be read") from error
 
     def clientConnectionForTLS(self, tlsProtocol: TLSMemoryBIOProtocol) -> SSL.Connection:
         """@see: L{IOpenSSLClientConnectionCreator}."""

@@ -61,7 +61,7 @@ class KubeAPIClient:
         try:
             found: RESTConfig = files.watch([path], load, self._use, "--kubeconfig", also=lambda one: one[1])[0]
         except OSError as error:
-            raise InvalidRESTConfig(f"can not read {error.filename}: {error.strerror}") from error
+            raise InvalidRESTConfig(f"cannot read {error.filename}: {error.strerror}") from error
         return found
 
     def _follow_pod(self, files: FileWatcher, environment: Mapping[str, str]) -> RESTConfig:
@@ -77,7 +77,7 @@ class KubeAPIClient:
         try:
             found: RESTConfig = files.watch(paths, load, self._use, "the pod's service account")[0]
         except OSError as error:
-            raise InvalidRESTConfig(f"can not read {error.filename}: {error.strerror}") from error
+            raise InvalidRESTConfig(f"cannot read {error.filename}: {error.strerror}") from error
         return found
 
     def _use(self, loaded: tuple[RESTConfig, list[Path]]) -> None:

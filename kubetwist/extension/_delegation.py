@@ -165,11 +165,11 @@ class DelegatedAuthentication:
                 self._data = data
         except (CallError, APIStatusError) as error:
             raise LookupFailed(
-                f"can not read the config map {NAME} in {NAMESPACE} with {self._cluster.where}: {error}."
+                f"cannot read the config map {NAME} in {NAMESPACE} with {self._cluster.where}: {error}."
                 f" Whom that is must be bound to the role {ROLE} there"
             ) from error
         except (ValueError, AttributeError, TypeError) as error:
-            raise LookupFailed(f"the config map {NAME} in {NAMESPACE} can not be used: {error}") from error
+            raise LookupFailed(f"the config map {NAME} in {NAMESPACE} cannot be used: {error}") from error
 
     def _use(self, data: JSONObject) -> None:
         issuers = CertPool(_text(data, "client-ca-file"), needed=False)
@@ -178,7 +178,7 @@ class DelegatedAuthentication:
         if not allowed and _encoded(issuers) & _encoded(proxies):
             raise InvalidCABundle(
                 "requestheader-client-ca-file and client-ca-file contain the same certificates, and there are no"
-                " requestheader-allowed-names: whoever has a certificate could say that he is anybody"
+                " requestheader-allowed-names: every holder of a certificate could name any user"
             )
         proxy = RequestHeaderAuthenticator(self._proxies, _headers(data), allowed)
         self._issuers.set_pool(issuers)

@@ -34,7 +34,7 @@ def _collect(flow: FlowControl) -> Iterator[MetricSnapshot]:
     levels = list(flow.levels.values())
     for name, text, value in (
         ("nominal_limit_seats", "Seats of a level by its shares.", lambda one: one.limits.nominal),
-        ("lower_limit_seats", "Seats of a level that others can not borrow.", lambda one: one.limits.lower),
+        ("lower_limit_seats", "Seats of a level that others cannot borrow.", lambda one: one.limits.lower),
         ("upper_limit_seats", "Seats of a level with all that it may borrow.", lambda one: one.limits.upper),
         ("current_limit_seats", "Seats of a level now.", lambda one: one.seats),
         ("demand_seats_average", "Seats that were wanted, on average.", lambda one: one.demand.average),

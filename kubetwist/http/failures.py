@@ -27,7 +27,7 @@ def answer_failure(request: KubeRequest, reason: Failure, guard: MemoryGuard | N
         return
     answer = APIStatusError.internal("the server met an unexpected condition")
     if isinstance(reason.value, ReportedError):
-        answer = APIStatusError.unknown(reason.value.told)
+        answer = APIStatusError.unknown(reason.value.client_message)
         _log.warn(
             "{method} {path} failed (audit id {audit_id}): {why}",
             why=reason.value,

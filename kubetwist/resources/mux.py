@@ -17,7 +17,7 @@ class DelegatingMux(Resource):
     """
 
     def __init__(self, name: str, delegate: IResource) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self.name = name
         self.delegate = delegate
         self._exact: dict[tuple[bytes, ...], IResource] = {}

@@ -69,7 +69,7 @@ class HandlerResource(Resource):
     _log = Logger()
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
 
     def run(self, request: KubeRequest, handler: Callable[..., object], arguments: Mapping[str, object]) -> int:
         """Call C{handler} and see that the request is answered, now or later."""
@@ -103,7 +103,7 @@ class HandlerResource(Resource):
             respond_error(request, error, True)
         elif isinstance(error, (StorageUnavailable, OutcomeUnknown)):
             forget_frames(error)
-            respond_error(request, APIStatusError.unknown(error.told), True)
+            respond_error(request, APIStatusError.unknown(error.client_message), True)
         else:
             self._bug(failure, request)
 

@@ -109,12 +109,12 @@ class StorageUnwritable(StorageUnavailable):
     """
 
     def __init__(self, where: str, why: str) -> None:
-        super().__init__(f"{where} can not be written: {why}")
+        super().__init__(f"{where} cannot be written: {why}")
         self.where = where
         self.why = why
 
     @property
-    def told(self) -> str:
+    def client_message(self) -> str:
         """Return the text without the name of the file."""
         return f"storage cannot be written at present: {self.why}"
 

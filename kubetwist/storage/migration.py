@@ -120,7 +120,7 @@ class Migration:
 
     @ivar source_prefix: The prefix of the keys in the source, with its last slash: C{"/registry/"}.
     @ivar replace: Whether the target may hold data, which is then replaced by the content of the source.
-    @ivar told: The progress callback; called now and then with the number of keys read.
+    @ivar report_progress: The progress callback; called now and then with the number of keys read.
     """
 
     source: IStorageBackend
@@ -129,7 +129,7 @@ class Migration:
     target_prefix: str
     clock: Timer
     replace: bool = False
-    told: Callable[[int], object] = lambda keys: None
+    report_progress: Callable[[int], object] = lambda keys: None
     moved: Moved = field(factory=Moved, init=False)
     _due: Mapping[str, float] = field(factory=dict, init=False)
     _batch: list[Write] = field(factory=list, init=False)
@@ -204,7 +204,7 @@ class Migration:
                 await self._write(Write(theirs.key, ours.value, theirs.revision))
             seen += 1
             if seen % PAGE == 0:
-                self.told(seen)
+                self.report_progress(seen)
         await self._flush()
 
     def _check_value(self, item: StoredValue) -> None:

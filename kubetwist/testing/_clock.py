@@ -134,7 +134,7 @@ class ServerClock:
         @raise ValueError: The duration is negative.
         """
         if seconds < 0:
-            raise ValueError("time can not go back")
+            raise ValueError("time cannot go back")
         if self.frozen:
             self._stands_at += seconds
         else:

@@ -193,7 +193,7 @@ class _Leaf(Resource):
     isLeaf = True
 
     def __init__(self, server: WebhookServer) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._server = server
 
     def render(self, request: Request) -> int:

@@ -43,7 +43,7 @@ class FrozenTests(SynchronousTestCase):
         """Neither the object nor anything in it can be changed, by any method."""
         made = frozen({"a": [{"x": 1}]})
         for change in CHANGES:
-            self.assertIn("can not be changed", str(self.assertRaises(TypeError, change, made)))
+            self.assertIn("cannot be changed", str(self.assertRaises(TypeError, change, made)))
         self.assertEqual(made, {"a": [{"x": 1}]})
 
     def test_copies(self) -> None:

@@ -117,7 +117,7 @@ class KubeconfigTests(SynchronousTestCase):
     def test_unreadable(self) -> None:
         """A file that is not there is told by its name."""
         error = self.assertRaises(InvalidKubeconfig, self.parse, document({"certificate-authority": "ca"}))
-        self.assertEqual(str(error), f"file: can not read {self.folder / 'ca'}: No such file or directory")
+        self.assertEqual(str(error), f"file: cannot read {self.folder / 'ca'}: No such file or directory")
         self.assertRaises(InvalidKubeconfig, read_kubeconfig, self.folder / "none")
         error = self.assertRaises(InvalidKubeconfig, parse_kubeconfig, b"a: [", self.folder, "file")
         self.assertTrue(str(error).startswith('error loading config file "file": yaml: '), str(error))

@@ -23,7 +23,7 @@ class ErrorTests(SynchronousTestCase):
         """The log has the name of the file that cannot be written, clients have not."""
         error = StorageUnwritable("/var/lib/x.db", "No space left on device")
         self.assertIn("/var/lib/x.db", str(error))
-        self.assertEqual(error.told, "storage cannot be written at present: No space left on device")
+        self.assertEqual(error.client_message, "storage cannot be written at present: No space left on device")
 
     def test_key_is_quoted(self) -> None:
         """A key that clients chose is quoted in the reference's words."""

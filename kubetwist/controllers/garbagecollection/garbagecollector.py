@@ -306,12 +306,18 @@ class GarbageCollector(Controller[_Task]):
             case _ProbeResource():
                 await self._probe(key.resource)
 
+    def _monitored(self, object_key: ObjectKey) -> tuple[ResourceInfo, Record] | None:
+        """Return an object and its resource; L{None} if the informer does not have it."""
+        monitor = self._monitors.get(object_key.resource)
+        record = None if monitor is None else monitor.informer.by_key(object_key.key)
+        return None if monitor is None or record is None else (monitor.info, record)
+
     async def _attempt_to_delete(self, object_key: ObjectKey) -> None:
         self._unmapped.discard(object_key)
-        monitor = self._monitors.get(object_key.resource)  # type: ignore[call-overload]
-        record = None if monitor is None else monitor.informer.by_key(object_key.key)
-        if monitor is None or record is None:
+        found = self._monitored(object_key)
+        if found is None:
             return
+        info, record = found
         if _DELETED in record.item:
             meta = orjson.loads(record.item)["metadata"]
             if meta.get("deletionTimestamp"):
@@ -319,7 +325,7 @@ class GarbageCollector(Controller[_Task]):
                 return
         node = self.graph.node(object_key)
         if node is not None:
-            await self._delete_or_remove_owners(monitor.info, record, node)
+            await self._delete_or_remove_owners(info, record, node)
 
     async def _process_deleting_item(self, object_key: ObjectKey, record: Record, meta: JSONObject) -> None:
         """Process an object that is being deleted: orphan or delete its dependents first."""
@@ -401,11 +407,10 @@ class GarbageCollector(Controller[_Task]):
 
     async def _change(self, object_key: ObjectKey, uid: str, change: Callable[[JSONObject], None]) -> None:
         """Change an object, if it is still there."""
-        monitor = self._monitors.get(object_key.resource)  # type: ignore[call-overload]
-        record = None if monitor is None else monitor.informer.by_key(object_key.key)
-        if monitor is None or record is None:
+        found = self._monitored(object_key)
+        if found is None:
             return
-        info = monitor.info
+        info, record = found
         try:
             await self.client.update(info.group, info.resource, record.namespace, record.name, change, uid=uid)
         except APIStatusError as error:

@@ -7,12 +7,12 @@ cost nothing. Whether an owner exists is not known here: the garbage collector l
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from attrs import define
 
-from ...api.resource import JSONObject
+from ...api.resource import GroupResource, JSONObject
 
 
 class Reference(NamedTuple):
@@ -46,7 +46,7 @@ class ObjectKey(NamedTuple):
     @ivar key: The key of its record.
     """
 
-    resource: Hashable
+    resource: GroupResource
     key: str
 
 

@@ -92,7 +92,7 @@ class Controller(Generic[Key]):
 
     def enqueue(self, kind: str, record: Record, old: Record | None) -> None:
         """Add the key of an object to the queue."""
-        self.queue.add(record.key)  # type: ignore[arg-type]
+        self.queue.add(record.key)  # type: ignore[arg-type] # controllers with other keys override this
 
     async def yield_to_reactor(self) -> None:
         """See L{WorkQueue.yield_to_reactor}."""

@@ -68,7 +68,7 @@ class BodyReader(HTTPChannel):
     deadline: float | None = None
 
     def __init__(self, site: ChannelSite) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self.site = self.factory = site
         self.connections = site.connections
         self._state = HEAD

@@ -1,7 +1,7 @@
 """
 RBAC stores with the privilege escalation check.
 
-Whoever writes a role must hold all rules in it, or be allowed to C{escalate} it; whoever writes a binding must hold
+A user who writes a role must hold all rules in it, or be allowed to C{escalate} it; one who writes a binding must hold
 all rules of its role, or be allowed to C{bind} that role. This is asked whatever the authorizers are.
 """
 

@@ -117,7 +117,7 @@ def aggregated_discovery(
         entries = remote.entries
         served = preferred({*served, *entries}, {**installed.priorities, **remote.priorities})
 
-    def told(group: str, one: str) -> JSONValue:
+    def entry_of(group: str, one: str) -> JSONValue:
         group_version = GroupVersion(group, one)
         entry = entries.get(group_version)
         if entry is not None:
@@ -131,7 +131,7 @@ def aggregated_discovery(
         "items": [
             {
                 "metadata": {"name": group} if group else {},
-                "versions": [told(group, one) for one in versions],
+                "versions": [entry_of(group, one) for one in versions],
             }
             for group, versions in _grouped(served).items()
             if core == (not group)

@@ -232,7 +232,7 @@ class MessageWriters:
         except WireError:
             raise
         except (TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise WireError(f"{definition.rpartition('.')[2]} can not be written as protobuf: {error}") from None
+            raise WireError(f"{definition.rpartition('.')[2]} cannot be written as protobuf: {error}") from None
 
     def message(self, definition: str) -> MessageWriter:
         """Return the encoder for the messages of a definition that is a struct."""

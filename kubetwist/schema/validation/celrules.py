@@ -118,7 +118,7 @@ class CompiledRule:
         return bool(self.rule.get("optionalOldSelf"))
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Return the rule as failures of its evaluation name it."""
         return str(self.rule.get("message") or self.rule.get("rule") or "").strip()
 
@@ -420,14 +420,14 @@ class RuleTree:
             if why.startswith("no such overload"):
                 text = (
                     f"'{why}': call arguments did not match a supported operator, function or macro signature for"
-                    f" rule: {rule.told}"
+                    f" rule: {rule.description}"
                 )
             elif error.cost_exceeded or error.interrupted:
                 # The error of the time limit is the one of the cost budget.
-                text = f"'{CostLimitExceeded().message}': {NO_MORE} rule: {rule.told}"
+                text = f"'{CostLimitExceeded().message}': {NO_MORE} rule: {rule.description}"
                 run.budget = -1
             else:
-                text = f"{why} evaluating rule: {rule.told}"
+                text = f"{why} evaluating rule: {rule.description}"
             run.causes.append(invalid(where, self._kind, text))
             return True
         return not self._pay(run, cost, where) or result is True
@@ -454,7 +454,7 @@ class RuleTree:
             cause = invalid(where, self._kind, over)
         else:
             if text is None:
-                text = str(rule.rule.get("message") or "").strip() or f"failed rule: {rule.told}"
+                text = str(rule.rule.get("message") or "").strip() or f"failed rule: {rule.description}"
             shown = () if self._kind in ("object", "array") else (value,)
             cause = _cause(where, shown, text, rule.rule.get("reason"))
         run.causes.append(RatchetedError(cause.reason, cause.message, cause.field) if tolerated else cause)

@@ -26,7 +26,7 @@ class ConfigPage(Resource):
     isLeaf = True
 
     def __init__(self, values: Callable[[], JSONObject]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._values = values
 
     def render(self, request: KubeRequest) -> int:

@@ -59,7 +59,7 @@ class FlagsResource(Resource):
     isLeaf = True
 
     def __init__(self, verbosity: Verbosity) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._verbosity = verbosity
 
     def render(self, request: KubeRequest) -> int:
@@ -88,7 +88,7 @@ class ProfilesResource(Resource):
     isLeaf = True
 
     def __init__(self, reactor: IServerReactor) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._reactor = reactor
         self._sampler: Sampler | None = None
 

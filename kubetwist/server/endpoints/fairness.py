@@ -19,7 +19,7 @@ class FlowControlDebugResource(Resource):
     isLeaf = True
 
     def __init__(self, flow: FlowControl, reactor: IReactorTime) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._flow = flow
         self._reactor = reactor
 

@@ -75,7 +75,7 @@ class HealthResource(Resource):
         @param checks: Returns the checks in the order of the output.
         @param metrics: Counts the results of checks.
         """
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._name = name
         self._checks = checks
         self._metrics = metrics

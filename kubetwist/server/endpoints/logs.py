@@ -93,7 +93,7 @@ class LogsResource(Resource):
     isLeaf = True
 
     def __init__(self, root: str, reactor: IReactorThreads) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._root = root
         self._reactor = reactor
 

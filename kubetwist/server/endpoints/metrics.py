@@ -52,7 +52,7 @@ class MetricsResource(Resource):
         @param resets: Whether DELETE resets the metrics.
         @param forgotten: Called after a reset.
         """
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._path = path.encode()
         self._registry = registry
         self._reactor = reactor

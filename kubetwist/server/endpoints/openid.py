@@ -35,7 +35,7 @@ class PublicDocument(Resource):
     isLeaf = True
 
     def __init__(self, path: str, media_type: str, make: Callable[[], JSONObject]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._path = path.strip("/")
         self._media_type = media_type
         self._make = make

@@ -19,7 +19,7 @@ class VersionResource(Resource):
     isLeaf = True
 
     def __init__(self, kubernetes_version: str) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._body = orjson.dumps(version_document(kubernetes_version), option=orjson.OPT_INDENT_2)
 
     def render(self, request: KubeRequest) -> int:

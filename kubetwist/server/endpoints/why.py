@@ -71,7 +71,7 @@ class Why(Resource):
     isLeaf = True
 
     def __init__(self, config: ServerConfig) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._config = config
 
     def render(self, request: KubeRequest) -> int:

@@ -42,7 +42,7 @@ class ZPage(Resource):
         @param text: Returns the page as text.
         @param content: Returns the fields of the object, without kind, version and metadata.
         """
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._kind = kind
         self._text = text
         self._content = content

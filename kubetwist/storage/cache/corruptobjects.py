@@ -101,7 +101,7 @@ class CorruptObjects:
         self.unavailable = None
         if found:
             self._log.error(
-                "{count} of the objects in {prefix} can not be read; the first: {reason}",
+                "{count} of the objects in {prefix} cannot be read; the first: {reason}",
                 count=len(found),
                 prefix=self._prefix,
                 reason=next(iter(found.values())),

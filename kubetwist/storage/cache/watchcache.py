@@ -161,7 +161,7 @@ class WatchCache:
         try:
             await self._fill()
         except DecryptionUnavailable as error:
-            self._log.error("{prefix} can not be read: {reason}", prefix=self.prefix, reason=error)
+            self._log.error("{prefix} cannot be read: {reason}", prefix=self.prefix, reason=error)
             self.unreadable.unavailable = error
             self._reload_later(RETRY_FIRST)
 
@@ -268,9 +268,9 @@ class WatchCache:
     def _reload(self, delay: float) -> None:
         def failed(failure: Failure) -> None:
             if failure.check(StorageError):
-                self._log.warn("{prefix} can not be read: {reason}", prefix=self.prefix, reason=failure.value)
+                self._log.warn("{prefix} cannot be read: {reason}", prefix=self.prefix, reason=failure.value)
             else:
-                self._log.failure("{prefix} can not be read", failure, prefix=self.prefix)
+                self._log.failure("{prefix} cannot be read", failure, prefix=self.prefix)
             self._reload_later(delay)
 
         Deferred.fromCoroutine(self._fill()).addErrback(failed)

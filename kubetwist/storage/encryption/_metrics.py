@@ -74,14 +74,14 @@ class KeyIDMetrics:
     """
     The uses of a service's keys, in any thread, with the time of the last use.
 
-    @ivar told: The time of the last report, by key id.
+    @ivar reported_at: The time of the last report, by key id.
     @ivar invalid: The number of invalid key ids, by reason.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._uses: dict[tuple[str, str], tuple[int, float]] = {}
-        self.told: dict[str, float] = {}
+        self.reported_at: dict[str, float] = {}
         self.invalid: dict[str, int] = {}
 
     def wrote(self, key_id: str) -> None:
@@ -101,10 +101,10 @@ class KeyIDMetrics:
 
     def named(self, key_id: str) -> None:
         """Note the key id that the service reports."""
-        self.told.pop(key_id, None)
-        if len(self.told) >= _MAX_KEYS:
-            self.told.pop(next(iter(self.told)))
-        self.told[key_id] = posix_now()
+        self.reported_at.pop(key_id, None)
+        if len(self.reported_at) >= _MAX_KEYS:
+            self.reported_at.pop(next(iter(self.reported_at)))
+        self.reported_at[key_id] = posix_now()
 
     def refused(self, key_id: str) -> None:
         """Count an invalid key id that the service reports."""
@@ -203,7 +203,9 @@ class EncryptionMetrics:
         times = [(key, at) for key, _, at in used]
         text = "When keys were used for the last time."
         yield MetricSnapshot(f"{prefix}key_id_hash_last_timestamp_seconds", "gauge", text, both, times)
-        named = [((name, hashed(key_id), ""), at) for name, one in uses.items() for key_id, at in one.told.items()]
+        named = [
+            ((name, hashed(key_id), ""), at) for name, one in uses.items() for key_id, at in one.reported_at.items()
+        ]
         text = "When services said for the last time that a key is theirs."
         yield MetricSnapshot(f"{prefix}key_id_hash_status_last_timestamp_seconds", "gauge", text, labels, named)
         refused = [((name, why), float(count)) for name, one in uses.items() for why, count in one.invalid.items()]

@@ -50,7 +50,7 @@ async def read_expiries(client: EtcdClient, prefix: str, now: float) -> dict[str
     except RPCError as error:
         raise StorageUnavailable(str(error)) from None
     except (KeyError, TypeError, ValueError) as error:
-        raise ProtocolError(f"etcd sent a lease that can not be read: {error!r}") from None
+        raise ProtocolError(f"etcd sent a lease that cannot be read: {error!r}") from None
     return found
 
 

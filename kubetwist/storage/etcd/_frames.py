@@ -77,7 +77,7 @@ def parse_frame(kind: int, flags: int, stream: int, content: bytes) -> Frame:
         frame, _ = Frame.parse_frame_header(memoryview(frame_head(len(content), kind, flags, stream)))
         frame.parse_body(memoryview(content))
     except (HyperframeError, ValueError) as error:
-        raise ProtocolError(f"etcd sent a frame that can not be read: {error}") from None
+        raise ProtocolError(f"etcd sent a frame that cannot be read: {error}") from None
     return frame
 
 
@@ -183,7 +183,7 @@ def read_head(block: bytes) -> Head:
     try:
         fields = [(name.lower(), value) for name, value, *_ in decoder.decode(block, raw=True)]
     except (HPACKError, UnicodeError) as error:
-        raise ProtocolError(f"etcd sent headers that can not be read: {error}") from None
+        raise ProtocolError(f"etcd sent headers that cannot be read: {error}") from None
     found: dict[bytes, bytes] = {}
     for name, value in fields:
         if name.startswith(b":") and (name != b":status" or name in found):

@@ -30,7 +30,7 @@ class FileLock:
         try:
             descriptor = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise StorageUnavailable(f"{self.path} can not be opened: {error.strerror}") from error
+            raise StorageUnavailable(f"{self.path} cannot be opened: {error.strerror}") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -38,7 +38,7 @@ class FileLock:
             os.close(descriptor)
             if isinstance(error, BlockingIOError):
                 raise StorageUnavailable(f"{self.path} is in use by {holder}") from error
-            raise StorageUnavailable(f"{self.path} can not be locked: {error.strerror}") from error
+            raise StorageUnavailable(f"{self.path} cannot be locked: {error.strerror}") from error
         self._descriptor = descriptor
         write_holder(descriptor)
 

@@ -237,7 +237,7 @@ class SQLiteStorage(EmbeddedStorage):
         """See L{IBumpableStorage.forward}."""
         self._check(self.revision)
         if self._pending or revision <= self.revision:
-            raise InvalidArgument(f"{self.name} is at {self.revision} and can not be made {revision}")
+            raise InvalidArgument(f"{self.name} is at {self.revision} and cannot be made {revision}")
         await self._writer.run(lambda: self._file.forward(revision))
         self.revision = self._submitted = self.compacted = revision
 

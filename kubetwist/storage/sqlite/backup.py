@@ -59,7 +59,7 @@ def copy_store(source: str, target: str, progress: Progress) -> None:
     try:
         descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise StorageUnavailable(f"{target} can not be made: {error.strerror}") from error
+        raise StorageUnavailable(f"{target} cannot be made: {error.strerror}") from error
     try:
         with translate_sqlite_errors(source):
             reading = sqlite3.connect(f"file:{quote(os.path.abspath(source))}?mode=rw", uri=True, isolation_level=None)
@@ -82,17 +82,17 @@ def _sync(descriptor: int, path: str) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        raise StorageUnavailable(f"{path} can not be written: {error.strerror}") from error
+        raise StorageUnavailable(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _copy(reading: sqlite3.Connection, target: str, descriptor: int, progress: Progress) -> None:
-    def told(status: int, left: int, total: int) -> None:
+    def report(status: int, left: int, total: int) -> None:
         _sync(descriptor, target)
         progress(total - left, total)
 
     writing = sqlite3.connect(target, isolation_level=None)
     try:
-        reading.backup(writing, pages=STEP, progress=told, sleep=0)
+        reading.backup(writing, pages=STEP, progress=report, sleep=0)
         # A backup is one file, and can be read on a read-only file system.
         writing.execute("PRAGMA journal_mode = DELETE")
     finally:

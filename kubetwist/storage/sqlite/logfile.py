@@ -115,7 +115,7 @@ def translate_sqlite_errors(path: str, *, writing: bool = False) -> Iterator[Non
             raise corrupt_error(path, str(error)) from error
         if writing:
             raise StorageUnwritable(path, str(error)) from error
-        raise StorageUnavailable(f"{path} can not be used: {error}") from error
+        raise StorageUnavailable(f"{path} cannot be used: {error}") from error
 
 
 def corrupt_error(path: str, why: str) -> StorageCorrupt:
@@ -253,7 +253,7 @@ class LogFile:
                 finally:
                     os.close(directory)
             except OSError as error:
-                raise StorageUnavailable(f"the folder of {self.path} can not be written: {error.strerror}") from error
+                raise StorageUnavailable(f"the folder of {self.path} cannot be written: {error.strerror}") from error
 
     def size(self) -> int:
         """
@@ -264,7 +264,7 @@ class LogFile:
         try:
             return os.path.getsize(self.path)
         except OSError as error:
-            raise StorageUnavailable(f"{self.path} can not be read: {error.strerror}") from error
+            raise StorageUnavailable(f"{self.path} cannot be read: {error.strerror}") from error
 
     def open_again(self) -> None:
         """
@@ -294,7 +294,7 @@ class LogFile:
             if not start and self.interrupted:
                 raise StorageCorrupt(f"{self.path} is empty, but its log {log} is not; {REPAIR}")
         except OSError as error:
-            raise StorageUnavailable(f"{self.path} can not be opened: {error.strerror}") from error
+            raise StorageUnavailable(f"{self.path} cannot be opened: {error.strerror}") from error
         if start not in (b"", _MAGIC):  # SQLite would take a file of a few bytes for an empty one.
             raise StorageCorrupt(f"{self.path} is no SQLite database, so no kubetwist store; {REPAIR}")
         return not start

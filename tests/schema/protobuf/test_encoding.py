@@ -239,5 +239,5 @@ class TypesTests(SynchronousTestCase):
         """What is no value of the type is refused, and fields that it does not have are left out."""
         for value in ({"spec": []}, {"metadata": {"name": 1}}, {"metadata": {"creationTimestamp": "soon"}}):
             error = self.assertRaises(WireError, encoded, f"{CORE}.Pod", value)
-            self.assertIn("Pod can not be written as protobuf: ", str(error))
+            self.assertIn("Pod cannot be written as protobuf: ", str(error))
         self.assertEqual(encoded(f"{CORE}.Pod", {"colour": "red"}), encoded(f"{CORE}.Pod", {}))

@@ -140,4 +140,4 @@ class ServiceTests(SynchronousTestCase):
             uses.wrote(str(number))
             uses.named(str(number))
         self.assertEqual([key for _, key, _, _ in uses.uses()], [str(number) for number in range(50, 150)])
-        self.assertEqual(len(uses.told), 100)
+        self.assertEqual(len(uses.reported_at), 100)

@@ -43,7 +43,7 @@ class FileLockTests(SynchronousTestCase):
         """A file that cannot be there cannot be locked."""
         lock = FileLock(f"{self.path}/absent/x")
         error = self.assertRaises(StorageUnavailable, lock.acquire)
-        self.assertIn("can not be opened: No such file or directory", str(error))
+        self.assertIn("cannot be opened: No such file or directory", str(error))
 
     def test_unreadable_holder(self) -> None:
         """A file that does not say who holds the lock is no reason to fail; nor is one that cannot be written."""

@@ -155,7 +155,7 @@ class FailureTests(FileCase):
         FailingConnection.failing = True
         with self.assertRaises(StorageUnwritable) as caught:
             self.write(self.storage, "/r/a", b"1")
-        self.assertEqual(caught.exception.told, "storage cannot be written at present: disk I/O error")
+        self.assertEqual(caught.exception.client_message, "storage cannot be written at present: disk I/O error")
 
     def test_failure_is_clear(self) -> None:
         """The error names the file and what is wrong with it."""
