@@ -72,7 +72,7 @@ class LeaderElector:
     def start(self) -> None:
         """Start trying to acquire the Lease."""
         self._call = None
-        self._trying = Deferred.fromCoroutine(self._sync_once())
+        self._trying = Deferred.fromCoroutine(self._renew_once())
         self._trying.addErrback(lambda failure: self._log.failure("the election failed", failure))
         self._trying.addCallback(self._schedule)
 
@@ -98,7 +98,7 @@ class LeaderElector:
         except (APIStatusError, StorageError) as error:
             self._log.debug("the lease was not released: {error}", error=error)
 
-    async def _sync_once(self) -> None:
+    async def _renew_once(self) -> None:
         began = self._clock.seconds()
         if await self._try_acquire_or_renew():
             self._renewed_at = began

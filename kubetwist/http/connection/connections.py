@@ -128,7 +128,7 @@ class Connections:
             for stalled in [one for one, since in self.stalled.items() if now - since >= STALLED]:
                 stalled.check_peer_closed()
 
-    def claim_compaction(self, channel: Connection) -> None:
+    def schedule_pipelined(self, channel: Connection) -> None:
         """Schedule the next pipelined request of a connection, after those of other connections."""
         if not self._pipelined:
             self._reactor.callLater(0, self._serve_pipelined)

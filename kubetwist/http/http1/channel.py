@@ -122,7 +122,7 @@ class KubeChannel(BodyReader):
         finally:
             self._parsing = False
         if self._buffer and self._state == HEAD and not self._waitingForTransport:
-            self.connections.claim_compaction(self)
+            self.connections.schedule_pipelined(self)
 
     def go_on(self) -> None:
         """Serve the next complete request, when it is this connection's turn."""

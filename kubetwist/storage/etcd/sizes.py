@@ -47,7 +47,7 @@ class EtcdSizes:
     def start(self) -> None:
         """Start the polling."""
         self._call = None
-        Deferred.fromCoroutine(self._sync_once()).addBoth(self._later)
+        Deferred.fromCoroutine(self._poll_members()).addBoth(self._later)
 
     def stop(self) -> None:
         """Stop the polling. Idempotent."""
@@ -61,7 +61,7 @@ class EtcdSizes:
             self._call = self._reactor.callLater(self._interval, self.start)
         return result
 
-    async def _sync_once(self) -> None:
+    async def _poll_members(self) -> None:
         for member in self._members:
             url = member.address.url
             try:

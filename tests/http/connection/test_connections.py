@@ -108,8 +108,8 @@ class ConnectionsTests(SynchronousTestCase):
             self.clock.rightNow += 2 * TURN
 
         one, other = Connection(serve=slow), Connection(serve=lambda: order.append("other"))
-        self.connections.claim_compaction(one)
-        self.connections.claim_compaction(other)
+        self.connections.schedule_pipelined(one)
+        self.connections.schedule_pipelined(other)
         self.assertEqual((order, len(turns)), ([], 1))
         turns.pop()()
         self.assertEqual((order, len(turns)), (["slow"], 1))
