@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
-
-from zope.interface import implementer
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ...admission.admissionrequest import admission_request
 from ...admission.expressions import (
@@ -22,16 +20,13 @@ from ...admission.matching.rules import is_exempt_admission_configuration
 from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.resource import GroupResource, GroupVersionKind, JSONObject
-from ...interfaces import IWatchSink
 from ...storage.errors import StorageUnavailable
+from ..compiledobjects import CompiledObjectCache
 from .params import BadConfiguration, ParamKind
 
 if TYPE_CHECKING:
-    from ...api.record import Record
     from ...cel.values import Value
     from ...registry.admissioncontext import ServerAdmissionContext
-
-GROUP: Final = "admissionregistration.k8s.io"
 
 
 class Binding:
@@ -113,64 +108,6 @@ class Policy:
 _Policy = TypeVar("_Policy", bound=Policy)
 
 
-@implementer(IWatchSink)
-class _CompiledObjectCache:
-    """The compiled objects of one kind; each object is compiled once per revision."""
-
-    def __init__(self, server: ServerAdmissionContext, resource: str, compile_one: Callable[[JSONObject], Any]) -> None:
-        self._server = server
-        self._resource = resource
-        self._compile = compile_one
-        self._watch: Any = None
-        self._stale = True
-        self._known: dict[str, tuple[int, Any]] = {}
-
-    # The watch cache's side.
-
-    def send(self, kind: str, record: Record, event: object) -> None:
-        """See L{IWatchSink.send}."""
-        self._stale = True
-
-    def bookmark(self, revision: int, initial_events_end: bool) -> None:
-        """Ignore bookmarks."""
-
-    def end(self, error: Exception | None) -> None:
-        """Forget the watch; it is started again with the next request."""
-        self._watch = None
-
-    # The plugin's side.
-
-    def refresh(self) -> list[Any] | None:
-        """
-        Return all compiled objects in the order of their names; L{None} if nothing has changed.
-
-        @raise StorageUnavailable: The cache is not synced yet.
-        """
-        if self._watch is not None and not self._stale:
-            return None
-        store = self._server.stores.find(GROUP, self._resource)
-        if store is None:
-            # Switched off by --runtime-config.
-            self._watch, self._stale = True, False
-            return []
-        cache = store.cache
-        if self._watch is None:
-            if cache.ready:
-                self._watch = cache.watch("", sink=self)
-            elif not cache.revision:
-                raise StorageUnavailable("not yet ready to handle request")
-            # Otherwise the cache is being refilled, and its old content stays in use.
-        self._stale = False
-        before, self._known = self._known, {}
-        for record in cache.list().records:
-            known = before.get(record.name)
-            if known is None or known[0] != record.revision:
-                obj = self._server.lookup(GROUP, self._resource, "", record.name) or {}
-                known = (record.revision, self._compile(obj))
-            self._known[record.name] = known
-        return [compiled for _, compiled in self._known.values()]
-
-
 class PolicySource(Generic[_Policy]):
     """All policies of one kind with their bindings."""
 
@@ -186,14 +123,12 @@ class PolicySource(Generic[_Policy]):
         @param fixed: Policies from manifest files, and their bindings.
         """
         bindings = f"{resource.removesuffix('ies')}ybindings"
-        self._policies = _CompiledObjectCache(server, resource, lambda obj: make(obj, server))
-        self._bindings = _CompiledObjectCache(server, bindings, Binding)
+        self._policies = CompiledObjectCache(server, resource, lambda obj: make(obj, server))
+        self._bindings = CompiledObjectCache(server, bindings, Binding)
         hooks = list(map(Binding, fixed[1]))
         policies = [make(obj, server) for obj in fixed[0]]
         self._fixed = tuple((one, [binding for binding in hooks if binding.policy == one.name]) for one in policies)
         self._server = server
-        self._found: list[_Policy] = []
-        self._hooks: list[Binding] = []
         self._all: tuple[tuple[_Policy, Sequence[Binding]], ...] = self._fixed
 
     def hooks(self) -> tuple[tuple[_Policy, Sequence[Binding]], ...]:
@@ -202,17 +137,14 @@ class PolicySource(Generic[_Policy]):
 
         @raise StorageUnavailable: The caches are not synced yet.
         """
-        policies, bindings = self._policies.refresh(), self._bindings.refresh()
-        if policies is None and bindings is None:
+        if self._policies.is_current and self._bindings.is_current:
             return self._all
-        if policies is not None:
-            self._found = policies
-        if bindings is not None:
-            self._hooks = bindings
+        self._policies.refresh()
+        self._bindings.refresh()
         by_policy: dict[str, list[Binding]] = {}
-        for binding in self._hooks:
+        for binding in self._bindings.objects:
             by_policy.setdefault(binding.policy, []).append(binding)
-        pairs = ((policy, by_policy[policy.name]) for policy in self._found if policy.name in by_policy)
+        pairs = ((policy, by_policy[policy.name]) for policy in self._policies.objects if policy.name in by_policy)
         self._all = (*self._fixed, *pairs)
         return self._all
 

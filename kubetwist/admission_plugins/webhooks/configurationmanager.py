@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from zope.interface import implementer
-
 from ...api.admission import AdmissionAttributes
-from ...interfaces import IWatchSink
-from ...storage.errors import StorageUnavailable
+from ...api.resource import JSONObject
+from ..compiledobjects import CompiledObjectCache
 
 if TYPE_CHECKING:
     from ...admission.matching.equivalents import EquivalentResource
-    from ...api.record import Record
     from ...registry.admissioncontext import ServerAdmissionContext
     from .credentials import AuthenticationInfoResolver
     from .webhook import Webhook
 
-GROUP: Final = "admissionregistration.k8s.io"
 #: Maximum number of kinds of requests whose webhooks are cached.
 _MAX_CACHE_ENTRIES: Final = 4096
 
@@ -25,7 +21,6 @@ _MAX_CACHE_ENTRIES: Final = 4096
 RuleMatches = tuple[tuple["Webhook", "EquivalentResource"], ...]
 
 
-@implementer(IWatchSink)
 class WebhookConfigurationManager:
     """
     All webhooks of one type, in the order of their calls.
@@ -40,28 +35,10 @@ class WebhookConfigurationManager:
         @param resource: C{"mutatingwebhookconfigurations"} or the other one.
         """
         self._server = server
-        self._resource = resource
         self._credentials = credentials
-        self._watch: Any = None
-        self._stale = True
-        self._compiled: dict[str, tuple[int, tuple[Webhook, ...]]] = {}
+        self._configurations = CompiledObjectCache(server, resource, self._compile)
         self.webhooks: tuple[Webhook, ...] = ()
         self._matched_webhooks: dict[Any, RuleMatches] = {}
-
-    # The watch cache's side.
-
-    def send(self, kind: str, record: object, event: object) -> None:
-        """See L{IWatchSink.send}."""
-        self._stale = True
-
-    def bookmark(self, revision: int, initial_events_end: bool) -> None:
-        """Ignore bookmarks."""
-
-    def end(self, error: Exception | None) -> None:
-        """Forget the watch; it is started again with the next request."""
-        self._watch = None
-
-    # The chain's side.
 
     def matching_webhooks(self, attributes: AdmissionAttributes) -> RuleMatches:
         """
@@ -71,8 +48,10 @@ class WebhookConfigurationManager:
 
         @raise StorageUnavailable: The cache is not synced yet.
         """
-        if self._watch is None or self._stale:
-            self._refresh()
+        if not self._configurations.is_current:
+            self._configurations.refresh()
+            self.webhooks = tuple(one for webhooks in self._configurations.objects for one in webhooks)
+            self._matched_webhooks.clear()
         if not self.webhooks:
             return ()
         key = (
@@ -102,40 +81,15 @@ class WebhookConfigurationManager:
                 found.append((webhook, equivalent))
         return tuple(found)
 
-    def _refresh(self) -> None:
-        store = self._server.stores.find(GROUP, self._resource)
-        if store is None:
-            # Switched off by --runtime-config.
-            self._watch, self._stale = True, False
-            return
-        cache = store.cache
-        if self._watch is None:
-            if cache.ready:
-                self._watch = cache.watch("", sink=self)
-            elif not cache.revision:
-                raise StorageUnavailable("not yet ready to handle request")
-            # Otherwise the cache is being refilled, and its old content stays in use.
-        self._stale = False
-        before, self._compiled = self._compiled, {}
-        for record in cache.list().records:
-            known = before.get(record.name)
-            if known is None or known[0] != record.revision:
-                known = (record.revision, tuple(self._compile(record)))
-            # Calls that use the previous webhooks continue.
-            self._compiled[record.name] = known
-        self.webhooks = tuple(one for _, webhooks in self._compiled.values() for one in webhooks)
-        self._matched_webhooks.clear()
-
-    def _compile(self, record: Record) -> list[Webhook]:
+    def _compile(self, configuration: JSONObject) -> list[Webhook]:
         from .webhook import Webhook
 
         outgoing = self._server.outgoing
         assert outgoing is not None, "a server that has webhooks can call them"
         numbers: dict[str, int] = {}
         webhooks = []
-        obj = self._server.lookup(GROUP, self._resource, "", record.name) or {}
-        for webhook in obj.get("webhooks") or ():
+        for webhook in configuration.get("webhooks") or ():
             name = webhook.get("name") or ""
             number = numbers[name] = numbers.get(name, -1) + 1
-            webhooks.append(Webhook(record.name, webhook, number, outgoing, self._credentials))
+            webhooks.append(Webhook(configuration["metadata"]["name"], webhook, number, outgoing, self._credentials))
         return webhooks
