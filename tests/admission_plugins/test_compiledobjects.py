@@ -120,7 +120,7 @@ class CompiledObjectCacheTests(SynchronousTestCase):
 
     def test_not_served(self) -> None:
         """A resource that is not served has no objects."""
-        objects = CompiledObjectCache(Server(), "others", self.compile)  # type: ignore[arg-type] # stands in for it
+        objects = CompiledObjectCache(Server(), "other", self.compile)  # type: ignore[arg-type] # stands in for it
         objects.refresh()
         self.assertEqual((objects.objects, objects.is_current), ([], True))
 
