@@ -91,6 +91,6 @@ class CompiledObjectCache(Generic[_Compiled]):
     def _compiled(self, record: Record, before: tuple[int, _Compiled] | None) -> tuple[int, _Compiled]:
         if before is not None and before[0] == record.revision:
             return before
-        obj = self._server.lookup(GROUP, self._resource, "", record.name)
+        obj = self._server.get_copy(GROUP, self._resource, "", record.name)
         assert obj is not None, "the listed object is in the cache"
         return record.revision, self._compile(obj)

@@ -36,7 +36,7 @@ class DefaultIngressClass:
             return
         if _OLD_CLASS in (ingress["metadata"].get("annotations") or {}):
             return
-        classes = attributes.context.views("networking.k8s.io", "ingressclasses")
+        classes = attributes.context.list_decoded("networking.k8s.io", "ingressclasses")
         chosen = newest_default(classes, (DEFAULT,))
         if chosen is not None:
             ingress["spec"]["ingressClassName"] = chosen["metadata"]["name"]

@@ -37,7 +37,7 @@ class DefaultStorageClass:
             return
         if _OLD_CLASS in (claim["metadata"].get("annotations") or {}):
             return
-        classes = attributes.context.views("storage.k8s.io", "storageclasses")
+        classes = attributes.context.list_decoded("storage.k8s.io", "storageclasses")
         chosen = newest_default(classes, DEFAULT)
         if chosen is not None:
             claim["spec"]["storageClassName"] = chosen["metadata"]["name"]

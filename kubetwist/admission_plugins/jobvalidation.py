@@ -65,12 +65,12 @@ def _groups(attributes: AdmissionAttributes, job: JSONObject) -> Iterator[JSONOb
     template = (job["spec"].get("template") or {}).get("spec") or {}
     name = (template.get("schedulingGroup") or {}).get("podGroupName")
     if name is not None:
-        group = attributes.context.view(_GROUP, "podgroups", attributes.namespace, name)
+        group = attributes.context.get_decoded(_GROUP, "podgroups", attributes.namespace, name)
         if group is not None:
             yield group
         return
     uid = job["metadata"].get("uid")
-    for group in attributes.context.views(_GROUP, "podgroups", attributes.namespace):
+    for group in attributes.context.list_decoded(_GROUP, "podgroups", attributes.namespace):
         owners = group["metadata"].get("ownerReferences") or ()
         if any(owner.get("controller") and owner.get("uid") == uid for owner in owners):
             yield group

@@ -43,7 +43,7 @@ class LimitRanger:
         """See L{IMutatingAdmission.admit}."""
         if attributes.resource != "pods" or attributes.operation != "CREATE":
             return None
-        limit_ranges = list(attributes.context.views("", "limitranges", attributes.namespace))
+        limit_ranges = list(attributes.context.list_decoded("", "limitranges", attributes.namespace))
         if attributes.computing is not None and limit_ranges:
             return attributes.computing(_merge_all_defaults, attributes.object, limit_ranges)
         assert attributes.object is not None
@@ -54,7 +54,7 @@ class LimitRanger:
         """See L{IValidatingAdmission.validate}."""
         if not _is_limited(attributes):
             return None
-        limit_ranges = list(attributes.context.views("", "limitranges", attributes.namespace))
+        limit_ranges = list(attributes.context.list_decoded("", "limitranges", attributes.namespace))
         if attributes.computing is not None and limit_ranges:
             return attributes.computing(_validate_all, attributes, limit_ranges)
         _validate_all(attributes, limit_ranges)

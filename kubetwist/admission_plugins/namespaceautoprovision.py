@@ -32,7 +32,7 @@ class NamespaceAutoProvision:
         namespace = attributes.namespace
         if not namespace or attributes.dry_run or attributes.group_resource == _NAMESPACES:
             return
-        if attributes.context.view("", "namespaces", "", namespace) is not None:
+        if attributes.context.get_decoded("", "namespaces", "", namespace) is not None:
             return
         try:
             await attributes.context.create("", "namespaces", "", {"metadata": {"name": namespace}})

@@ -32,5 +32,5 @@ class NamespaceExists:
         namespace = attributes.namespace
         if not namespace or attributes.group_resource == _NAMESPACES:
             return
-        if attributes.context.view("", "namespaces", "", namespace) is None:
+        if attributes.context.get_decoded("", "namespaces", "", namespace) is None:
             raise APIStatusError.not_found(_NAMESPACES, namespace)

@@ -44,7 +44,7 @@ class NamespaceLifecycle:
             return
         if not namespace or (resource == "namespaces" and not attributes.group) or resource == _REVIEWS:
             return
-        found = attributes.context.view("", "namespaces", "", namespace)
+        found = attributes.context.get_decoded("", "namespaces", "", namespace)
         if found is None:
             raise APIStatusError.not_found(_NAMESPACES, namespace)
         if found["metadata"].get("deletionTimestamp") is not None:

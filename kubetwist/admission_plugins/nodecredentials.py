@@ -44,7 +44,7 @@ async def admit_service_account_token(attributes: AdmissionAttributes, request: 
     uid = reference.get("uid")
     if not uid:
         raise attributes.forbidden("node requested token with a pod binding without a uid")
-    pod = attributes.context.view("", "pods", attributes.namespace, reference["name"])
+    pod = attributes.context.get_decoded("", "pods", attributes.namespace, reference["name"])
     if pod is None:
         raise APIStatusError.not_found(GroupResource("", "pod"), reference["name"])
     if uid != pod["metadata"].get("uid"):
@@ -129,7 +129,7 @@ class _Missing(Exception):
 
 
 def _existing(attributes: AdmissionAttributes, group: str, resource: str, namespace: str, name: str) -> JSONObject:
-    found = attributes.context.view(group, resource, namespace, name)
+    found = attributes.context.get_decoded(group, resource, namespace, name)
     if found is None:
         # The reference's listers use the singular in this error text.
         raise _Missing(f"{GroupResource(group, resource.removesuffix('s'))} {quoted(name)} not found")

@@ -55,7 +55,7 @@ class NodeDeclaredFeatureValidator:
         needed = list(needed_features(pod, old))
         if not needed:
             return
-        node = attributes.context.view("", "nodes", "", name)
+        node = attributes.context.get_decoded("", "nodes", "", name)
         if node is None:
             raise attributes.forbidden(f"node {quoted(name)} not found")
         declared = (node.get("status") or {}).get("declaredFeatures") or ()

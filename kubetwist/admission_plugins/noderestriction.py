@@ -131,7 +131,7 @@ def _admit_pod_create(attributes: AdmissionAttributes, node: str) -> None:
         raise attributes.forbidden(f"{can_only} a controller owner reference set to itself")
     if owner.get("blockOwnerDeletion"):
         raise attributes.forbidden(f"node {quoted(node)} must not set blockOwnerDeletion on an owner reference")
-    found = attributes.context.view("", "nodes", "", node)
+    found = attributes.context.get_decoded("", "nodes", "", node)
     if found is None:
         raise APIStatusError.not_found(GroupResource("", "node"), node)
     uid, wanted = owner.get("uid", ""), found["metadata"].get("uid", "")
@@ -174,7 +174,7 @@ def _admit_pod_eviction(attributes: AdmissionAttributes, node: str) -> None:
 
 
 def _existing_pod(attributes: AdmissionAttributes, name: str) -> JSONObject:
-    pod = attributes.context.view("", "pods", attributes.namespace, name)
+    pod = attributes.context.get_decoded("", "pods", attributes.namespace, name)
     if pod is None:
         raise APIStatusError.not_found(GroupResource("", "pod"), name)
     return pod

@@ -86,7 +86,7 @@ async def _check_finalizers_permission(attributes: AdmissionAttributes, owner: J
         version = GroupVersion.parse(api_version)
     except ValueError as error:
         raise _rest_mapping_error(attributes, api_version, kind, str(error)) from error
-    mappings = attributes.context.resources_of(version.group, version.version, kind)
+    mappings = attributes.context.resources_for_kind(version.group, version.version, kind)
     if not mappings:
         why = f'no matches for kind "{kind}" in version "{api_version}"'
         raise _rest_mapping_error(attributes, api_version, kind, why)

@@ -38,7 +38,7 @@ class PersistentVolumeClaimResize:
             raise attributes.forbidden("Only bound persistent volume claims can be expanded")
         name = _class(old)
         same = name and name == _class(claim)
-        storage_class = attributes.context.view("storage.k8s.io", "storageclasses", "", name) if same else None
+        storage_class = attributes.context.get_decoded("storage.k8s.io", "storageclasses", "", name) if same else None
         if storage_class is None or not storage_class.get("allowVolumeExpansion"):
             why = (
                 "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "

@@ -80,7 +80,7 @@ class PodGroupProtection:
         if not name:
             return
         kind, parent_kind, parents = _PARENTS[attributes.resource]
-        parent = attributes.context.view(_GROUP, parents, attributes.namespace, name)
+        parent = attributes.context.get_decoded(_GROUP, parents, attributes.namespace, name)
         if parent is not None and parent["metadata"].get("deletionTimestamp") is not None:
             why = f"cannot create {kind} referencing {parent_kind} {quoted(name)} because it is being deleted"
             raise attributes.forbidden(why)

@@ -32,7 +32,7 @@ class PodGroupWorkloadExists:
         if reference is None:
             return
         name, template = reference.get("workloadName") or "", reference.get("podGroupTemplateName") or ""
-        workload = attributes.context.view("scheduling.k8s.io", "workloads", attributes.namespace, name)
+        workload = attributes.context.get_decoded("scheduling.k8s.io", "workloads", attributes.namespace, name)
         if workload is None:
             raise attributes.forbidden(f"PodGroup rejected: Workload {quoted(name)} not found")
         if workload["metadata"].get("deletionTimestamp") is not None:

@@ -79,7 +79,7 @@ class PodNodeSelector:
 
         @raise APIStatusError: The pod says otherwise (403), or the namespace nothing that makes sense (500).
         """
-        namespace = attributes.context.view("", "namespaces", "", attributes.namespace)
+        namespace = attributes.context.get_decoded("", "namespaces", "", attributes.namespace)
         if namespace is None:
             raise APIStatusError.not_found(GroupResource("", "namespaces"), attributes.namespace)
         said = (namespace["metadata"].get("annotations") or {}).get(_ANNOTATION)

@@ -56,7 +56,7 @@ class PodResizeValidator:
         name = spec.get("nodeName")
         if not name or spec == old["spec"]:
             return
-        node = attributes.context.view("", "nodes", "", name)
+        node = attributes.context.get_decoded("", "nodes", "", name)
         if node is None:
             raise attributes.forbidden(f"node {quoted(name)} not found")
         allocatable = (node.get("status") or {}).get("allocatable") or {}

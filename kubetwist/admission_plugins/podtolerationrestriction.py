@@ -103,7 +103,7 @@ def _of_namespace(attributes: AdmissionAttributes, annotation: str) -> list[JSON
 
     @raise APIStatusError: They cannot be read (500), or there is no namespace (404).
     """
-    namespace = attributes.context.view("", "namespaces", "", attributes.namespace)
+    namespace = attributes.context.get_decoded("", "namespaces", "", attributes.namespace)
     if namespace is None:
         raise APIStatusError.not_found(GroupResource("", "namespaces"), attributes.namespace)
     written = (namespace["metadata"].get("annotations") or {}).get(annotation)

@@ -39,7 +39,7 @@ class PodTopologyLabels:
             node = target.get("name") if target.get("kind") in ("Node", None, "") else None
         else:
             node = obj["spec"].get("nodeName")
-        found = attributes.context.view("", "nodes", "", node) if node else None
+        found = attributes.context.get_decoded("", "nodes", "", node) if node else None
         if found is None:
             return
         told = found["metadata"].get("labels") or {}

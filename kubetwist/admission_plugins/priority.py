@@ -89,7 +89,7 @@ def _class_of(spec: JSONObject, attributes: AdmissionAttributes) -> tuple[int, s
     """
     name = spec.get("priorityClassName")
     if name:
-        found = attributes.context.view(_GROUP, "priorityclasses", "", name)
+        found = attributes.context.get_decoded(_GROUP, "priorityclasses", "", name)
         if found is None:
             if name in SYSTEM:
                 return SYSTEM[name], _PREEMPT
@@ -104,5 +104,5 @@ def _class_of(spec: JSONObject, attributes: AdmissionAttributes) -> tuple[int, s
 
 def _default_class(attributes: AdmissionAttributes) -> JSONObject | None:
     """Return the class of pods that name none; of several, which a race can leave behind, the lowest."""
-    classes = attributes.context.views(_GROUP, "priorityclasses")
+    classes = attributes.context.list_decoded(_GROUP, "priorityclasses")
     return min((one for one in classes if one.get("globalDefault")), key=lambda one: one["value"], default=None)

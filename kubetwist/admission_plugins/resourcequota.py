@@ -108,7 +108,7 @@ class ResourceQuota:
             return
         if not counts(attributes.operation, attributes.group, resource, attributes.subresource):
             return
-        quotas = attributes.context.views("", "resourcequotas", namespace)
+        quotas = attributes.context.list_decoded("", "resourcequotas", namespace)
         if not quotas and not self.limited:
             return
         old = attributes.old_object
@@ -139,7 +139,9 @@ class ResourceQuota:
         lock = self._locks.setdefault(namespace, DeferredLock())
         await lock.acquire()
         try:
-            return await attributes.context.commit_with(commit, "", "resourcequotas", namespace, list(charges), change)
+            return await attributes.context.commit_with_status_updates(
+                commit, "", "resourcequotas", namespace, list(charges), change
+            )
         finally:
             lock.release()
             if not lock.locked:

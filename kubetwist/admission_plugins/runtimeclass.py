@@ -69,7 +69,7 @@ def _class_of(spec: JSONObject, attributes: AdmissionAttributes) -> JSONObject |
         return None
     if not name:
         raise APIStatusError.unknown("resource name may not be empty")
-    found = attributes.context.view("node.k8s.io", "runtimeclasses", "", name)
+    found = attributes.context.get_decoded("node.k8s.io", "runtimeclasses", "", name)
     if found is None:
         raise attributes.forbidden(f'pod rejected: RuntimeClass "{name}" not found')
     return found

@@ -54,7 +54,7 @@ class ServiceAccount:
         if not spec.get("serviceAccountName"):
             spec["serviceAccountName"] = spec["serviceAccount"] = "default"
         name = spec["serviceAccountName"]
-        account = attributes.context.view("", "serviceaccounts", attributes.namespace, name)
+        account = attributes.context.get_decoded("", "serviceaccounts", attributes.namespace, name)
         if account is None:
             return self._admit_when_account_exists(spec, attributes)
         return self._apply_account_async(spec, account, attributes)
@@ -62,7 +62,7 @@ class ServiceAccount:
     async def _admit_when_account_exists(self, spec: JSONObject, attributes: AdmissionAttributes) -> None:
         """Run L{admit} when the account exists, which may be created just after its namespace."""
         name = spec["serviceAccountName"]
-        account = await attributes.context.appears(
+        account = await attributes.context.wait_for_object(
             "", "serviceaccounts", attributes.namespace, name, _SERVICE_ACCOUNT_WAIT
         )
         given = self._apply_account_async(spec, account or _get_service_account(spec, attributes), attributes)
@@ -120,7 +120,7 @@ def _get_service_account(spec: JSONObject, attributes: AdmissionAttributes) -> J
     @raise APIStatusError: It is not there (403).
     """
     name = spec["serviceAccountName"]
-    account = attributes.context.view("", "serviceaccounts", attributes.namespace, name)
+    account = attributes.context.get_decoded("", "serviceaccounts", attributes.namespace, name)
     if account is None:
         why = f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found'
         raise attributes.forbidden(why)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from .authorization import Authorizer
@@ -39,6 +39,20 @@ Commit = Callable[[Sequence[Write]], Awaitable[int]]
 Charge = Callable[[Commit], Awaitable[int]]
 
 
+#: Old names of the methods of L{AdmissionContext}, and the new ones.
+RENAMED_CONTEXT_METHODS: Final[Mapping[str, str]] = {
+    "appears": "wait_for_object",
+    "commit_with": "commit_with_status_updates",
+    "load": "ensure_cached",
+    "loaders": "list_lazy",
+    "lookup": "get_copy",
+    "lookup_all": "list_copies",
+    "resources_of": "resources_for_kind",
+    "view": "get_decoded",
+    "views": "list_decoded",
+}
+
+
 class AdmissionContext(Protocol):
     """
     The services that the server offers to admission plugins.
@@ -63,35 +77,37 @@ class AdmissionContext(Protocol):
     def release(self) -> str:
         """Return the release that the server stands for: C{"1.36"}."""
 
-    def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+    def get_copy(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """Return a copy of a stored object from the watch caches, without I/O; L{None} if it does not exist."""
 
-    def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
-        """Return copies of all objects of a namespace, or of all namespaces for C{""}, as L{lookup} does."""
+    def list_copies(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+        """Return copies of all objects of a namespace, or of all namespaces for C{""}, as L{get_copy} does."""
 
-    async def load(self, group: str, resource: str) -> bool:
+    async def ensure_cached(self, group: str, resource: str) -> bool:
         """
-        Have the objects of a custom resource in memory, where the other methods find them in the stored version.
+        Fill the cache of a custom resource, so that the other methods return its objects, in the stored version.
 
-        Those of built-in resources always are.
+        The caches of built-in resources are always filled.
 
-        @return: Whether there is such a resource.
+        @return: Whether the resource is served.
         """
 
-    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """Return the object like L{lookup}, but shared, frozen and decoded once for all callers."""
+    def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """Return the object like L{get_copy}, but shared, frozen and decoded once for all callers."""
 
-    async def appears(self, group: str, resource: str, namespace: str, name: str, seconds: float) -> JSONObject | None:
-        """Return the object like L{view}, but wait up to this long for it to be created if it does not exist."""
+    async def wait_for_object(
+        self, group: str, resource: str, namespace: str, name: str, seconds: float
+    ) -> JSONObject | None:
+        """Return the object like L{get_decoded}, but wait up to this long for it to be created if it does not exist."""
 
-    def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
-        """Return the objects like L{lookup_all}, but shared and frozen."""
+    def list_decoded(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+        """Return the objects like L{list_copies}, but shared and frozen."""
 
-    def loaders(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
-        """Return loaders for the objects of L{lookup_all}, each of which makes its copy when called, to save memory."""
+    def list_lazy(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
+        """Return a function for each object of L{list_copies} that makes the copy when it is called, to save memory."""
 
-    def resources_of(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
-        """Return the resources that are served of a kind, and whether they are namespaced."""
+    def resources_for_kind(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
+        """Return the served resources of a kind, each with whether it is namespaced."""
 
     async def create(self, group: str, resource: str, namespace: str, obj: JSONObject) -> None:
         """
@@ -101,7 +117,7 @@ class AdmissionContext(Protocol):
         @raise APIStatusError: It is there already, or refused.
         """
 
-    async def commit_with(
+    async def commit_with_status_updates(
         self,
         commit: Commit,
         group: str,
@@ -113,10 +129,14 @@ class AdmissionContext(Protocol):
         """
         Change the status of stored objects in the transaction of a write.
 
-        @param names: Of those objects; one that is not there any more is left out.
-        @param change: Called with the newest state of each, which it changes; again after a conflict.
+        @param commit: Commits the write of the request together with the given writes.
+        @param group: The group of the objects.
+        @param resource: The resource of the objects: C{"resourcequotas"}.
+        @param namespace: The namespace of the objects.
+        @param names: The names of the objects; those that do not exist any more are skipped.
+        @param change: Modifies the newest state of an object; called again after a conflict.
         @return: The revision of the write.
-        @raise APIStatusError: Whatever C{change} raises.
+        @raise APIStatusError: An error that C{change} raised.
         """
 
 

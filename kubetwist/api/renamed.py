@@ -27,3 +27,24 @@ def renamed_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]
         return getattr(sys.modules[module], new)
 
     return find
+
+
+def renamed_attributes(owner: str, names: Mapping[str, str]) -> Callable[[Any, str], Any]:
+    """
+    Return a C{__getattr__} for a class that finds renamed methods by their old names, with a L{DeprecationWarning}.
+
+    A class defines it where type checkers do not see it.
+
+    @param owner: The name of the class in warnings.
+    @param names: The new names by the names in kubetwist 0.1. The old ones will be removed in 0.3.
+    """
+
+    def find(self: Any, name: str) -> Any:
+        new = names.get(name)
+        if new is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        text = f"{owner}.{name} was renamed {new}; the old name will be removed in kubetwist 0.3"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return getattr(self, new)
+
+    return find

@@ -67,7 +67,7 @@ class BootstrapTokenAuthenticator:
             return None
         token_id = parts[1].decode()
         name = f"bootstrap-token-{token_id}"
-        secret = self._stores.lookup("", "secrets", _NAMESPACE, name)
+        secret = self._stores.get_copy("", "secrets", _NAMESPACE, name)
         if secret is None:
             return None
         problem = self._problem(secret, token_id, parts[2])

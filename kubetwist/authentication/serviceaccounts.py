@@ -275,7 +275,7 @@ class ServiceAccountTokenAuthenticator:
     # What is there.
 
     def _secret(self, namespace: str, name: str, token: bytes) -> JSONObject:
-        secret: JSONObject | None = self._stores.lookup("", "secrets", namespace, name)
+        secret: JSONObject | None = self._stores.get_copy("", "secrets", namespace, name)
         if secret is None or "deletionTimestamp" in secret["metadata"]:
             raise AuthenticationFailed(_INVALIDATED)
         try:
@@ -299,7 +299,7 @@ class ServiceAccountTokenAuthenticator:
                 " invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the"
                 f" '{_INVALID_SINCE}' label from the secret to temporarily allow use of this token"
             )
-        owner = self._stores.lookup("", "serviceaccounts", namespace, account) or {}
+        owner = self._stores.get_copy("", "serviceaccounts", namespace, account) or {}
         if any(one.get("name") == name for one in owner.get("secrets") or ()):
             self.metrics.count("legacy_auto_token_uses")
             request.warn(_AUTO_GENERATED)

@@ -65,7 +65,7 @@ class ClusterAuthenticationTrustController(SingletonReconciler):
     async def check(self) -> None:
         """Make it, or add to it."""
         wanted = self._wanted()
-        known = self.store.lookup(NAMESPACE, NAME)
+        known = self.store.get_copy(NAMESPACE, NAME)
         if known is None:
             await ensure(
                 self.store, {"metadata": {"name": NAME, "namespace": NAMESPACE}, "data": merge_info({}, wanted)}

@@ -14,7 +14,7 @@ from ..api.record import Record
 from ..api.resource import JSONObject
 from ..api.selectors import label_selector_from_object
 from ..registry.rbac.ruleresolver import GROUP
-from ..registry.stores import seen
+from ..registry.stores import decoded_object
 from .machinery.controller import Controller
 
 _MARK: Final = b'"aggregationRule":{'
@@ -22,7 +22,7 @@ _MARK: Final = b'"aggregationRule":{'
 
 def gathers(record: Record) -> Iterable[bool]:
     """Return an index of the roles that gather others."""
-    return (True,) if _MARK in record.item and seen(record).get("aggregationRule") else ()
+    return (True,) if _MARK in record.item and decoded_object(record).get("aggregationRule") else ()
 
 
 def gathered(role: JSONObject, roles: Iterable[Record]) -> list[Rule]:
@@ -38,7 +38,7 @@ def gathered(role: JSONObject, roles: Iterable[Record]) -> list[Rule]:
         matches = label_selector_from_object(selector).matches
         for other in roles:
             if other.name != own and matches(other.labels):
-                rules += [rule for rule in seen(other).get("rules") or () if rule not in rules]
+                rules += [rule for rule in decoded_object(other).get("rules") or () if rule not in rules]
     return rules
 
 

@@ -241,7 +241,7 @@ class CRDController:
     # --- one definition
 
     async def _sync(self, name: str) -> None:
-        crd = self._store.lookup("", name)
+        crd = self._store.get_copy("", name)
         if crd is None:
             return
         changed = self._sync_names(crd)
@@ -269,7 +269,7 @@ class CRDController:
             stored["status"] = crd["status"]
             if finalizers:
                 stored["metadata"]["finalizers"] = crd["metadata"].get("finalizers") or []
-            live = self._store.lookup("", name)
+            live = self._store.get_copy("", name)
             self._store.update_managed_fields(live, stored, "status", FIELD_MANAGER)
             return stored
 
@@ -372,19 +372,19 @@ class CRDController:
         await self._write(name, crd)
         served = self._server.served(name)
         if (crd["spec"]["group"], crd["spec"]["names"]["plural"]) in OVERLAPPING:
-            crd = self._store.lookup("", name) or crd
+            crd = self._store.get_copy("", name) or crd
             self._terminated(crd, "OverlappingBuiltInResource", "instances overlap with built-in resources in storage")
             await self._write_finalizers(name, crd)
             return
         if not holds(crd, "Established") or served is None:
-            crd = self._store.lookup("", name) or crd
+            crd = self._store.get_copy("", name) or crd
             self._terminated(crd, "NeverEstablished", "resource was never established")
             await self._write_finalizers(name, crd)
             return
         try:
             await self._delete_objects(served)
         except APIStatusError as error:
-            crd = self._store.lookup("", name) or crd
+            crd = self._store.get_copy("", name) or crd
             message = f"could not issue all deletes: {error}"
             set_condition(crd, "Terminating", "True", "InstanceDeletionFailed", message)
             await self._write(name, crd)

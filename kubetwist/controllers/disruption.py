@@ -17,7 +17,7 @@ from ..api.times import format_time, seconds_since_epoch
 from ..registry.customresources.store import CustomStore
 from ..registry.generic.resourceinfo import ResourceInfo
 from ..registry.generic.store import Store
-from ..registry.stores import seen
+from ..registry.stores import decoded_object
 from ..storage.cache.window import DELETED
 from .machinery.controller import Controller
 from .machinery.events import NORMAL, WARNING
@@ -77,15 +77,15 @@ class DisruptionController(Controller[Key]):
         labels = [record.labels]
         if old is not None and old.labels != record.labels:
             labels.append(old.labels)
-        elif old is not None and kind != DELETED and _counted(seen(old)) == _counted(seen(record)):
+        elif old is not None and kind != DELETED and _counted(decoded_object(old)) == _counted(decoded_object(record)):
             return
-        matching = [one for one in budgets if any(_selects(seen(one), each) for each in labels)]
+        matching = [one for one in budgets if any(_selects(decoded_object(one), each) for each in labels)]
         for budget in matching:
             self.queue.add(Key(_BUDGETS, budget.namespace, budget.name))
         if len(matching) > 1 and kind != DELETED:
             pod, first = f'"{record.namespace}"/"{record.name}"', min(one.name for one in matching)
             message = f'Pod {pod} matches multiple PodDisruptionBudgets.  Chose "{first}" arbitrarily.'
-            self._recorder.event(_POD, seen(record), WARNING, "MultiplePodDisruptionBudgets", message)
+            self._recorder.event(_POD, decoded_object(record), WARNING, "MultiplePodDisruptionBudgets", message)
 
     async def sync(self, key: Key) -> None:
         """See L{Controller.sync}."""
@@ -95,7 +95,7 @@ class DisruptionController(Controller[Key]):
         record = self._budgets.get(key.namespace, key.name)
         if record is None:
             return
-        budget = seen(record)
+        budget = decoded_object(record)
         pods = await self._pods_of(key.namespace, budget)
         if not pods:
             self._recorder.event(_KIND, budget, NORMAL, "NoPods", "No matching pods found")
@@ -135,7 +135,7 @@ class DisruptionController(Controller[Key]):
         found = []
         for number, record in enumerate(self._pods.list(namespace), 1):
             if wanted.matches(record.labels):
-                found.append(seen(record))
+                found.append(decoded_object(record))
             if number % _YIELD_EVERY == 0:
                 await self.yield_to_reactor()
         return found
@@ -193,7 +193,7 @@ class DisruptionController(Controller[Key]):
         store = await self.context.store(*info.group_resource)
         path = _replicas_path(store)
         record = store.cache.get(f"{namespace}/{reference['name']}" if info.namespaced else reference["name"])
-        if record is None or seen(record)["metadata"]["uid"] != reference["uid"]:
+        if record is None or decoded_object(record)["metadata"]["uid"] != reference["uid"]:
             if path is None:
                 raise Unknown(f"{info.group_resource} does not implement the scale subresource")
             return None
@@ -205,7 +205,7 @@ class DisruptionController(Controller[Key]):
             found = await self._scale(above, namespace)
             if found is not None:
                 return found
-        value: Any = seen(record)
+        value: Any = decoded_object(record)
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None
         default = 0 if isinstance(store, CustomStore) else 1

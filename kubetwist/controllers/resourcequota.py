@@ -17,7 +17,7 @@ from ..api.resource import GroupResource, JSONObject
 from ..registry.core.pod.resources import ResourceList, amounts
 from ..registry.core.resourcequota.usage import in_scope, matching_resources, measured, scopes_of, usage
 from ..registry.generic.resourceinfo import ResourceInfo
-from ..registry.stores import seen
+from ..registry.stores import decoded_object
 from ..storage.cache.window import DELETED, MODIFIED
 from .machinery.controller import Controller
 from .machinery.informer import Informer
@@ -47,14 +47,14 @@ class ResourceQuotaController(Controller[str]):
         if kind == DELETED:
             return
         # Admission writes what is used all the time: that is no news.
-        if old is None or _hard(seen(old)) != _hard(seen(record)):
+        if old is None or _hard(decoded_object(old)) != _hard(decoded_object(record)):
             self.queue.add(record.key)
 
     def _resources_changed(self) -> None:
         for key in [key for key in self._informers if not self.context.served(*key)]:
             del self._informers[key]
         for record in self._quotas.list():
-            if any(name.startswith("count/") for name in _hard(seen(record))):
+            if any(name.startswith("count/") for name in _hard(decoded_object(record))):
                 self.queue.add(record.key)
 
     def _following(self, info: ResourceInfo) -> Informer | None:
@@ -82,7 +82,7 @@ class ResourceQuotaController(Controller[str]):
     def _replenish(self, counted: GroupResource, namespace: str) -> None:
         """Have those quotas counted that count a resource."""
         for record in self._here.get(namespace):
-            if matching_resources(*counted, _hard(seen(record))):
+            if matching_resources(*counted, _hard(decoded_object(record))):
                 self.queue.add(record.key)
 
     async def sync(self, key: str) -> None:
@@ -90,7 +90,7 @@ class ResourceQuotaController(Controller[str]):
         record = self._quotas.by_key(key)
         if record is None:
             return
-        quota = seen(record)
+        quota = decoded_object(record)
         self.queue.add_after(key, RESYNC)
         hard = _hard(quota)
         counted: ResourceList = {}
@@ -123,7 +123,7 @@ class ResourceQuotaController(Controller[str]):
             return {name: Quantity.parse(len(records)) for name in usage(*resource, {})}
         total: ResourceList = {}
         for number, record in enumerate(records, 1):
-            if not scoped or in_scope(quota, *resource, seen(record)):
+            if not scoped or in_scope(quota, *resource, decoded_object(record)):
                 for name, amount in _used(resource, record).items():
                     total[name] = total[name] + amount if name in total else amount
             if number % _YIELD_EVERY == 0:
@@ -173,5 +173,5 @@ def _used(resource: GroupResource, record: Record) -> ResourceList:
         views = record.views = {}
     found: ResourceList | None = views.get(_used)
     if found is None:
-        found = views[_used] = usage(*resource, seen(record))
+        found = views[_used] = usage(*resource, decoded_object(record))
     return found

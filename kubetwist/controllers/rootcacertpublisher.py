@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from ..api.errors import APIStatusError
 from ..api.record import Record
 from ..api.resource import JSONObject
-from ..registry.stores import seen
+from ..registry.stores import decoded_object
 from ..storage.cache.window import (
     ADDED,
     DELETED,
@@ -56,7 +56,7 @@ class RootCAPublisher(Controller[str]):
     async def sync(self, key: str) -> None:
         """See L{Controller.sync}."""
         namespace = self._namespaces.get("", key)
-        if namespace is None or (seen(namespace).get("status") or {}).get("phase") == "Terminating":
+        if namespace is None or (decoded_object(namespace).get("status") or {}).get("phase") == "Terminating":
             return
         data = {"ca.crt": self.context.root_ca}
         known = self._maps.get_decoded(key, CONFIG_MAP)

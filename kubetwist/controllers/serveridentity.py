@@ -114,7 +114,7 @@ class IdentityLeaseController(PeriodicTask):
     async def round(self) -> None:
         """Make it, or renew it."""
         lease: JSONObject = {"metadata": {"name": self.name, "namespace": NAMESPACE}}
-        if self._store.lookup(NAMESPACE, self.name) is None:
+        if self._store.get_copy(NAMESPACE, self.name) is None:
             await ensure(self._store, self._renewed(lease))
             return
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from ..api.record import Record
 from ..api.resource import JSONObject
 from ..api.times import seconds_since_epoch
-from ..registry.stores import seen
+from ..registry.stores import decoded_object
 from ..storage.cache.window import DELETED
 from .machinery.controller import Controller
 
@@ -52,7 +52,7 @@ class TTLAfterFinished(Controller[str]):
         record = self._jobs.by_key(key)
         if record is None:
             return
-        job = seen(record)
+        job = decoded_object(record)
         meta, ttl = job["metadata"], (job.get("spec") or {}).get("ttlSecondsAfterFinished")
         if ttl is None or "deletionTimestamp" in meta:
             return

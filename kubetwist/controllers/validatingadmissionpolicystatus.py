@@ -19,7 +19,7 @@ from ..api.resource import (
     GroupVersionResource,
     JSONObject,
 )
-from ..registry.stores import seen
+from ..registry.stores import decoded_object
 from .machinery.controller import Controller
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class ValidatingAdmissionPolicyStatusController(Controller[str]):
         record = self._policies.get("", key)
         if record is None:
             return
-        policy = seen(record)
+        policy = decoded_object(record)
         generation = policy["metadata"].get("generation") or 0
         if (policy.get("status") or {}).get("observedGeneration") == generation:
             return

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from twisted.internet.interfaces import IReactorTime
 
-from ..api.admission import Commit
+from ..api.admission import RENAMED_CONTEXT_METHODS, Commit
 from ..api.errors import APIStatusError
 from ..api.options import CreateOptions
+from ..api.renamed import renamed_attributes
 from ..api.requestscope import RequestScope
 from ..api.resource import GroupResource, JSONObject
 from ..api.storage import Write
@@ -19,7 +20,7 @@ from .generic.bootstrap import SERVER
 from .generic.objectwait import wait_for_object
 from .generic.store import Store
 from .generic.updates import ATTEMPTS
-from .stores import Stores, seen
+from .stores import Stores, decoded_object
 from .versions import Versions
 
 if TYPE_CHECKING:
@@ -63,26 +64,31 @@ class ServerAdmissionContext:
         self.toleration_seconds = toleration_seconds
         self.versions = Versions(stores, definitions)
         # Plugins call these for every request, which therefore costs no further call.
-        self.lookup = stores.lookup
-        self.lookup_all = stores.lookup_all
-        self.view = stores.view
-        self.views = stores.views
-        self.loaders = stores.loaders
-        self.load = stores.load
-        self.resources_of = stores.resources_of
+        self.get_copy = stores.get_copy
+        self.list_copies = stores.list_copies
+        self.get_decoded = stores.get_decoded
+        self.list_decoded = stores.list_decoded
+        self.list_lazy = stores.list_lazy
+        self.ensure_cached = stores.ensure_cached
+        self.resources_for_kind = stores.resources_for_kind
+
+    if not TYPE_CHECKING:
+        __getattr__ = renamed_attributes("AdmissionContext", RENAMED_CONTEXT_METHODS)
 
     @property
     def release(self) -> str:
         """See L{kubetwist.api.admission.AdmissionContext.release}."""
         return NEWEST if self.definitions is None else self.definitions.minor
 
-    async def appears(self, group: str, resource: str, namespace: str, name: str, seconds: float) -> JSONObject | None:
-        """See L{kubetwist.api.admission.AdmissionContext.appears}."""
+    async def wait_for_object(
+        self, group: str, resource: str, namespace: str, name: str, seconds: float
+    ) -> JSONObject | None:
+        """See L{kubetwist.api.admission.AdmissionContext.wait_for_object}."""
         store = self.stores.loaded(group, resource)
         if store is None:
             return None
         record = await wait_for_object(store.cache, store.key(namespace, name), seconds, self.reactor)
-        return None if record is None else seen(record)
+        return None if record is None else decoded_object(record)
 
     async def create(self, group: str, resource: str, namespace: str, obj: JSONObject) -> None:
         """See L{kubetwist.api.admission.AdmissionContext.create}."""
@@ -90,7 +96,7 @@ class ServerAdmissionContext:
         store.strategy.default(obj)
         await store.create(RequestScope(namespace), obj, CreateOptions())
 
-    async def commit_with(
+    async def commit_with_status_updates(
         self,
         commit: Commit,
         group: str,
@@ -99,7 +105,7 @@ class ServerAdmissionContext:
         names: Sequence[str],
         change: Callable[[JSONObject], None],
     ) -> int:
-        """See L{kubetwist.api.admission.AdmissionContext.commit_with}."""
+        """See L{kubetwist.api.admission.AdmissionContext.commit_with_status_updates}."""
         store = self.stores.get(group, resource)
         for _ in range(ATTEMPTS):
             writes = [write for name in names if (write := self._amendment(store, namespace, name, change))]

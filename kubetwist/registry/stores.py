@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .customresources.served import ServedResource
 
 
-def seen(record: Record) -> JSONObject:
+def decoded_object(record: Record) -> JSONObject:
     """Return the decoded, immutable object of a record; cached in the record."""
     views = record.views
     if views is None:
@@ -76,21 +76,21 @@ class Stores:
     def __iter__(self) -> Iterator[Store]:
         return iter(self._stores.values())
 
-    def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """See L{kubetwist.api.admission.AdmissionContext.lookup}."""
+    def get_copy(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """See L{kubetwist.api.admission.AdmissionContext.get_copy}."""
         store = self.loaded(group, resource)
         if store is None:
             return None
         record = store.cache.get(store.key(namespace, name))
         return None if record is None else orjson.loads(record.item)
 
-    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """See L{kubetwist.api.admission.AdmissionContext.view}."""
+    def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """See L{kubetwist.api.admission.AdmissionContext.get_decoded}."""
         store = self.loaded(group, resource)
         if store is None:
             return None
         record = store.cache.get(store.key(namespace, name))
-        return None if record is None else seen(record)
+        return None if record is None else decoded_object(record)
 
     def sizes(self, group: str, resource: str) -> tuple[int, int] | None:
         """Return the number and the average size in bytes of a resource's objects; L{None} if there is no cache."""
@@ -102,20 +102,20 @@ class Stores:
         store = self.loaded(group, resource)
         return None if store is None else store.cache
 
-    def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
-        """See L{kubetwist.api.admission.AdmissionContext.lookup_all}."""
+    def list_copies(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+        """See L{kubetwist.api.admission.AdmissionContext.list_copies}."""
         return [orjson.loads(record.item) for record in self._records(group, resource, namespace)]
 
-    def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
-        """See L{kubetwist.api.admission.AdmissionContext.views}."""
-        return [seen(record) for record in self._records(group, resource, namespace)]
+    def list_decoded(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+        """See L{kubetwist.api.admission.AdmissionContext.list_decoded}."""
+        return [decoded_object(record) for record in self._records(group, resource, namespace)]
 
-    def loaders(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
-        """See L{kubetwist.api.admission.AdmissionContext.loaders}."""
+    def list_lazy(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
+        """See L{kubetwist.api.admission.AdmissionContext.list_lazy}."""
         return [partial(orjson.loads, record.item) for record in self._records(group, resource, namespace)]
 
-    def resources_of(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
-        """See L{kubetwist.api.admission.AdmissionContext.resources_of}."""
+    def resources_for_kind(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
+        """See L{kubetwist.api.admission.AdmissionContext.resources_for_kind}."""
         found = [
             (store.info.resource, store.info.namespaced)
             for store in self._stores.values()
@@ -126,15 +126,15 @@ class Stores:
         for record in self._records("apiextensions.k8s.io", "customresourcedefinitions", ""):
             if mark not in record.item:
                 continue
-            definition = seen(record)
+            definition = decoded_object(record)
             spec, names = definition.get("spec") or {}, (definition.get("status") or {}).get("acceptedNames") or {}
             served = any(one["name"] == version and one.get("served") for one in spec.get("versions") or ())
             if spec.get("group") == group and names.get("kind") == kind and served:
                 found.append((names["plural"], spec.get("scope") == "Namespaced"))
         return found
 
-    async def load(self, group: str, resource: str) -> bool:
-        """See L{kubetwist.api.admission.AdmissionContext.load}."""
+    async def ensure_cached(self, group: str, resource: str) -> bool:
+        """See L{kubetwist.api.admission.AdmissionContext.ensure_cached}."""
         if (group, resource) in self._stores:
             return True
         served = self.custom.get(f"{resource}.{group}")

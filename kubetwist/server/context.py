@@ -87,7 +87,7 @@ class PluginContext:
         self.grants = RuleResolver(self.stores)
 
     def _find_service(self, namespace: str, name: str) -> JSONObject | None:
-        return self.stores.view("", "services", namespace, name)
+        return self.stores.get_decoded("", "services", namespace, name)
 
     def authenticate_token(
         self, token: str, audiences: Sequence[str] = ()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from attrs import define, field
 
 from ..api.admission import (
+    RENAMED_CONTEXT_METHODS,
     AdmissionAttributes,
     AdmissionContext,
     Commit,
@@ -18,6 +19,7 @@ from ..api.admission import (
 from ..api.errors import APIStatusError
 from ..api.frozen import frozen
 from ..api.options import CreateOptions, DeleteOptions, UpdateOptions
+from ..api.renamed import renamed_attributes
 from ..api.resource import GroupResource, GroupVersion, JSONObject, UserInfo
 
 
@@ -40,6 +42,9 @@ class StubServer:
     release: str = "1.36"
     toleration_seconds: tuple[int, int] = (300, 300)
 
+    if not TYPE_CHECKING:
+        __getattr__ = renamed_attributes("StubServer", RENAMED_CONTEXT_METHODS)
+
     def add(self, group: str, resource: str, obj: JSONObject) -> StubServer:
         """Add an object in its storage version."""
         meta = obj["metadata"]
@@ -51,37 +56,39 @@ class StubServer:
             if (in_group, of_resource) == (group, resource) and namespace in ("", where):
                 yield obj
 
-    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+    def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """See the method of the server."""
         obj = self.objects.get((group, resource, namespace, name))
         return None if obj is None else frozen(obj)
 
-    async def appears(self, group: str, resource: str, namespace: str, name: str, seconds: float) -> JSONObject | None:
+    async def wait_for_object(
+        self, group: str, resource: str, namespace: str, name: str, seconds: float
+    ) -> JSONObject | None:
         """See the method of the server; objects never appear here."""
-        return self.view(group, resource, namespace, name)
+        return self.get_decoded(group, resource, namespace, name)
 
-    def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+    def list_decoded(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """See the method of the server."""
         return [frozen(obj) for obj in self._found(group, resource, namespace)]
 
-    def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+    def get_copy(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """See the method of the server."""
         obj = self.objects.get((group, resource, namespace, name))
         return None if obj is None else _copy(obj)
 
-    def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+    def list_copies(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """See the method of the server."""
         return [_copy(obj) for obj in self._found(group, resource, namespace)]
 
-    async def load(self, group: str, resource: str) -> bool:
+    async def ensure_cached(self, group: str, resource: str) -> bool:
         """Return whether there is an object of the resource."""
         return any(key[:2] == (group, resource) for key in self.objects)
 
-    def loaders(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
+    def list_lazy(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
         """See the method of the server."""
         return [partial(_copy, obj) for obj in self._found(group, resource, namespace)]
 
-    def resources_of(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
+    def resources_for_kind(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
         """Return the resources in C{kinds}."""
         found = self.kinds.get((group, version, kind))
         return [] if found is None else [found]
@@ -93,7 +100,7 @@ class StubServer:
             raise APIStatusError.already_exists(GroupResource(group, resource), key[3])
         self.objects[key] = obj
 
-    async def commit_with(
+    async def commit_with_status_updates(
         self,
         commit: Commit,
         group: str,

@@ -17,7 +17,7 @@ class Nothing:
 
     release = "1.36"
 
-    def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+    def get_copy(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """Nothing."""
         return None
 

@@ -21,12 +21,12 @@ class Objects(Context):
         super().__init__()
         self._found = found
 
-    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """See L{Context.view}."""
-        return next((one for one in self.views(group, resource) if one["metadata"]["name"] == name), None)
+    def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """See L{Context.get_decoded}."""
+        return next((one for one in self.list_decoded(group, resource) if one["metadata"]["name"] == name), None)
 
-    def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
-        """See L{Context.views}."""
+    def list_decoded(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+        """See L{Context.list_decoded}."""
         return [frozen(one) for one in self._found.get(resource, [])]
 
 

@@ -69,29 +69,31 @@ class Context:
         meta = obj["metadata"]
         self.objects[group, resource, meta.get("namespace", ""), meta["name"]] = obj
 
-    def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+    def get_copy(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """See the interface."""
         found = self.objects.get((group, resource, namespace, name))
         return None if found is None else orjson.loads(orjson.dumps(found))
 
-    def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+    def list_copies(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """See the interface."""
-        return [make() for make in self.loaders(group, resource, namespace)]
+        return [make() for make in self.list_lazy(group, resource, namespace)]
 
-    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+    def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """See the interface."""
         found = self.objects.get((group, resource, namespace, name))
         return None if found is None else frozen(found)
 
-    async def appears(self, group: str, resource: str, namespace: str, name: str, seconds: float) -> JSONObject | None:
+    async def wait_for_object(
+        self, group: str, resource: str, namespace: str, name: str, seconds: float
+    ) -> JSONObject | None:
         """See the interface; nobody makes anything meanwhile."""
-        return self.view(group, resource, namespace, name)
+        return self.get_decoded(group, resource, namespace, name)
 
-    def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+    def list_decoded(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """See the interface."""
-        return [frozen(one) for one in self.lookup_all(group, resource, namespace)]
+        return [frozen(one) for one in self.list_copies(group, resource, namespace)]
 
-    def loaders(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
+    def list_lazy(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
         """See the interface."""
         return [
             partial(orjson.loads, orjson.dumps(obj))
@@ -99,7 +101,7 @@ class Context:
             if (a_group, a_resource) == (group, resource) and namespace in ("", a_namespace)
         ]
 
-    def resources_of(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
+    def resources_for_kind(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
         """See the interface."""
         return self.kinds.get((group, version, kind), [])
 

@@ -39,7 +39,7 @@ class Cluster:
         self.objects[resource, name] = obj
         return obj
 
-    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+    def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """As L{kubetwist.api.admission.AdmissionContext}."""
         return self.objects.get((resource, name))
 

@@ -18,8 +18,8 @@ class Objects(Context):
         super().__init__()
         self._found = found
 
-    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """See L{Context.view}."""
+    def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """See L{Context.get_decoded}."""
         found = self._found.get(f"{resource}_{name}".replace("-", "_"))
         return None if found is None else frozen(found)
 

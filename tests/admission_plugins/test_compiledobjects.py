@@ -52,7 +52,7 @@ class Server:
         cache = self.caches.get(resource)
         return None if cache is None else SimpleNamespace(cache=cache)
 
-    def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject:
+    def get_copy(self, group: str, resource: str, namespace: str, name: str) -> JSONObject:
         """Return an object."""
         return self.caches[resource].objects[name][1]
 

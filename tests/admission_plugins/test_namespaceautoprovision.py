@@ -61,7 +61,7 @@ class StoredTests(StoreTestCase):
         scope = self.scope.within("fresh")
         store = self.store("configmaps")
         self.successResultOf(store.create(scope, {"metadata": {"name": "a"}}, CreateOptions()))
-        namespace = self.stores.lookup("", "namespaces", "", "fresh")
+        namespace = self.stores.get_copy("", "namespaces", "", "fresh")
         assert namespace is not None
         self.assertEqual(namespace["status"]["phase"], "Active")
         self.assertEqual(namespace["spec"]["finalizers"], ["kubernetes"])

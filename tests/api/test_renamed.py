@@ -6,7 +6,10 @@ from importlib import import_module
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.renamed import renamed_names
+from kubetwist.api.admission import RENAMED_CONTEXT_METHODS
+from kubetwist.api.renamed import renamed_attributes, renamed_names
+from kubetwist.registry.admissioncontext import ServerAdmissionContext
+from kubetwist.testing.admission import StubServer
 
 #: Public names of kubetwist 0.1, and what they are now.
 RENAMED = (
@@ -39,4 +42,22 @@ class RenamedTests(SynchronousTestCase):
         find = renamed_names("kubetwist.api.errors", {"Cause": "FieldError"})
         error = self.assertRaises(AttributeError, find, "Other")
         self.assertEqual(str(error), "module 'kubetwist.api.errors' has no attribute 'Other'")
+        self.assertEqual(self.flushWarnings(), [])
+
+    def test_admission_context(self) -> None:
+        """The old names of the methods of an AdmissionContext call the renamed methods, with a warning."""
+        server = StubServer()
+        for old, new in RENAMED_CONTEXT_METHODS.items():
+            self.assertEqual(getattr(server, old), getattr(server, new))
+            [warning] = self.flushWarnings()
+            self.assertEqual(warning["category"], DeprecationWarning)
+            text = f"StubServer.{old} was renamed {new}; the old name will be removed in kubetwist 0.3"
+            self.assertEqual(warning["message"], text)
+            self.assertTrue(hasattr(ServerAdmissionContext, "__getattr__"))
+
+    def test_unknown_attribute(self) -> None:
+        """An object whose class has renamed attributes has no further attributes."""
+        find = renamed_attributes("Thing", {"old": "new"})
+        error = self.assertRaises(AttributeError, find, 1, "other")
+        self.assertEqual(str(error), "'int' object has no attribute 'other'")
         self.assertEqual(self.flushWarnings(), [])

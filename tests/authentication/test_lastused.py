@@ -20,18 +20,18 @@ class LastUsedTests(LegacyTestCase):
         for self.now, day in ((NOW, TODAY), (NOW + 60, TODAY), (NOW + 86400, "2027-01-16"), (NOW, "2027-01-16")):
             self.assertIsNotNone(self.user(token))
             self.assertEqual(self.last_used(), day)
-            revisions.append(self.stores.lookup("", "secrets", "default", "s")["metadata"]["resourceVersion"])
+            revisions.append(self.stores.get_copy("", "secrets", "default", "s")["metadata"]["resourceVersion"])
         self.assertEqual([revisions.index(one) for one in revisions], [0, 0, 2, 2])
 
     def test_deleted_while_noting(self) -> None:
         """A secret that is gone, or is another one by then, is not written to."""
         known = LastUsed(self.stores, lambda: self.now)
         self.keep("x")
-        secret = self.stores.lookup("", "secrets", "default", "s")
+        secret = self.stores.get_copy("", "secrets", "default", "s")
         known.note({"metadata": {**secret["metadata"], "uid": "another"}})
         self.assertIsNone(
-            (self.stores.lookup("", "secrets", "default", "s")["metadata"].get("labels") or {}).get(LABEL)
+            (self.stores.get_copy("", "secrets", "default", "s")["metadata"].get("labels") or {}).get(LABEL)
         )
         self.remove("secrets", "s")
         known.note(secret)
-        self.assertIsNone(self.stores.lookup("", "secrets", "default", "s"))
+        self.assertIsNone(self.stores.get_copy("", "secrets", "default", "s"))

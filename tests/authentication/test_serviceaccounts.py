@@ -198,7 +198,7 @@ class LiveTests(TokenCase):
         meta = {"name": "held", "finalizers": ["example.com/hold"]}
         self.account = self.made(self.store("serviceaccounts"), {"metadata": meta})
         self.remove("serviceaccounts", "held")
-        deleted = self.stores.lookup("", "serviceaccounts", "default", "held")["metadata"]["deletionTimestamp"]
+        deleted = self.stores.get_copy("", "serviceaccounts", "default", "held")["metadata"]["deletionTimestamp"]
         at = seconds_since_epoch(deleted)
         claims = {**self.claims(3600), "exp": at + 3600, "nbf": at, "iat": at}
         token = self.issuer.sign(claims)

@@ -129,4 +129,4 @@ class LegacyTestCase(TokenCase):
 
     def last_used(self) -> Any:
         """The day that the secret tells."""
-        return self.stores.lookup("", "secrets", "default", "s")["metadata"]["labels"].get(LABEL)
+        return self.stores.get_copy("", "secrets", "default", "s")["metadata"]["labels"].get(LABEL)

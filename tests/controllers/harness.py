@@ -248,7 +248,7 @@ class ControllerTestCase(SynchronousTestCase):
 
     def find(self, resource: str, name: str, namespace: str = "", group: str = "") -> Any:
         """An object as it is stored; L{None} where there is none."""
-        return self.stores.lookup(group, resource, namespace, name)
+        return self.stores.get_copy(group, resource, namespace, name)
 
     def names(self, resource: str, namespace: str = "", group: str = "") -> list[str]:
         """The names of all objects."""

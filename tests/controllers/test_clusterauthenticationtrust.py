@@ -52,7 +52,7 @@ class AuthenticationInfoTests(StoreTestCase):
 
     def told(self) -> Any:
         """Return the data of the config map; L{None} without it."""
-        found = self.stores.lookup("", "configmaps", "kube-system", NAME)
+        found = self.stores.get_copy("", "configmaps", "kube-system", NAME)
         return found and found["data"]
 
     def test_made(self) -> None:
@@ -84,7 +84,7 @@ class AuthenticationInfoTests(StoreTestCase):
         self.successResultOf(self.store("configmaps").delete(SCOPE, NAME, DeleteOptions()))
         self.server.clock.advance(0)
         self.assertEqual(self.told(), before)
-        obj = self.stores.lookup("", "configmaps", "kube-system", NAME)
+        obj = self.stores.get_copy("", "configmaps", "kube-system", NAME)
         obj["data"] = {"client-ca-file": "spoilt", "other": "x"}
         self.successResultOf(self.store("configmaps").update(SCOPE, NAME, lambda stored: obj, UpdateOptions()))
         self.server.clock.advance(0)

@@ -41,7 +41,7 @@ class IdentityTests(SharedStoresTestCase):
 
     def lease(self, identity: IdentityLeaseController) -> Any:
         """What is stored of it."""
-        return self.leases.lookup("kube-system", identity.name)
+        return self.leases.get_copy("kube-system", identity.name)
 
     def test_name(self) -> None:
         """The name follows from the host's, as kube-apiserver's does."""
@@ -94,7 +94,7 @@ class IdentityTests(SharedStoresTestCase):
             self.clock.advance(INTERVAL)
         self.assertIsNone(self.lease(dead))
         self.assertIsNotNone(self.lease(alive))
-        self.assertIsNotNone(self.leases.lookup("kube-system", "other"))
+        self.assertIsNotNone(self.leases.get_copy("kube-system", "other"))
 
     def test_expired(self) -> None:
         """A Lease that does not say until when it is good is not good."""

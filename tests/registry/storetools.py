@@ -131,7 +131,7 @@ class StoreTestCase(SynchronousTestCase):
 
     def stored(self, store: Store, name: str, namespace: str = "default") -> Any:
         """An object as it is stored; L{None} when it is not."""
-        return store.lookup(namespace, name)
+        return store.get_copy(namespace, name)
 
     def refused(self, coroutine: Any) -> APIStatusError:
         """The error that a call fails with."""

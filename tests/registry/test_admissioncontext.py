@@ -34,19 +34,19 @@ class ServerAdmissionContextTests(StoreTestCase):
         """The server creates an object with defaults, which plugins find at once."""
         created = self.context.create("", "namespaces", "", {"metadata": {"name": "a"}})
         self.successResultOf(Deferred.fromCoroutine(created))  # type: ignore[arg-type]
-        found = self.context.lookup("", "namespaces", "", "a")
+        found = self.context.get_copy("", "namespaces", "", "a")
         assert found is not None
         self.assertEqual(found["spec"], {"finalizers": ["kubernetes"]})
-        self.assertEqual(len(self.context.views("", "namespaces")), 1)
+        self.assertEqual(len(self.context.list_decoded("", "namespaces")), 1)
 
     def test_appears(self) -> None:
         """An object is waited for, but no longer than it is told to."""
-        waiting = Deferred.fromCoroutine(self.context.appears("", "configmaps", "default", "a", 5.0))  # type: ignore[arg-type]
+        waiting = Deferred.fromCoroutine(self.context.wait_for_object("", "configmaps", "default", "a", 5.0))  # type: ignore[arg-type]
         self.assertNoResult(waiting)
         self.made(self.store("configmaps"), {"metadata": {"name": "a"}})
         self.server.clock.advance(1)
         self.assertIsNotNone(self.successResultOf(waiting))
-        waiting = Deferred.fromCoroutine(self.context.appears("", "configmaps", "default", "b", 5.0))  # type: ignore[arg-type]
+        waiting = Deferred.fromCoroutine(self.context.wait_for_object("", "configmaps", "default", "b", 5.0))  # type: ignore[arg-type]
         self.server.clock.advance(5)
         self.assertIsNone(self.successResultOf(waiting))
 
@@ -57,7 +57,7 @@ class ServerAdmissionContextTests(StoreTestCase):
             obj.setdefault("status", {})["used"] = {"pods": "1"}
 
         return Deferred.fromCoroutine(
-            self.context.commit_with(commit, "", "resourcequotas", "default", ["q", "gone"], change)  # type: ignore[arg-type]
+            self.context.commit_with_status_updates(commit, "", "resourcequotas", "default", ["q", "gone"], change)  # type: ignore[arg-type]
         )
 
     def test_commit_with(self) -> None:
@@ -74,7 +74,7 @@ class ServerAdmissionContextTests(StoreTestCase):
 
         self.successResultOf(self.commit(commit))
         self.assertEqual(attempts, [1, 1])
-        found = self.context.lookup("", "resourcequotas", "default", "q")
+        found = self.context.get_copy("", "resourcequotas", "default", "q")
         assert found is not None
         self.assertEqual(found["status"], {"used": {"pods": "1"}})
 

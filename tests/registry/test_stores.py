@@ -23,23 +23,25 @@ class ContainerTests(StoreTestCase):
         stores = Stores()
         self.assertIsNone(stores.find("", "pods"))
         self.assertRaises(KeyError, stores.get, "", "pods")
-        self.assertEqual((stores.lookup("", "pods", "a", "b"), stores.view("", "pods", "a", "b")), (None, None))
-        self.assertEqual((stores.lookup_all("", "pods"), stores.views("", "pods")), ([], []))
+        self.assertEqual(
+            (stores.get_copy("", "pods", "a", "b"), stores.get_decoded("", "pods", "a", "b")), (None, None)
+        )
+        self.assertEqual((stores.list_copies("", "pods"), stores.list_decoded("", "pods")), ([], []))
         self.assertEqual((stores.sizes("", "pods"), stores.cache("", "pods")), (None, None))
-        self.assertFalse(self.successResultOf(Deferred.fromCoroutine(stores.load("", "pods"))))
+        self.assertFalse(self.successResultOf(Deferred.fromCoroutine(stores.ensure_cached("", "pods"))))
         self.successResultOf(Deferred.fromCoroutine(stores.start()))
         stores.stop()
 
     def test_objects(self) -> None:
         """Copies may be changed; views are shared and frozen."""
         self.made(self.store("configmaps"), {"metadata": {"name": "a"}, "data": {"k": "v"}})
-        copy: Any = self.stores.lookup("", "configmaps", "default", "a")
+        copy: Any = self.stores.get_copy("", "configmaps", "default", "a")
         copy["data"]["k"] = "other"
-        view: Any = self.stores.view("", "configmaps", "default", "a")
+        view: Any = self.stores.get_decoded("", "configmaps", "default", "a")
         self.assertEqual(view["data"], {"k": "v"})
-        self.assertIs(self.stores.view("", "configmaps", "default", "a"), view)
-        self.assertEqual(self.stores.views("", "configmaps", "other"), [])
-        self.assertEqual([load()["data"] for load in self.stores.loaders("", "configmaps")], [{"k": "v"}])
+        self.assertIs(self.stores.get_decoded("", "configmaps", "default", "a"), view)
+        self.assertEqual(self.stores.list_decoded("", "configmaps", "other"), [])
+        self.assertEqual([load()["data"] for load in self.stores.list_lazy("", "configmaps")], [{"k": "v"}])
 
     def test_without_objects(self) -> None:
         """A resource without objects has no store, but is known."""
@@ -61,13 +63,13 @@ class CustomTests(SynchronousTestCase):
         info = served.definition.info
         self.assertEqual((stores.loaded("example.com", "kites"), served.ready), (None, False))
         self.assertFalse(self.successResultOf(Deferred.fromCoroutine(stores.any_stored(info))))
-        self.assertTrue(self.successResultOf(Deferred.fromCoroutine(stores.load("example.com", "kites"))))
+        self.assertTrue(self.successResultOf(Deferred.fromCoroutine(stores.ensure_cached("example.com", "kites"))))
         self.assertIs(stores.loaded("example.com", "kites"), served.main)
         kite = {"apiVersion": "example.com/v1", "kind": "Kite", "metadata": {"name": "a"}}
         self.assertEqual(server.client().ask("POST", KITES, kite)[0], 201)
         self.assertTrue(self.successResultOf(Deferred.fromCoroutine(stores.any_stored(info, "default"))))
         self.assertFalse(self.successResultOf(Deferred.fromCoroutine(stores.any_stored(info, "other"))))
-        self.assertEqual(stores.resources_of("example.com", "v1", "Kite"), [("kites", True)])
+        self.assertEqual(stores.resources_for_kind("example.com", "v1", "Kite"), [("kites", True)])
         server.custom.remove("kites.example.com")
         self.assertIsNone(stores.loaded("example.com", "kites"))
         self.assertFalse(self.successResultOf(Deferred.fromCoroutine(stores.any_stored(info))))

@@ -25,7 +25,7 @@ class PluginContextTests(SynchronousTestCase):
         """Outgoing calls find services in the stores."""
 
         class Stores:
-            def view(self, *place: str) -> Any:
+            def get_decoded(self, *place: str) -> Any:
                 self.asked = place
 
         stores: Any = Stores()

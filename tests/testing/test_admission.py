@@ -32,20 +32,23 @@ class StubTests(SynchronousTestCase):
         server = StubServer()
         for namespace in ("a", "b"):
             server.add("apps", "deployments", {"metadata": {"name": "d", "namespace": namespace}})
-        self.assertEqual(len(server.views("apps", "deployments")), 2)
-        self.assertEqual(len(server.lookup_all("apps", "deployments", "a")), 1)
-        view, copy = server.view("apps", "deployments", "a", "d"), server.lookup("apps", "deployments", "a", "d")
+        self.assertEqual(len(server.list_decoded("apps", "deployments")), 2)
+        self.assertEqual(len(server.list_copies("apps", "deployments", "a")), 1)
+        view, copy = (
+            server.get_decoded("apps", "deployments", "a", "d"),
+            server.get_copy("apps", "deployments", "a", "d"),
+        )
         assert view is not None and copy is not None
         self.assertEqual(view, copy)
         with self.assertRaises(TypeError):
             view["x"] = 1
         copy["x"] = 1
-        self.assertNotEqual(server.lookup("apps", "deployments", "a", "d"), copy)
-        self.assertIsNone(server.view("apps", "deployments", "c", "d"))
-        self.assertTrue(self.successResultOf(server.load("apps", "deployments")))
-        self.assertFalse(self.successResultOf(server.load("example.com", "kites")))
+        self.assertNotEqual(server.get_copy("apps", "deployments", "a", "d"), copy)
+        self.assertIsNone(server.get_decoded("apps", "deployments", "c", "d"))
+        self.assertTrue(self.successResultOf(server.ensure_cached("apps", "deployments")))
+        self.assertFalse(self.successResultOf(server.ensure_cached("example.com", "kites")))
         self.assertEqual(
-            [load() for load in server.loaders("apps", "deployments")], server.lookup_all("apps", "deployments")
+            [load() for load in server.list_lazy("apps", "deployments")], server.list_copies("apps", "deployments")
         )
 
     def test_writing(self) -> None:
@@ -65,16 +68,16 @@ class StubTests(SynchronousTestCase):
             stored["status"] = {"counted": True}
 
         where = "", "configmaps", "a", ("m", "gone")
-        self.failureResultOf(server.commit_with(failing, *where, change), KeyError)
+        self.failureResultOf(server.commit_with_status_updates(failing, *where, change), KeyError)
         self.assertNotIn("status", server.objects["", "configmaps", "a", "m"])
-        self.assertEqual(self.successResultOf(server.commit_with(commit, *where, change)), 7)
+        self.assertEqual(self.successResultOf(server.commit_with_status_updates(commit, *where, change)), 7)
         self.assertIn("status", server.objects["", "configmaps", "a", "m"])
 
     def test_kinds(self) -> None:
         """It knows the kinds that it is told of."""
         server = StubServer(kinds={("apps", "v1", "Deployment"): ("deployments", True)})
-        self.assertEqual(server.resources_of("apps", "v1", "Deployment"), [("deployments", True)])
-        self.assertEqual(server.resources_of("apps", "v1", "Other"), [])
+        self.assertEqual(server.resources_for_kind("apps", "v1", "Deployment"), [("deployments", True)])
+        self.assertEqual(server.resources_for_kind("apps", "v1", "Other"), [])
 
     def test_write(self) -> None:
         """A write has what a request has."""

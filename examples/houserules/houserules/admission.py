@@ -66,7 +66,7 @@ class HouseRules:
         if attributes.resource != "pods" or attributes.operation != "CREATE" or pod is None:
             return
         # From the server's watch cache, without I/O.
-        namespace = attributes.context.view("", "namespaces", "", attributes.namespace)
+        namespace = attributes.context.get_decoded("", "namespaces", "", attributes.namespace)
         team = ((namespace or {}).get("metadata", {}).get("labels") or {}).get(self._label)
         if team:
             pod["metadata"].setdefault("labels", {}).setdefault(self._label, team)

@@ -120,7 +120,7 @@ def namespace_labels(attributes: AdmissionAttributes) -> Mapping[str, str]:
         and attributes.object is not None
     ):
         return attributes.object["metadata"].get("labels") or {}
-    namespace = attributes.context.view("", "namespaces", "", attributes.namespace)
+    namespace = attributes.context.get_decoded("", "namespaces", "", attributes.namespace)
     if namespace is None:
         raise APIStatusError.not_found(GroupResource("", "namespaces"), attributes.namespace)
     return namespace["metadata"].get("labels") or {}

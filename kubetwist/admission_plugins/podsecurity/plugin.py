@@ -140,7 +140,7 @@ class PodSecurity:
     ) -> None:
         """Warn about existing pods that violate the new enforce level."""
         context = attributes.context
-        loaders = context.loaders("", "pods", attributes.name)
+        loaders = context.list_lazy("", "pods", attributes.name)
         until = context.reactor.seconds() + NAMESPACE_POD_CHECK_TIMEOUT
         existing = ExistingPods(
             self.evaluator.standards, recheck_existing_pods_at, self.evaluator.configuration.runtime_classes
@@ -168,7 +168,7 @@ def _do_nothing() -> None:
 
 def _labels(attributes: AdmissionAttributes) -> Mapping[str, str] | None:
     """Return the labels of the namespace; L{None} if there is none."""
-    namespace = attributes.context.view("", "namespaces", "", attributes.namespace)
+    namespace = attributes.context.get_decoded("", "namespaces", "", attributes.namespace)
     return None if namespace is None else namespace["metadata"].get("labels") or {}
 
 

@@ -45,7 +45,7 @@ class ParamKind:
 
         @raise BadConfiguration: The kind does not exist.
         """
-        found = self._server.resources_of(self.gvk.group, self.gvk.version, self.gvk.kind)
+        found = self._server.resources_for_kind(self.gvk.group, self.gvk.version, self.gvk.kind)
         if not found:
             gvk = f"{self.gvk.group}/{self.gvk.version}, Kind={self.gvk.kind}"
             raise BadConfiguration(f"failed to find resource referenced by paramKind: '{gvk}'")

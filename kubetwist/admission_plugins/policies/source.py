@@ -220,7 +220,7 @@ class VersionedAttributeAccessor:
         if not attributes.namespace or (attributes.group, attributes.request_kind.kind) == ("", "Namespace"):
             # Requests for namespaces have no namespaceObject, as in the reference.
             return None
-        namespace = attributes.context.view("", "namespaces", "", attributes.namespace)
+        namespace = attributes.context.get_decoded("", "namespaces", "", attributes.namespace)
         if namespace is None:
             raise APIStatusError.not_found(GroupResource("", "namespaces"), attributes.namespace)
         return namespace

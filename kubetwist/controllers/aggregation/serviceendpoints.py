@@ -14,7 +14,7 @@ from twisted.internet.interfaces import IReactorTime
 from ...api.go.quote import quoted
 from ...api.resource import JSONObject
 from ...client.services import NoSuchService
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ..machinery.informer import (
     Informer,
     StoreSource,
@@ -79,7 +79,7 @@ class ServiceEndpoints:
         """Return the slices of a service's endpoints, likewise."""
         if self._by_service is None:
             return ()
-        return [seen(record) for record in self._by_service.get((namespace, name))]
+        return [decoded_object(record) for record in self._by_service.get((namespace, name))]
 
     def endpoints(self, namespace: str, name: str, port: int) -> Sequence[tuple[str, int]]:
         """

@@ -20,7 +20,7 @@ from ...api.resource import (
     UserInfo,
 )
 from ...api.times import format_time
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ..machinery.controller import Controller
 from .requests import (
     GROUP,
@@ -54,7 +54,7 @@ class CSRApprovingController(Controller[str]):
         record = self._requests.by_key(key)
         if record is None:
             return
-        obj = seen(record)
+        obj = decoded_object(record)
         spec = obj["spec"]
         if spec.get("signerName") != KUBELET_CLIENT or has_certificate(obj):
             return

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from ...api.resource import JSONObject
 from ...api.times import seconds_since_epoch
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ..machinery.controller import Controller
 from .requests import (
     GROUP,
@@ -40,7 +40,7 @@ class CSRCleaner(Controller[str]):
         record = self._requests.by_key(key)
         if record is None:
             return
-        obj = seen(record)
+        obj = decoded_object(record)
         end = cleanup_time(obj)
         if end is None:
             return

@@ -16,7 +16,7 @@ from twisted.internet.threads import deferToThreadPool
 
 from ...api.resource import JSONObject
 from ...api.times import format_time
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ..machinery.controller import Controller
 from .requests import (
     CLIENT,
@@ -105,7 +105,7 @@ class CSRSigningController(Controller[str]):
         record = self._requests.by_key(key)
         if record is None:
             return
-        obj = seen(record)
+        obj = decoded_object(record)
         check = _CHECKS.get(obj["spec"].get("signerName") or "")
         if check is None or has_certificate(obj) or has_condition(obj, "Failed"):
             return

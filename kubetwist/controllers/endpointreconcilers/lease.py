@@ -203,14 +203,14 @@ class LeaseEndpointReconciler:
         slices = self._stores.find("discovery.k8s.io", "endpointslices")
         if slices is not None:
             wanted = kubernetes_slice(addresses, port)
-            known = slices.lookup(NAMESPACE, NAME)
+            known = slices.get_copy(NAMESPACE, NAME)
             if known is not None and known.get("addressType") != wanted["addressType"]:
                 await slices.delete(RequestScope(NAMESPACE), NAME, DeleteOptions())
             await self._ensure(slices, wanted, lambda obj: _with_endpoints(obj, wanted, alone))
 
     async def _ensure(self, store: Store, wanted: JSONObject, change: Callable[[JSONObject], JSONObject]) -> None:
         """Have an object there, and have it as C{change} makes it."""
-        known = store.lookup(NAMESPACE, NAME)
+        known = store.get_copy(NAMESPACE, NAME)
         if known is None:
             await ensure(store, wanted, forgives=is_about_loopback)
             return

@@ -58,7 +58,7 @@ class MasterCountEndpointReconciler(LeaseEndpointReconciler):
         self._leaving = False
 
     def _known(self) -> list[str]:
-        obj = self._stores.get("", "endpoints").lookup(NAMESPACE, NAME) or {}
+        obj = self._stores.get("", "endpoints").get_copy(NAMESPACE, NAME) or {}
         return [one["ip"] for subset in obj.get("subsets") or () for one in subset.get("addresses") or ()]
 
     async def _addresses(self) -> list[str]:

@@ -16,7 +16,7 @@ from ...api.resource import (
     GroupVersionKind,
     JSONObject,
 )
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ...storage.cache.window import DELETED
 from ..machinery.client import is_namespace_terminating_error
 from ..machinery.events import WARNING
@@ -79,10 +79,10 @@ class EndpointsController(ServicePodsController):
         record, there = self.services.by_key(key), self._endpoints.by_key(key)
         if record is None:
             self.times.forget(key)
-            if there is not None and _LEADER not in (seen(there)["metadata"].get("annotations") or {}):
+            if there is not None and _LEADER not in (decoded_object(there)["metadata"].get("annotations") or {}):
                 await self.client.delete("", "endpoints", there.namespace, there.name)
             return
-        service = seen(record)
+        service = decoded_object(record)
         selector = selector_of(service)
         if selector is None:
             return
@@ -95,7 +95,7 @@ class EndpointsController(ServicePodsController):
         if is_headless(service):
             labels[HEADLESS] = ""
         labels[_MANAGED_BY] = _MANAGER
-        known = None if there is None else seen(there)
+        known = None if there is None else decoded_object(there)
         if known is not None:
             meta = known["metadata"]
             marked = _OVER_CAPACITY in (meta.get("annotations") or {})

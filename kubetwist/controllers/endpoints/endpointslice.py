@@ -16,7 +16,7 @@ from attrs import define, field
 from ...api.errors import APIStatusError
 from ...api.record import Record
 from ...api.resource import JSONObject
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ...storage.cache.window import DELETED
 from ..machinery.client import is_namespace_terminating_error
 from ..machinery.metadata import (
@@ -84,7 +84,7 @@ def reconcile_slices(
     slices, empty = [], []
     left = dict(desired)
     for record in stored:
-        before = seen(record).get("endpoints") or ()
+        before = decoded_object(record).get("endpoints") or ()
         one = Slice(family, ports, record)
         for old in before:
             new = left.pop(_identity(old), None)
@@ -187,20 +187,24 @@ class EndpointSliceController(ServicePodsController):
             # The slices are its dependents: the garbage collector has them.
             self.times.forget(key)
             return
-        service = seen(record)
+        service = decoded_object(record)
         selector = selector_of(service)
         if selector is None:
             return
         pods = await self.pods_of(record.namespace, selector)
         changed = self.times.changed(key, service, pods)
-        stored = [one for one in self._by_service.get(key) if "deletionTimestamp" not in seen(one)["metadata"]]
+        stored = [
+            one for one in self._by_service.get(key) if "deletionTimestamp" not in decoded_object(one)["metadata"]
+        ]
         families = _families(service)
         uid = service["metadata"]["uid"]
-        mine = [one for one in stored if seen(one).get("addressType") in families and uid in owner_uids(one)]
+        mine = [one for one in stored if decoded_object(one).get("addressType") in families and uid in owner_uids(one)]
         surplus = [one for one in stored if one not in mine]
         slices: list[Slice] = []
         for family in families:
-            there = sorted((one for one in mine if seen(one)["addressType"] == family), key=lambda one: one.name)
+            there = sorted(
+                (one for one in mine if decoded_object(one)["addressType"] == family), key=lambda one: one.name
+            )
             wanted = await self._endpoints(key, service, pods, family)
             made, empty = _packed(there, wanted, family)
             slices += made
@@ -244,7 +248,7 @@ class EndpointSliceController(ServicePodsController):
         labels = _labels(service)
         for one in slices:
             if one.record is not None:
-                if one.changed or seen(one.record)["metadata"].get("labels") != labels:
+                if one.changed or decoded_object(one.record)["metadata"].get("labels") != labels:
                     await self._update(one, one.record, labels, time)
             elif "deletionTimestamp" not in meta:
                 try:
@@ -255,7 +259,7 @@ class EndpointSliceController(ServicePodsController):
                     raise
             await self.yield_to_reactor()
         for record in surplus:
-            uid = seen(record)["metadata"]["uid"]
+            uid = decoded_object(record)["metadata"]["uid"]
             await self.client.delete(GROUP, "endpointslices", namespace, record.name, uid=uid)
 
     async def _create(self, one: Slice, service: JSONObject, labels: Mapping[str, str], time: str) -> None:
@@ -305,7 +309,7 @@ def _packed(
     """Return the slices of a family that there are to be, and stored ones that are not needed."""
     by_ports: dict[Ports, list[Record]] = {}
     for record in stored:
-        by_ports.setdefault(ports_of(seen(record)), []).append(record)
+        by_ports.setdefault(ports_of(decoded_object(record)), []).append(record)
     slices: list[Slice] = []
     surplus: list[Record] = []
     for ports, endpoints in wanted.items():
@@ -317,7 +321,12 @@ def _packed(
     if not slices:
         # Who follows slices shall know that there are no endpoints, and not wait for some.
         placeholder = next(
-            (one for one in surplus if not seen(one).get("endpoints") and not seen(one).get("ports")), None
+            (
+                one
+                for one in surplus
+                if not decoded_object(one).get("endpoints") and not decoded_object(one).get("ports")
+            ),
+            None,
         )
         slices.append(Slice(family, (), placeholder))
         surplus = [one for one in surplus if one is not placeholder]

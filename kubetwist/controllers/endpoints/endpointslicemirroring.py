@@ -16,7 +16,7 @@ from ...api.resource import (
     GroupVersionKind,
     JSONObject,
 )
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ...storage.cache.window import DELETED
 from ..machinery.client import is_namespace_terminating_error
 from ..machinery.controller import Controller
@@ -73,15 +73,15 @@ class EndpointSliceMirroringController(Controller[str]):
         """See L{Controller.sync}."""
         record, service = self._endpoints.by_key(key), self._services.by_key(key)
         stored = sorted(self._by_service.get(key), key=lambda one: one.name)
-        if record is None or service is None or _selector(service) or not _mirrored(seen(record)):
+        if record is None or service is None or _selector(service) or not _mirrored(decoded_object(record)):
             for one in stored:
                 await self._delete(one)
             return
-        endpoints = seen(record)
+        endpoints = decoded_object(record)
         wanted = self._wanted(endpoints)
         surplus = []
         for one in stored:
-            obj = seen(one)
+            obj = decoded_object(one)
             found = wanted.pop((obj.get("addressType") or "", ports_of(obj)), None)
             if found is None:
                 surplus.append(one)
@@ -89,7 +89,7 @@ class EndpointSliceMirroringController(Controller[str]):
                 await self._update(one, endpoints, found)
         for place, found in wanted.items():
             # Reusing an old slice avoids a state with missing endpoints.
-            reused = next((one for one in surplus if seen(one).get("addressType") == place[0]), None)
+            reused = next((one for one in surplus if decoded_object(one).get("addressType") == place[0]), None)
             if reused is not None:
                 surplus.remove(reused)
                 await self._update(reused, endpoints, found, place[1])
@@ -175,7 +175,7 @@ class EndpointSliceMirroringController(Controller[str]):
 
     async def _delete(self, record: Record) -> None:
         await self.client.delete(
-            GROUP, "endpointslices", record.namespace, record.name, uid=seen(record)["metadata"]["uid"]
+            GROUP, "endpointslices", record.namespace, record.name, uid=decoded_object(record)["metadata"]["uid"]
         )
 
 
@@ -207,7 +207,7 @@ def _mirrored(endpoints: JSONObject) -> bool:
 
 
 def _selector(service: Record) -> Mapping[str, str]:
-    selector: Mapping[str, str] = seen(service)["spec"].get("selector") or {}
+    selector: Mapping[str, str] = decoded_object(service)["spec"].get("selector") or {}
     return selector
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 from ...api.jsontypes import JSONValue
 from ...api.record import Record
 from ...api.resource import JSONObject
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ...storage.cache.window import DELETED
 from ..machinery.controller import Controller
 from ..machinery.informer import Informer
@@ -150,11 +150,11 @@ class ServicePodsController(Controller[str]):
         before = labels if old is None else old.labels
         handled = kind == DELETED or old is None or labels != before
         for service in services:
-            selector = (selector_of(seen(service)) or {}).items()
+            selector = (selector_of(decoded_object(service)) or {}).items()
             if selector <= labels.items() or selector <= before.items():
                 if not handled:
                     assert old is not None
-                    if _shown(seen(old)) == _shown(seen(record)):
+                    if _shown(decoded_object(old)) == _shown(decoded_object(record)):
                         return
                     handled = True
                 self.queue.add(service.key)
@@ -165,14 +165,14 @@ class ServicePodsController(Controller[str]):
         wanted = selector.items()
         for number, record in enumerate(self.pods.list(namespace), 1):
             if wanted <= record.labels.items():
-                found.append(seen(record))
+                found.append(decoded_object(record))
             if number % YIELD_EVERY == 0:
                 await self.yield_to_reactor()
         return found
 
 
 def _selecting(record: Record) -> tuple[str, ...]:
-    return (record.namespace,) if selector_of(seen(record)) else ()
+    return (record.namespace,) if selector_of(decoded_object(record)) else ()
 
 
 def _shown(pod: JSONObject) -> tuple[JSONValue, ...]:

@@ -459,7 +459,7 @@ class GarbageCollector(Controller[_Task]):
         key = reference.api_version, reference.kind
         if key not in self._kinds:
             group, _, version = reference.api_version.rpartition("/")
-            found = self.context.stores.resources_of(group, version, reference.kind)
+            found = self.context.stores.resources_for_kind(group, version, reference.kind)
             known = [_Kind(GroupResource(group, plural), namespaced) for plural, namespaced in found]
             served = [one for one in known if self.context.served(*one.resource)]
             if len(self._kinds) > ABSENT_OWNER_CACHE_SIZE:

@@ -93,7 +93,7 @@ class Client:
 
     def get(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """Return a private copy of the current object; L{None} if it does not exist."""
-        return self._context.stores.lookup(group, resource, namespace, name)
+        return self._context.stores.get_copy(group, resource, namespace, name)
 
     async def create(self, group: str, resource: str, obj: JSONObject) -> Record:
         """

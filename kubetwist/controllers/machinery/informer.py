@@ -24,7 +24,7 @@ from ...api.resource import GroupResource, JSONObject
 from ...interfaces import IWatchSink
 from ...registry.generic.resourceinfo import ResourceInfo
 from ...registry.generic.store import Store
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ...storage.cache.watchcache import WatchCache
 from ...storage.cache.watches import CacheWatch
 from ...storage.cache.window import ADDED, DELETED, MODIFIED, CacheEvent
@@ -183,7 +183,7 @@ class Informer:
     def get_decoded(self, namespace: str, name: str) -> JSONObject | None:
         """Return the current state of an object, decoded. It is shared and must not be changed."""
         record = self.get(namespace, name)
-        return None if record is None else seen(record)
+        return None if record is None else decoded_object(record)
 
     def list(self, namespace: str = "") -> list[Record]:
         """Return all records, or those of a namespace, sorted by key."""
@@ -193,7 +193,7 @@ class Informer:
 
     def list_decoded(self, namespace: str = "") -> Sequence[JSONObject]:
         """Return the same objects decoded, as L{get_decoded} does."""
-        return [seen(record) for record in self.list(namespace)]
+        return [decoded_object(record) for record in self.list(namespace)]
 
     def __len__(self) -> int:
         return 0 if self._cache is None else len(self._cache)

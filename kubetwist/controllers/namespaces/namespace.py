@@ -17,7 +17,7 @@ from ...api.resource import GroupResource, JSONObject
 from ...api.times import format_time
 from ...registry.generic.deletion import read_timestamp
 from ...registry.generic.resourceinfo import ResourceInfo
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ...storage.cache.window import DELETED
 from ...storage.errors import StorageError
 from ..machinery.context import ControllerContext
@@ -117,7 +117,7 @@ class NamespaceController(Controller[str]):
         record = self._namespaces.get("", key)
         if record is None:
             return
-        namespace = seen(record)
+        namespace = decoded_object(record)
         meta = namespace["metadata"]
         if not meta.get("deletionTimestamp") or not (namespace.get("spec") or {}).get("finalizers"):
             return
@@ -234,7 +234,7 @@ class NamespaceController(Controller[str]):
         """Seconds that the slowest pod takes to end; 0 when they are over already."""
         longest = 0
         for record in pods:
-            pod = seen(record)
+            pod = decoded_object(record)
             if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
                 longest = max(longest, pod["spec"].get("terminationGracePeriodSeconds") or 0)
         passed = self.clock.seconds() - read_timestamp(since).timestamp()

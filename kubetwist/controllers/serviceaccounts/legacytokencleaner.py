@@ -14,7 +14,7 @@ from ...api.record import Record
 from ...api.resource import JSONObject
 from ...api.times import seconds_since_epoch
 from ...registry.core.pod.references import secret_names
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ..machinery.controller import Controller
 from .legacytokentracking import NAME as TRACKING
 from .legacytokentracking import NAMESPACE
@@ -78,7 +78,7 @@ class LegacyTokenCleaner(Controller[str]):
         return begun <= self._before()
 
     def _unused(self, record: Record) -> bool:
-        secret = seen(record)
+        secret = decoded_object(record)
         meta = secret["metadata"]
         before = self._before()
         if "deletionTimestamp" in meta or seconds_since_epoch(meta["creationTimestamp"]) >= before.timestamp():
@@ -100,7 +100,8 @@ class LegacyTokenCleaner(Controller[str]):
     def _mounted(self, record: Record) -> bool:
         mark = record.name.encode()
         return any(
-            mark in pod.item and record.name in secret_names(seen(pod)) for pod in self._pods.list(record.namespace)
+            mark in pod.item and record.name in secret_names(decoded_object(pod))
+            for pod in self._pods.list(record.namespace)
         )
 
     async def _clean_token(self, key: str) -> None:
@@ -111,7 +112,7 @@ class LegacyTokenCleaner(Controller[str]):
         if since is None:
             today = self.context.now().strftime("%Y-%m-%d")
             patch = {"metadata": {"labels": {INVALID_SINCE: today}}}
-            uid = seen(record)["metadata"]["uid"]
+            uid = decoded_object(record)["metadata"]["uid"]
             await self.client.patch("", "secrets", record.namespace, record.name, patch, uid=uid)
         elif since < self._before().date():
             self._log.info("deleting the unused token in {key}", key=key)

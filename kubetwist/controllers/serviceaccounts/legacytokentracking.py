@@ -47,7 +47,7 @@ class LegacyTokenTracking(SingletonReconciler):
 
     async def check(self) -> None:
         """Make it, or mend its date."""
-        known = self.store.lookup(NAMESPACE, NAME)
+        known = self.store.get_copy(NAMESPACE, NAME)
         if known is None:
             now = self.reactor.seconds()
             if self._created is not None and now < self._created + CREATION:

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from ...api.errors import APIStatusError
 from ...api.record import Record
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ...storage.cache.window import DELETED
 from ..machinery.client import is_namespace_terminating_error
 from ..machinery.controller import Controller
@@ -43,7 +43,7 @@ class ServiceAccountController(Controller[str]):
         namespace = self._namespaces.get("", key)
         if namespace is None or self._accounts.get(key, DEFAULT) is not None:
             return
-        if (seen(namespace).get("status") or {}).get("phase") == "Terminating":
+        if (decoded_object(namespace).get("status") or {}).get("phase") == "Terminating":
             return
         try:
             await self.client.create("", "serviceaccounts", {"metadata": {"name": DEFAULT, "namespace": key}})

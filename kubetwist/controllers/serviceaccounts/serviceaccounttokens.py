@@ -14,7 +14,7 @@ from ...api.errors import APIStatusError
 from ...api.record import Record
 from ...api.resource import JSONObject
 from ...api.users import service_account_user
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ...storage.cache.window import DELETED
 from ..machinery.controller import Controller
 
@@ -48,7 +48,7 @@ def is_service_account_token(record: Record) -> bool:
 
 
 def _annotations(record: Record) -> JSONObject:
-    return seen(record)["metadata"].get("annotations") or {}
+    return decoded_object(record)["metadata"].get("annotations") or {}
 
 
 def accounts_of(record: Record) -> Iterable[tuple[str, str]]:
@@ -88,14 +88,14 @@ class TokensController(Controller[Key]):
 
     def _account_changed(self, kind: str, record: Record, old: Record | None) -> None:
         if kind == DELETED:
-            self.queue.add(Key(record.namespace, record.name, seen(record)["metadata"]["uid"]))
+            self.queue.add(Key(record.namespace, record.name, decoded_object(record)["metadata"]["uid"]))
 
     def _secret_changed(self, kind: str, record: Record, old: Record | None) -> None:
         if is_service_account_token(record):
             found = _annotations(record)
             account, uid = found.get(ACCOUNT_NAME), found.get(ACCOUNT_UID) or ""
             if account:
-                meta = seen(record)["metadata"]
+                meta = decoded_object(record)["metadata"]
                 self.queue.add(Key(record.namespace, account, uid, record.name, meta["uid"]))
 
     def _trust_changed(self) -> None:
@@ -113,7 +113,7 @@ class TokensController(Controller[Key]):
             return
         account = self._account(key.namespace, key.account, key.account_uid)
         record = self._secrets.get(key.namespace, key.secret)
-        if record is None or seen(record)["metadata"]["uid"] != key.secret_uid:
+        if record is None or decoded_object(record)["metadata"]["uid"] != key.secret_uid:
             if account is not None:
                 await self._forget(account, key.secret)
         elif account is None:
@@ -129,7 +129,7 @@ class TokensController(Controller[Key]):
                 await self._delete(record)
 
     async def _delete(self, record: Record) -> None:
-        uid = seen(record)["metadata"]["uid"]
+        uid = decoded_object(record)["metadata"]["uid"]
         try:
             await self.client.delete("", "secrets", record.namespace, record.name, uid=uid)
         except APIStatusError as error:
@@ -167,7 +167,7 @@ class TokensController(Controller[Key]):
             annotations = secret["metadata"].setdefault("annotations", {})
             annotations[ACCOUNT_NAME], annotations[ACCOUNT_UID] = meta["name"], meta["uid"]
 
-        secret = seen(record)
+        secret = decoded_object(record)
         if missing(secret) or not (secret.get("data") or {}).get("token"):
             uid = secret["metadata"]["uid"]
             await self.client.update("", "secrets", record.namespace, record.name, complete, uid=uid)

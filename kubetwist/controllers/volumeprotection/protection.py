@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from ...api.record import Record
 from ...api.resource import JSONObject
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ...storage.cache.window import DELETED
 from ..machinery.controller import Controller
 
@@ -33,7 +33,7 @@ class ProtectionController(Controller[str]):
         self._objects = self.watch("", self.resource, self._object_changed)
 
     def _object_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if kind != DELETED and self._candidate(seen(record)):
+        if kind != DELETED and self._candidate(decoded_object(record)):
             self.queue.add(record.key)
 
     def _candidate(self, obj: JSONObject) -> bool:
@@ -44,9 +44,9 @@ class ProtectionController(Controller[str]):
     async def sync(self, key: str) -> None:
         """See L{Controller.sync}."""
         record = self._objects.by_key(key)
-        if record is None or not self._candidate(seen(record)):
+        if record is None or not self._candidate(decoded_object(record)):
             return
-        deleted = "deletionTimestamp" in seen(record)["metadata"]
+        deleted = "deletionTimestamp" in decoded_object(record)["metadata"]
         if deleted and self.in_use(record):
             return
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from ...api.record import Record
 from ...api.resource import JSONObject
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ...storage.cache.window import DELETED
 from ..machinery.metadata import controller_of
 from ..workloads.pods import phase_of
@@ -36,7 +36,7 @@ class ClaimProtection(ProtectionController):
         claims = _claim_keys(record)
         if not claims:
             return
-        pod = seen(record)
+        pod = decoded_object(record)
         # Only a terminated pod frees a claim; a pod without a node may have had one.
         if kind == DELETED or phase_of(pod) in ("Succeeded", "Failed") or not pod["spec"].get("nodeName"):
             for key in claims:
@@ -44,7 +44,7 @@ class ClaimProtection(ProtectionController):
 
     def in_use(self, record: Record) -> bool:
         """See L{ProtectionController.in_use}."""
-        return any(_uses(seen(pod), record) for pod in self._by_claim.get(record.key))
+        return any(_uses(decoded_object(pod), record) for pod in self._by_claim.get(record.key))
 
 
 def _uses(pod: JSONObject, claim: Record) -> bool:
@@ -75,4 +75,4 @@ def _claims(pod: JSONObject) -> Iterator[tuple[str, bool]]:
 def _claim_keys(record: Record) -> list[str]:
     if b'"persistentVolumeClaim":' not in record.item and b'"ephemeral":' not in record.item:
         return []
-    return [f"{record.namespace}/{name}" for name in dict.fromkeys(name for name, _ in _claims(seen(record)))]
+    return [f"{record.namespace}/{name}" for name in dict.fromkeys(name for name, _ in _claims(decoded_object(record)))]

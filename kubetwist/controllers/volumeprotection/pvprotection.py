@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ...api.record import Record
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from .protection import ProtectionController
 
 
@@ -23,4 +23,4 @@ class VolumeProtection(ProtectionController):
 
     def in_use(self, record: Record) -> bool:
         """See L{ProtectionController.in_use}."""
-        return (seen(record).get("status") or {}).get("phase") == "Bound"
+        return (decoded_object(record).get("status") or {}).get("phase") == "Bound"

@@ -24,7 +24,7 @@ from ...api.times import (
     seconds_since_epoch,
 )
 from ...registry.batch.schedule import CronError
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ..machinery.client import is_namespace_terminating_error
 from ..machinery.controller import Controller
 from ..machinery.events import (
@@ -74,8 +74,8 @@ class CronJobController(Controller[str]):
         record = self._crons.by_key(key)
         if record is None:
             return
-        cron = seen(record)
-        jobs = [seen(job) for job in self._by_owner.get(cron["metadata"]["uid"])]
+        cron = decoded_object(record)
+        jobs = [decoded_object(job) for job in self._by_owner.get(cron["metadata"]["uid"])]
         turn = _SyncContext(self, key, cron)
         try:
             await turn.run(jobs)

@@ -20,7 +20,7 @@ from ...api.resource import (
     JSONObject,
 )
 from ...api.selectors import label_selector_from_object
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ..machinery.client import is_namespace_terminating_error
 from ..machinery.controller import Controller
 from ..machinery.events import (
@@ -106,13 +106,13 @@ class DaemonSetController(Controller[str]):
     # What makes work.
 
     def _set_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        new = seen(record)
+        new = decoded_object(record)
         meta, status = new["metadata"], new.get("status") or {}
         if kind == "DELETED":
             self._written_status.pop(meta["uid"], None)
         written = self._written_status.get(meta["uid"])
         if written is not None and old is not None and kind == "MODIFIED":
-            same = meta.get("generation") == seen(old)["metadata"].get("generation")
+            same = meta.get("generation") == decoded_object(old)["metadata"].get("generation")
             if same and all((status.get(name) or 0) == value for name, value in written.items()):
                 # That was us.
                 return
@@ -127,7 +127,7 @@ class DaemonSetController(Controller[str]):
         if not owners:
             # Any controller whose selector matches may adopt it.
             for candidate in self._sets.list(record.namespace):
-                selector = label_selector_from_object(seen(candidate)["spec"].get("selector") or {})
+                selector = label_selector_from_object(decoded_object(candidate)["spec"].get("selector") or {})
                 if selector.matches(record.labels):
                     self.queue.add(candidate.key)
 
@@ -137,12 +137,12 @@ class DaemonSetController(Controller[str]):
             self._dependent_changed(kind, record, old)
 
     def _node_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        node = seen(record)
-        before = seen(old) if old is not None and kind == "MODIFIED" else None
+        node = decoded_object(record)
+        before = decoded_object(old) if old is not None and kind == "MODIFIED" else None
         if before is not None and _outside(before) == _outside(node):
             return
         for candidate in self._sets.list():
-            plan = DaemonPlan(seen(candidate))
+            plan = DaemonPlan(decoded_object(candidate))
             if plan.fit(node) != (NO_FIT if before is None else plan.fit(before)):
                 self.queue.add(candidate.key)
 
@@ -153,7 +153,7 @@ class DaemonSetController(Controller[str]):
         record = self._sets.by_key(key)
         if record is None:
             return
-        obj = seen(record)
+        obj = decoded_object(record)
         spec = obj["spec"].get("selector") or {}
         owner = Owner(_KIND, obj, label_selector_from_object(spec))
         if not spec.get("matchLabels") and not spec.get("matchExpressions"):
@@ -174,7 +174,7 @@ class DaemonSetController(Controller[str]):
         for number, node in enumerate(self._nodes.list()):
             if not number % _PORTION:
                 await self.yield_to_reactor()
-            fits[node.name] = plan.fit(seen(node))
+            fits[node.name] = plan.fit(decoded_object(node))
         found = _SyncContext(owner, plan, revision, fits, by_node(self._pods.list_owned(owner)))
         failure = await self._sync_pods(found, old)
         await self._update_status(found)
@@ -183,7 +183,7 @@ class DaemonSetController(Controller[str]):
 
     def _can_adopt(self, owner: Owner) -> bool:
         found = self._sets.get(owner.namespace, owner.name)
-        return found is not None and seen(found)["metadata"]["uid"] == owner.uid
+        return found is not None and decoded_object(found)["metadata"]["uid"] == owner.uid
 
     async def _sync_pods(self, found: _SyncContext, old: Sequence[JSONObject]) -> APIStatusError | None:
         """Have the right pods on all nodes; what went wrong."""

@@ -21,7 +21,7 @@ from ...api.resource import (
 )
 from ...api.selectors import label_selector_from_object
 from ...api.times import format_time
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ..machinery.client import is_namespace_terminating_error
 from ..machinery.controller import Controller
 from ..machinery.events import (
@@ -122,7 +122,7 @@ class DeploymentController(Controller[str]):
                 self.queue.add(f"{record.namespace}/{owner['name']}")
         if not owners:
             for candidate in self._deployments.list(record.namespace):
-                selector = label_selector_from_object(seen(candidate)["spec"].get("selector") or {})
+                selector = label_selector_from_object(decoded_object(candidate)["spec"].get("selector") or {})
                 if selector.matches(record.labels):
                     self.queue.add(candidate.key)
 
@@ -143,7 +143,7 @@ class DeploymentController(Controller[str]):
         record = self._deployments.by_key(key)
         if record is None:
             return
-        obj = seen(record)
+        obj = decoded_object(record)
         spec = obj["spec"].get("selector") or {}
         owner = Owner(_KIND, obj, label_selector_from_object(spec))
         if not spec.get("matchLabels") and not spec.get("matchExpressions"):
@@ -161,7 +161,7 @@ class DeploymentController(Controller[str]):
 
     def _can_adopt(self, owner: Owner) -> bool:
         found = self._deployments.get(owner.namespace, owner.name)
-        return found is not None and seen(found)["metadata"]["uid"] == owner.uid
+        return found is not None and decoded_object(found)["metadata"]["uid"] == owner.uid
 
     async def _rollout(self, rollout: _Rollout) -> None:
         """Take the step that is due."""
@@ -235,7 +235,7 @@ class DeploymentController(Controller[str]):
         }
         name = made["metadata"]["name"]
         try:
-            new = seen(await self.client.create("apps", "replicasets", made))
+            new = decoded_object(await self.client.create("apps", "replicasets", made))
         except APIStatusError as error:
             if error.reason == "AlreadyExists":
                 return await self._resolve_hash_collision(rollout, str(name))
@@ -258,7 +258,7 @@ class DeploymentController(Controller[str]):
         obj, owner = rollout.deployment, rollout.owner
         there = self._replica_sets.get(owner.namespace, name)
         if there is not None and (controller_of(there) or {}).get("uid") == owner.uid:
-            found = seen(there)
+            found = decoded_object(there)
             if same_template(found["spec"]["template"], obj["spec"]["template"]):
                 return found
         rollout.status["collisionCount"] = status_count(obj, "collisionCount") + 1
@@ -277,7 +277,7 @@ class DeploymentController(Controller[str]):
         record = await self.client.update_status(
             "apps", "deployments", owner.namespace, owner.name, change, uid=owner.uid
         )
-        rollout.owner = evolve(owner, obj=seen(record))
+        rollout.owner = evolve(owner, obj=decoded_object(record))
 
     # The sizes of ReplicaSets.
 
@@ -286,7 +286,7 @@ class DeploymentController(Controller[str]):
         record = await self.client.update(
             "apps", "replicasets", meta["namespace"], meta["name"], change, uid=meta["uid"]
         )
-        return seen(record)
+        return decoded_object(record)
 
     async def _scale_replica_set(self, rollout: _Rollout, one: JSONObject, size: int) -> bool:
         """
@@ -402,7 +402,7 @@ class DeploymentController(Controller[str]):
         return any(
             status_count(one, "replicas")
             or any(
-                phase_of(seen(pod)) not in ("Succeeded", "Failed")
+                phase_of(decoded_object(pod)) not in ("Succeeded", "Failed")
                 for pod in self._pods.by_owner.get(one["metadata"]["uid"])
             )
             for one in rollout.old

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from ...api.errors import APIStatusError
 from ...api.frozen import thawed
 from ...api.resource import JSONObject
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from .pods import ControllerRefManager, Owner
 from .rollout import template_hash
 
@@ -95,7 +95,7 @@ class ControllerHistory:
         record = await self._client.update(
             "apps", "controllerrevisions", meta["namespace"], meta["name"], change, uid=meta["uid"]
         )
-        return seen(record)
+        return decoded_object(record)
 
     async def _make(self, owner: Owner, data: JSONObject, number: int, collisions: int) -> tuple[JSONObject, int]:
         template = owner.obj["spec"]["template"]
@@ -117,13 +117,17 @@ class ControllerHistory:
             if annotations:
                 made["metadata"]["annotations"] = dict(annotations)
             try:
-                return seen(await self._client.create("apps", "controllerrevisions", made)), collisions
+                return decoded_object(await self._client.create("apps", "controllerrevisions", made)), collisions
             except APIStatusError as error:
                 if error.reason != "AlreadyExists":
                     raise
             there = self._informer.get(owner.namespace, made["metadata"]["name"])
-            if there is not None and seen(there).get("data") == data and self._is_of(seen(there), owner):
-                return seen(there), collisions
+            if (
+                there is not None
+                and decoded_object(there).get("data") == data
+                and self._is_of(decoded_object(there), owner)
+            ):
+                return decoded_object(there), collisions
             collisions += 1
 
     @staticmethod
@@ -140,7 +144,7 @@ class ControllerHistory:
         record = await self._client.update(
             "apps", "controllerrevisions", meta["namespace"], meta["name"], change, uid=meta["uid"]
         )
-        return seen(record)
+        return decoded_object(record)
 
     async def truncate(
         self, owner: Owner, revisions: Sequence[JSONObject], live: Collection[str], *, counted: bool = False

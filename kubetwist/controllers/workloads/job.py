@@ -25,7 +25,7 @@ from ...api.times import (
     format_time,
     seconds_since_epoch,
 )
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ...storage.cache.window import DELETED
 from ..machinery.client import is_namespace_terminating_error
 from ..machinery.context import ControllerContext
@@ -125,7 +125,7 @@ class JobController(Controller[str]):
     def _job_changed(self, kind: str, record: Record, old: Record | None) -> None:
         self.queue.add(record.key)
         if kind == DELETED:
-            for pod in self.pods.by_owner.get(seen(record)["metadata"]["uid"]):
+            for pod in self.pods.by_owner.get(decoded_object(record)["metadata"]["uid"]):
                 self._left.add(pod.key)
 
     def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
@@ -142,7 +142,7 @@ class JobController(Controller[str]):
         if not owners and record.labels:
             # It may be taken by a job that selects it.
             for candidate in self._jobs.list(record.namespace):
-                if label_selector_from_object(seen(candidate)["spec"].get("selector")).matches(record.labels):
+                if label_selector_from_object(decoded_object(candidate)["spec"].get("selector")).matches(record.labels):
                     self.queue.add(candidate.key)
 
     # --- pods that no job counts
@@ -152,7 +152,7 @@ class JobController(Controller[str]):
             record = self._informer.by_key(key)
             if record is None:
                 return
-            pod, owner = seen(record), controller_of(record)
+            pod, owner = decoded_object(record), controller_of(record)
             if owner is not None and owner["kind"] == "Job":
                 job = self._jobs.get_decoded(record.namespace, owner["name"])
                 if job is not None and job["metadata"]["uid"] == owner["uid"] and not finished_as(job):
@@ -219,7 +219,7 @@ class JobController(Controller[str]):
 
     def _view(self, key: str) -> JSONObject | None:
         record = self._jobs.by_key(key)
-        return None if record is None else seen(record)
+        return None if record is None else decoded_object(record)
 
     def _same(self, key: str, uid: str) -> bool:
         job = self._view(key)

@@ -16,7 +16,7 @@ from ...api.record import Record
 from ...api.resource import GroupVersionKind, JSONObject
 from ...api.selectors import LabelSelector
 from ...api.times import seconds_since_epoch
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ...storage.cache.window import MODIFIED
 from ..machinery.events import (
     NORMAL,
@@ -213,7 +213,7 @@ class ControllerRefManager:
 
     def list_owned(self, owner: Owner) -> list[JSONObject]:
         """Return the objects that an owner controls. They are frozen."""
-        return [seen(record) for record in self.by_owner.get(owner.uid)]
+        return [decoded_object(record) for record in self.by_owner.get(owner.uid)]
 
     def orphans(self, namespace: str) -> list[Record]:
         """Return the pods without a controller."""
@@ -229,13 +229,13 @@ class ControllerRefManager:
         mine: list[JSONObject] = []
         for record in self.by_owner.get(owner.uid):
             if owner.selector.matches(record.labels):
-                mine.append(seen(record))
+                mine.append(decoded_object(record))
             elif not owner.deleted:
                 await self._release(owner, record)
         if owner.deleted:
             return mine
         for record in self.orphans(owner.namespace):
-            if owner.selector.matches(record.labels) and "deletionTimestamp" not in seen(record)["metadata"]:
+            if owner.selector.matches(record.labels) and "deletionTimestamp" not in decoded_object(record)["metadata"]:
                 if not can_adopt():
                     break
                 taken = await self._adopt(owner, record)
@@ -249,7 +249,7 @@ class ControllerRefManager:
             if not any(one.get("controller") for one in references):
                 references.append(owner.reference())
 
-        uid = seen(record)["metadata"]["uid"]
+        uid = decoded_object(record)["metadata"]["uid"]
         try:
             await self._client.update(self._group, self._resource, record.namespace, record.name, take, uid=uid)
         except APIStatusError as error:
@@ -258,7 +258,7 @@ class ControllerRefManager:
             raise
         found = self._informer.get(record.namespace, record.name)
         mine = found is not None and (controller_of(found) or {}).get("uid") == owner.uid
-        return seen(found) if found is not None and mine else None
+        return decoded_object(found) if found is not None and mine else None
 
     async def _release(self, owner: Owner, record: Record) -> None:
         def drop(obj: JSONObject) -> None:
@@ -268,7 +268,7 @@ class ControllerRefManager:
             else:
                 obj["metadata"].pop("ownerReferences", None)
 
-        uid = seen(record)["metadata"]["uid"]
+        uid = decoded_object(record)["metadata"]["uid"]
         try:
             await self._client.update(self._group, self._resource, record.namespace, record.name, drop, uid=uid)
         except APIStatusError as error:

@@ -14,7 +14,7 @@ from ...api.record import Record
 from ...api.resource import JSONObject, UserInfo
 from ...api.times import format_micro_time, format_time
 from ...registry.core.node.kubelets import SIMULATED_RUNTIME_PREFIX
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ...storage.cache.window import DELETED
 from ..machinery.client import Client
 from ..machinery.context import ControllerContext
@@ -274,7 +274,9 @@ class FakeNodes(Controller[str]):
     async def _untaint(self, name: str) -> None:
         """A new node is kept free until it is ready: it is."""
         record = self._nodes.get("", name)
-        if record is None or not any(one["key"] == _NOT_READY for one in seen(record)["spec"].get("taints") or ()):
+        if record is None or not any(
+            one["key"] == _NOT_READY for one in decoded_object(record)["spec"].get("taints") or ()
+        ):
             return
 
         def change(obj: JSONObject) -> None:
@@ -289,7 +291,7 @@ class FakeNodes(Controller[str]):
         record = self._nodes.get("", node.name)
         if record is None:
             return
-        uid = seen(record)["metadata"]["uid"]
+        uid = decoded_object(record)["metadata"]["uid"]
         owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": uid}
         spec = {
             "holderIdentity": node.name,
@@ -324,7 +326,7 @@ class FakeNodes(Controller[str]):
         record = self._pods.by_key(key)
         if record is None:
             return
-        pod = seen(record)
+        pod = decoded_object(record)
         name = pod["spec"].get("nodeName") or ""
         node = self.nodes.get(name)
         if node is None:

@@ -21,7 +21,7 @@ from ...api.selectors import (
     label_selector_from_object,
 )
 from ...api.times import format_time
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ..machinery.controller import Controller
 from ..machinery.metadata import controller_of
 from .pods import (
@@ -66,7 +66,7 @@ class ReplicaSetController(Controller[str]):
         if not owners:
             # Any controller whose selector matches may adopt it.
             for candidate in self._sets.list(record.namespace):
-                if self.selector(seen(candidate)).matches(record.labels):
+                if self.selector(decoded_object(candidate)).matches(record.labels):
                     self.queue.add(candidate.key)
 
     def selector(self, obj: JSONObject) -> LabelSelector:
@@ -83,7 +83,7 @@ class ReplicaSetController(Controller[str]):
         record = self._sets.by_key(key)
         if record is None:
             return
-        obj = seen(record)
+        obj = decoded_object(record)
         owner = Owner(self.kind, obj, self.selector(obj))
         pods = await self._pods.claim(owner, lambda: self._can_adopt(owner))
         failure: APIStatusError | None = None
@@ -97,7 +97,7 @@ class ReplicaSetController(Controller[str]):
 
     def _can_adopt(self, owner: Owner) -> bool:
         found = self._sets.get(owner.namespace, owner.name)
-        return found is not None and seen(found)["metadata"]["uid"] == owner.uid
+        return found is not None and decoded_object(found)["metadata"]["uid"] == owner.uid
 
     async def _manage(self, owner: Owner, active: Sequence[JSONObject]) -> APIStatusError | None:
         """Create missing pods or delete surplus ones, and return the first error."""

@@ -19,7 +19,7 @@ from ...api.requestscope import RequestScope
 from ...api.resource import GroupVersionKind, JSONObject
 from ...api.times import format_time
 from ...registry.core.pod.binding import PodBinding
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ...storage.cache.window import DELETED
 from ..machinery.context import ControllerContext
 from ..machinery.controller import Controller
@@ -82,7 +82,7 @@ class Scheduler(Controller[str]):
             if not load.pods:
                 del self._loads[record.name]
             return
-        load.take(seen(record))
+        load.take(decoded_object(record))
         self._schedule_retry()
 
     def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
@@ -125,7 +125,7 @@ class Scheduler(Controller[str]):
                 if not load.known and not load.pods:
                     del self._loads[before]
             if record is not None:
-                pod = seen(record)
+                pod = decoded_object(record)
                 node = self._where[key] = pod["spec"]["nodeName"]
                 self._loads.setdefault(node, NodeInfo(node)).add(needs_of(key, pod))
 
@@ -136,7 +136,7 @@ class Scheduler(Controller[str]):
         record = self._pods.by_key(key)
         if record is None:
             return
-        pod = seen(record)
+        pod = decoded_object(record)
         spec = pod["spec"]
         if spec.get("nodeName") or "deletionTimestamp" in pod["metadata"] or spec.get("schedulingGates"):
             self._unschedulable.pop(key, None)

@@ -19,7 +19,7 @@ from ...api.resource import (
     JSONObject,
 )
 from ...api.selectors import label_selector_from_object
-from ...registry.stores import seen
+from ...registry.stores import decoded_object
 from ..machinery.controller import Controller
 from ..machinery.events import (
     NORMAL,
@@ -120,12 +120,12 @@ class StatefulSetController(Controller[str]):
         record = self._stateful.by_key(key)
         if record is None:
             return
-        stateful = seen(record)
+        stateful = decoded_object(record)
         owner = Owner(_KIND, stateful, label_selector_from_object(stateful["spec"].get("selector") or {}))
 
         def can_adopt() -> bool:
             found = self._stateful.get(owner.namespace, owner.name)
-            return found is not None and seen(found)["metadata"]["uid"] == owner.uid
+            return found is not None and decoded_object(found)["metadata"]["uid"] == owner.uid
 
         revisions = await self._history.claim(owner, can_adopt)
         before = stateful.get("status") or {}
@@ -258,7 +258,7 @@ class StatefulSetController(Controller[str]):
             meta = claim["metadata"]
             there = self._claims.get(meta["namespace"], meta["name"])
             if there is not None:
-                if "deletionTimestamp" in seen(there)["metadata"]:
+                if "deletionTimestamp" in decoded_object(there)["metadata"]:
                     # The pod would have a volume that goes; it is made when the claim is gone.
                     why = "the claim of before is being deleted"
                     raise APIStatusError.conflict(GroupResource("", "persistentvolumeclaims"), meta["name"], why)
@@ -301,7 +301,7 @@ class StatefulSetController(Controller[str]):
 
     @staticmethod
     def _owners(record: Record) -> Sequence[JSONObject]:
-        return seen(record)["metadata"].get("ownerReferences") or ()
+        return decoded_object(record)["metadata"].get("ownerReferences") or ()
 
     # Fewer pods, and newer ones.
 

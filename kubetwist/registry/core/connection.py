@@ -70,7 +70,7 @@ class ConnectSubresource:
         """
         pods = self._stores.get("", "pods")
         pods.requested_key(scope, name)
-        pod = self._stores.view("", "pods", scope.namespace, name)
+        pod = self._stores.get_decoded("", "pods", scope.namespace, name)
         if pod is None:
             raise pods.not_found(name)
         return pod

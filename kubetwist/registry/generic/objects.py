@@ -221,7 +221,7 @@ class StoreBase(StoreHooks):
             return self.stored_as.encode(self.gvk, draft.body)
         return b"%b%b\n" % (self._value_start, draft.body[1:])
 
-    def lookup(self, namespace: str, name: str) -> JSONObject | None:
+    def get_copy(self, namespace: str, name: str) -> JSONObject | None:
         """A copy of an object as it is now; L{None} when there is none."""
         record = self.cache.get(self.key(namespace, name))
         return None if record is None else orjson.loads(record.item)

@@ -107,7 +107,7 @@ class CommitTests(QuotaTestCase):
                 refused += 1
         self.assertEqual((refused, self.used()), (70, {"configmaps": "30"}))
         self.assertEqual(slow.most, 1)
-        self.assertEqual(len(self.stores.lookup_all("", "configmaps", "default")), 30)
+        self.assertEqual(len(self.stores.list_copies("", "configmaps", "default")), 30)
 
     def test_one_revision(self) -> None:
         """The object and the quota get the same revision: nobody ever sees one without the other."""

@@ -72,7 +72,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.server = Server("apiservices", "services", "endpointslices")
         self.api = self.server.client()
         stores = self.server.stores
-        self.outgoing = FakeOutgoing(lambda namespace, name: stores.lookup("", "services", namespace, name))
+        self.outgoing = FakeOutgoing(lambda namespace, name: stores.get_copy("", "services", namespace, name))
         store = stores.get("apiregistration.k8s.io", "apiservices")
         self.store = store
         self.aggregation = Aggregation(store, self.outgoing, self.server.clock)  # type: ignore[arg-type]

@@ -66,8 +66,8 @@ class EndpointReconcilerTests(SharedStoresTestCase):
 
     def addresses(self) -> list[str]:
         """Those that pods find, by the endpoints and the slice alike."""
-        endpoints = self.one.lookup("", "endpoints", "default", "kubernetes")
-        slice_ = self.other.lookup("discovery.k8s.io", "endpointslices", "default", "kubernetes")
+        endpoints = self.one.get_copy("", "endpoints", "default", "kubernetes")
+        slice_ = self.other.get_copy("discovery.k8s.io", "endpointslices", "default", "kubernetes")
         if endpoints is None or slice_ is None:
             self.assertIs(endpoints, slice_)
             return []
@@ -144,14 +144,14 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         self.started(self.one, "192.0.2.1")
         self.started(self.other, "192.0.2.2", 7443)
         self.done(self.one.get("", "endpoints").delete(self.scope, "kubernetes", DeleteOptions()))
-        spoilt = self.one.lookup("discovery.k8s.io", "endpointslices", "default", "kubernetes")
+        spoilt = self.one.get_copy("discovery.k8s.io", "endpointslices", "default", "kubernetes")
         assert spoilt is not None
         spoilt["endpoints"] = []
         self.change_slice(spoilt)
         revision = self.backend.revision
         self.clock.advance(INTERVAL)
         self.assertEqual(self.addresses(), ["192.0.2.1", "192.0.2.2"])
-        mended = self.one.lookup("discovery.k8s.io", "endpointslices", "default", "kubernetes")
+        mended = self.one.get_copy("discovery.k8s.io", "endpointslices", "default", "kubernetes")
         assert mended is not None
         self.assertEqual(mended["ports"][0]["port"], 6443)
         self.assertGreater(self.backend.revision, revision)
@@ -168,7 +168,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         """A server that is alone, and comes back on another port, is found there."""
         self.done(self.started(self.one, "192.0.2.1").stop())
         self.started(self.one, "192.0.2.1", 7443)
-        endpoints = self.one.lookup("", "endpoints", "default", "kubernetes")
+        endpoints = self.one.get_copy("", "endpoints", "default", "kubernetes")
         assert endpoints is not None
         self.assertEqual(endpoints["subsets"][0]["ports"][0]["port"], 7443)
 
@@ -177,7 +177,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         self.done(self.started(self.one, "192.0.2.1").stop())
         self.started(self.one, "2001:db8::1")
         self.assertEqual(self.addresses(), ["2001:db8::1"])
-        found = self.one.lookup("discovery.k8s.io", "endpointslices", "default", "kubernetes")
+        found = self.one.get_copy("discovery.k8s.io", "endpointslices", "default", "kubernetes")
         assert found is not None
         self.assertEqual(found["addressType"], "IPv6")
 

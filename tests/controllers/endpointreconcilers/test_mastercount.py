@@ -48,7 +48,7 @@ class CountedEndpointsTests(SharedStoresTestCase):
 
     def addresses(self) -> list[str]:
         """Those that pods find."""
-        endpoints = self.one.lookup("", "endpoints", "default", "kubernetes")
+        endpoints = self.one.get_copy("", "endpoints", "default", "kubernetes")
         return [one["ip"] for one in endpoints["subsets"][0]["addresses"]]
 
     def test_come_and_go(self) -> None:

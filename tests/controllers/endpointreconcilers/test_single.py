@@ -29,8 +29,8 @@ class SoleEndpointTests(SharedStoresTestCase):
 
     def addresses(self) -> list[list[str]]:
         """Return the addresses in the endpoints and in the slice."""
-        endpoints = self.one.lookup("", "endpoints", "default", "kubernetes")
-        slices = self.one.lookup("discovery.k8s.io", "endpointslices", "default", "kubernetes")
+        endpoints = self.one.get_copy("", "endpoints", "default", "kubernetes")
+        slices = self.one.get_copy("discovery.k8s.io", "endpointslices", "default", "kubernetes")
         return [
             [one["ip"] for one in endpoints["subsets"][0]["addresses"]],
             [address for one in slices["endpoints"] for address in one["addresses"]],

@@ -116,7 +116,7 @@ class InformerTests(ControllerTestCase):
         """An index follows additions, changes and deletions, and is right when handlers are called."""
 
         def colors(record: Record) -> list[str]:
-            data: Any = self.stores.lookup("", "configmaps", record.namespace, record.name) or {}
+            data: Any = self.stores.get_copy("", "configmaps", record.namespace, record.name) or {}
             return (data.get("data") or {}).get("color", "").split()
 
         index = self.informer.index("color", colors)

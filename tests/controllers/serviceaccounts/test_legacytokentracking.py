@@ -38,7 +38,7 @@ class TokenTrackingTests(StoreTestCase):
 
     def since(self) -> Any:
         """Return the data of the config map; L{None} without it."""
-        found = self.stores.lookup("", "configmaps", "kube-system", NAME)
+        found = self.stores.get_copy("", "configmaps", "kube-system", NAME)
         return found and found["data"].get("since")
 
     def put(self, since: str) -> None:
@@ -47,7 +47,7 @@ class TokenTrackingTests(StoreTestCase):
         if self.since() is None:
             self.made(self.store("configmaps"), obj, SCOPE)
         else:
-            obj = self.stores.lookup("", "configmaps", "kube-system", NAME)
+            obj = self.stores.get_copy("", "configmaps", "kube-system", NAME)
             obj["data"] = {"since": since, "other": "x"}
             update = self.store("configmaps").update(SCOPE, NAME, lambda stored: obj, legacytokens.UpdateOptions())
             self.successResultOf(update)
@@ -72,7 +72,7 @@ class TokenTrackingTests(StoreTestCase):
             self.put(text)
             self.clock.advance(0)
             self.assertEqual(self.since(), "2026-11-22")
-        self.assertEqual(self.stores.lookup("", "configmaps", "kube-system", NAME)["data"]["other"], "x")
+        self.assertEqual(self.stores.get_copy("", "configmaps", "kube-system", NAME)["data"]["other"], "x")
 
     def test_deleted(self) -> None:
         """One that is deleted is made again, half an hour after the last one was."""

@@ -76,7 +76,7 @@ class ProxyTestCase(ConnectionCase):
         """Have a service's endpoints be these."""
         store = self.store("endpoints")
         subsets = [{**subset, "ports": list(ports)}]
-        if self.stores.lookup("", "endpoints", "default", name) is None:
+        if self.stores.get_copy("", "endpoints", "default", name) is None:
             self.made(store, {"metadata": {"name": name}, "subsets": subsets})
         else:
             self.changed(store, name, lambda obj: obj.update(subsets=subsets))

@@ -32,6 +32,6 @@ class BootstrapTestCase(SynchronousTestCase):
 
     def found(self, group: str, resource: str, name: str, namespace: str = "") -> Any:
         """An object that is there."""
-        obj = self.stores.lookup(group, resource, namespace, name)
+        obj = self.stores.get_copy(group, resource, namespace, name)
         self.assertIsNotNone(obj, name)
         return obj

@@ -53,4 +53,4 @@ class BootstrapTests(BootstrapTestCase):
         server = Server("services", "endpoints", "namespaces")
         made = kubernetes_service(server.stores, ["10.0.0.0/24"], "10.0.0.1", "192.0.2.7", 6443)
         self.successResultOf(made)
-        self.assertIsNotNone(server.stores.lookup("", "endpoints", "default", "kubernetes"))
+        self.assertIsNotNone(server.stores.get_copy("", "endpoints", "default", "kubernetes"))

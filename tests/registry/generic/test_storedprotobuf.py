@@ -186,7 +186,7 @@ class WritingTests(SharedStoresTestCase):
         self.assertTrue(is_protobuf(value))
         read = decode_stored(definitions(), value)
         self.assertEqual(read["metadata"], {k: v for k, v in made["metadata"].items() if k != "resourceVersion"})
-        self.assertEqual(self.other.lookup("", "configmaps", "default", "a"), made)
+        self.assertEqual(self.other.get_copy("", "configmaps", "default", "a"), made)
         for stores, protobuf in ((self.other, False), (self.one, True)):
             changed = self.change(stores, "configmaps", made)
             self.assertNotEqual(changed["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"])
@@ -194,7 +194,7 @@ class WritingTests(SharedStoresTestCase):
             self.assertEqual(made, changed)
             self.assertEqual(is_protobuf(self.value("configmaps/default/a")), protobuf)
         self.delete(self.other, "configmaps", "a")
-        self.assertIsNone(self.one.lookup("", "configmaps", "default", "a"))
+        self.assertIsNone(self.one.get_copy("", "configmaps", "default", "a"))
 
     def test_node_ports(self) -> None:
         """The ports in use are read in both forms, and written in that of who writes."""

@@ -120,7 +120,7 @@ class GetTests(ReadTestCase):
             kinds = {orjson.loads(item.value)["kind"] for item in page.items}
             self.assertLessEqual(kinds, {store.info.kind})
         for name in ("../../secrets/default/a", "/secrets/default/a"):
-            self.assertIsNone(self.server.stores.lookup("", "configmaps", "default", name))
+            self.assertIsNone(self.server.stores.get_copy("", "configmaps", "default", name))
 
     def test_component_statuses(self) -> None:
         """Component statuses are checked when they are read, and selected like other objects."""

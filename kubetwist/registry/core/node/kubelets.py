@@ -75,7 +75,7 @@ def get_connection_info(
     @param resource: The resource in the 404 message; the reference names a pod if a pod led to the node.
     @raise APIStatusError: There is no such node (404), nothing runs on it (503), or it has no address (500).
     """
-    node = stores.view("", "nodes", "", name)
+    node = stores.get_decoded("", "nodes", "", name)
     if node is None:
         raise APIStatusError.not_found(GroupResource("", resource), name)
     status = node.get("status") or {}
@@ -93,7 +93,7 @@ def check_not_simulated(stores: Stores, pod: JSONObject) -> None:
     @raise APIStatusError: It is on a pretend node (503).
     """
     name = (pod.get("spec") or {}).get("nodeName") or ""
-    node = stores.view("", "nodes", "", name) if name else None
+    node = stores.get_decoded("", "nodes", "", name) if name else None
     if node is not None:
         _check_node_not_simulated(name, node.get("status") or {})
 

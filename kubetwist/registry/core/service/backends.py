@@ -33,7 +33,7 @@ def service_backend(
     @raise APIStatusError: There is no such service (404), port or pod, or the pod runs nowhere (503).
     """
     port = _port_name(stores, namespace, name, port)
-    endpoints = stores.view("", "endpoints", namespace, name)
+    endpoints = stores.get_decoded("", "endpoints", namespace, name)
     if endpoints is None:
         raise stores.get("", "services").not_found(name)
     subsets = endpoints.get("subsets") or ()
@@ -64,7 +64,7 @@ def _port_name(stores: Stores, namespace: str, name: str, port: str) -> str:
         number = parse_int64(port)
     except ValueError:
         return port
-    service = stores.view("", "services", namespace, name)
+    service = stores.get_decoded("", "services", namespace, name)
     if service is None:
         raise stores.get("", "services").not_found(name)
     for one in service["spec"].get("ports") or ():
@@ -78,7 +78,7 @@ def _pod_at(stores: Stores, namespace: str, address: JSONObject) -> JSONObject |
     reference = address.get("targetRef")
     if reference is None or reference.get("namespace", "") != namespace:
         return None
-    pod = stores.view("", "pods", namespace, reference.get("name", ""))
+    pod = stores.get_decoded("", "pods", namespace, reference.get("name", ""))
     return pod if pod is not None and address["ip"] in pod_addresses(pod) else None
 
 

@@ -97,7 +97,7 @@ class IPAddressStore(Store):
         parent = (obj.get("spec") or {}).get("parentRef") or {}
         if parent.get("resource") != "services" or parent.get("group"):
             return False
-        service = self._stores.lookup("", "services", parent.get("namespace", ""), parent.get("name", ""))
+        service = self._stores.get_copy("", "services", parent.get("namespace", ""), parent.get("name", ""))
         return service is not None and obj["metadata"]["name"] in addresses_of(service)
 
     def _expected(self, obj: JSONObject) -> bool:

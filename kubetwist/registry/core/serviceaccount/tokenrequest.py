@@ -104,7 +104,7 @@ class TokenRequests:
             shown = f"{group}/{version}" if group else f"/{version}"
             raise APIStatusError.bad_request(f"cannot bind token to object of type {shown}, Kind={kind}")
         check_key(name)
-        found = self._stores.lookup("", resource, namespace if kind != "Node" else "", name)
+        found = self._stores.get_copy("", resource, namespace if kind != "Node" else "", name)
         if found is None:
             raise APIStatusError.not_found(GroupResource("", resource), name)
         bound = {kind.lower(): found}
@@ -117,7 +117,7 @@ class TokenRequests:
                 raise APIStatusError.bad_request(why)
             node = found["spec"].get("nodeName")
             if node:
-                known = self._stores.lookup("", "nodes", "", node)
+                known = self._stores.get_copy("", "nodes", "", node)
                 bound["node"] = known or {"metadata": {"name": node, "uid": ""}}
         uid, wanted = found["metadata"]["uid"], reference.get("uid")
         if wanted and wanted != uid:

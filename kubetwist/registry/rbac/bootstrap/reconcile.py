@@ -153,7 +153,7 @@ async def _reconcile(store: Store, expected: JSONObject, mend: ComputeReconciled
     """Make an object, or mend it."""
     meta = expected["metadata"]
     name, namespace = meta["name"], meta.get("namespace", "")
-    existing = store.lookup(namespace, name)
+    existing = store.get_copy(namespace, name)
     if existing is None:
         await ensure(store, expected)
         return

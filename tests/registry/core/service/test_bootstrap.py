@@ -30,4 +30,4 @@ class ServiceTests(BootstrapTestCase):
     def test_endpoints_kept_elsewhere(self) -> None:
         """A server with an endpoint reconciler creates no endpoints with its service."""
         self.successResultOf(kubernetes_service(self.stores, ["10.0.0.0/24"], "10.0.0.1", "", 6443))
-        self.assertIsNone(self.stores.lookup("", "endpoints", "default", "kubernetes"))
+        self.assertIsNone(self.stores.get_copy("", "endpoints", "default", "kubernetes"))

@@ -146,7 +146,7 @@ class SharedNumbersTests(SharedStoresTestCase):
         ):
             self.meddle(self.one).before.append(lambda rival=rival: self.make(self.other, "services", rival))
             self.assertEqual(self.refused(self.one, mine).code, 422)
-            self.assertIsNotNone(self.one.lookup("", "services", "default", rival["metadata"]["name"]))
+            self.assertIsNotNone(self.one.get_copy("", "services", "default", rival["metadata"]["name"]))
 
     def test_any_at_once(self) -> None:
         """A number that nobody chose and another server gives away at the same moment is replaced by another one."""
@@ -176,7 +176,7 @@ class SharedNumbersTests(SharedStoresTestCase):
         self.meddle(self.one).before.append(rival)
         changed = self.change(self.one, "services", made)
         self.assertEqual(
-            self.stored(), {port_of(changed), port_of(self.one.lookup("", "services", "default", "rival"))}
+            self.stored(), {port_of(changed), port_of(self.one.get_copy("", "services", "default", "rival"))}
         )
 
     def test_other_ports_at_once(self) -> None:
