@@ -1,5 +1,5 @@
 """
-What a token of another issuer says of its user; the token has been verified by then.
+Maps the claims of a verified OpenID Connect token to a user.
 
 @see: kubernetes, C{apiserver/plugin/pkg/authenticator/token/oidc}.
 """
@@ -42,12 +42,12 @@ def user_of_claims(configuration: JWTAuthenticatorConfig, claims: Mapping[str, J
     groups = _groups(configuration.groups, claims, value)
     uid = _uid(configuration.uid, claims, value)
     user = UserInfo(name, uid, groups, _extra(configuration, claims, value))
-    for claim, audiences_wanted in configuration.required.items():
+    for claim, required_value in configuration.required_claims.items():
         if claim not in claims:
             raise AuthenticationFailed(f"oidc: required claim {claim} not present in ID token")
-        said = _text(claims[claim], f"oidc: parse claim {claim}")
-        if said != audiences_wanted:
-            text = f"oidc: required claim {claim} value does not match. Got = {said}, want = {audiences_wanted}"
+        actual = _text(claims[claim], f"oidc: parse claim {claim}")
+        if actual != required_value:
+            text = f"oidc: required claim {claim} value does not match. Got = {actual}, want = {required_value}"
             raise AuthenticationFailed(text)
     _check(configuration.claim_validation_rules, value, "claim validation expression")
     if configuration.user_validation_rules:
@@ -72,33 +72,35 @@ def _claims_value(claims: Mapping[str, JSONValue]) -> Any:
     return claims_value(claims)
 
 
-def _evaluated(expression: ClaimsExpression | UserExpression, value: JSONValue, what: str) -> Any:
+def _evaluated(expression: ClaimsExpression | UserExpression, value: JSONValue, usage: str) -> Any:
     from ..cel.authentication import ExpressionError
 
     try:
         return expression.evaluate(value)
     except ExpressionError as error:
-        raise AuthenticationFailed(f"oidc: error evaluating {what}: {error}") from error
+        raise AuthenticationFailed(f"oidc: error evaluating {usage}: {error}") from error
 
 
-def _check(rules: Sequence[tuple[ClaimsExpression | UserExpression, str]], value: JSONValue, what: str) -> None:
-    results = [(expression, message, _evaluated(expression, value, what)) for expression, message in rules]
+def _check(rules: Sequence[tuple[ClaimsExpression | UserExpression, str]], value: JSONValue, usage: str) -> None:
+    results = [(expression, message, _evaluated(expression, value, usage)) for expression, message in rules]
     for expression, message, result in results:
         if not isinstance(result, bool):
-            raise AuthenticationFailed(f"oidc: error evaluating {what}: validation expression must return a boolean")
+            raise AuthenticationFailed(f"oidc: error evaluating {usage}: validation expression must return a boolean")
         if not result:
             text = f"validation expression '{expression.expression}' failed: {message}"
-            raise AuthenticationFailed(f"oidc: error evaluating {what}: {text}")
+            raise AuthenticationFailed(f"oidc: error evaluating {usage}: {text}")
 
 
 def _username(source: ClaimOrExpression, claims: Mapping[str, JSONValue], value: JSONValue) -> str:
     if source.expression is not None:
         from ..cel.authentication import string_value
 
-        what = "username claim expression"
-        name = string_value(_evaluated(source.expression, value, what))
+        usage = "username claim expression"
+        name = string_value(_evaluated(source.expression, value, usage))
         if name is None:
-            raise AuthenticationFailed(f"oidc: error evaluating {what}: username claim expression must return a string")
+            raise AuthenticationFailed(
+                f"oidc: error evaluating {usage}: username claim expression must return a string"
+            )
         if not name:
             raise AuthenticationFailed("oidc: empty username via CEL expression is not allowed")
         return name
@@ -118,16 +120,15 @@ def _username(source: ClaimOrExpression, claims: Mapping[str, JSONValue], value:
 
 def _groups(source: ClaimOrExpression, claims: Mapping[str, JSONValue], value: JSONValue) -> tuple[str, ...]:
     if source.claim and source.claim in claims:
-        said = claims[source.claim]
-        what = f"oidc: parse groups claim {quoted(source.claim)}"
-        several = said if isinstance(said, list) else [said]
-        if said is None:
+        groups = claims[source.claim]
+        if groups is None:
             return ()
-        if any(one is not None and not isinstance(one, str) for one in several):
+        names = groups if isinstance(groups, list) else [groups]
+        if any(one is not None and not isinstance(one, str) for one in names):
             # For a value that is not a list of strings, Go reports the error of decoding a string.
-            text = f"json: cannot unmarshal {json_type(said)} into Go value of type string"
-            raise AuthenticationFailed(f"{what}: {text}")
-        return tuple(source.prefix + (one or "") for one in several)
+            text = f"json: cannot unmarshal {json_type(groups)} into Go value of type string"
+            raise AuthenticationFailed(f"oidc: parse groups claim {quoted(source.claim)}: {text}")
+        return tuple(source.prefix + (one or "") for one in names)
     if source.expression is None:
         return ()
     return tuple(_strings(source.expression, value, "group claim expression"))
@@ -161,27 +162,36 @@ def _extra(
     return extra
 
 
-def _strings(expression: ClaimsExpression | UserExpression, value: JSONValue, what: str, shown: str = "") -> list[str]:
+def _strings(
+    expression: ClaimsExpression | UserExpression, value: JSONValue, usage: str, source: str = ""
+) -> list[str]:
+    """
+    Evaluate an expression that must return a list of strings.
+
+    @param value: The value of C{claims}.
+    @param usage: The use of the expression, for error texts.
+    @param source: The source of the expression for error texts; C{""} to omit it.
+    """
     from ..cel.authentication import string_list
 
-    result = _evaluated(expression, value, what)
+    result = _evaluated(expression, value, usage)
     try:
         return string_list(result)
     except ValueError as error:
-        text = f"{shown}: {error}" if shown else str(error)
-        raise AuthenticationFailed(f"oidc: error evaluating {what}: {text}") from error
+        text = f"{source}: {error}" if source else str(error)
+        raise AuthenticationFailed(f"oidc: error evaluating {usage}: {text}") from error
 
 
-def _claim(claims: Mapping[str, JSONValue], name: str, what: str) -> str:
+def _claim(claims: Mapping[str, JSONValue], name: str, prefix: str) -> str:
     if name not in claims:
-        raise AuthenticationFailed(f"{what}: claim not present")
-    return _text(claims[name], what)
+        raise AuthenticationFailed(f"{prefix}: claim not present")
+    return _text(claims[name], prefix)
 
 
-def _text(value: JSONValue, what: str) -> str:
+def _text(value: JSONValue, prefix: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
         text = f"json: cannot unmarshal {json_type(value)} into Go value of type string"
-        raise AuthenticationFailed(f"{what}: {text}")
+        raise AuthenticationFailed(f"{prefix}: {text}")
     return value

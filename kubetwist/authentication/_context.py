@@ -1,4 +1,4 @@
-"""What authenticators use of the server that they are made for."""
+"""The part of the server that authenticator factories use."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class KubeletCertificates(Protocol):
-    """The client certificates by which the server authenticates to kubelets."""
+    """The client certificates that the server uses for the API of kubelets."""
 
-    def is_shown(self, certificate: Certificate) -> bool:
-        """Return whether a certificate is one of these."""
+    def is_client_certificate(self, certificate: Certificate) -> bool:
+        """Return whether a certificate is one of these client certificates."""
 
 
 class AuthenticationContext(Protocol):
@@ -77,7 +77,7 @@ class AuthenticationContext(Protocol):
 
     @property
     def client_authorities(self) -> list[ClientCAProvider]:
-        """The authorities of client certificates: the server requests certificates of these."""
+        """The CAs of client certificates; their names are in the CertificateRequest of TLS handshakes."""
 
     @property
     def token_key_listeners(self) -> list[Callable[[Sequence[TokenKey]], object]]:

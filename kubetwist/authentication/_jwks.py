@@ -1,8 +1,8 @@
 """
-Keys of other issuers: found through OpenID Connect discovery, kept, and fetched again when a token names another one.
+JSON Web Key Sets of OpenID Connect issuers, located by discovery and cached.
 
-Nobody waits for the network but who shows a token of the issuer with a key that is not known; and however many do,
-there is one fetch at a time, and one in ten seconds.
+Keys are fetched again when a token has an unknown key id. Only the request with such a token waits for the fetch. There
+is one fetch at a time and issuer, and at most one in L{RETRY_INTERVAL} seconds.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ if TYPE_CHECKING:
     from ..client.factory import ClientFactory
 
 #: Minimum number of seconds between two discovery attempts, and between two fetches of the keys.
-RETRY: Final = 10.0
-#: Seconds after which keys are refreshed; the old keys stay in use meanwhile.
-REFRESH: Final = 300.0
+RETRY_INTERVAL: Final = 10.0
+#: Seconds after which keys are refreshed; the old keys stay in use until the fetch has succeeded.
+REFRESH_INTERVAL: Final = 300.0
 #: Timeout of a fetch, in seconds.
 _TIMEOUT: Final = 30.0
 #: Maximum size of a response, in bytes.
-_LIMIT: Final = 1024 * 1024
-_MOST_KEYS: Final = 100
-#: Maximum size of an RSA key in bits; larger keys make verification slow.
+_MAX_RESPONSE_BYTES: Final = 1024 * 1024
+#: Maximum number of keys of an issuer.
+_MAX_KEYS: Final = 100
+#: Minimum and maximum size of an RSA key in bits; larger keys make verification slow.
 _RSA_BITS: Final = (1024, 8192)
 _WELL_KNOWN: Final = "/.well-known/openid-configuration"
 _CURVES: Final = {"ES256": "secp256r1", "ES384": "secp384r1", "ES512": "secp521r1"}
@@ -56,20 +57,21 @@ class Key(NamedTuple):
 
 
 class Provider:
-    """One issuer, and its keys."""
+    """The keys of one issuer."""
 
     _log = Logger()
 
     def __init__(self, issuer: Issuer, outgoing: ClientFactory, reactor: IReactorTime) -> None:
         """
         @param outgoing: L{kubetwist.client.factory.ClientFactory}.
+        @param reactor: The clock for retries.
         """
         self.issuer = issuer
         self.outgoing = outgoing
         self._reactor = reactor
-        self._keys_url = ""
+        self._jwks_uri = ""
         self._keys: tuple[Key, ...] | None = None
-        self._tried: float | None = None
+        self._last_attempt: float | None = None
         self._waiting: list[Deferred[None]] | None = None
         self._timer: Any = None
         self._stopped = False
@@ -80,16 +82,16 @@ class Provider:
 
     @property
     def ready(self) -> bool:
-        """Whether its keys are known."""
+        """Return whether the keys were fetched."""
         return self._keys is not None
 
     def start(self) -> None:
-        """Get to know it; again and again until that is done."""
+        """Fetch the keys; retry every L{RETRY_INTERVAL} seconds until a fetch succeeds."""
         self._timer = None
         self.fetch().addCallback(lambda _: self._schedule_retry())
 
     def stop(self) -> None:
-        """Fetch nothing more. Idempotent."""
+        """Cancel the retry and start no further fetch. Idempotent."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -97,20 +99,26 @@ class Provider:
 
     def _schedule_retry(self) -> None:
         if not self.ready and not self._stopped and self._timer is None:
-            self._timer = self._reactor.callLater(RETRY, self.start)
+            self._timer = self._reactor.callLater(RETRY_INTERVAL, self.start)
 
     def matching_keys(self, key_id: str, algorithm: str) -> Sequence[Key]:
-        """The keys that a token may be signed with, which calls its key C{key_id}."""
+        """
+        Return the keys that may have signed a token; start a refresh if the keys are old.
+
+        @param key_id: The C{kid} of the token; C{""} for any key.
+        @param algorithm: The C{alg} of the token.
+        """
         keys = self._keys or ()
-        if self._tried is not None and self._reactor.seconds() - self._tried > REFRESH:
+        if self._last_attempt is not None and self._reactor.seconds() - self._last_attempt > REFRESH_INTERVAL:
             self.fetch()
         return [key for key in keys if algorithm in key.algorithms and (not key_id or key.key_id == key_id)]
 
     @property
     def may_fetch(self) -> bool:
-        """Whether a fetch is under way, or can begin."""
+        """Return whether a fetch is in flight or may start."""
         return self._waiting is not None or (
-            not self._stopped and (self._tried is None or self._reactor.seconds() - self._tried >= RETRY)
+            not self._stopped
+            and (self._last_attempt is None or self._reactor.seconds() - self._last_attempt >= RETRY_INTERVAL)
         )
 
     def fetch(self) -> Deferred[None]:
@@ -124,7 +132,7 @@ class Provider:
             self._waiting.append(done)
             return done
         self._waiting = [done]
-        self._tried = self._reactor.seconds()
+        self._last_attempt = self._reactor.seconds()
         Deferred.fromCoroutine(self._fetch()).addErrback(self._failed).addBoth(self._fetched)
         return done
 
@@ -135,7 +143,7 @@ class Provider:
                 done.callback(None)
 
     def _failed(self, failure: Failure) -> None:
-        self._log.failure("getting the keys of {issuer} failed", failure, issuer=self.issuer.url)
+        self._log.failure("fetching the keys of {issuer} failed", failure, issuer=self.issuer.url)
 
     async def _fetch(self) -> None:
         from ..client.errors import (
@@ -144,23 +152,25 @@ class Provider:
         )
 
         try:
-            if not self._keys_url:
-                self._keys_url = jwks_uri(await self._get(self._discovery_url()), self.issuer.url)
-            keys = parse_jwks(await self._get(self._keys_url))
+            if not self._jwks_uri:
+                self._jwks_uri = jwks_uri(await self._get(self._discovery_url()), self.issuer.url)
+            keys = parse_jwks(await self._get(self._jwks_uri))
         except (AuthenticationFailed, CallError, InvalidRESTConfig) as error:
             self.fetched_at["failure"] = posix_now()
             self._log.warn(
-                "oidc: cannot get the keys of the issuer {issuer}: {why}", issuer=self.issuer.url, why=str(error)
+                "oidc: cannot get the keys of the issuer {issuer}: {reason}",
+                issuer=self.issuer.url,
+                reason=str(error),
             )
             return
         self.fetched_at["success"] = posix_now()
         before, self._keys = self._keys, keys
         if before is None:
-            self._log.info("oidc: tokens of the issuer {issuer} can be verified", issuer=self.issuer.url)
+            self._log.info("oidc: fetched the keys of the issuer {issuer}", issuer=self.issuer.url)
         elif [(key.key_id, key.key.public_numbers()) for key in before] != [
             (key.key_id, key.key.public_numbers()) for key in keys
         ]:
-            self._log.info("oidc: the issuer {issuer} has other keys", issuer=self.issuer.url)
+            self._log.info("oidc: the keys of the issuer {issuer} have changed", issuer=self.issuer.url)
             self.changed()
 
     def _discovery_url(self) -> str:
@@ -178,7 +188,7 @@ async def get(outgoing: ClientFactory, url: str, authorities: bytes, token: str 
     @param url: The URL.
     @param authorities: CA certificates in PEM; C{b""} for those of the system.
     @param token: A bearer token; C{""} for none.
-    @param guarded: Whether addresses of this machine and its network are refused.
+    @param guarded: Whether addresses of this machine and its network are rejected.
     @raise AuthenticationFailed: The server did not return the document.
     @raise CallError: The call failed.
     """
@@ -186,14 +196,14 @@ async def get(outgoing: ClientFactory, url: str, authorities: bytes, token: str 
 
     url, _, query = url.partition("?")
     settings = RESTConfig(url=url, ca=authorities, token=token, guarded=guarded)
-    client = outgoing.client(settings, limit=_LIMIT)
+    client = outgoing.client(settings, limit=_MAX_RESPONSE_BYTES)
     try:
-        answer = await client.get(timeout=_TIMEOUT, accept="*/*", query=query)
+        response = await client.get(timeout=_TIMEOUT, accept="*/*", query=query)
     finally:
         await client.close()
-    if not 200 <= answer.code < 300:
-        raise AuthenticationFailed(f"{url} answered {answer.code}")
-    body: bytes = answer.body
+    if not 200 <= response.code < 300:
+        raise AuthenticationFailed(f"{url} answered {response.code}")
+    body: bytes = response.body
     return body
 
 
@@ -218,10 +228,9 @@ def jwks_uri(document: Mapping[str, JSONValue], issuer: str) -> str:
 
     @raise AuthenticationFailed: The document is for another issuer or has no URL.
     """
-    said = document.get("issuer")
-    if said != issuer:
-        shown = quoted(said) if isinstance(said, str) else '""'
-        text = f"expected {quoted(issuer)} got {shown}"
+    actual = document.get("issuer")
+    if actual != issuer:
+        text = f"expected {quoted(issuer)} got {quoted(actual) if isinstance(actual, str) else quoted('')}"
         raise AuthenticationFailed(f"oidc: issuer did not match the issuer returned by provider, {text}")
     url = document.get("jwks_uri")
     if not isinstance(url, str) or not url:
@@ -240,17 +249,18 @@ def parse_jwks(document: Mapping[str, JSONValue]) -> tuple[Key, ...]:
     listed = document.get("keys")
     if not isinstance(listed, list):
         raise AuthenticationFailed("the JWKS has no keys")
-    if len(listed) > _MOST_KEYS:
-        raise AuthenticationFailed(f"the JWKS has more than {_MOST_KEYS} keys")
-    found = []
+    if len(listed) > _MAX_KEYS:
+        raise AuthenticationFailed(f"the JWKS has more than {_MAX_KEYS} keys")
+    keys = []
     for one in listed:
         key = _read_key(one) if isinstance(one, dict) and one.get("use") in (None, "sig") else None
         if key is not None:
-            found.append(key)
-    return tuple(found)
+            keys.append(key)
+    return tuple(keys)
 
 
 def _read_key(document: Mapping[str, JSONValue]) -> Key | None:
+    """Return a key of a JSON Web Key Set; L{None} if it is invalid, or its type or size is not supported."""
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
     from jwt.algorithms import ECAlgorithm, RSAAlgorithm
     from jwt.exceptions import PyJWTError
@@ -272,8 +282,8 @@ def _read_key(document: Mapping[str, JSONValue]) -> Key | None:
         algorithms = {name for name, curve in _CURVES.items() if curve == key.curve.name}
     else:
         return None
-    said = document.get("alg")
-    if said is not None:
-        algorithms &= {said} if isinstance(said, str) else set()
+    algorithm_of_key = document.get("alg")
+    if algorithm_of_key is not None:
+        algorithms &= {algorithm_of_key} if isinstance(algorithm_of_key, str) else set()
     key_id = document.get("kid")
     return Key(key_id if isinstance(key_id, str) else "", frozenset(algorithms), key)

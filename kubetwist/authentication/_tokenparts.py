@@ -13,8 +13,9 @@ def decode_part(part: bytes) -> bytes:
     """
     Decode base64url without padding (RFC 7515, section 2), strictly.
 
-    @raise ValueError: The text is anything else. Python's decoder ignores characters outside of the alphabet, and all
-        text after padding.
+    Python's decoder ignores characters outside of the alphabet, and all text after padding.
+
+    @raise ValueError: The text has another encoding.
     """
     if not _PART.fullmatch(part) or len(part) % 4 == 1:
         raise ValueError("not base64url without padding")

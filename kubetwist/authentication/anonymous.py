@@ -1,4 +1,4 @@
-"""Requests without credentials have a user, too."""
+"""Authentication of anonymous requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _USER: Final = UserInfo(ANONYMOUS, groups=(UNAUTHENTICATED,))
 
 @implementer(IAuthenticator)
 class Anonymous:
-    """Takes every request for that of C{system:anonymous}, or those for some paths."""
+    """Authenticates requests as C{system:anonymous}: all requests, or only requests for some paths."""
 
     def __init__(self, paths: Sequence[str] = ()) -> None:
         """
@@ -40,7 +40,7 @@ class Anonymous:
 
 
 def make(options: FlagValues, server: AuthenticationContext) -> Anonymous | None:
-    """As C{--authentication-config} has it, or else C{--anonymous-auth}."""
+    """Return the authenticator for C{--authentication-config} or C{--anonymous-auth}; L{None} if it is disabled."""
     if options["authentication-config"]:
         from .oidc import configured
 
@@ -48,6 +48,6 @@ def make(options: FlagValues, server: AuthenticationContext) -> Anonymous | None
         if anonymous is not None:
             return Anonymous(anonymous.paths) if anonymous.enabled else None
     if options["anonymous-auth"] and "AlwaysAllow" in options["authorization-mode"]:
-        _log.warn("--anonymous-auth is not allowed with --authorization-mode=AlwaysAllow: it is off")
+        _log.warn("--anonymous-auth is disabled: it is not allowed with --authorization-mode=AlwaysAllow")
         return None
     return Anonymous() if options["anonymous-auth"] else None

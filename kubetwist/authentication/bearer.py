@@ -1,5 +1,5 @@
 """
-Tokens in the C{Authorization} header; and where browsers, which cannot set it, open a WebSocket, in its protocols.
+Bearer tokens in the C{Authorization} header or, for WebSockets of browsers, in C{Sec-WebSocket-Protocol}.
 
 @see: kubernetes, C{apiserver/pkg/authentication/request}: C{bearertoken} and C{websocket}.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 #: Maximum length of a token in bytes. TokenReviews could contain longer tokens than request headers.
-LONGEST: Final = 64 * 1024
+MAX_TOKEN_LENGTH: Final = 64 * 1024
 _PROTOCOL: Final = b"base64url.bearer.authorization.k8s.io."
 _ENCODED: Final = re.compile(rb"[A-Za-z0-9_-]+")
 
@@ -34,8 +34,8 @@ def bearer_token(request: IAuthenticationRequest) -> bytes | None:
     @raise AuthenticationFailed: The token is too long.
     """
     token = _token(request)
-    if token is not None and len(token) > LONGEST:
-        raise AuthenticationFailed(f"the bearer token is longer than {LONGEST} bytes")
+    if token is not None and len(token) > MAX_TOKEN_LENGTH:
+        raise AuthenticationFailed(f"the bearer token is longer than {MAX_TOKEN_LENGTH} bytes")
     return token
 
 
@@ -94,16 +94,16 @@ def _is_text(token: bytes) -> bool:
 
 
 def without_token(protocols: list[bytes]) -> list[bytes]:
-    """The protocols of a WebSocket but for the one that is a token."""
+    """Return the values of C{Sec-WebSocket-Protocol} without the protocol that contains a token."""
     if not any(_PROTOCOL in value for value in protocols):
         return protocols
-    kept = [part.strip(b" \t") for value in protocols for part in value.split(b",")]
-    return [b", ".join(part for part in kept if not part.startswith(_PROTOCOL))]
+    names = [name.strip(b" \t") for value in protocols for name in value.split(b",")]
+    return [b", ".join(name for name in names if not name.startswith(_PROTOCOL))]
 
 
 @implementer(IAuthenticator)
 class InvalidTokenAuthenticator:
-    """Asked after all who know tokens: one that nobody knows is no missing credential, but a bad one."""
+    """Rejects requests with a bearer token. It follows the token authenticators, so none of them accepted the token."""
 
     def authenticate(self, request: IAuthenticationRequest) -> None:
         """@see: L{IAuthenticator.authenticate}."""
@@ -112,5 +112,5 @@ class InvalidTokenAuthenticator:
 
 
 def invalid_token_authenticator(options: FlagValues, server: AuthenticationContext) -> InvalidTokenAuthenticator:
-    """The same for everyone."""
+    """Return the authenticator; it has no configuration."""
     return InvalidTokenAuthenticator()

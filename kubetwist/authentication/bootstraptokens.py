@@ -1,5 +1,5 @@
 """
-Tokens with which nodes join a cluster: each is a secret in C{kube-system}.
+Authentication of bootstrap tokens, with which nodes join a cluster. Each token is a Secret in C{kube-system}.
 
 @see: kubernetes, C{plugin/pkg/auth/authenticator/token/bootstrap}.
 """
@@ -43,8 +43,7 @@ class BootstrapTokenAuthenticator:
     """
     Authenticates joining nodes by bootstrap tokens of the form C{id.secret}.
 
-    What is no such token costs a look at its form, and a wrong one a look at one key; the log tells what is wrong about
-    a secret that is there.
+    Tokens of another form are ignored without a lookup. If the Secret exists but does not match, the reason is logged.
     """
 
     _log = Logger()
@@ -52,7 +51,7 @@ class BootstrapTokenAuthenticator:
     def __init__(self, stores: Stores, now: Callable[[], float] = posix_now) -> None:
         """
         @param stores: The stores of the server, which are read at each request.
-        @param now: Tells the time.
+        @param now: Returns the time in seconds since the epoch.
         """
         self._stores = stores
         self._now = now
@@ -70,7 +69,7 @@ class BootstrapTokenAuthenticator:
         secret = self._stores.get_copy("", "secrets", _NAMESPACE, name)
         if secret is None:
             return None
-        problem = self._problem(secret, token_id, parts[2])
+        problem = self._invalid_reason(secret, token_id, parts[2])
         groups = _groups(_text(secret, "auth-extra-groups"))
         if not problem and isinstance(groups, str):
             problem = f"has invalid value for key auth-extra-groups: {groups}"
@@ -85,23 +84,23 @@ class BootstrapTokenAuthenticator:
         assert not isinstance(groups, str)
         return add_authenticated_group(UserInfo(f"{_USER}{token_id}", groups=groups))
 
-    def _problem(self, secret: JSONObject, token_id: str, shown: bytes) -> str:
+    def _invalid_reason(self, secret: JSONObject, token_id: str, token_secret: bytes) -> str:
         """Return why a token is invalid; C{""} for a valid one. The text contains no secret."""
         if "deletionTimestamp" in secret["metadata"]:
             return "is deleted and awaiting removal"
         if secret.get("type") != _TYPE or secret.get("data") is None:
             return f"has invalid type, expected {_TYPE}"
-        if not compare_digest(_data(secret, "token-secret"), shown):
+        if not compare_digest(_data(secret, "token-secret"), token_secret):
             return "has invalid value for key token-secret"
         if _text(secret, "token-id") != token_id:
             return f"has invalid value for key token-id, expected {token_id}"
         expires = _text(secret, "expiration")
         if expires:
             try:
-                at = seconds_since_epoch(expires)
+                expires_at = seconds_since_epoch(expires)
             except ValueError:
                 return f"has an expiration that cannot be read, {quoted(expires)}: it counts as expired"
-            if at <= self._now():
+            if expires_at <= self._now():
                 return f"has expired at {expires}"
         if _text(secret, "usage-bootstrap-authentication") != "true":
             return "is not marked usage-bootstrap-authentication=true"
@@ -109,7 +108,7 @@ class BootstrapTokenAuthenticator:
 
 
 def _groups(extra: str) -> tuple[str, ...] | str:
-    """The groups of a token, or what is wrong with those that it wants."""
+    """Return the groups of a token, or the error text for an invalid extra group."""
     groups = {_GROUP}
     for group in extra.split(",") if extra else ():
         if not _is_extra_group(group):
@@ -130,5 +129,5 @@ def _text(secret: JSONObject, key: str) -> str:
 
 
 def make(options: FlagValues, server: AuthenticationContext) -> BootstrapTokenAuthenticator | None:
-    """As C{--enable-bootstrap-token-auth} has it."""
+    """Return the authenticator of bootstrap tokens; L{None} without C{--enable-bootstrap-token-auth}."""
     return BootstrapTokenAuthenticator(server.stores) if options["enable-bootstrap-token-auth"] else None

@@ -32,7 +32,7 @@ _UID = "1.3.6.1.4.1.57683.2"
 
 
 class InvalidCABundle(ValueError):
-    """A CA bundle cannot be used; the text says why."""
+    """A CA bundle cannot be used; the text has the reason."""
 
 
 class CertPool:
@@ -110,7 +110,9 @@ class ClientCAProvider:
         flag: str = "",
     ) -> None:
         """
+        @param pool: The initial pool.
         @param user_conversion: Returns the user of a verified certificate, or raises L{AuthenticationFailed}.
+        @param flag: The flag that names the CA files.
         """
         self.pool = pool
         self.flag = flag
@@ -131,25 +133,25 @@ class ClientCAProvider:
         @raise AuthenticationFailed: The certificate is invalid, expired, or not issued by a CA of the pool.
         """
         remembered = request.connection.remembered
-        found: _PeerCertificate | None = remembered.get(self)
-        if found is None or found.pool is not self.pool:
-            found = remembered[self] = self._verify(request.connection.peer_certificates())
-        if found.failure is not None:
-            raise AuthenticationFailed(found.failure)
-        if found.certificate is not None:
-            left = found.expires - posix_now()
-            if left < 0:
+        peer: _PeerCertificate | None = remembered.get(self)
+        if peer is None or peer.pool is not self.pool:
+            peer = remembered[self] = self._verify(request.connection.peer_certificates())
+        if peer.failure is not None:
+            raise AuthenticationFailed(peer.failure)
+        if peer.certificate is not None:
+            remaining = peer.expires - posix_now()
+            if remaining < 0:
                 raise AuthenticationFailed("the client certificate has expired")
-            self.expiration_seconds.observe(left)
-        return found
+            self.expiration_seconds.observe(remaining)
+        return peer
 
     def _verify(self, presented: Sequence[crypto.X509]) -> _PeerCertificate:
         if not presented:
             return _PeerCertificate(self.pool)
-        shown, *chain = presented
-        certificate = shown.to_cryptography()
+        leaf, *chain = presented
+        certificate = leaf.to_cryptography()
         try:
-            crypto.X509StoreContext(self.pool.store, shown, chain).verify_certificate()
+            crypto.X509StoreContext(self.pool.store, leaf, chain).verify_certificate()
             if not _has_client_auth_usage(certificate):
                 raise AuthenticationFailed("certificate is not valid for client authentication")
             user = self._user_conversion(certificate)
@@ -212,7 +214,7 @@ def _subject(certificate: Certificate, kind: ObjectIdentifier) -> tuple[str, ...
     values: list[str] = []
     for attribute in certificate.subject.get_attributes_for_oid(kind):
         if not isinstance(attribute.value, str):
-            raise AuthenticationFailed("a part of the subject is no text")
+            raise AuthenticationFailed("an attribute of the subject is not a string")
         values.append(attribute.value)
     return tuple(values)
 
@@ -297,14 +299,14 @@ def read_ca_files(paths: Iterable[Path]) -> bytes:
 
 
 def client_ca_paths(options: FlagValues) -> list[Path]:
-    """The files of those whose certificates name users: our own authority, and those of C{--client-ca-file}."""
-    own = Path(options["data-dir"]) / "pki" / "ca.crt"
-    return [own, Path(options["client-ca-file"])] if options["client-ca-file"] else [own]
+    """Return the CA files for client certificates of users: the CA of the server, and C{--client-ca-file}."""
+    server_ca = Path(options["data-dir"]) / "pki" / "ca.crt"
+    return [server_ca, Path(options["client-ca-file"])] if options["client-ca-file"] else [server_ca]
 
 
 def make(options: FlagValues, server: AuthenticationContext) -> X509Authenticator:
     """
-    For L{client_ca_paths}.
+    Return the authenticator of client certificates whose CAs are in L{client_ca_paths}.
 
     @raise InvalidCABundle: A file cannot be used.
     """
@@ -313,7 +315,7 @@ def make(options: FlagValues, server: AuthenticationContext) -> X509Authenticato
         # A node can claim the address of this server. A client of its kubelet API must not authenticate here with the
         # server's own kubelet client certificate.
         credentials = server.kubelet_credentials
-        if credentials is not None and credentials.is_shown(certificate):
+        if credentials is not None and credentials.is_client_certificate(certificate):
             raise AuthenticationFailed("certificate is the API server's own kubelet client certificate")
         return common_name_user_conversion(certificate)
 

@@ -1,5 +1,5 @@
 """
-The configuration of tokens of other issuers, and of anonymous requests: a file, or the flags C{--oidc-...}.
+The configuration of JWT authenticators and of anonymous requests: C{--authentication-config} or C{--oidc-*}.
 
 @see: kubernetes, C{apiserver/pkg/apis/apiserver}: C{types.go} and C{validation/validation.go}.
 """
@@ -119,7 +119,7 @@ class JWTAuthenticatorConfig:
     The compiled C{JWTAuthenticator}: how tokens of one issuer are mapped to users.
 
     @ivar extra: Expressions by extra key.
-    @ivar required: The required claims and their values.
+    @ivar required_claims: The required claims and their values.
     @ivar claim_validation_rules: Expressions on the claims that must hold, each with its error message.
     @ivar user_validation_rules: Expressions on the user that must hold, each with its error message.
     """
@@ -129,7 +129,7 @@ class JWTAuthenticatorConfig:
     groups: ClaimOrExpression = ClaimOrExpression()
     uid: ClaimOrExpression = ClaimOrExpression()
     extra: Mapping[str, ClaimsExpression] = field(factory=dict)
-    required: Mapping[str, str] = field(factory=dict)
+    required_claims: Mapping[str, str] = field(factory=dict)
     claim_validation_rules: Sequence[tuple[ClaimsExpression, str]] = ()
     user_validation_rules: Sequence[tuple[UserExpression, str]] = ()
 
@@ -189,7 +189,7 @@ def configuration_of_flags(options: FlagValues, disallowed_issuers: Collection[s
     except OSError as error:
         raise BadConfiguration(f"cannot read --oidc-ca-file {authorities}: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise BadConfiguration(f"cannot use --oidc-ca-file {authorities}: it is no text") from None
+        raise BadConfiguration(f"cannot use --oidc-ca-file {authorities}: invalid UTF-8") from None
     groups = options["oidc-groups-claim"]
     jwt = {
         "issuer": {
@@ -222,7 +222,7 @@ def compiled(configuration: JSONObject, disallowed_issuers: Collection[str]) -> 
     @raise BadConfiguration: The configuration is invalid.
     """
     causes: list[FieldError] = []
-    found = []
+    authenticators = []
     if len(configuration["jwt"]) > _MAX_ISSUERS:
         causes.append(too_many("jwt", len(configuration["jwt"]), _MAX_ISSUERS))
     else:
@@ -230,7 +230,7 @@ def compiled(configuration: JSONObject, disallowed_issuers: Collection[str]) -> 
         discoveries: set[str] = set()
         for index, jwt in enumerate(configuration["jwt"]):
             path = f"jwt[{index}]"
-            found.append(_JWTCompiler(jwt, path, causes).compile(disallowed_issuers))
+            authenticators.append(_JWTCompiler(jwt, path, causes).compile(disallowed_issuers))
             issuer = jwt["issuer"]
             for name, seen in (("url", urls), ("discoveryURL", discoveries)):
                 url = issuer[name]
@@ -252,13 +252,13 @@ def compiled(configuration: JSONObject, disallowed_issuers: Collection[str]) -> 
             text = f"oidc: egress lookup required with egress selector type {quoted(selector)}"
             raise BadConfiguration(f"jwt[{index}]: {text}")
     if anonymous is None:
-        return AuthenticationConfiguration(found)
+        return AuthenticationConfiguration(authenticators)
     paths = tuple(one["path"] for one in anonymous["conditions"])
-    return AuthenticationConfiguration(found, AnonymousConfiguration(anonymous["enabled"], paths))
+    return AuthenticationConfiguration(authenticators, AnonymousConfiguration(anonymous["enabled"], paths))
 
 
 class _JWTCompiler:
-    """Checks and compiles one issuer; what is wrong is added to a list."""
+    """Validates and compiles one C{JWTAuthenticator}; errors are added to C{causes}."""
 
     def __init__(self, jwt: JSONObject, path: str, causes: list[FieldError]) -> None:
         self._jwt = jwt
@@ -273,12 +273,12 @@ class _JWTCompiler:
         required_claims, claim_validation_rules = self._claim_rules()
         mappings = self._jwt["claimMappings"]
         path = f"{self._path}.claimMappings"
-        username = self._source(mappings["username"], f"{path}.username", True)
+        username = self._prefixed_claim_or_expression(mappings["username"], f"{path}.username", True)
         if username.expression is not None:
             self._uses_email |= username.expression.uses_email
             self._uses_email_verified |= username.expression.uses_email_verified
-        groups = self._source(mappings["groups"], f"{path}.groups", False)
-        uid = self._uid(mappings["uid"], f"{path}.uid")
+        groups = self._prefixed_claim_or_expression(mappings["groups"], f"{path}.groups", False)
+        uid = self._claim_or_expression(mappings["uid"], f"{path}.uid")
         extra = self._extra(mappings["extra"], f"{path}.extra")
         if self._uses_email and not self._uses_email_verified:
             text = (
@@ -328,10 +328,10 @@ class _JWTCompiler:
                     self._causes.append(duplicate(f"{path}.expression", expression))
                     continue
                 expressions.add(expression)
-                found = self._expression(expression, f"{path}.expression", True)
-                if found is not None:
-                    self._uses_email_verified |= found.uses_email_verified
-                    rules.append((found, rule["message"]))
+                compiled = self._expression(expression, f"{path}.expression", True)
+                if compiled is not None:
+                    self._uses_email_verified |= compiled.uses_email_verified
+                    rules.append((compiled, rule["message"]))
             else:
                 self._causes.append(required(path, "claim or expression is required"))
         return claims, rules
@@ -355,7 +355,7 @@ class _JWTCompiler:
                     self._causes.append(error.cause)
         return rules
 
-    def _source(self, mapping: JSONObject, path: str, needed: bool) -> ClaimOrExpression:
+    def _prefixed_claim_or_expression(self, mapping: JSONObject, path: str, is_required: bool) -> ClaimOrExpression:
         claim, prefix, expression = mapping["claim"], mapping["prefix"], mapping["expression"]
         if expression and claim:
             self._causes.append(invalid(path, "", _BOTH))
@@ -368,11 +368,11 @@ class _JWTCompiler:
             if prefix is None:
                 text = "prefix is required when claim is set. It can be set to an empty string to disable prefixing"
                 self._causes.append(required(f"{path}.prefix", text))
-        elif needed:
+        elif is_required:
             self._causes.append(required(path, "claim or expression is required"))
         return ClaimOrExpression(claim, prefix or "")
 
-    def _uid(self, mapping: JSONObject, path: str) -> ClaimOrExpression:
+    def _claim_or_expression(self, mapping: JSONObject, path: str) -> ClaimOrExpression:
         claim, expression = mapping["claim"], mapping["expression"]
         if claim and expression:
             self._causes.append(invalid(path, "", _BOTH))
@@ -382,23 +382,23 @@ class _JWTCompiler:
 
     def _extra(self, mappings: Sequence[JSONObject], path: str) -> dict[str, ClaimsExpression]:
         seen: set[str] = set()
-        found: dict[str, Any] = {}
+        extra: dict[str, Any] = {}
         for index, mapping in enumerate(mappings):
             key, expression = mapping["key"], mapping["valueExpression"]
-            where = f"{path}[{index}]"
-            self._causes += _validate_keys(key, f"{where}.key")
+            item_path = f"{path}[{index}]"
+            self._causes += _validate_keys(key, f"{item_path}.key")
             if key in seen:
-                self._causes.append(duplicate(f"{where}.key", key))
+                self._causes.append(duplicate(f"{item_path}.key", key))
                 continue
             seen.add(key)
             if not expression:
-                self._causes.append(required(f"{where}.valueExpression"))
+                self._causes.append(required(f"{item_path}.valueExpression"))
                 continue
-            compiled = self._expression(expression, f"{where}.valueExpression")
+            compiled = self._expression(expression, f"{item_path}.valueExpression")
             if compiled is not None:
                 self._uses_email_verified |= compiled.uses_email_verified
-                found[key] = compiled
-        return found
+                extra[key] = compiled
+        return extra
 
     def _expression(self, expression: str, path: str, boolean: bool = False) -> ClaimsExpression | None:
         from ..cel.authentication import CauseError, compile_claims_expression
@@ -439,13 +439,13 @@ def _validate_url(url: str, disallowed_issuers: Collection[str], path: str) -> I
     except URLError as error:
         yield invalid(path, url, str(error))
         return
-    for wrong, text in (
+    for is_invalid, text in (
         (parts.scheme != "https", "URL scheme must be https"),
         (parts.user is not None, "URL must not contain a username or password"),
         (bool(parts.raw_query), "URL must not contain a query"),
         (bool(parts.fragment), "URL must not contain a fragment"),
     ):
-        if wrong:
+        if is_invalid:
             yield invalid(path, url, text)
 
 

@@ -1,4 +1,4 @@
-"""What authenticators raise."""
+"""Exceptions of authenticators."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ class AuthenticationFailed(Exception):
 
 
 class RequestRefused(AuthenticationFailed):
-    """Something is wrong with the request itself: no other credentials make up for it, and nobody else is asked."""
+    """The request itself is invalid; authentication fails without calling further authenticators."""

@@ -1,8 +1,8 @@
 """
-Tokens of OpenID Connect issuers.
+Authentication of JSON Web Tokens of OpenID Connect issuers.
 
-A token whose issuer is not one of ours is let alone without any I/O. One that is verified is remembered until it
-expires; what is not a good token is not remembered at all, and costs one verification at the most.
+Tokens of issuers that are not configured are ignored without any I/O. The users of valid tokens are cached until the
+token expires. Invalid tokens are not cached; each costs at most one verification.
 
 @see: kubernetes, C{apiserver/plugin/pkg/authenticator/token/oidc}.
 """
@@ -61,7 +61,7 @@ MAX_CACHE_ENTRIES: Final = 4096
 #: Allowed clock skew for C{nbf} and C{iat} in seconds, as in the reference.
 _LEEWAY: Final = 60
 #: Seconds that a user is cached whose distributed claims were fetched from another server.
-_SHORT_TTL: Final = 10
+_DISTRIBUTED_CLAIMS_TTL: Final = 10
 #: Maximum number of issuers of distributed claims per configuration.
 _MAX_ISSUERS: Final = 16
 #: The issuer in some of Google's tokens, and the issuer URL that it stands for.
@@ -85,7 +85,7 @@ class _Token:
 
     @classmethod
     def parse(cls, raw: bytes) -> _Token | None:
-        """L{None} when it is no signed JSON Web Token with an issuer."""
+        """Decode a token; return L{None} if it is not a signed JSON Web Token with an issuer."""
         if raw.count(b".") != 2:
             return None
         try:
@@ -114,6 +114,7 @@ class _Verifier:
         """
         Verify a token and return its claims.
 
+        @param now: The time in seconds since the epoch.
         @return: The claims; L{None} if its key is unknown and can be fetched.
         @raise AuthenticationFailed: The token is invalid.
         """
@@ -123,49 +124,49 @@ class _Verifier:
         self._check_claims(token.claims, now)
         algorithm, key_id = token.header.get("alg"), token.header.get("kid")
         if not isinstance(algorithm, str) or algorithm not in self._algorithms:
-            shown = quoted(algorithm) if isinstance(algorithm, str) else '""'
+            actual = quoted(algorithm) if isinstance(algorithm, str) else '""'
             expected = f"[{' '.join(map(quoted, self._algorithms))}]"
-            text = f"id token signed with unsupported algorithm, expected {expected} got {shown}"
+            text = f"id token signed with unsupported algorithm, expected {expected} got {actual}"
             raise AuthenticationFailed(f"oidc: verify token: oidc: {text}")
         if "crit" in token.header or "b64" in token.header:
-            raise AuthenticationFailed("oidc: verify token: its header asks for extensions")
+            raise AuthenticationFailed("oidc: verify token: its header requires unsupported extensions")
         keys = provider.matching_keys(key_id if isinstance(key_id, str) else "", algorithm)
         if not keys and provider.may_fetch:
             return None
-        payload = _payload(token.raw, [key.key for key in keys], algorithm)
+        payload = _verified_payload(token.raw, [key.key for key in keys], algorithm)
         if payload is None:
             text = "failed to verify signature: failed to verify id token signature"
             raise AuthenticationFailed(f"oidc: verify token: {text}")
         claims = orjson.loads(payload)
         # From here on only the signed payload is used, even if two decoders disagree on a token.
         if claims != token.claims:
-            raise AuthenticationFailed("oidc: verify token: it is not what was signed")
+            raise AuthenticationFailed("oidc: verify token: the claims differ from the signed payload")
         return token.claims
 
     def _check_claims(self, claims: Mapping[str, JSONValue], now: float) -> None:
         audience = claims.get("aud")
-        several = audience if isinstance(audience, list) else [audience]
-        meant_for = [one for one in several if isinstance(one, str)]
-        if not any(one in self._audiences for one in meant_for):
-            shown = f"[{' '.join(map(quoted, meant_for))}]"
+        values = audience if isinstance(audience, list) else [audience]
+        audiences = [one for one in values if isinstance(one, str)]
+        if not any(one in self._audiences for one in audiences):
+            actual = f"[{' '.join(map(quoted, audiences))}]"
             if len(self._audiences) == 1:
-                text = f"verify token: oidc: expected audience {quoted(self._audiences[0])} got {shown}"
+                text = f"verify token: oidc: expected audience {quoted(self._audiences[0])} got {actual}"
             else:
-                audiences_wanted = f"[{' '.join(map(quoted, sorted(self._audiences)))}]"
-                text = f"verify token: oidc: expected audience in {audiences_wanted} got {shown}"
+                expected = f"[{' '.join(map(quoted, sorted(self._audiences)))}]"
+                text = f"verify token: oidc: expected audience in {expected} got {actual}"
             raise AuthenticationFailed(f"oidc: {text}")
         expires = _seconds(claims, "exp")
         if expires is None or expires < now:
-            text = f"oidc: token is expired (Token Expiry: {_shown(expires or 0)})"
+            text = f"oidc: token is expired (Token Expiry: {_format_time(expires or 0)})"
             raise AuthenticationFailed(f"oidc: verify token: {text}")
         begins = _seconds(claims, "nbf")
         if begins is not None and now + _LEEWAY < begins:
-            text = f"oidc: current time {_shown(now)} before the nbf (not before) time: {_shown(begins)}"
+            text = f"oidc: current time {_format_time(now)} before the nbf (not before) time: {_format_time(begins)}"
             raise AuthenticationFailed(f"oidc: verify token: {text}")
 
 
 class _Authenticator:
-    """All that is done with the tokens of one issuer."""
+    """Authenticates the tokens of one issuer, and resolves their distributed claims (C{jwtAuthenticator})."""
 
     def __init__(
         self,
@@ -180,15 +181,17 @@ class _Authenticator:
         self._make_provider = make_provider
         self._verifier = _Verifier(provider, configuration.issuer.audiences, algorithms)
         #: Verifiers of distributed claims by issuer.
-        self._others: dict[str, _Verifier] = {}
+        self._claims_verifiers: dict[str, _Verifier] = {}
 
     def providers(self) -> list[Provider]:
-        return [self.provider, *(other.provider for other in self._others.values())]
+        """Return the provider of the issuer and the providers of distributed claims."""
+        return [self.provider, *(verifier.provider for verifier in self._claims_verifiers.values())]
 
     def user(self, token: _Token, now: float) -> tuple[UserInfo, float] | Deferred[tuple[UserInfo, float]]:
         """
-        Return the user of a token and the time until which it can be cached.
+        Return the user of a token and the time until which the user can be cached, in seconds since the epoch.
 
+        @param now: The time in seconds since the epoch.
         @raise AuthenticationFailed: The token is invalid.
         """
         claims = self._verifier.claims(token, now)
@@ -197,7 +200,7 @@ class _Authenticator:
         return user_of_claims(self.configuration, claims), claims["exp"]
 
     async def _authenticate_async(self, token: _Token, now: float) -> tuple[UserInfo, float]:
-        claims = await _verified(self._verifier, token, now)
+        claims = await _verify(self._verifier, token, now)
         endpoint = self._endpoint(claims)
         if endpoint is None:
             return user_of_claims(self.configuration, claims), claims["exp"]
@@ -207,7 +210,7 @@ class _Authenticator:
         except AuthenticationFailed as error:
             raise AuthenticationFailed(f"oidc: could not expand distributed claims: {error}") from error
         user = user_of_claims(self.configuration, {**claims, claim: value})
-        return user, min(claims["exp"], now + _SHORT_TTL)
+        return user, min(claims["exp"], now + _DISTRIBUTED_CLAIMS_TTL)
 
     # Distributed claims: OpenID Connect Core 1.0, section 5.6.2.
 
@@ -216,21 +219,21 @@ class _Authenticator:
         claim = self.configuration.groups.claim
         if not claim or claim in claims or "_claim_names" not in claims:
             return None
-        failed = "oidc: could not expand distributed claims: "
+        prefix = "oidc: could not expand distributed claims: "
         names, sources = claims["_claim_names"], claims.get("_claim_sources")
         if not isinstance(names, dict):
-            raise AuthenticationFailed(f"{failed}oidc: error parsing distributed claim names")
+            raise AuthenticationFailed(f"{prefix}oidc: error parsing distributed claim names")
         if sources is None:
-            raise AuthenticationFailed(f"{failed}oidc: no claim sources")
+            raise AuthenticationFailed(f"{prefix}oidc: no claim sources")
         if not isinstance(sources, dict):
-            raise AuthenticationFailed(f"{failed}oidc: could not parse claim sources")
+            raise AuthenticationFailed(f"{prefix}oidc: could not parse claim sources")
         source = names.get(claim)
         if source is None:
             return None
         endpoint = sources.get(source) if isinstance(source, str) else None
         if not isinstance(endpoint, dict):
             text = f"id token _claim_names contained a source {source} missing in _claims_sources"
-            raise AuthenticationFailed(failed + text)
+            raise AuthenticationFailed(prefix + text)
         return endpoint if endpoint.get("endpoint") else None
 
     async def _resolve(self, claim: str, endpoint: Mapping[str, JSONValue], now: float) -> Any:
@@ -240,21 +243,21 @@ class _Authenticator:
         )
 
         url, access = endpoint["endpoint"], endpoint.get("access_token", "")
-        what = f"while getting distributed claim {quoted(claim)}"
+        prefix = f"while getting distributed claim {quoted(claim)}"
         if not isinstance(url, str) or not isinstance(access, str) or not url.startswith("https://"):
-            raise AuthenticationFailed(f"{what}: its endpoint is no https URL")
+            raise AuthenticationFailed(f"{prefix}: its endpoint is not an https URL")
         authorities = self.configuration.issuer.authorities
         outgoing = self.provider.outgoing
         try:
             # The URL comes from the token, not from the administrator: local addresses are refused.
             body = await get(outgoing, url, authorities, access, guarded=True)
         except (CallError, InvalidRESTConfig, AuthenticationFailed) as error:
-            raise AuthenticationFailed(f"{what}: {error}") from error
+            raise AuthenticationFailed(f"{prefix}: {error}") from error
         token = _Token.parse(body.strip())
         if token is None:
             raise AuthenticationFailed(f"getting untrusted issuer from endpoint {url} failed for claim {quoted(claim)}")
         try:
-            claims = await _verified(self._other(token.issuer), token, now)
+            claims = await _verify(self._verifier_for(token.issuer), token, now)
         except AuthenticationFailed as error:
             raise AuthenticationFailed(f"verify distributed claim token: {error}") from error
         if claim not in claims:
@@ -262,21 +265,25 @@ class _Authenticator:
             raise AuthenticationFailed(text)
         return claims[claim]
 
-    def _other(self, issuer: str) -> _Verifier:
+    def _verifier_for(self, issuer: str) -> _Verifier:
         if issuer == self.configuration.issuer.url:
             return self._verifier
-        found = self._others.get(issuer)
-        if found is None:
-            if not issuer.startswith("https://") or len(self._others) >= _MAX_ISSUERS:
+        verifier = self._claims_verifiers.get(issuer)
+        if verifier is None:
+            if not issuer.startswith("https://") or len(self._claims_verifiers) >= _MAX_ISSUERS:
                 raise AuthenticationFailed(f"verifier not initialized for issuer: {quoted(issuer)}")
             provider = self._make_provider(evolve(self.configuration.issuer, url=issuer, discovery=""))
-            found = _Verifier(provider, self.configuration.issuer.audiences, self._algorithms)
-            self._others[issuer] = found
-        return found
+            verifier = _Verifier(provider, self.configuration.issuer.audiences, self._algorithms)
+            self._claims_verifiers[issuer] = verifier
+        return verifier
 
 
-async def _verified(verifier: _Verifier, token: _Token, now: float) -> JSONObject:
-    """As L{_Verifier.claims}, with a fetch of the issuer's keys where that may help."""
+async def _verify(verifier: _Verifier, token: _Token, now: float) -> JSONObject:
+    """
+    Verify a token as L{_Verifier.claims}, and fetch the issuer's keys if the key of the token is unknown.
+
+    @raise AuthenticationFailed: The token is invalid.
+    """
     provider = verifier.provider
     if not provider.ready and provider.may_fetch:
         await provider.fetch()
@@ -293,7 +300,7 @@ async def _verified(verifier: _Verifier, token: _Token, now: float) -> JSONObjec
 
 @implementer(IAuthenticator)
 class OIDCAuthenticator:
-    """Knows users by the tokens of OpenID Connect issuers."""
+    """Authenticates tokens of OpenID Connect issuers."""
 
     def __init__(
         self,
@@ -305,9 +312,10 @@ class OIDCAuthenticator:
     ) -> None:
         """
         @param outgoing: L{kubetwist.client.factory.ClientFactory}.
-        @param implicit_audiences: For whom these tokens are, to those who review them: this server's.
-        @param algorithms: How tokens may be signed.
-        @param now: Tells the time.
+        @param reactor: The clock for retries.
+        @param implicit_audiences: The audiences of this server, for which TokenReviews accept these tokens.
+        @param algorithms: The accepted signature algorithms.
+        @param now: Returns the time in seconds since the epoch.
         """
         self._outgoing = outgoing
         self._reactor = reactor
@@ -315,40 +323,41 @@ class OIDCAuthenticator:
         self._algorithms = algorithms
         self._now = now
         self._by_issuer: dict[str, _Authenticator] = {}
-        self._known: OrderedDict[bytes, tuple[UserInfo, float]] = OrderedDict()
+        #: Users by digest of the token, with the time until which they are cached.
+        self._cache: OrderedDict[bytes, tuple[UserInfo, float]] = OrderedDict()
         self._seconds: dict[tuple[str, str], Histogram] = {}
 
-    def use(self, configurations: Sequence[JWTAuthenticatorConfig]) -> None:
-        """Accept the tokens of these issuers from now on, and of no others; what is known of them stays known."""
+    def configure(self, configurations: Sequence[JWTAuthenticatorConfig]) -> None:
+        """Replace the issuers; keys of unchanged issuers are kept."""
         before = {one.provider.issuer: one.provider for one in self._by_issuer.values()}
         by_issuer = {}
         for configuration in configurations:
             issuer = configuration.issuer
             provider = before.pop(issuer, None) or self._make_provider(issuer)
             by_issuer[issuer.url] = _Authenticator(configuration, provider, self._algorithms, self._make_provider)
-        kept = {one.provider for one in by_issuer.values()}
+        reused = {one.provider for one in by_issuer.values()}
         for one in self._by_issuer.values():
             for provider in one.providers():
-                if provider not in kept:
+                if provider not in reused:
                     provider.stop()
         self._by_issuer = by_issuer
         self._seconds = {key: one for key, one in self._seconds.items() if key[1] in by_issuer}
-        self._forget()
+        self._clear_cache()
 
     def stop(self) -> None:
-        """Fetch nothing more. Idempotent."""
+        """Stop the providers of all issuers. Idempotent."""
         for one in self._by_issuer.values():
             for provider in one.providers():
                 provider.stop()
 
     def _make_provider(self, issuer: Issuer) -> Provider:
         provider = Provider(issuer, self._outgoing, self._reactor)
-        provider.changed = self._forget
+        provider.changed = self._clear_cache
         provider.start()
         return provider
 
-    def _forget(self) -> None:
-        self._known.clear()
+    def _clear_cache(self) -> None:
+        self._cache.clear()
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """@see: L{IAuthenticator.authenticate}."""
@@ -357,34 +366,34 @@ class OIDCAuthenticator:
             return None
         if (
             isinstance(request, TokenOnlyRequest)
-            and request.audiences_wanted
-            and self._implicit.isdisjoint(request.audiences_wanted)
+            and request.requested_audiences
+            and self._implicit.isdisjoint(request.requested_audiences)
         ):
             # A review for other audiences fails without contacting an issuer.
             return None
         digest = sha256(raw).digest()
         now = self._now()
-        found = self._known.get(digest)
-        if found is not None:
-            if now < found[1]:
-                self._known.move_to_end(digest)
-                return found[0]
-            del self._known[digest]
+        cached = self._cache.get(digest)
+        if cached is not None:
+            if now < cached[1]:
+                self._cache.move_to_end(digest)
+                return cached[0]
+            del self._cache[digest]
         token = _Token.parse(raw)
         authenticator = None if token is None else self._by_issuer.get(token.issuer)
         if token is None or authenticator is None:
             return None
-        note = partial(self._observe, token.issuer, perf_counter())
+        observe = partial(self._observe, token.issuer, perf_counter())
         try:
             user = authenticator.user(token, now)
         except AuthenticationFailed:
-            note("failure")
+            observe("failure")
             raise
         if isinstance(user, Deferred):
-            user.addBoth(_observe_result, note)
-            return user.addCallback(self._remember, digest, authenticator)
-        note("success")
-        return self._remember(user, digest, authenticator)
+            user.addBoth(_observe_result, observe)
+            return user.addCallback(self._cache_user, digest, authenticator)
+        observe("success")
+        return self._cache_user(user, digest, authenticator)
 
     def _observe(self, issuer: str, began: float, result: str) -> None:
         seconds = self._seconds.get((result, issuer))
@@ -393,51 +402,51 @@ class OIDCAuthenticator:
         seconds.observe(perf_counter() - began)
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """What is counted, of the issuers that there are; they are known by their digests."""
+        """Yield the metrics of the configured issuers; labels contain digests of the issuer URLs."""
         prefix = "apiserver_authentication_jwt_authenticator_"
         seconds = [
-            ((result, _digest(issuer)), one)
+            ((result, _issuer_hash(issuer)), one)
             for (result, issuer), one in self._seconds.items()
             if issuer in self._by_issuer
         ]
-        text = "How long it took to find out whose tokens are that were not known."
+        text = "Duration of the authentication of tokens that are not cached, in seconds, by result and issuer."
         yield MetricSnapshot(f"{prefix}latency_seconds", "histogram", text, ("result", "jwt_issuer_hash"), seconds)
         fetched = [
-            ((result, _digest(issuer), ""), at)
+            ((result, _issuer_hash(issuer), ""), seconds_since_epoch)
             for issuer, one in self._by_issuer.items()
-            for result, at in one.provider.fetched_at.items()
+            for result, seconds_since_epoch in one.provider.fetched_at.items()
         ]
         labels = ("result", "jwt_issuer_hash", "apiserver_id_hash")
-        text = "When the keys of issuers were fetched for the last time, and when that failed."
+        text = "Time of the last successful and the last failed fetch of an issuer's keys, in seconds since the epoch."
         yield MetricSnapshot(f"{prefix}jwks_fetch_last_timestamp_seconds", "gauge", text, labels, fetched)
 
-    def _remember(self, found: tuple[UserInfo, float], digest: bytes, authenticator: _Authenticator) -> UserInfo:
+    def _cache_user(self, entry: tuple[UserInfo, float], digest: bytes, authenticator: _Authenticator) -> UserInfo:
         # A late result may belong to a configuration that was replaced.
         if self._by_issuer.get(authenticator.configuration.issuer.url) is authenticator:
-            while len(self._known) >= MAX_CACHE_ENTRIES:
-                self._known.popitem(last=False)
-            self._known[digest] = found
-        return found[0]
+            while len(self._cache) >= MAX_CACHE_ENTRIES:
+                self._cache.popitem(last=False)
+            self._cache[digest] = entry
+        return entry[0]
 
 
-def _observe_result(result: Any, note: Callable[[str], object]) -> Any:
-    note("failure" if isinstance(result, Failure) else "success")
+def _observe_result(result: Any, observe: Callable[[str], object]) -> Any:
+    observe("failure" if isinstance(result, Failure) else "success")
     return result
 
 
-def _digest(issuer: str) -> str:
-    """What metrics call an issuer."""
+def _issuer_hash(issuer: str) -> str:
+    """Return the label value of an issuer in metrics."""
     return f"sha256:{sha256(issuer.encode()).hexdigest()}"
 
 
-def _payload(raw: bytes, keys: Sequence[Any], algorithm: str) -> bytes | None:
-    """What was signed; L{None} when none of the keys has."""
+def _verified_payload(raw: bytes, keys: Sequence[Any], algorithm: str) -> bytes | None:
+    """Return the payload of a token; L{None} if none of the keys verifies its signature."""
     import jwt
 
-    works = jwt.PyJWS()
+    jws = jwt.PyJWS()
     for key in keys:
         try:
-            payload: bytes = works.decode_complete(raw, key, [algorithm])["payload"]
+            payload: bytes = jws.decode_complete(raw, key, [algorithm])["payload"]
         except (jwt.PyJWTError, ValueError, TypeError):
             continue
         return payload
@@ -449,12 +458,14 @@ def _seconds(claims: Mapping[str, JSONValue], name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise AuthenticationFailed(f"oidc: verify token: oidc: failed to unmarshal claims: the {name} claim is no time")
+        raise AuthenticationFailed(
+            f"oidc: verify token: oidc: failed to unmarshal claims: the {name} claim is not a time"
+        )
     return value
 
 
-def _shown(seconds: float) -> str:
-    """A time in messages; any number can stand in a token."""
+def _format_time(seconds: float) -> str:
+    """Format a time for messages; a number that is not a valid time is returned as text."""
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S +0000 UTC")
     except (ValueError, OverflowError, OSError):
@@ -469,13 +480,13 @@ def configured(options: FlagValues, server: AuthenticationContext) -> Authentica
 
     @raise BadConfiguration: The configuration cannot be used.
     """
-    found: AuthenticationConfiguration | None = server.authentication_configuration
-    if found is not None:
-        return found
+    configuration: AuthenticationConfiguration | None = server.authentication_configuration
+    if configuration is not None:
+        return configuration
     path = options["authentication-config"]
     issuers = options["service-account-issuer"]
     if not path:
-        found = configuration_of_flags(options, issuers)
+        configuration = configuration_of_flags(options, issuers)
     else:
 
         def load(contents: Sequence[bytes]) -> AuthenticationConfiguration:
@@ -487,28 +498,28 @@ def configured(options: FlagValues, server: AuthenticationContext) -> Authentica
 
         def use(new: AuthenticationConfiguration) -> None:
             server.authentication_configuration = new
-            for one in server.authentication_config_listeners:
-                one(new)
+            for listener in server.authentication_config_listeners:
+                listener(new)
 
         try:
-            found = server.files.watch([path], load, use, "--authentication-config")
+            configuration = server.files.watch([path], load, use, "--authentication-config")
         except (OSError, ValueError) as error:
-            why = (
+            reason = (
                 f"open {path}: {(error.strerror or '').lower()}"
                 if isinstance(error, OSError)
                 else " ".join(str(error).split())
             )
-            what = f"failed to load authentication configuration from file {quoted(path)}: "
-            if why.startswith("invalid authentication configuration"):
-                what = ""
-            raise BadConfiguration(f"{what}{why}") from error
-        if found.anonymous is not None and "anonymous-auth" in options.changed:
+            prefix = f"failed to load authentication configuration from file {quoted(path)}: "
+            if reason.startswith("invalid authentication configuration"):
+                prefix = ""
+            raise BadConfiguration(f"{prefix}{reason}") from error
+        if configuration.anonymous is not None and "anonymous-auth" in options.changed:
             raise BadConfiguration(
                 "anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in"
                 " authentication configuration file"
             )
-    server.authentication_configuration = found
-    return found
+    server.authentication_configuration = configuration
+    return configuration
 
 
 def make(options: FlagValues, server: AuthenticationContext) -> OIDCAuthenticator | None:
@@ -524,7 +535,7 @@ def make(options: FlagValues, server: AuthenticationContext) -> OIDCAuthenticato
     algorithms = SIGNING_ALGORITHMS if options["authentication-config"] else options["oidc-signing-algs"]
     implicit = options["api-audiences"] or options["service-account-issuer"]
     tokens = OIDCAuthenticator(server.outgoing, server.reactor, implicit, algorithms or ("RS256",))
-    tokens.use(configuration.jwt)
-    server.authentication_config_listeners.append(lambda new: tokens.use(new.jwt))
+    tokens.configure(configuration.jwt)
+    server.authentication_config_listeners.append(lambda new: tokens.configure(new.jwt))
     server.closers.append(tokens.stop)
     return tokens

@@ -1,5 +1,5 @@
 """
-Proxies that have authenticated whom they speak for, and say so in headers.
+Authentication by an authenticating proxy, which sends the user in request headers.
 
 @see: kubernetes, C{apiserver/pkg/authentication/request/headerrequest}.
 """
@@ -66,8 +66,8 @@ class RequestHeaderConfig:
     extra: tuple[bytes, ...] = ()
 
     @classmethod
-    def of(cls, options: FlagValues) -> RequestHeaderConfig:
-        """Those of the flags C{--requestheader-...}."""
+    def from_options(cls, options: FlagValues) -> RequestHeaderConfig:
+        """Return the header names of the flags C{--requestheader-*}."""
         return cls(
             *(
                 tuple(name.strip().lower().encode() for name in options[f"requestheader-{flag}"])
@@ -88,7 +88,7 @@ class RequestHeaderConfig:
 
 @implementer(IAuthenticator)
 class RequestHeaderAuthenticator:
-    """Believes the headers of those who have a certificate of some authorities, and an allowed name."""
+    """Authenticates requests of proxies whose client certificate has a trusted CA and an allowed common name."""
 
     def __init__(
         self, authorities: ClientCAProvider, headers: RequestHeaderConfig, allowed: tuple[str, ...] = ()
@@ -105,17 +105,17 @@ class RequestHeaderAuthenticator:
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | None:
         """@see: L{IAuthenticator.authenticate}."""
-        shown = self._authorities.verify_peer(request)
-        if shown.certificate is None:
+        peer = self._authorities.verify_peer(request)
+        if peer.certificate is None:
             return None
         if self._allowed:
-            name = common_name(shown.certificate)
+            name = common_name(peer.certificate)
             if name not in self._allowed:
                 raise AuthenticationFailed(f"x509: subject with cn={name} is not in the allowed list")
         try:
             return self._user(request.fields)
         except OddHeader as error:
-            raise RequestRefused(f"a proxy sent what cannot be trusted: {error}") from error
+            raise RequestRefused(f"invalid request header of a proxy: {error}") from error
 
     def _user(self, fields: Mapping[bytes, Sequence[bytes]]) -> UserInfo | None:
         headers = self._headers
@@ -171,7 +171,7 @@ def make(options: FlagValues, server: AuthenticationContext) -> RequestHeaderAut
                 " --requestheader-allowed-names must be specified to ensure regular client certificates cannot set"
                 " authenticating proxy headers for arbitrary users"
             )
-    return RequestHeaderAuthenticator(authorities, RequestHeaderConfig.of(options), allowed)
+    return RequestHeaderAuthenticator(authorities, RequestHeaderConfig.from_options(options), allowed)
 
 
 def _bytes(certificate: Certificate) -> bytes:

@@ -1,8 +1,8 @@
 """
 Authentication of service account tokens: bound tokens that this server issues, and legacy tokens in Secrets.
 
-A token is valid if its signature, times and audiences are, and the objects that it names exist. Verified signatures are
-cached; everything that can change is checked with each request.
+A token is valid if its signature, times and audiences are valid and the objects that it names exist. Tokens with a
+verified signature are cached; everything that can change is checked with each request.
 
 @see: kubernetes, C{pkg/serviceaccount}: C{jwt.go}, C{claims.go} and C{legacy.go}.
 """
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 #: The issuer of legacy tokens, which are stored in Secrets.
 LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
-#: Allowed clock skew in seconds, and seconds for which a deleted object still counts.
+#: Allowed clock skew in seconds, and seconds for which a deleted object is treated as existing.
 LEEWAY: Final = 60
 #: Maximum number of tokens whose verified signatures are cached.
 MAX_CACHE_ENTRIES: Final = 4096
@@ -68,13 +68,13 @@ class _Verified:
     """
     A token with a valid signature.
 
-    @ivar seen: By resource, the record of the last check, with its uid and deletion time.
+    @ivar checked: By resource, the record of the last check, with its uid and deletion time.
     """
 
     claims: JSONObject
     audiences: tuple[str, ...]
     user: UserInfo | None = None
-    seen: dict[str, tuple[Any, str, float | None]] = field(factory=dict)
+    checked: dict[str, tuple[Any, str, float | None]] = field(factory=dict)
 
 
 @implementer(IAuthenticator)
@@ -90,31 +90,31 @@ class ServiceAccountTokenAuthenticator:
         *,
         lookup: bool = True,
         now: Callable[[], float] = posix_now,
-        used: Callable[[JSONObject], object] = lambda secret: None,
+        on_legacy_use: Callable[[JSONObject], object] = lambda secret: None,
     ) -> None:
         """
         @param keys: L{kubetwist.registry.core.serviceaccount.tokenkeys.TokenKey}s.
-        @param issuers: The accepted issuers, in addition to that of legacy tokens.
+        @param issuers: The accepted issuers, in addition to L{LEGACY_ISSUER}.
         @param audiences: The audiences of this server; tokens must be valid for one of them.
         @param stores: The stores of the server, which are read at each request.
         @param lookup: Whether legacy tokens must still exist in their Secret.
         @param now: Returns the time in seconds since the epoch.
-        @param used: Called with the Secret of a legacy token at each use of the token.
+        @param on_legacy_use: Called with the Secret of a legacy token at each use of the token.
         """
         self._keys = tuple(keys)
-        self._used = used
+        self._on_legacy_use = on_legacy_use
         self._issuers = frozenset((*issuers, LEGACY_ISSUER))
         self._audiences = tuple(audiences)
         self._stores = stores
         self._lookup = lookup
         self._now = now
-        self._known: OrderedDict[bytes, _Verified] = OrderedDict()
+        self._cache: OrderedDict[bytes, _Verified] = OrderedDict()
         self.metrics = TokenMetrics()
 
-    def use_keys(self, keys: Sequence[TokenKey]) -> None:
-        """Verify with these keys from now on; what others have signed is good no more."""
+    def set_keys(self, keys: Sequence[TokenKey]) -> None:
+        """Replace the keys; tokens with signatures of removed keys become invalid."""
         self._keys = tuple(keys)
-        self._known.clear()
+        self._cache.clear()
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | None:
         """@see: L{IAuthenticator.authenticate}."""
@@ -123,35 +123,35 @@ class ServiceAccountTokenAuthenticator:
             return None
         began = perf_counter()
         digest = sha256(token).digest()
-        found = self._known.get(digest)
-        hit = found is not None
-        if found is None:
+        verified = self._cache.get(digest)
+        hit = verified is not None
+        if verified is None:
             try:
-                found = self._verified(token)
+                verified = self._verify(token)
             except AuthenticationFailed:
-                self.metrics.looked_up(False, perf_counter() - began, "error")
+                self.metrics.observe_lookup(False, perf_counter() - began, "error")
                 raise
-            if found is None:
+            if verified is None:
                 return None
-            while len(self._known) >= MAX_CACHE_ENTRIES:
-                self._known.popitem(last=False)
-            self._known[digest] = found
+            while len(self._cache) >= MAX_CACHE_ENTRIES:
+                self._cache.popitem(last=False)
+            self._cache[digest] = verified
         else:
-            self._known.move_to_end(digest)
-        self.metrics.looked_up(hit, perf_counter() - began, "" if hit else "ok")
-        # The client of a TokenReview may request other audiences than this server's.
-        audiences_wanted = request.audiences_wanted if isinstance(request, TokenOnlyRequest) else self._audiences
+            self._cache.move_to_end(digest)
+        self.metrics.observe_lookup(hit, perf_counter() - began, "" if hit else "ok")
+        # The client of a TokenReview may request other audiences than the audiences of this server.
+        requested = request.requested_audiences if isinstance(request, TokenOnlyRequest) else self._audiences
         # In the order of the review and with its duplicates (C{authenticator.Audiences.Intersect}).
-        shared = [audience for audience in audiences_wanted if audience in found.audiences]
+        shared = [audience for audience in requested if audience in verified.audiences]
         if not shared and self._audiences:
             raise AuthenticationFailed(
-                f"token audiences {_listed(found.audiences)} is invalid for the target audiences"
-                f" {_listed(audiences_wanted)}"
+                f"token audiences {_listed(verified.audiences)} is invalid for the target audiences"
+                f" {_listed(requested)}"
             )
         try:
-            user = self._user(found, token, request)
+            user = self._user(verified, token, request)
         except _Expired:
-            del self._known[digest]
+            del self._cache[digest]
             raise
         if isinstance(request, TokenOnlyRequest):
             request.granted_audiences = tuple(shared)
@@ -159,12 +159,12 @@ class ServiceAccountTokenAuthenticator:
 
     # The signature.
 
-    def _verified(self, token: bytes) -> _Verified | None:
+    def _verify(self, token: bytes) -> _Verified | None:
         """
         Verify the signature of a token that is not cached.
 
-        @return: L{None} for what is no token, or another issuer's.
-        @raise AuthenticationFailed: The signature is not one of ours.
+        @return: L{None} for a token of another format or issuer.
+        @raise AuthenticationFailed: None of the keys verifies the signature.
         """
         parts = token.split(b".")
         if len(parts) != 3:
@@ -182,7 +182,7 @@ class ServiceAccountTokenAuthenticator:
         if not keys:
             raise AuthenticationFailed("invalid signature, no keys found")
         if "crit" in header or "b64" in header:
-            raise AuthenticationFailed("the header of the token asks for extensions")
+            raise AuthenticationFailed("the header of the token requires unsupported extensions")
         for key in keys:
             try:
                 payload = _JWS.decode_complete(token, key.key, [key.algorithm])["payload"]
@@ -195,7 +195,7 @@ class ServiceAccountTokenAuthenticator:
         claims = orjson.loads(payload)
         # From here on only the signed payload is used, even if two decoders disagree on a token.
         if not isinstance(claims, dict) or not self._is_ours(claims):
-            raise AuthenticationFailed("the issuer of the token is not the one that signed it")
+            raise AuthenticationFailed("the issuer of the token differs from the issuer in the signed payload")
         audiences = claims.get("aud")
         if isinstance(audiences, str):
             audiences = [audiences]
@@ -207,25 +207,25 @@ class ServiceAccountTokenAuthenticator:
 
     # The claims.
 
-    def _user(self, found: _Verified, token: bytes, request: IAuthenticationRequest) -> UserInfo:
-        if found.claims["iss"] == LEGACY_ISSUER:
-            return self._legacy_user(found, token, request)
-        claims = found.claims
+    def _user(self, verified: _Verified, token: bytes, request: IAuthenticationRequest) -> UserInfo:
+        if verified.claims["iss"] == LEGACY_ISSUER:
+            return self._legacy_user(verified, token, request)
+        claims = verified.claims
         now = self._now()
         _check_times(claims, now)
         private = _mapping(claims.get("kubernetes.io"))
         namespace = _text(private, "namespace")
         account = _mapping(private.get("serviceaccount"))
         secret, pod, node = (_mapping(private.get(kind)) for kind in ("secret", "pod", "node"))
-        self._check_account(found, namespace, _text(account, "name"), _text(account, "uid"), now)
+        self._check_account(verified, namespace, _text(account, "name"), _text(account, "uid"), now)
         if secret:
-            self._check_bound(found, "secrets", "secret", namespace, secret, now)
+            self._check_bound(verified, "secrets", "secret", namespace, secret, now)
         if pod:
-            self._check_bound(found, "pods", "pod", namespace, pod, now)
+            self._check_bound(verified, "pods", "pod", namespace, pod, now)
         elif node:
             # The node of a pod is informational: the lifetime of the token depends on the pod only.
-            self._check_bound(found, "nodes", "node", "", node, now)
-        if found.user is None:
+            self._check_bound(verified, "nodes", "node", "", node, now)
+        if verified.user is None:
             extra = {}
             if _text(claims, "jti"):
                 extra[_CREDENTIAL_ID] = (f"JTI={claims['jti']}",)
@@ -236,19 +236,19 @@ class ServiceAccountTokenAuthenticator:
                 extra[f"{_PREFIX}node-name"] = (node["name"],)
                 if _text(node, "uid"):
                     extra[f"{_PREFIX}node-uid"] = (node["uid"],)
-            found.user = _user_of(namespace, account["name"], account["uid"], extra)
+            verified.user = _user_of(namespace, account["name"], account["uid"], extra)
         warn_after = private.get("warnafter")
         if isinstance(warn_after, int) and warn_after and now > warn_after:
             self.metrics.count("stale_tokens")
-            late = int(now) - warn_after
-            text = f"subject: {_text(claims, 'sub')}, seconds after warning threshold: {late}"
+            overdue = int(now) - warn_after
+            text = f"subject: {_text(claims, 'sub')}, seconds after warning threshold: {overdue}"
             request.annotate("authentication.k8s.io/stale-token", text, "Metadata")
         else:
             self.metrics.count("valid_tokens")
-        return found.user
+        return verified.user
 
-    def _legacy_user(self, found: _Verified, token: bytes, request: IAuthenticationRequest) -> UserInfo:
-        claims = found.claims
+    def _legacy_user(self, verified: _Verified, token: bytes, request: IAuthenticationRequest) -> UserInfo:
+        claims = verified.claims
         named = {"sub": _text(claims, "sub")}
         for part, claim in (
             ("namespace", "namespace"),
@@ -265,14 +265,14 @@ class ServiceAccountTokenAuthenticator:
             raise AuthenticationFailed("sub claim is invalid")
         if self._lookup:
             secret = self._secret(namespace, secret_name, token)
-            self._check_account(found, namespace, name, uid, None)
-            self._check_use(secret, name, request)
+            self._check_account(verified, namespace, name, uid, None)
+            self._check_legacy_use(secret, name, request)
         self.metrics.count("legacy_tokens")
-        if found.user is None:
-            found.user = _user_of(namespace, name, uid, {})
-        return found.user
+        if verified.user is None:
+            verified.user = _user_of(namespace, name, uid, {})
+        return verified.user
 
-    # What is there.
+    # The objects that a token is bound to.
 
     def _secret(self, namespace: str, name: str, token: bytes) -> JSONObject:
         secret: JSONObject | None = self._stores.get_copy("", "secrets", namespace, name)
@@ -286,11 +286,15 @@ class ServiceAccountTokenAuthenticator:
             raise AuthenticationFailed("service account token does not match server's copy")
         return secret
 
-    def _check_use(self, secret: JSONObject, account: str, request: IAuthenticationRequest) -> None:
-        """Note that a token is used that stands in a secret; some of those are not to be used any more."""
+    def _check_legacy_use(self, secret: JSONObject, account: str, request: IAuthenticationRequest) -> None:
+        """
+        Record the use of the token of a Secret.
+
+        @raise AuthenticationFailed: The Secret is labelled as invalid.
+        """
         meta = secret["metadata"]
         namespace, name = meta["namespace"], meta["name"]
-        self._used(secret)
+        self._on_legacy_use(secret)
         if (meta.get("labels") or {}).get(_INVALID_SINCE):
             self.metrics.count("invalid_legacy_auto_token_uses")
             request.annotate(f"{_AUDIT}legacy-token-invalidated", f"{name}/{namespace}", "Metadata")
@@ -308,45 +312,53 @@ class ServiceAccountTokenAuthenticator:
             self.metrics.count("legacy_manual_token_uses")
             request.annotate(f"{_AUDIT}legacy-token-manual-secret", name, "Metadata")
 
-    def _check_account(self, found: _Verified, namespace: str, name: str, uid: str, now: float | None) -> None:
-        known = self._look_up(found, "serviceaccounts", namespace, name)
-        if known is None:
+    def _check_account(self, verified: _Verified, namespace: str, name: str, uid: str, now: float | None) -> None:
+        account = self._get_identity(verified, "serviceaccounts", namespace, name)
+        if account is None:
             raise AuthenticationFailed(f"serviceaccounts {quoted(name)} not found")
-        there, deleted = known
-        if _is_gone(deleted, now):
+        actual_uid, deleted_at = account
+        if _is_deleted(deleted_at, now):
             raise AuthenticationFailed(f"service account {namespace}/{name} has been deleted")
-        if there != uid:
-            raise AuthenticationFailed(f"service account UID ({there}) does not match claim ({uid})")
+        if actual_uid != uid:
+            raise AuthenticationFailed(f"service account UID ({actual_uid}) does not match claim ({uid})")
 
     def _check_bound(
-        self, found: _Verified, resource: str, kind: str, namespace: str, claimed: Mapping[str, JSONValue], now: float
+        self,
+        verified: _Verified,
+        resource: str,
+        kind: str,
+        namespace: str,
+        claimed: Mapping[str, JSONValue],
+        now: float,
     ) -> None:
-        known = self._look_up(found, resource, namespace, _text(claimed, "name"))
-        if known is None or _is_gone(known[1], now):
+        bound = self._get_identity(verified, resource, namespace, _text(claimed, "name"))
+        if bound is None or _is_deleted(bound[1], now):
             raise AuthenticationFailed(_INVALIDATED)
         uid = _text(claimed, "uid")
-        if known[0] != uid:
+        if bound[0] != uid:
             raise AuthenticationFailed(
-                f"{kind} UID ({known[0]}) does not match service account {kind} ref claim ({uid})"
+                f"{kind} UID ({bound[0]}) does not match service account {kind} ref claim ({uid})"
             )
 
-    def _look_up(self, found: _Verified, resource: str, namespace: str, name: str) -> tuple[str, float | None] | None:
-        """The uid of an object, and when it was deleted; L{None} when it is not there."""
+    def _get_identity(
+        self, verified: _Verified, resource: str, namespace: str, name: str
+    ) -> tuple[str, float | None] | None:
+        """Return the uid of an object and its deletion time, in seconds since the epoch; L{None} if it is absent."""
         store = self._stores.find("", resource)
         record = None if store is None else store.cache.get(store.key(namespace, name))
         if record is None:
             return None
-        seen = found.seen.get(resource)
-        if seen is None or seen[0] is not record:
+        checked = verified.checked.get(resource)
+        if checked is None or checked[0] is not record:
             meta = orjson.loads(record.item)["metadata"]
             deleted = meta.get("deletionTimestamp")
-            at = seconds_since_epoch(deleted) if deleted else None
-            seen = found.seen[resource] = (record, meta["uid"], at)
-        return seen[1:]
+            deleted_at = seconds_since_epoch(deleted) if deleted else None
+            checked = verified.checked[resource] = (record, meta["uid"], deleted_at)
+        return checked[1:]
 
 
 class _Expired(AuthenticationFailed):
-    """It never becomes good again."""
+    """The token has expired; its cache entry is removed."""
 
 
 def _check_times(claims: JSONObject, now: float) -> None:
@@ -364,13 +376,13 @@ def _time(claims: JSONObject, name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise AuthenticationFailed(f"the {name} claim is no time")
+        raise AuthenticationFailed(f"the {name} claim is not a time")
     return value
 
 
-def _is_gone(deleted: float | None, now: float | None) -> bool:
-    """Whether a deletion counts; without a time all do."""
-    return deleted is not None and (now is None or deleted < now - LEEWAY)
+def _is_deleted(deleted_at: float | None, now: float | None) -> bool:
+    """Return whether an object was deleted more than L{LEEWAY} ago; if C{now} is L{None}, whether it was deleted."""
+    return deleted_at is not None and (now is None or deleted_at < now - LEEWAY)
 
 
 def _user_of(namespace: str, name: str, uid: str, extra: Mapping[str, tuple[str, ...]]) -> UserInfo:
@@ -402,7 +414,7 @@ def make(options: FlagValues, server: AuthenticationContext) -> ServiceAccountTo
         options["api-audiences"] or issuers,
         server.stores,
         lookup=options["service-account-lookup"],
-        used=LastUsed(server.stores).note,
+        on_legacy_use=LastUsed(server.stores).record_use,
     )
-    server.token_key_listeners.append(tokens.use_keys)
+    server.token_key_listeners.append(tokens.set_keys)
     return tokens

@@ -1,9 +1,9 @@
 """
-Who is signed in to the page at C{/ui}, and requests that come from it.
+Sessions of the web UI at C{/ui}, and authentication of its requests.
 
-A browser sends its cookies along with whatever any page makes it send, so the cookie of a session alone is worth
-nothing: a request must also carry the session's key in a header, which only scripts of this origin have, and which no
-browser sends to another origin without asking first. Whoever steals one of the two has nothing.
+Browsers send cookies with cross-site requests too, so a session id in a cookie does not authenticate a request. The
+request must also carry the session's CSRF token in a header. Only scripts of this origin have the token, and a browser
+sends the header to another origin only after a CORS preflight. Each of the two values is useless without the other.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ if TYPE_CHECKING:
     from ._context import AuthenticationContext
 
 #: The header with the CSRF token of a session.
-KEY: Final = b"x-kubetwist-ui"
-#: The header in which browsers report the origin of a request; scripts cannot set it.
-SITE: Final = b"sec-fetch-site"
+CSRF_HEADER: Final = b"x-kubetwist-ui"
+#: The header in which browsers report whether a request is cross-site; scripts cannot set it.
+SEC_FETCH_SITE: Final = b"sec-fetch-site"
 #: Maximum number of sessions, in total and per user; the least recently used session is evicted.
 MAX_SESSIONS: Final = 1000
 MAX_SESSIONS_PER_USER: Final = 20
 #: Maximum duration of a session, and of a session without requests, in seconds.
-LONGEST: Final = 12 * 3600.0
-IDLE: Final = 2 * 3600.0
+SESSION_TIMEOUT: Final = 12 * 3600.0
+IDLE_TIMEOUT: Final = 2 * 3600.0
 #: Maximum length of session ids and CSRF tokens, in bytes.
 _MAX_SECRET_LENGTH: Final = 128
-_SAFE: Final = frozenset((b"GET", b"HEAD", b"OPTIONS"))
+#: Safe methods (RFC 9110, section 9.2.1).
+_SAFE_METHODS: Final = frozenset((b"GET", b"HEAD", b"OPTIONS"))
 
 
 @define(eq=False)
@@ -50,29 +51,29 @@ class Session:
     """
     A session of a signed-in user.
 
-    @ivar key: The digest of the key in the header.
+    @ivar csrf_token_digest: The SHA-256 digest of the CSRF token.
     @ivar token: The token that authenticates each request again; C{""} for a session that began with a sign-in link.
     @ivar user: The user at the beginning; without a token, the user of each request.
-    @ivar ends: The latest time at which the session ends.
-    @ivar used: The time of the last use.
+    @ivar expires_at: The latest time at which the session ends, in seconds of the store's clock.
+    @ivar last_used_at: The time of the last request, in seconds of the store's clock.
     """
 
-    key: bytes
+    csrf_token_digest: bytes
     token: str
     user: UserInfo
-    ends: float
-    used: float
+    expires_at: float
+    last_used_at: float
 
 
 class SessionStore:
-    """Those that there are, by digests of what their cookies say; bounded in number and time."""
+    """Sessions by the digest of their id, limited in number and duration."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         """
         @param now: Returns the time in seconds, from any epoch.
         """
         self._now = now
-        #: In the order of their last use.
+        #: Sessions by digest of the session id, least recently used first.
         self._sessions: dict[bytes, Session] = {}
 
     def __len__(self) -> int:
@@ -83,47 +84,49 @@ class SessionStore:
         Begin a session.
 
         @param token: The token of the user, or C{""} if a sign-in link was used.
-        @return: The value of the cookie, and the key.
+        @return: The session id, for the cookie, and the CSRF token.
         """
         self._evict_expired()
-        own = [name for name, session in self._sessions.items() if session.user.name == user.name]
-        for name in own[: max(0, len(own) - MAX_SESSIONS_PER_USER + 1)]:
-            del self._sessions[name]
+        of_user = [digest for digest, session in self._sessions.items() if session.user.name == user.name]
+        for digest in of_user[: max(0, len(of_user) - MAX_SESSIONS_PER_USER + 1)]:
+            del self._sessions[digest]
         while len(self._sessions) >= MAX_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
-        secret, key = token_urlsafe(32), token_urlsafe(32)
+        session_id, csrf_token = token_urlsafe(32), token_urlsafe(32)
         now = self._now()
-        self._sessions[_digest(secret.encode())] = Session(_digest(key.encode()), token, user, now + LONGEST, now)
-        return secret, key
+        self._sessions[_digest(session_id.encode())] = Session(
+            _digest(csrf_token.encode()), token, user, now + SESSION_TIMEOUT, now
+        )
+        return session_id, csrf_token
 
-    def find(self, secret: bytes, key: bytes) -> Session | None:
-        """The session that both belong to, unless it is over."""
-        if len(secret) > _MAX_SECRET_LENGTH or len(key) > _MAX_SECRET_LENGTH:
+    def find(self, session_id: bytes, csrf_token: bytes) -> Session | None:
+        """Return the session with this id and CSRF token and record its use; L{None} if there is none or it expired."""
+        if len(session_id) > _MAX_SECRET_LENGTH or len(csrf_token) > _MAX_SECRET_LENGTH:
             return None
-        name = _digest(secret)
-        session = self._sessions.get(name)
-        if session is None or not compare_digest(session.key, _digest(key)):
+        digest = _digest(session_id)
+        session = self._sessions.get(digest)
+        if session is None or not compare_digest(session.csrf_token_digest, _digest(csrf_token)):
             return None
         now = self._now()
-        del self._sessions[name]
-        if self._over(session, now):
+        del self._sessions[digest]
+        if self._is_expired(session, now):
             return None
-        session.used = now
-        self._sessions[name] = session
+        session.last_used_at = now
+        self._sessions[digest] = session
         return session
 
-    def end(self, secret: bytes, key: bytes) -> None:
-        """End it, if both belong to one."""
-        if self.find(secret, key) is not None:
-            del self._sessions[_digest(secret)]
+    def end(self, session_id: bytes, csrf_token: bytes) -> None:
+        """End the session with this id and CSRF token, if there is one."""
+        if self.find(session_id, csrf_token) is not None:
+            del self._sessions[_digest(session_id)]
 
     def _evict_expired(self) -> None:
         now = self._now()
-        for name in [name for name, session in self._sessions.items() if self._over(session, now)]:
-            del self._sessions[name]
+        for digest in [digest for digest, session in self._sessions.items() if self._is_expired(session, now)]:
+            del self._sessions[digest]
 
-    def _over(self, session: Session, now: float) -> bool:
-        return now >= session.ends or now - session.used >= IDLE
+    def _is_expired(self, session: Session, now: float) -> bool:
+        return now >= session.expires_at or now - session.last_used_at >= IDLE_TIMEOUT
 
 
 def _digest(secret: bytes) -> bytes:
@@ -132,7 +135,11 @@ def _digest(secret: bytes) -> bytes:
 
 @implementer(IAuthenticator)
 class SessionAuthenticator:
-    """Knows who sends what the page sends; asked before all others, whose credentials a page cannot choose."""
+    """
+    Authenticates requests of the web UI by their session, and rejects cross-site writes.
+
+    It is the first authenticator: browsers add client certificates to requests of any page.
+    """
 
     def __init__(
         self,
@@ -142,9 +149,10 @@ class SessionAuthenticator:
         links: SignInLinks,
     ) -> None:
         """
+        @param sessions: The sessions.
+        @param cookie: Returns the name of the cookie.
+        @param authenticate_token: Authenticates a token that must be valid for this server.
         @param links: Sign-in links that begin sessions without a token.
-        @param cookie: The name of the cookie.
-        @param authenticate_token: Returns the user of a token that is valid for this server.
         """
         self.sessions = sessions
         self.links = links
@@ -154,53 +162,53 @@ class SessionAuthenticator:
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """@see: L{IAuthenticator.authenticate}."""
         fields = request.fields
-        if SITE in fields or b"origin" in fields:
+        if SEC_FETCH_SITE in fields or b"origin" in fields:
             self._reject_cross_site(request)
         if b"cookie" not in fields:
             return None
         # The cookie is removed, because later handlers may forward the request to other servers.
-        secret = pop_cookie(fields, self.cookie())
-        keys = fields.pop(KEY, None)
-        if secret is not None:
+        session_id = pop_cookie(fields, self.cookie())
+        csrf_tokens = fields.pop(CSRF_HEADER, None)
+        if session_id is not None:
             request.signed_in = True
-        if secret is None or keys is None or b"authorization" in fields:
+        if session_id is None or csrf_tokens is None or b"authorization" in fields:
             return None
         if not from_same_origin(request):
-            raise RequestRefused("a session is used from another site")
-        session = self.sessions.find(secret, keys[0])
+            raise RequestRefused("session used in a cross-site request")
+        session = self.sessions.find(session_id, csrf_tokens[0])
         if session is None:
-            raise RequestRefused("there is no such session, or it is over")
+            raise RequestRefused("session is unknown or expired")
         if not session.token:
             return session.user
-        found = self.authenticate_token(session.token)
-        if isinstance(found, Deferred):
-            return found.addCallback(_user)
-        return _user(found)
+        authentication = self.authenticate_token(session.token)
+        if isinstance(authentication, Deferred):
+            return authentication.addCallback(_user)
+        return _user(authentication)
 
     def _reject_cross_site(self, request: IAuthenticationRequest) -> None:
         """
         Reject cross-site writes: a browser sends its client certificate with requests of every page.
 
-        @raise RequestRefused: Another site made a browser send a write without credentials other than a certificate.
+        @raise RequestRefused: A cross-site write has no credentials, or only a client certificate.
         """
         fields = request.fields
         if from_same_origin(request) or b"authorization" in fields:
             return
-        if request.method in _SAFE and b"upgrade" not in fields:
+        if request.method in _SAFE_METHODS and b"upgrade" not in fields:
             return
-        # Without Sec-Fetch-Site: a cross-site page that knows a token sends it in a header, which is allowed.
-        if SITE in fields or _has_client_certificate(request):
-            raise RequestRefused("a page of another site has sent it")
+        # Without Sec-Fetch-Site: a cross-site page that has a token sends it in a header, which is allowed.
+        if SEC_FETCH_SITE in fields or _has_client_certificate(request):
+            raise RequestRefused("cross-site request")
 
 
 def from_same_origin(request: IAuthenticationRequest) -> bool:
-    """Whether it may come from a page of this server, or from no page at all."""
+    """Return whether a request is from a page of this server, or not from a page: address bar, command line."""
     fields: dict[bytes, list[bytes]] = request.fields
-    sites = fields.get(SITE)
+    sites = fields.get(SEC_FETCH_SITE)
     if sites is not None:
         return sites[0] in (b"same-origin", b"none")
-    # Some browsers do not tell the site when they ask for a WebSocket, but all tell the origin then. Others than
-    # browsers tell what they want to; every browser says that it is one, and no page can have it say something else.
+    # Some browsers omit Sec-Fetch-Site in WebSocket handshakes, but all send Origin. Clients other than browsers can
+    # send any Origin. The user agent of every browser begins with Mozilla/, and a page cannot change it.
     origins = fields.get(b"origin")
     if origins is None or not fields.get(b"user-agent", (b"",))[0].startswith(b"Mozilla/"):
         return True
@@ -208,7 +216,7 @@ def from_same_origin(request: IAuthenticationRequest) -> bool:
 
 
 def _has_client_certificate(request: IAuthenticationRequest) -> bool:
-    """Whether there is a certificate that somebody else could make use of."""
+    """Return whether the client has sent a certificate, which the browser adds to cross-site requests too."""
     return bool(request.connection.peer_certificates())
 
 
@@ -221,35 +229,36 @@ def pop_cookie(fields: dict[bytes, list[bytes]], name: bytes) -> bytes | None:
     values = fields.get(b"cookie", [])
     if not any(name in value for value in values):
         return None
-    found, kept = [], []
+    matches, remaining = [], []
     for pair in b";".join(values).split(b";"):
-        given, _, value = pair.strip(b" \t").partition(b"=")
-        if given == name:
-            found.append(value)
-        elif given:
-            kept.append(pair.strip(b" \t"))
-    if kept:
-        fields[b"cookie"] = [b"; ".join(kept)]
+        pair_name, _, value = pair.strip(b" \t").partition(b"=")
+        if pair_name == name:
+            matches.append(value)
+        elif pair_name:
+            remaining.append(pair.strip(b" \t"))
+    if remaining:
+        fields[b"cookie"] = [b"; ".join(remaining)]
     else:
         del fields[b"cookie"]
-    return found[0] if len(found) == 1 else None
+    return matches[0] if len(matches) == 1 else None
 
 
-def _user(to_authentication: TokenAuthentication) -> UserInfo:
-    if to_authentication.user is None:
-        raise RequestRefused(f"the token of a session is good no more: {to_authentication.error}")
-    return to_authentication.user
+def _user(authentication: TokenAuthentication) -> UserInfo:
+    if authentication.user is None:
+        raise RequestRefused(f"the token of the session is invalid: {authentication.error}")
+    return authentication.user
 
 
 def make(options: FlagValues, server: AuthenticationContext) -> SessionAuthenticator:
-    """Made where there is the page; the server's port is in the name, as cookies are shared by all ports of a host."""
+    """Return the authenticator of the web UI's sessions."""
 
     def cookie() -> bytes:
+        # The name contains the port, because all ports of a host share their cookies.
         port: str = server.address.rpartition(":")[2]
         return b"__Host-kubetwist-" + port.encode()
 
     def authenticate_token(token: str) -> TokenAuthentication | Deferred[TokenAuthentication]:
-        # As for a token in a request: it must be valid for an audience of this server.
+        # As a token in a request, it must be valid for an audience of this server.
         issuer = server.token_issuer
         return server.authenticate_token(token, () if issuer is None else issuer.audiences)
 

@@ -1,4 +1,4 @@
-"""The users of C{--token-auth-file}."""
+"""Authentication by static bearer tokens from C{--token-auth-file}."""
 
 from __future__ import annotations
 
@@ -26,22 +26,26 @@ _log = Logger()
 
 
 class BadTokenFile(ValueError):
-    """The file cannot be used; the text says why."""
+    """The file cannot be used; the text has the reason."""
 
 
 @implementer(IAuthenticator)
 class TokenFile:
-    """Knows the users whose bearer tokens stand in a file."""
+    """Authenticates bearer tokens that a file lists (C{tokenfile.TokenAuthenticator})."""
 
     def __init__(self, users: dict[str, UserInfo]) -> None:
         """
         @param users: Users by token.
         """
-        self.use(users)
+        self.set_users(users)
 
-    def use(self, users: dict[str, UserInfo]) -> None:
-        """Know these users from now on, and no others."""
-        # The duration of a look-up by digest reveals nothing about the token.
+    def set_users(self, users: dict[str, UserInfo]) -> None:
+        """
+        Replace the users.
+
+        @param users: Users by token.
+        """
+        # The duration of a lookup by digest does not depend on the token.
         self._users = {sha256(token.encode()).digest(): add_authenticated_group(user) for token, user in users.items()}
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | None:
@@ -94,7 +98,7 @@ def users_of_file(content: bytes, path: Path) -> dict[str, UserInfo]:
 
 
 def make(options: FlagValues, server: AuthenticationContext) -> TokenFile | None:
-    """As C{--token-auth-file} has it; it is read again when it changes."""
+    """Return the authenticator of C{--token-auth-file}, which is read again when it changes; L{None} without it."""
     if not options["token-auth-file"]:
         return None
     path = Path(options["token-auth-file"])
@@ -103,7 +107,7 @@ def make(options: FlagValues, server: AuthenticationContext) -> TokenFile | None
         return users_of_file(contents[0], path)
 
     def use(users: dict[str, UserInfo]) -> None:
-        tokens.use(users)
+        tokens.set_users(users)
 
     try:
         tokens = TokenFile(server.files.watch([path], load, use, "--token-auth-file"))

@@ -18,19 +18,19 @@ from ..interfaces import IAuthenticationRequest, IAuthenticator, IAuthenticatorU
 from .errors import AuthenticationFailed, RequestRefused
 
 _INVALID: Final = "invalid bearer token"
-#: Authenticators use only those attributes of a request that L{TokenOnlyRequest} has.
-_Ask = Callable[[Any], "UserInfo | Deferred[UserInfo | None] | None"]
+#: Authenticators use only the attributes of a request that L{TokenOnlyRequest} has.
+_Authenticate = Callable[[Any], "UserInfo | Deferred[UserInfo | None] | None"]
 
 
 @implementer(IAuthenticatorUnion)
 class AuthenticatorUnion:
     """
-    Asks one after the other; the first who knows the user decides.
+    Calls authenticators in order; the first one that returns a user decides (C{union.authRequestHandler}).
 
-    Bad credentials do not end the search, but when nobody finds better ones the request has failed: it is not taken
-    for one without credentials. Each problem of several stands in the log.
+    After invalid credentials the next authenticators are called. If none of them returns a user, authentication fails
+    with all errors; the request is not treated as one without credentials.
 
-    @ivar authenticators: Whom it asks, in that order.
+    @ivar authenticators: The authenticators, in the order of their calls.
     """
 
     def __init__(self, authenticators: Sequence[IAuthenticator], anonymous: IAuthenticator | None = None) -> None:
@@ -38,28 +38,28 @@ class AuthenticatorUnion:
         @param anonymous: The authenticator of requests without credentials; L{None} for none.
         """
         self.authenticators = authenticators
-        self._asked: list[_Ask] = [authenticator.authenticate for authenticator in authenticators]
-        self._anonymous: _Ask | None = None if anonymous is None else anonymous.authenticate
+        self._methods: list[_Authenticate] = [authenticator.authenticate for authenticator in authenticators]
+        self._anonymous: _Authenticate | None = None if anonymous is None else anonymous.authenticate
 
     def authenticate(
         self, request: IAuthenticationRequest | TokenOnlyRequest
     ) -> UserInfo | Deferred[UserInfo | None] | None:
         """@see: L{IAuthenticator.authenticate}."""
-        failed: list[AuthenticationFailed] = []
-        for number, ask in enumerate(self._asked):
+        errors: list[AuthenticationFailed] = []
+        for number, authenticate in enumerate(self._methods):
             try:
-                user = ask(request)
+                user = authenticate(request)
             except RequestRefused:
                 raise
             except AuthenticationFailed as error:
-                failed.append(error)
+                errors.append(error)
                 continue
             if user is None:
                 continue
             if isinstance(user, Deferred):
-                return Deferred.fromCoroutine(self._authenticate_async(user, number, failed, request))
+                return Deferred.fromCoroutine(self._authenticate_async(user, number, errors, request))
             return user if AUTHENTICATED in user.groups else add_authenticated_group(user)
-        return self._fallback(failed, request)
+        return self._fallback(errors, request)
 
     def authenticate_token(
         self, token: str, audiences: Sequence[str] = ()
@@ -71,47 +71,47 @@ class AuthenticatorUnion:
         @param audiences: The token must be valid for one of these audiences; empty for those of this server.
         @return: The result, or a Deferred of it.
         """
-        alone = AuthenticatorUnion(())
-        alone._asked = self._asked
+        without_anonymous = AuthenticatorUnion(())
+        without_anonymous._methods = self._methods
         request = TokenOnlyRequest(token, audiences)
         try:
-            found = alone.authenticate(request)
+            user = without_anonymous.authenticate(request)
         except AuthenticationFailed as error:
             return _failed_authentication(error)
-        if isinstance(found, Deferred):
-            return found.addCallbacks(request.to_authentication, _failed)
-        return request.to_authentication(found)
+        if isinstance(user, Deferred):
+            return user.addCallbacks(request.to_authentication, _failed)
+        return request.to_authentication(user)
 
     async def _authenticate_async(
         self,
         first: UserInfo | Deferred[UserInfo | None],
         number: int,
-        failed: list[AuthenticationFailed],
+        errors: list[AuthenticationFailed],
         request: IAuthenticationRequest | TokenOnlyRequest,
     ) -> UserInfo | None:
-        """Continue with an authenticator that has returned a Deferred."""
-        for place, ask in enumerate(self._asked[number:]):
+        """Continue with the authenticator that has returned a Deferred."""
+        for index, authenticate in enumerate(self._methods[number:]):
             try:
-                user = first if place == 0 else ask(request)
+                user = first if index == 0 else authenticate(request)
                 if isinstance(user, Deferred):
                     user = await user
             except RequestRefused:
                 raise
             except AuthenticationFailed as error:
-                failed.append(error)
+                errors.append(error)
                 continue
             if user is not None:
                 return add_authenticated_group(user)
-        found = self._fallback(failed, request)
-        if isinstance(found, Deferred):
-            found = await found
-        return found
+        fallback = self._fallback(errors, request)
+        if isinstance(fallback, Deferred):
+            fallback = await fallback
+        return fallback
 
     def _fallback(
-        self, failed: list[AuthenticationFailed], request: IAuthenticationRequest | TokenOnlyRequest
+        self, errors: list[AuthenticationFailed], request: IAuthenticationRequest | TokenOnlyRequest
     ) -> UserInfo | Deferred[UserInfo | None] | None:
-        if failed:
-            raise _aggregate(failed)
+        if errors:
+            raise _aggregate(errors)
         return None if self._anonymous is None else self._anonymous(request)
 
 
@@ -126,8 +126,9 @@ def _aggregate(errors: Sequence[AuthenticationFailed]) -> AuthenticationFailed:
 
 def add_authenticated_group(user: UserInfo) -> UserInfo:
     """
-    Return C{user} with the group C{system:authenticated}; anonymous and unauthenticated users are unchanged.
-    (C{group.NewAuthenticatedGroupAdder}).
+    Return C{user} with the group C{system:authenticated} (C{group.NewAuthenticatedGroupAdder}).
+
+    Anonymous and unauthenticated users are unchanged.
     """
     if user.name == ANONYMOUS or AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
         return user
@@ -154,8 +155,9 @@ class TokenOnlyRequest:
     """
     A stand-in for a request that carries only a bearer token, for TokenReviews and sessions.
 
-    @ivar audiences_wanted: The token must be meant for one of these audiences.
-    @ivar granted_audiences: For which of them it is, as found by an authenticator whose tokens have audiences.
+    @ivar requested_audiences: The token must be valid for one of these audiences.
+    @ivar granted_audiences: The requested audiences for which the token is valid; L{None} for a token without
+        audiences.
     """
 
     method = b"GET"
@@ -165,8 +167,8 @@ class TokenOnlyRequest:
     granted_audiences: tuple[str, ...] | None = None
 
     def __init__(self, token: str, audiences: Sequence[str]) -> None:
-        self.audiences_wanted = tuple(audiences)
-        # Trailing white space is removed, as in a header: tokens are often read from files.
+        self.requested_audiences = tuple(audiences)
+        # As in a header, trailing white space is removed: tokens are often read from files.
         self.fields = {b"authorization": [b"Bearer " + token.rstrip().encode("utf-8", "replace")]}
         self.connection = self
         self.remembered: dict[object, Any] = {}

@@ -87,7 +87,7 @@ class WebhookTokenAuthenticator:
         audiences: Sequence[str],
         *,
         version: str = "v1",
-        seconds: float = 120.0,
+        ttl: float = 120.0,
         backoff: Backoff = DEFAULT_RETRY_BACKOFF,
     ) -> None:
         """
@@ -95,16 +95,16 @@ class WebhookTokenAuthenticator:
         @param client: The client of the webhook.
         @param audiences: The audiences of this server, which are used if the webhook returns no audiences.
         @param version: The version of C{authentication.k8s.io}: C{"v1"} or C{"v1beta1"}.
-        @param seconds: The TTL of cached results in seconds; 0 for no cache.
+        @param ttl: The TTL of cached results in seconds; 0 for no cache.
         @param backoff: The delays between attempts.
         """
         self._reactor = reactor
         self._client = client
         self._audiences = tuple(audiences)
         self._api_version = f"authentication.k8s.io/{version}"
-        self._seconds = seconds
+        self._ttl = ttl
         self._backoff = backoff
-        self._known: ExpiringCache[bytes, _ReviewResult] = ExpiringCache(MAX_CACHE_ENTRIES, reactor.seconds)
+        self._cache: ExpiringCache[bytes, _ReviewResult] = ExpiringCache(MAX_CACHE_ENTRIES, reactor.seconds)
         self._calls: SingleFlight[bytes, _ReviewResult] = SingleFlight()
         # The key of the digest is secret, so that clients cannot construct collisions.
         self._secret = urandom(32)
@@ -115,32 +115,32 @@ class WebhookTokenAuthenticator:
         token = bearer_token(request)
         if token is None:
             return None
-        audiences_wanted = request.audiences_wanted if isinstance(request, TokenOnlyRequest) else self._audiences
+        requested = request.requested_audiences if isinstance(request, TokenOnlyRequest) else self._audiences
         began = perf_counter()
-        key = self._key(token, audiences_wanted)
-        found = self._known.get(key)
-        if found is not None:
-            self.metrics.looked_up(True, perf_counter() - began)
-            return self._user_from_result(found, request)
-        asking = self._calls.ask(key, lambda: self._counted(key, token, audiences_wanted))
+        key = self._key(token, requested)
+        result = self._cache.get(key)
+        if result is not None:
+            self.metrics.observe_lookup(True, perf_counter() - began)
+            return self._user_from_result(result, request)
+        reviewing = self._calls.ask(key, lambda: self._review_with_metrics(key, token, requested))
 
-        def answered(found: _ReviewResult) -> UserInfo | None:
-            self.metrics.looked_up(False, perf_counter() - began)
-            return self._user_from_result(found, request)
+        def on_result(result: _ReviewResult) -> UserInfo | None:
+            self.metrics.observe_lookup(False, perf_counter() - began)
+            return self._user_from_result(result, request)
 
-        return asking.addCallback(answered)
+        return reviewing.addCallback(on_result)
 
-    async def _counted(self, key: bytes, token: bytes, audiences_wanted: Sequence[str]) -> _ReviewResult:
+    async def _review_with_metrics(self, key: bytes, token: bytes, requested: Sequence[str]) -> _ReviewResult:
         metrics = self.metrics
-        metrics.asking += 1
+        metrics.in_flight += 1
         fetched = "error"
         try:
-            found = await self._ask(key, token, audiences_wanted)
-            fetched = "error" if found.error else "ok"
+            result = await self._review(key, token, requested)
+            fetched = "error" if result.error else "ok"
         finally:
-            metrics.asking -= 1
+            metrics.in_flight -= 1
             metrics.fetched[fetched] += 1
-        return found
+        return result
 
     def _key(self, token: bytes, audiences: Sequence[str]) -> bytes:
         digest = blake2b(digest_size=32, key=self._secret)
@@ -149,17 +149,17 @@ class WebhookTokenAuthenticator:
             digest.update(b"%d:%b" % (len(part), part))
         return digest.digest()
 
-    def _user_from_result(self, found: _ReviewResult, request: IAuthenticationRequest) -> UserInfo | None:
-        if found.error:
-            raise AuthenticationFailed(found.error)
-        if found.user is not None and isinstance(request, TokenOnlyRequest):
-            request.granted_audiences = found.audiences
-        return found.user
+    def _user_from_result(self, result: _ReviewResult, request: IAuthenticationRequest) -> UserInfo | None:
+        if result.error:
+            raise AuthenticationFailed(result.error)
+        if result.user is not None and isinstance(request, TokenOnlyRequest):
+            request.granted_audiences = result.audiences
+        return result.user
 
-    async def _ask(self, key: bytes, token: bytes, audiences_wanted: Sequence[str]) -> _ReviewResult:
+    async def _review(self, key: bytes, token: bytes, requested: Sequence[str]) -> _ReviewResult:
         spec: JSONObject = {"token": token.decode("utf-8", "replace")}
-        if audiences_wanted:
-            spec["audiences"] = list(audiences_wanted)
+        if requested:
+            spec["audiences"] = list(requested)
         review = {
             "kind": "TokenReview",
             "apiVersion": self._api_version,
@@ -168,36 +168,36 @@ class WebhookTokenAuthenticator:
             "status": {"user": {}},
         }
         body = orjson.dumps(review)
-        working: Deferred[JSONObject] = Deferred.fromCoroutine(
-            with_backoff(self._reactor, lambda: self._review(body), self._backoff)
+        posting: Deferred[JSONObject] = Deferred.fromCoroutine(
+            with_backoff(self._reactor, lambda: self._post(body), self._backoff)
         )
-        timer = self._reactor.callLater(TIMEOUT, working.cancel)
+        timer = self._reactor.callLater(TIMEOUT, posting.cancel)
         try:
-            status = await working
-            found = self._found(status, audiences_wanted)
+            status = await posting
+            result = self._result(status, requested)
         except AuthenticationFailed:
             raise
         except Exception as error:
-            why = "context deadline exceeded" if not timer.active() else str(error)
-            self._log.error("Failed to make webhook authenticator request: {why}", why=why)
-            raise AuthenticationFailed(why) from None
+            reason = "context deadline exceeded" if not timer.active() else str(error)
+            self._log.error("Failed to make webhook authenticator request: {reason}", reason=reason)
+            raise AuthenticationFailed(reason) from None
         finally:
             if timer.active():
                 timer.cancel()
-        if not found.error:
-            self._known.put(key, found, self._seconds)
-        return found
+        if not result.error:
+            self._cache.put(key, result, self._ttl)
+        return result
 
-    async def _review(self, body: bytes) -> JSONObject:
-        answer = await self._client.post(body, timeout=TIMEOUT)
-        raise_for_status(answer, quote=False)
-        return review_status(answer, "TokenReview", self._api_version)
+    async def _post(self, body: bytes) -> JSONObject:
+        response = await self._client.post(body, timeout=TIMEOUT)
+        raise_for_status(response, quote=False)
+        return review_status(response, "TokenReview", self._api_version)
 
-    def _found(self, status: JSONObject, audiences_wanted: Sequence[str]) -> _ReviewResult:
+    def _result(self, status: JSONObject, requested: Sequence[str]) -> _ReviewResult:
         audiences = None
-        if audiences_wanted:
-            theirs = _strings(status.get("audiences"), "audiences") or self._audiences
-            audiences = tuple(audience for audience in audiences_wanted if audience in theirs)
+        if requested:
+            granted = _strings(status.get("audiences"), "audiences") or self._audiences
+            audiences = tuple(audience for audience in requested if audience in granted)
             if not audiences:
                 return _NOT_AUTHENTICATED
         if status.get("authenticated") is not True:
@@ -209,11 +209,11 @@ class WebhookTokenAuthenticator:
 def _user(value: JSONValue) -> UserInfo:
     user = {} if value is None else value
     if not isinstance(user, Mapping):
-        raise ValueError("the user in the TokenReview is no object")
+        raise ValueError("the user in the TokenReview is not an object")
     extra = user.get("extra")
     extra = {} if extra is None else extra
     if not isinstance(extra, Mapping):
-        raise ValueError("extra in the TokenReview is no object")
+        raise ValueError("extra in the TokenReview is not an object")
     return add_authenticated_group(
         UserInfo(
             _string(user.get("username"), "username"),
@@ -224,19 +224,19 @@ def _user(value: JSONValue) -> UserInfo:
     )
 
 
-def _string(value: JSONValue, what: str) -> str:
+def _string(value: JSONValue, field: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValueError(f"{what} in the TokenReview is no string")
+        raise ValueError(f"{field} in the TokenReview is not a string")
     return value
 
 
-def _strings(value: JSONValue, what: str) -> tuple[str, ...]:
+def _strings(value: JSONValue, field: str) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise ValueError(f"{what} in the TokenReview is no list of strings")
+        raise ValueError(f"{field} in the TokenReview is not a list of strings")
     return tuple(value)
 
 
@@ -257,5 +257,5 @@ def make(options: FlagValues, server: AuthenticationContext) -> WebhookTokenAuth
         client,
         options["api-audiences"] or options["service-account-issuer"],
         version=options["authentication-token-webhook-version"],
-        seconds=options["authentication-token-webhook-cache-ttl"],
+        ttl=options["authentication-token-webhook-cache-ttl"],
     )

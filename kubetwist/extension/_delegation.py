@@ -117,7 +117,7 @@ class DelegatedAuthentication:
         self.authorities = [self._issuers, self._proxies]
         self._proxy, self._users = _SwappableAuthenticator(), _SwappableAuthenticator()
         reviews = PathClient(cluster, "/apis/authentication.k8s.io/v1/tokenreviews")
-        tokens = WebhookTokenAuthenticator(reactor, reviews, (), seconds=token_seconds)
+        tokens = WebhookTokenAuthenticator(reactor, reviews, (), ttl=token_seconds)
         self.authenticator = AuthenticatorUnion([self._proxy, self._users, tokens], Anonymous())
         self._data: JSONObject | None = None
         self._loop = LoopingCall(self._again)

@@ -173,7 +173,7 @@ class ServerConfig:
     @property
     def proxy_headers(self) -> RequestHeaderConfig:
         """The headers in which authenticating proxies name the user."""
-        return RequestHeaderConfig.of(self.options)
+        return RequestHeaderConfig.from_options(self.options)
 
     @property
     def constrained_impersonation(self) -> bool:

@@ -18,8 +18,8 @@ from twisted.logger import Logger
 from ..api.errors import APIStatusError
 from ..api.resource import UserInfo
 from ..authentication.sessions import (
-    KEY,
-    LONGEST,
+    CSRF_HEADER,
+    SESSION_TIMEOUT,
     SessionAuthenticator,
     from_same_origin,
     pop_cookie,
@@ -67,7 +67,7 @@ class SigningIn:
         request.setHeader(b"Cache-Control", b"no-store")
         try:
             # Pages of other origins must not sign users in or out.
-            if request.header(KEY) is None or not from_same_origin(request):
+            if request.header(CSRF_HEADER) is None or not from_same_origin(request):
                 raise APIStatusError.bad_request("this endpoint accepts requests of the page at /ui only")
             if request.method == b"POST":
                 self._sign_in(request)
@@ -85,7 +85,7 @@ class SigningIn:
 
         def begin(user: UserInfo, request: KubeRequest) -> None:
             cookie, key = self._sessions.begin(token, user)
-            self._set_cookie(request, cookie.encode(), int(LONGEST))
+            self._set_cookie(request, cookie.encode(), int(SESSION_TIMEOUT))
             self._log.info(
                 "signed in to /ui: user={user} credential={kind} audit-id={audit_id}",
                 user=user.name,
@@ -108,7 +108,7 @@ class SigningIn:
             self._authenticate_then(token, request, begin, refuse)
 
     def _sign_out(self, request: KubeRequest) -> None:
-        key = request.header(KEY) or b""
+        key = request.header(CSRF_HEADER) or b""
         secret = pop_cookie(dict(request.fields), self._cookie())
         session = None if secret is None else self._sessions.find(secret, key)
         if secret is None or session is None:

@@ -47,7 +47,7 @@ class TokenCase(SynchronousTestCase):
         self.tokens = OIDCAuthenticator(self.network, self.clock, [HERE], now=lambda: self.now)
         verifyObject(IAuthenticator, self.tokens)
         self.addCleanup(self.tokens.stop)
-        self.tokens.use([self.configuration()])
+        self.tokens.configure([self.configuration()])
         self.network.calls.clear()
 
     def configuration(

@@ -15,7 +15,7 @@ class ClaimTests(TokenCase):
     mapping: ClassVar[dict[str, Any]] = {
         "groups": ClaimOrExpression("roles", "g:"),
         "uid": ClaimOrExpression("uid"),
-        "required": {"hd": "example.com"},
+        "required_claims": {"hd": "example.com"},
     }
 
     def token(self, **claims: Any) -> str:
@@ -54,12 +54,12 @@ class ClaimTests(TokenCase):
 
     def test_empty_name(self) -> None:
         """Nobody is without a name."""
-        self.tokens.use([self.configuration(username=ClaimOrExpression("sub"))])
+        self.tokens.configure([self.configuration(username=ClaimOrExpression("sub"))])
         self.assertEqual(self.refused(self.token(sub="")), "oidc: an empty username is not allowed")
 
     def test_email(self) -> None:
         """An address counts unless the issuer says that it has not been verified."""
-        self.tokens.use([self.configuration(username=ClaimOrExpression("email"))])
+        self.tokens.configure([self.configuration(username=ClaimOrExpression("email"))])
         self.assertIsNotNone(self.user(self.token(email="a@b")))
         self.assertIsNotNone(self.user(self.token(email="a@b", email_verified=True)))
         for said, text in (

@@ -73,7 +73,7 @@ class FileTests(SynchronousTestCase):
             (one.username, one.groups, one.uid),
             (ClaimOrExpression("sub"), ClaimOrExpression("roles", "g:"), ClaimOrExpression("id")),
         )
-        self.assertEqual(one.required, {"hd": "x"})
+        self.assertEqual(one.required_claims, {"hd": "x"})
         self.assertIsNone(found.anonymous)
 
     def test_versions(self) -> None:
@@ -256,7 +256,7 @@ class FlagTests(SynchronousTestCase):
             f"--oidc-ca-file={path}",
         ).jwt
         self.assertEqual(one.groups, ClaimOrExpression("roles", "g:"))
-        self.assertEqual(one.required, {"a": "b,c", "d": "e"})
+        self.assertEqual(one.required_claims, {"a": "b,c", "d": "e"})
         self.assertEqual(one.issuer, Issuer(URL, ("me",), "", path.read_bytes()))
 
     def test_off(self) -> None:

@@ -36,7 +36,7 @@ class ExpressionCase(SynchronousTestCase):
         """Whose a token with these claims is."""
         issuer = Issuer()
         tokens = OIDCAuthenticator(Network(issuer), Clock(), now=lambda: NOW)
-        tokens.use(configuration.jwt)
+        tokens.configure(configuration.jwt)
         self.addCleanup(tokens.stop)
         token = issuer.token(**claims)
         request: Any = type("Request", (), {"fields": {b"authorization": [b"Bearer " + token.encode()]}})

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from twisted.internet.defer import Deferred
 
-from kubetwist.authentication import _jwks as oidckeys
+from kubetwist.authentication import _jwks
 from kubetwist.authentication.configuration import ClaimOrExpression, JWTAuthenticatorConfig
 from kubetwist.authentication.configuration import Issuer as IssuerSettings
 from kubetwist.authentication.errors import AuthenticationFailed
@@ -25,20 +25,20 @@ class KeyTests(TokenCase):
         self.issuer.pages["/elsewhere"] = 200, json.dumps({"issuer": URL, "jwks_uri": f"{URL}/keys"}).encode()
         self.issuer.asked.clear()
         settings = IssuerSettings(URL, ("me",), f"{URL}/elsewhere", b"PEM")
-        self.tokens.use([JWTAuthenticatorConfig(settings, ClaimOrExpression("sub"))])
+        self.tokens.configure([JWTAuthenticatorConfig(settings, ClaimOrExpression("sub"))])
         self.assertEqual(self.issuer.asked, ["/elsewhere", "/keys"])
         self.assertEqual([settings.ca for settings, _ in self.network.calls], [b"PEM", b"PEM"])
 
     def test_query(self) -> None:
         """The place of the keys may have a query."""
-        self.tokens.use([])
-        self.tokens.use([self.configuration()])
+        self.tokens.configure([])
+        self.tokens.configure([self.configuration()])
         self.assertEqual(self.network.calls[1][1], "v=1")
 
     def test_later(self) -> None:
         """An issuer that is not there at the start is tried again every ten seconds; until then its tokens are bad."""
         self.network.issuers.clear()
-        self.tokens.use([self.configuration("https://late.example.com")])
+        self.tokens.configure([self.configuration("https://late.example.com")])
         late = Issuer("https://late.example.com")
         self.assertEqual(self.refused(late.token()), "oidc: authenticator not initialized")
         self.clock.advance(10)
@@ -111,12 +111,12 @@ class KeyTests(TokenCase):
         self.refused(self.issuer.token("two", headers={"kid": "one"}))
         self.assertEqual(told("latency_seconds"), {("success", digest): 1, ("failure", digest): 2})
         self.assertEqual(told(keys).keys(), {("success", digest, ""), ("failure", digest, "")})
-        self.tokens.use([])
+        self.tokens.configure([])
         self.assertEqual((told("latency_seconds"), told(keys)), ({}, {}))
 
     def test_refresh(self) -> None:
         """Keys in use are fetched again after a while, and nobody waits for that."""
-        self.clock.advance(oidckeys.REFRESH + 1)
+        self.clock.advance(_jwks.REFRESH_INTERVAL + 1)
         self.network.held = Deferred()
         self.assertIsNotNone(self.user(self.issuer.token()))
         self.assertEqual(len(self.network.calls), 1)
@@ -125,11 +125,11 @@ class KeyTests(TokenCase):
     def test_not_the_issuer(self) -> None:
         """What tells of another issuer than it was asked as is not believed, and keys come by https."""
         self.issuer.said = "https://evil.example.com"
-        self.tokens.use([])
-        self.tokens.use([self.configuration()])
+        self.tokens.configure([])
+        self.tokens.configure([self.configuration()])
         self.assertEqual(self.refused(self.issuer.token()), "oidc: authenticator not initialized")
         for document in ({}, {"issuer": URL}, {"issuer": URL, "jwks_uri": "http://x/keys"}):
-            self.assertRaises(AuthenticationFailed, oidckeys.jwks_uri, document, URL)
+            self.assertRaises(AuthenticationFailed, _jwks.jwks_uri, document, URL)
 
     def test_key_set(self) -> None:
         """Of a key set only what can verify tokens is taken, and not too much of it."""
@@ -137,15 +137,15 @@ class KeyTests(TokenCase):
         secret = {"kty": "oct", "k": "c2VjcmV0", "kid": "s"}
         odd = [secret, {**good, "use": "enc"}, {**good, "n": "AQAB"}, {**good, "n": 5}, {"kty": "RSA"}, 5, {}]
         odd += [{**good, "e": good["n"]}, {**good, "n": None}]
-        (key,) = oidckeys.parse_jwks({"keys": [*odd, good]})
+        (key,) = _jwks.parse_jwks({"keys": [*odd, good]})
         self.assertEqual(key.key_id, "one")
-        (key,) = oidckeys.parse_jwks({"keys": [{**good, "alg": "RS512"}]})
+        (key,) = _jwks.parse_jwks({"keys": [{**good, "alg": "RS512"}]})
         self.assertEqual(key.algorithms, {"RS512"})
-        self.assertRaises(AuthenticationFailed, oidckeys.parse_jwks, {"keys": [good] * 101})
+        self.assertRaises(AuthenticationFailed, _jwks.parse_jwks, {"keys": [good] * 101})
 
     def test_stop(self) -> None:
         """Nothing is fetched after the end."""
-        self.tokens.use([self.configuration("https://late.example.com")])
+        self.tokens.configure([self.configuration("https://late.example.com")])
         self.tokens.stop()
         self.network.calls.clear()
         self.clock.advance(100)

@@ -28,10 +28,10 @@ class LastUsedTests(LegacyTestCase):
         known = LastUsed(self.stores, lambda: self.now)
         self.keep("x")
         secret = self.stores.get_copy("", "secrets", "default", "s")
-        known.note({"metadata": {**secret["metadata"], "uid": "another"}})
+        known.record_use({"metadata": {**secret["metadata"], "uid": "another"}})
         self.assertIsNone(
             (self.stores.get_copy("", "secrets", "default", "s")["metadata"].get("labels") or {}).get(LABEL)
         )
         self.remove("secrets", "s")
-        known.note(secret)
+        known.record_use(secret)
         self.assertIsNone(self.stores.get_copy("", "secrets", "default", "s"))

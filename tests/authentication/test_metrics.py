@@ -17,10 +17,10 @@ class TallyTests(SynchronousTestCase):
     def test_together(self) -> None:
         """The numbers of several authenticators are added up."""
         one, other = TokenMetrics(), TokenMetrics()
-        one.looked_up(True, 0.001)
-        one.looked_up(False, 0.2, "ok")
-        other.looked_up(False, 0.3, "error")
-        other.asking = 2
+        one.observe_lookup(True, 0.001)
+        one.observe_lookup(False, 0.2, "ok")
+        other.observe_lookup(False, 0.3, "error")
+        other.in_flight = 2
         for use in ("stale_tokens", "stale_tokens", "valid_tokens"):
             other.count(use)
         found = told(*token_metrics([one, other]))

@@ -52,7 +52,7 @@ class FrontProxyTests(SynchronousTestCase):
         """An authority of proxies, and one proxy."""
         self.root = root("proxies")
         self.proxy = self.root.issue(subject("proxy"))
-        headers = RequestHeaderConfig.of(options())
+        headers = RequestHeaderConfig.from_options(options())
         self.known = RequestHeaderAuthenticator(ClientCAProvider(CertPool(self.root.pem)), headers, ("proxy",))
         verifyObject(IAuthenticator, self.known)
 
@@ -122,7 +122,7 @@ class FrontProxyTests(SynchronousTestCase):
     def test_any_name(self) -> None:
         """Without a list of names all are allowed."""
         self.known = RequestHeaderAuthenticator(
-            ClientCAProvider(CertPool(self.root.pem)), RequestHeaderConfig.of(options())
+            ClientCAProvider(CertPool(self.root.pem)), RequestHeaderConfig.from_options(options())
         )
         self.proxy = self.root.issue(subject("other"))
         self.assertEqual(self.user(x_remote_user="alice"), UserInfo("alice"))
@@ -151,7 +151,7 @@ class PrivateTests(SynchronousTestCase):
 
     def test_own(self) -> None:
         """So are those that the flags name."""
-        exact, _ = RequestHeaderConfig.of(options()).reserved_headers()
+        exact, _ = RequestHeaderConfig.from_options(options()).reserved_headers()
         self.assertIn(b"x-other-user", exact)
 
 

@@ -11,10 +11,10 @@ from zope.interface.verify import verifyObject
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication.errors import RequestRefused
 from kubetwist.authentication.sessions import (
-    IDLE,
-    LONGEST,
+    IDLE_TIMEOUT,
     MAX_SESSIONS,
     MAX_SESSIONS_PER_USER,
+    SESSION_TIMEOUT,
     SessionAuthenticator,
     SessionStore,
     pop_cookie,
@@ -80,19 +80,19 @@ class SessionsTests(SynchronousTestCase):
     def test_idle(self) -> None:
         """A session that is not used for two hours is over."""
         secret, key = self.sessions.begin("t", UserInfo("alice"))
-        self.now += IDLE - 1
+        self.now += IDLE_TIMEOUT - 1
         self.assertTrue(self.found(secret, key))
-        self.now += IDLE
+        self.now += IDLE_TIMEOUT
         self.assertFalse(self.found(secret, key))
         self.assertEqual(len(self.sessions), 0)
 
     def test_longest(self) -> None:
         """However often it is used, after twelve hours it is over."""
         secret, key = self.sessions.begin("t", UserInfo("alice"))
-        while self.now + IDLE / 2 < 1000 + LONGEST:
-            self.now += IDLE / 2
+        while self.now + IDLE_TIMEOUT / 2 < 1000 + SESSION_TIMEOUT:
+            self.now += IDLE_TIMEOUT / 2
             self.assertTrue(self.found(secret, key))
-        self.now = 1000 + LONGEST
+        self.now = 1000 + SESSION_TIMEOUT
         self.assertFalse(self.found(secret, key))
 
     def test_bounded(self) -> None:
@@ -108,7 +108,7 @@ class SessionsTests(SynchronousTestCase):
     def test_old_make_room(self) -> None:
         """Sessions that are over take no place."""
         self.sessions.begin("t", UserInfo("alice"))
-        self.now += IDLE
+        self.now += IDLE_TIMEOUT
         self.sessions.begin("t", UserInfo("bob"))
         self.assertEqual(len(self.sessions), 1)
 

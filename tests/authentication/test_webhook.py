@@ -119,7 +119,7 @@ class WebhookTokensTests(SynchronousTestCase):
 
     def test_remembered(self) -> None:
         """Good and bad tokens are remembered for the time that is set, and not any longer."""
-        tokens = self.make(lambda spec: JANE if spec["token"] == "good" else {}, seconds=10.0)
+        tokens = self.make(lambda spec: JANE if spec["token"] == "good" else {}, ttl=10.0)
         for _ in range(3):
             self.assertEqual(self.ask(tokens, "good").name, "jane")
             self.assertIsNone(self.ask(tokens, "bad"))
@@ -130,7 +130,7 @@ class WebhookTokensTests(SynchronousTestCase):
 
     def test_not_remembered(self) -> None:
         """With a time of 0 the webhook is asked each time."""
-        tokens = self.make(lambda spec: JANE, seconds=0.0)
+        tokens = self.make(lambda spec: JANE, ttl=0.0)
         self.ask(tokens)
         self.ask(tokens)
         self.assertEqual(len(self.webhook.reviews), 2)
@@ -142,7 +142,7 @@ class WebhookTokensTests(SynchronousTestCase):
         for number in range(1000):
             self.ask(tokens, f"wrong-{number}")
             self.ask(tokens, "good")
-        self.assertEqual(len(tokens._known), 100)
+        self.assertEqual(len(tokens._cache), 100)
         self.assertEqual(len(self.webhook.reviews), 1001)
         self.assertEqual(len(tokens._calls), 0)
 
@@ -178,7 +178,7 @@ class WebhookTokensTests(SynchronousTestCase):
         lines = self.quiet()
         tokens = self.make(lambda spec: CallError("POST", "https://x/", "dial tcp: no"))
         self.assertEqual(self.failure(tokens), 'Post "https://x/": dial tcp: no')
-        self.assertEqual(len(tokens._known), 0)
+        self.assertEqual(len(tokens._cache), 0)
         self.assertEqual(lines, ['Failed to make webhook authenticator request: Post "https://x/": dial tcp: no'])
 
     def test_cve_2020_8561(self) -> None:

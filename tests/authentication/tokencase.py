@@ -75,7 +75,7 @@ class TokenCase(StoreTestCase):
             [HERE, "https://before"],
             stores=self.stores,
             now=lambda: self.now,
-            used=LastUsed(self.stores, lambda: self.now).note,
+            on_legacy_use=LastUsed(self.stores, lambda: self.now).record_use,
             **options,
         )
         verifyObject(IAuthenticator, made)

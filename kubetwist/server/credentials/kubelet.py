@@ -99,7 +99,7 @@ class KubeletCredentials:
             self._shown.add(_parsed(found.certificate).fingerprint(SHA256()))
         return found
 
-    def is_shown(self, certificate: x509.Certificate) -> bool:
+    def is_client_certificate(self, certificate: x509.Certificate) -> bool:
         """Return whether a certificate is the one presented to kubelets, which no other client should have."""
         return bool(self._shown) and certificate.fingerprint(SHA256()) in self._shown
 

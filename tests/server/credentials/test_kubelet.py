@@ -69,7 +69,7 @@ class KubeletCredentialsTests(TestCase):
         self.assertEqual({one.certificate for one in several}, {path.read_bytes()})
         certificate = x509.load_pem_x509_certificate(path.read_bytes())
         self.assertEqual(certificate.subject.rfc4514_string(), "CN=kube-apiserver-kubelet-client,O=system:masters")
-        self.assertTrue(credentials.is_shown(certificate))
+        self.assertTrue(credentials.is_client_certificate(certificate))
         again = await self.make().current()
         self.assertEqual((again.certificate, again.ca), (several[0].certificate, b""))
 
@@ -85,7 +85,7 @@ class KubeletCredentialsTests(TestCase):
         second = await credentials.current()
         self.assertNotEqual(second.certificate, first.certificate)
         for shown in (first, second):
-            self.assertTrue(credentials.is_shown(x509.load_pem_x509_certificate(shown.certificate)))
+            self.assertTrue(credentials.is_client_certificate(x509.load_pem_x509_certificate(shown.certificate)))
 
     async def test_no_room(self) -> None:
         """Where none can be made kubelets are called without one."""
