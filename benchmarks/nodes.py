@@ -72,7 +72,7 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
         fields = {"spec.nodeName": obj["spec"]["nodeName"]}
         draft = Draft(without_kind(obj), {}, fields)
         key = f"/registry/pods/{obj['metadata']['namespace']}/{obj['metadata']['name']}"
-        await backend.commit([Write(key, store.value(draft), None, None, draft)])
+        await backend.commit([Write(key, store.encode_value(draft), None, None, draft)])
 
     for number in range(options.pods):
         await put(pod(number, options.nodes))

@@ -345,7 +345,7 @@ class ServiceAccountTokenAuthenticator:
     ) -> tuple[str, float | None] | None:
         """Return the uid of an object and its deletion time, in seconds since the epoch; L{None} if it is absent."""
         store = self._stores.find("", resource)
-        record = None if store is None else store.cache.get(store.key(namespace, name))
+        record = None if store is None else store.cache.get(store.cache_key(namespace, name))
         if record is None:
             return None
         checked = verified.checked.get(resource)

@@ -146,7 +146,7 @@ class IdentityLeaseGC(PeriodicTask):
     async def round(self) -> None:
         """Look at all of them."""
         for record in self._store.cache.list(f"{NAMESPACE}/").records:
-            if record.labels.get(IDENTITY) != COMPONENT or not is_expired(self._store.load(record)):
+            if record.labels.get(IDENTITY) != COMPONENT or not is_expired(self._store.decode_record(record)):
                 continue
             options = DeleteOptions(precondition_resource_version=str(record.revision))
             try:

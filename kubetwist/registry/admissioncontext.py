@@ -84,10 +84,10 @@ class ServerAdmissionContext:
         self, group: str, resource: str, namespace: str, name: str, seconds: float
     ) -> JSONObject | None:
         """See L{kubetwist.api.admission.AdmissionContext.wait_for_object}."""
-        store = self.stores.loaded(group, resource)
+        store = self.stores.find_cached(group, resource)
         if store is None:
             return None
-        record = await wait_for_object(store.cache, store.key(namespace, name), seconds, self.reactor)
+        record = await wait_for_object(store.cache, store.cache_key(namespace, name), seconds, self.reactor)
         return None if record is None else decoded_object(record)
 
     async def create(self, group: str, resource: str, namespace: str, obj: JSONObject) -> None:
@@ -123,14 +123,14 @@ class ServerAdmissionContext:
 
     def _amendment(self, store: Store, namespace: str, name: str, change: Callable[[JSONObject], None]) -> Write | None:
         """The write that changes the status of an object; L{None} where nothing changes."""
-        key = store.key(namespace, name)
+        key = store.cache_key(namespace, name)
         record = store.cache.get(key)
         if record is None:
             return None
-        old, new = store.load(record), store.load(record)
+        old, new = store.decode_record(record), store.decode_record(record)
         change(new)
         if new == old:
             return None
         store.update_managed_fields(old, new, "status", SERVER)
-        draft = store.draft(new)
-        return Write(store.path(key), store.value(draft), record.revision, store.ttl, draft)
+        draft = store.encode(new)
+        return Write(store.storage_key(key), store.encode_value(draft), record.revision, store.ttl, draft)

@@ -78,28 +78,28 @@ class Stores:
 
     def get_copy(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """See L{kubetwist.api.admission.AdmissionContext.get_copy}."""
-        store = self.loaded(group, resource)
+        store = self.find_cached(group, resource)
         if store is None:
             return None
-        record = store.cache.get(store.key(namespace, name))
+        record = store.cache.get(store.cache_key(namespace, name))
         return None if record is None else orjson.loads(record.item)
 
     def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """See L{kubetwist.api.admission.AdmissionContext.get_decoded}."""
-        store = self.loaded(group, resource)
+        store = self.find_cached(group, resource)
         if store is None:
             return None
-        record = store.cache.get(store.key(namespace, name))
+        record = store.cache.get(store.cache_key(namespace, name))
         return None if record is None else decoded_object(record)
 
     def sizes(self, group: str, resource: str) -> tuple[int, int] | None:
         """Return the number and the average size in bytes of a resource's objects; L{None} if there is no cache."""
-        store = self.loaded(group, resource)
+        store = self.find_cached(group, resource)
         return None if store is None else store.cache.sizes()
 
     def cache(self, group: str, resource: str) -> WatchCache | None:
         """The cache of a resource; L{None} where there is none, or not yet."""
-        store = self.loaded(group, resource)
+        store = self.find_cached(group, resource)
         return None if store is None else store.cache
 
     def list_copies(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
@@ -147,7 +147,7 @@ class Stores:
         served = self.custom.get(str(info.group_resource))
         return served is not None and await served.any_stored(namespace)
 
-    def loaded(self, group: str, resource: str) -> Store | None:
+    def find_cached(self, group: str, resource: str) -> Store | None:
         """The store of a resource whose objects are in memory, as those of built-in ones always are; else L{None}."""
         store = self._stores.get((group, resource))
         if store is not None or not self.custom:
@@ -156,7 +156,7 @@ class Stores:
         return served.main if served is not None and served.ready else None
 
     def _records(self, group: str, resource: str, namespace: str) -> list[Record]:
-        store = self.loaded(group, resource)
+        store = self.find_cached(group, resource)
         if store is None:
             return []
         return store.cache.list(f"{namespace}/" if namespace and store.info.namespaced else "").records
@@ -176,7 +176,7 @@ class Stores:
             error.subFailure.raiseException()
         for store in self._stores.values():
             try:
-                store.loaded()
+                store.on_cache_synced()
             except APIStatusError as error:
                 raise StorageUnavailable(error.message) from error
 

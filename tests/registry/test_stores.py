@@ -61,15 +61,15 @@ class CustomTests(SynchronousTestCase):
         server.define(server.client(), definition())
         served = stores.custom["kites.example.com"]
         info = served.definition.info
-        self.assertEqual((stores.loaded("example.com", "kites"), served.ready), (None, False))
+        self.assertEqual((stores.find_cached("example.com", "kites"), served.ready), (None, False))
         self.assertFalse(self.successResultOf(Deferred.fromCoroutine(stores.any_stored(info))))
         self.assertTrue(self.successResultOf(Deferred.fromCoroutine(stores.ensure_cached("example.com", "kites"))))
-        self.assertIs(stores.loaded("example.com", "kites"), served.main)
+        self.assertIs(stores.find_cached("example.com", "kites"), served.main)
         kite = {"apiVersion": "example.com/v1", "kind": "Kite", "metadata": {"name": "a"}}
         self.assertEqual(server.client().ask("POST", KITES, kite)[0], 201)
         self.assertTrue(self.successResultOf(Deferred.fromCoroutine(stores.any_stored(info, "default"))))
         self.assertFalse(self.successResultOf(Deferred.fromCoroutine(stores.any_stored(info, "other"))))
         self.assertEqual(stores.resources_for_kind("example.com", "v1", "Kite"), [("kites", True)])
         server.custom.remove("kites.example.com")
-        self.assertIsNone(stores.loaded("example.com", "kites"))
+        self.assertIsNone(stores.find_cached("example.com", "kites"))
         self.assertFalse(self.successResultOf(Deferred.fromCoroutine(stores.any_stored(info))))

@@ -81,7 +81,7 @@ class ParamKind:
         records = self._chosen(store, ref, where)
         if not records and ref.get("parameterNotFoundAction") == "Deny":
             raise BadConfiguration("no params found for policy binding with `Deny` parameterNotFoundAction")
-        await store.prepare(records)
+        await store.ensure_converted(records)
         return [await self._versioned(store, record) for record in records]
 
     async def _store(self, resource: str) -> Store:
@@ -100,7 +100,7 @@ class ParamKind:
         if name:
             if selector is not None:
                 raise BadConfiguration("paramRef.name and paramRef.selector are mutually exclusive")
-            record = store.cache.get(store.key(namespace, name))
+            record = store.cache.get(store.cache_key(namespace, name))
             return () if record is None else (record,)
         if selector is None:
             raise BadConfiguration("one of name or selector must be provided")

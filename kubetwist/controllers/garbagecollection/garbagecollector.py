@@ -440,7 +440,7 @@ class GarbageCollector(Controller[_Task]):
             if kind.resource not in self._monitors and kind.resource not in IGNORED:
                 # From now on, at the latest, its end must not be missed.
                 self._monitor(store.info)
-            owner = store.cache.get(store.key(namespace, reference.name))
+            owner = store.cache.get(store.cache_key(namespace, reference.name))
             if owner is not None and _uid(owner) == reference.uid:
                 return True
             if await _stored_uid(store, namespace, reference.name) == reference.uid:
@@ -486,12 +486,12 @@ class GarbageCollector(Controller[_Task]):
 
 async def _stored_uid(store: Store, namespace: str, name: str) -> str | None:
     """Return the uid of an object as the backend has it."""
-    key = store.key(namespace, name)
+    key = store.cache_key(namespace, name)
     try:
-        found = await store.backend.read(store.path(key))
+        found = await store.backend.read(store.storage_key(key))
     except KeyNotFound:
         return None
-    uid: str | None = store.load(store.record(key, found.value, found.revision))["metadata"].get("uid")
+    uid: str | None = store.decode_record(store.decode_value(key, found.value, found.revision))["metadata"].get("uid")
     return uid
 
 

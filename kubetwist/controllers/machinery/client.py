@@ -138,7 +138,7 @@ class Client:
             assert stored is not None, "a patch makes nothing"
             meta = stored["metadata"]
             if uid and meta.get("uid") != uid:
-                raise uid_mismatch_error(store, store.key(namespace, name), {"uid": uid, "name": name}, meta)
+                raise uid_mismatch_error(store, store.cache_key(namespace, name), {"uid": uid, "name": name}, meta)
             if revision and meta.get("resourceVersion") != str(revision):
                 raise APIStatusError.modified(store.group_resource, name)
             # C{change} gets a private copy: managed fields are computed against the stored object.

@@ -22,20 +22,20 @@ class CustomResourceDefinitionStore(Store):
 
     _log = Logger()
 
-    def record(self, key: str, value: bytes, revision: int) -> Record:
+    def decode_value(self, key: str, value: bytes, revision: int) -> Record:
         """
-        See L{Store.record}.
+        See L{Store.decode_value}.
 
         What is damaged is there without its content: it can be seen and deleted, and keeps no server from starting.
         """
         try:
-            return super().record(key, value, revision)
+            return super().decode_value(key, value, revision)
         except Exception as error:
             self._log.error(
                 "cannot decode stored CustomResourceDefinition: key={key} error={error!r}", key=key, error=error
             )
             empty = {"metadata": {"name": key, "uid": "", "creationTimestamp": None}, "spec": {}, "status": {}}
-            return Record.from_draft(key, revision, self.draft(empty))
+            return Record.from_draft(key, revision, self.encode(empty))
 
     async def begin_deletion(
         self, scope: RequestScope, key: str, record: Record, options: DeleteOptions
@@ -47,12 +47,12 @@ class CustomResourceDefinitionStore(Store):
         """
         if scope.collection:
             return None
-        old = self.load(record)
+        old = self.decode_record(record)
         deletion.check_first_preconditions(options, old["metadata"], self.group_resource, record.name)
         if old["metadata"].get("deletionTimestamp"):
             return None
         await removal.admit_deletion(self, scope, record, options)
-        obj = self.load(record)
+        obj = self.decode_record(record)
         meta = obj["metadata"]
         meta["deletionTimestamp"] = times.now()
         finalizers = meta.get("finalizers") or []

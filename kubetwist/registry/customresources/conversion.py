@@ -1,9 +1,9 @@
 """
 Conversion of custom resources between versions by a webhook, or by a plugin in this process.
 
-Both may have to be waited for, while stores and encoders look at objects without waiting. So objects are brought into
-a version before they are looked at (L{kubetwist.registry.customresources.store.CustomStore.prepare}), many at a time,
-and what came of it is kept with the record. Converting by changing the apiVersion alone needs none of this.
+Both may have to be waited for, while stores and encoders read objects synchronously. So objects are converted to a
+version before they are read (L{kubetwist.registry.customresources.store.CustomStore.ensure_converted}), many at a
+time, and the result is kept with the record. Converting by changing the apiVersion alone needs none of this.
 
 @see: kubernetes, C{apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go}.
 """

@@ -45,11 +45,11 @@ class CustomScaleStore:
         return self._shown_later(record)
 
     async def _shown_later(self, record: Record) -> JSONObject:
-        await self._store.prepare((record,))
+        await self._store.ensure_converted((record,))
         return self._shown(record)
 
     def _shown(self, record: Record) -> JSONObject:
-        obj = self._store.load(record)
+        obj = self._store.decode_record(record)
         if _integer(obj, self._spec) is None:
             raise APIStatusError.internal(f'the spec replicas field "{self._spec}" does not exist')
         return self._scale(obj)
@@ -127,7 +127,7 @@ class CustomScaleStore:
         rules = UpdateRules("scale", strategy.prepare_for_update, strategy.validate_update, main=True, view=view)
         record, _ = await store.update(scope, name, scaled, options, rules, patching=True)
         assert isinstance(record, Record)
-        return self._scale(store.load(record)), False
+        return self._scale(store.decode_record(record)), False
 
 
 def _found(obj: JSONObject, path: str) -> JSONValue:

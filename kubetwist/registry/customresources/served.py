@@ -92,7 +92,7 @@ class ServedResource:
         waiter: Deferred[None] = Deferred()
         self._waiting.append(waiter)
         if self._cache is None:
-            self._cache = self._caches.create(self.definition.info, self.record)
+            self._cache = self._caches.create(self.definition.info, self.decode_value)
             Deferred.fromCoroutine(self._start(self._cache)).addBoth(self._started)
         return waiter
 
@@ -151,7 +151,7 @@ class ServedResource:
         """The objects in the stored version."""
         return self.store(self.definition.version(self.definition.storage_version))
 
-    def record(self, key: str, value: bytes, revision: int) -> Record:
+    def decode_value(self, key: str, value: bytes, revision: int) -> Record:
         """
         Return the cache's record of a stored value: pruned, and with the defaults of the version in which it is stored.
 
@@ -175,10 +175,10 @@ class ServedResource:
         meta.setdefault("generation", 1)
         if definition.namespaced and not meta.get("namespace"):
             meta["namespace"] = key.partition("/")[0]
-        draft = self.main.draft(obj)
+        draft = self.main.encode(obj)
         if stored == definition.storage_version:
             # The next update writes the result of the current schema, even if it changes nothing.
             return (StaleFormatRecord if changed else Record).from_draft(key, revision, draft)
         if definition.conversion is not None:
             return OldVersionRecord(key, revision, draft, stored)
-        return RenamedRecord(key, revision, self.main.draft(self.codec.pruned(obj)), draft)
+        return RenamedRecord(key, revision, self.main.encode(self.codec.pruned(obj)), draft)

@@ -55,7 +55,7 @@ class CustomStore(Store):
         self.converts = codec.conversion is not None
         super().__init__(resource, environment)
 
-    def load(self, record: Record) -> JSONObject:
+    def decode_record(self, record: Record) -> JSONObject:
         """A stored object in this version."""
         obj: JSONObject = orjson.loads(self.codec.item(record))
         return obj
@@ -76,17 +76,17 @@ class CustomStore(Store):
         if self.codec.gvk != codec.gvk:
             if codec.conversion is not None:
                 [obj] = await codec.conversion.convert([self.codec.with_kind(obj)], codec.gvk)
-            return self.draft(await scope.compute(0, codec.reread, codec.with_kind(obj)))
+            return self.encode(await scope.compute(0, codec.reread, codec.with_kind(obj)))
         if "status" not in obj and (default := codec.type.default_of("status")) is not None:
             # Creation drops the status, whose default is added when the object is read.
             obj = {**obj, "status": default}
         meta = obj["metadata"]
-        record = self.cache.get(self.key(meta.get("namespace", ""), meta["name"]))
+        record = self.cache.get(self.cache_key(meta.get("namespace", ""), meta["name"]))
         # An object from another version gets the defaults of this version when it is stored in it.
         if scope.applied or (record is not None and record.stale_format):
             size = 0 if record is None else len(record.item)
             obj = await scope.compute(size, codec.reread, codec.with_kind(obj))
-        return self.draft(obj)
+        return self.encode(obj)
 
     async def needs_rewrite(self, key: str, obj: JSONObject, scope: RequestScope) -> bool:
         """
@@ -109,8 +109,8 @@ class CustomStore(Store):
         """Whether a record can be looked at in this version."""
         return self.codec.conversion is None or self.codec.has(record)
 
-    async def prepare(self, records: Iterable[Record]) -> None:
-        """See L{StoreHooks.prepare}."""
+    async def ensure_converted(self, records: Iterable[Record]) -> None:
+        """See L{StoreHooks.ensure_converted}."""
         if self.codec.conversion is None:
             return
         others: list[Record] = []
@@ -133,21 +133,21 @@ class CustomStore(Store):
             await under_way.wait((codec.gvk.version, record))
         if others:
             # The other conversion may have failed.
-            await self.prepare(others)
+            await self.ensure_converted(others)
 
     async def converted(self, result: _Result | Awaitable[_Result]) -> _Result:
         """See L{StoreHooks.converted}."""
         if isinstance(result, Awaitable):
             result = await result
         if isinstance(result, Record):
-            await self.prepare((result,))
+            await self.ensure_converted((result,))
         elif isinstance(result, Listing):
-            await self.prepare(result.records)
+            await self.ensure_converted(result.records)
         return result
 
     async def watch_converted(self, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
         """See L{StoreHooks.watch_converted}; events wait until their objects are converted."""
-        preparing = ConvertingWatchSink(sink, self.prepared, self.prepare)
+        preparing = ConvertingWatchSink(sink, self.prepared, self.ensure_converted)
         return await preparing.begun(begin_watch(self, scope, options, preparing))
 
     async def resume(self, interruption: Exception) -> None:

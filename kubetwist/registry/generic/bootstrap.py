@@ -36,7 +36,7 @@ async def ensure(
     """
     meta = obj["metadata"]
     namespace = meta.get("namespace", "")
-    if store.cache.get(store.key(namespace, meta["name"])) is not None:
+    if store.cache.get(store.cache_key(namespace, meta["name"])) is not None:
         return
     status = obj.get("status")
     store.strategy.default(obj)

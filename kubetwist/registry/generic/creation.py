@@ -116,14 +116,14 @@ async def _create(
     # One that makes no sense is forgiven.
     if version.isdigit() and version.strip("0") and not options.dry_run:
         raise APIStatusError.unknown("resourceVersion should not be set on objects to be created")
-    key = store.key(meta.get("namespace", ""), meta["name"])
+    key = store.cache_key(meta.get("namespace", ""), meta["name"])
     for attempt in range(HOLD_ATTEMPTS):
         hold = store.reserve(obj, None, options.dry_run)
         try:
             if large:
-                await scope.compute(0, store.complete, obj)
+                await scope.compute(0, store.default_on_read, obj)
             else:
-                store.complete(obj)
+                store.default_on_read(obj)
             if options.dry_run:
                 if store.cache.get(key) is not None:
                     raise KeyExists(key)
@@ -141,7 +141,7 @@ async def _create(
             raise
         else:
             hold.commit()
-            return store.written(key, revision, draft)
+            return store.committed_record(key, revision, draft)
     raise AssertionError("the last attempt either returns or raises")
 
 
@@ -164,7 +164,7 @@ def _prepared_creation(store: StoreBase, obj: JSONObject, scope: RequestScope) -
 def validate_new_object(store: StoreBase, obj: JSONObject) -> list[FieldError]:
     """Return the validation errors of a new object."""
     meta = obj["metadata"]
-    found = store.checked(store.strategy.validate, obj)
+    found = store.run_validation(store.strategy.validate, obj)
     if found and not store.strategy.checks_metadata:
         return list(found)
     errors = objectmeta.validate_metadata_on_create(

@@ -49,15 +49,15 @@ class StoreHooks:
     interruptions: tuple[type[Exception], ...] = ()
 
     @hook
-    def loaded(self) -> None:
+    def on_cache_synced(self) -> None:
         """Prepare to serve: the cache is filled, and no request has been served yet."""
 
     # --- reading
 
     @hook
-    async def prepare(self, records: Iterable[Record]) -> None:
+    async def ensure_converted(self, records: Iterable[Record]) -> None:
         """
-        Convert records, as far as that takes time, before L{StoreBase.load} is called for them.
+        Convert records, as far as that takes time, before L{StoreBase.decode_record} is called for them.
 
         @raise APIStatusError: The conversion failed.
         """

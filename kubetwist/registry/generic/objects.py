@@ -100,7 +100,7 @@ class StoreBase(StoreHooks):
             orjson.dumps(info.kind),
             orjson.dumps(self.gvk.api_version),
         )
-        self.cache = resource.find_cache(self.record)
+        self.cache = resource.find_cache(self.decode_value)
         if environment.discards_unreadable:
             alsoProvides(self, IUnreadableDeleter)
 
@@ -127,26 +127,26 @@ class StoreBase(StoreHooks):
             return {**live, subresource: applied[subresource]}
         return self._fields.apply(self.info, self.gvk, live, applied, subresource, manager)
 
-    def key(self, namespace: str, name: str) -> str:
+    def cache_key(self, namespace: str, name: str) -> str:
         """Where an object's record is in the cache, and its value below the resource's prefix."""
         return f"{namespace}/{name}" if self.info.namespaced else name
 
     def requested_key(self, scope: RequestScope, name: str) -> str:
         """
-        Return L{key} of an object that a request names.
+        Return L{cache_key} of an object that a request names.
 
         @raise APIStatusError: The request's path has an empty namespace (400; C{NamespaceKeyFunc} of the reference).
         """
         if not scope.namespace and self.info.namespaced:
             raise APIStatusError.bad_request("Namespace parameter required.")
-        return self.key(scope.namespace, name)
+        return self.cache_key(scope.namespace, name)
 
-    def path(self, key: str) -> str:
+    def storage_key(self, key: str) -> str:
         """Where an object is in the backend, by its key in the cache."""
         return self.prefix + key
 
     @hook
-    def load(self, record: Record) -> JSONObject:
+    def decode_record(self, record: Record) -> JSONObject:
         """A stored object, to be changed at will; without C{kind} and C{apiVersion}."""
         obj: JSONObject = orjson.loads(record.item)
         return obj
@@ -154,13 +154,13 @@ class StoreBase(StoreHooks):
     @hook
     async def convert_and_encode(self, obj: JSONObject, scope: RequestScope | None = None) -> Draft:
         """
-        Do the same as L{draft}, for conversions that take time.
+        Do the same as L{encode}, for conversions that take time.
 
         @param scope: The scope of the write; L{None} for writes of the server itself.
         """
-        return self.draft(obj)
+        return self.encode(obj)
 
-    def draft(self, obj: JSONObject) -> Draft:
+    def encode(self, obj: JSONObject) -> Draft:
         """An object ready to be written; C{obj} is not kept."""
         meta = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
         ordered: JSONObject = {"metadata": meta}
@@ -171,7 +171,7 @@ class StoreBase(StoreHooks):
         return Draft(orjson.dumps(ordered), meta.get("labels") or {}, fields)
 
     @hook
-    def record(self, key: str, value: bytes, revision: int) -> Record:
+    def decode_value(self, key: str, value: bytes, revision: int) -> Record:
         """
         A stored value as the cache keeps it: the codec of L{WatchCache}.
 
@@ -185,14 +185,14 @@ class StoreBase(StoreHooks):
         meta = obj.setdefault("metadata", {})
         if meta.get("namespace") is None and self.info.namespaced:
             meta["namespace"] = key.partition("/")[0]
-        self.complete(obj)
+        self.default_on_read(obj)
         make = Record if protobuf is (self.stored_as is not None) else StaleFormatRecord
-        return make.from_draft(key, revision, self.draft(obj))
+        return make.from_draft(key, revision, self.encode(obj))
 
     @hook
-    def complete(self, obj: JSONObject) -> None:
+    def default_on_read(self, obj: JSONObject) -> None:
         """Set defaults of fields that older releases did not store."""
-        self.strategy.complete(obj)
+        self.strategy.default_on_read(obj)
 
     def _of_protobuf(self, value: bytes) -> JSONObject:
         if self._protobuf is None:
@@ -211,7 +211,7 @@ class StoreBase(StoreHooks):
             raise foreign(str(kind), str(api_version))
         return convert(obj, GroupVersionKind(group, version, self.gvk.kind), self.gvk)
 
-    def value(self, draft: Draft) -> bytes:
+    def encode_value(self, draft: Draft) -> bytes:
         """
         What is stored, to the byte as kube-apiserver ends it: the draft's body behind kind and apiVersion.
 
@@ -223,7 +223,7 @@ class StoreBase(StoreHooks):
 
     def get_copy(self, namespace: str, name: str) -> JSONObject | None:
         """A copy of an object as it is now; L{None} when there is none."""
-        record = self.cache.get(self.key(namespace, name))
+        record = self.cache.get(self.cache_key(namespace, name))
         return None if record is None else orjson.loads(record.item)
 
     def not_found(self, name: str) -> APIStatusError:
@@ -251,7 +251,7 @@ class StoreBase(StoreHooks):
         Whoever is answered then can rely on it: reads, admission and authorization see it. A backend tells the caches
         before it answers; one that lost its place is waited for.
         """
-        value = None if draft is None else self.value(draft)
+        value = None if draft is None else self.encode_value(draft)
         if value is not None and len(value) > LONGEST:
             self._check_growth(key, value)
         # What is created has a uid of its own.
@@ -331,7 +331,7 @@ class StoreBase(StoreHooks):
 
         return await self._charged(others, with_last)
 
-    def written(self, key: str, revision: int, draft: Draft) -> Record:
+    def committed_record(self, key: str, revision: int, draft: Draft) -> Record:
         """The record of what was just committed: the cache's own while it is the newest."""
         record = self.cache.get(key)
         if record is not None and record.revision == revision:
@@ -360,7 +360,9 @@ class StoreBase(StoreHooks):
         )
 
     @hook
-    def checked(self, validate: Callable[..., Sequence[FieldError]], *objects: JSONObject) -> Sequence[FieldError]:
+    def run_validation(
+        self, validate: Callable[..., Sequence[FieldError]], *objects: JSONObject
+    ) -> Sequence[FieldError]:
         """Return what the rules of the kind find, under what this server allows."""
         if self._allows_privileged:
             return validate(*objects)
@@ -396,7 +398,7 @@ class StoreBase(StoreHooks):
         if record is not None:
 
             def old() -> JSONObject:
-                stored = self.load(record)
+                stored = self.decode_record(record)
                 return stored if shown is None else shown(stored)
 
         return AdmissionAttributes(

@@ -196,9 +196,9 @@ async def get_from_storage(store: StoreBase, scope: RequestScope, name: str) -> 
     key = store.requested_key(scope, name)
     began, failed = perf_counter(), True
     try:
-        found = await store.backend.read(store.path(key))
+        found = await store.backend.read(store.storage_key(key))
         failed = False
-        record = record_of(found, store.record, len(store.path("")))
+        record = record_of(found, store.decode_value, len(store.storage_key("")))
     except KeyNotFound:
         failed = False
         raise store.not_found(name) from None

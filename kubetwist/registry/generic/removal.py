@@ -37,7 +37,7 @@ async def delete(store: StoreBase, scope: RequestScope, name: str, options: Dele
         scope.warn(text)
     while True:
         record = store.existing(scope, name)
-        await store.prepare((record,))
+        await store.ensure_converted((record,))
         try:
             return await delete_once(store, scope, key, record, options)
         except (RevisionConflict, KeyNotFound):
@@ -119,7 +119,7 @@ async def commit_if_changed(
     draft = await store.convert_and_encode(obj)
     if dry_run:
         return Record.from_draft(key, record.revision, draft)
-    return store.written(key, await store.commit(key, draft, record.revision), draft)
+    return store.committed_record(key, await store.commit(key, draft, record.revision), draft)
 
 
 async def delete_collection(

@@ -134,5 +134,5 @@ class Store(StoreBase):
         """See L{ICollectionDeleter.delete_collection}."""
         listing = await removal.delete_collection(self, scope, options, selection)
         if self.converts:
-            await self.prepare(listing.records)
+            await self.ensure_converted(listing.records)
         return listing

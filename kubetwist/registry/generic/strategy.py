@@ -91,7 +91,7 @@ class Strategy:
         self.default(obj)
         return obj
 
-    def complete(self, obj: JSONObject) -> None:
+    def default_on_read(self, obj: JSONObject) -> None:
         """
         Fill in what C{obj} lacks; idempotent, applied to what is stored and to what is found in the storage.
 

@@ -102,7 +102,7 @@ async def update(
                 return await create_by_update(store, scope, key, change, options, patching), True
             except KeyExists:
                 continue
-        await store.prepare((record,))
+        await store.ensure_converted((record,))
         old, obj = await scope.compute(len(record.item), changed, store, record, change)
         drop_repeated_owners(scope, obj["metadata"], patched=patching)
         named_version = check_resource_version(store, obj, record, patching)
@@ -120,7 +120,7 @@ def changed(
     store: StoreBase, record: Record, change: Callable[[JSONObject], JSONObject]
 ) -> tuple[JSONObject, JSONObject]:
     """Return an object as stored, and after the change of an update."""
-    return store.load(record), change(store.load(record))
+    return store.decode_record(record), change(store.decode_record(record))
 
 
 async def create_by_update(
@@ -230,7 +230,7 @@ async def _update(
         hold.cancel()
         raise
     hold.commit()
-    return store.written(key, revision, draft)
+    return store.committed_record(key, revision, draft)
 
 
 def _prepare_and_validate(
@@ -286,13 +286,13 @@ def validate_changed_object(store: StoreBase, obj: JSONObject, old: JSONObject, 
         store.strategy.name_validator(obj),
         rules=store.strategy.metadata_update_rules if rules.main else store.strategy.status_metadata_update_rules,
         standard_finalizers=store.strategy.standard_finalizers,
-        found=store.checked(rules.validate, obj, old),
+        found=store.run_validation(rules.validate, obj, old),
     )
 
 
 def _completed(store: StoreBase, obj: JSONObject, old: JSONObject) -> bool:
     """Complete a valid C{obj}; return whether it equals C{old}."""
-    store.complete(obj)
+    store.default_on_read(obj)
     ignore_managed_fields_timestamps(old, obj)
     return same(obj, old)
 
@@ -359,7 +359,7 @@ def check_uid(store: StoreBase, scope: RequestScope, obj: JSONObject, old: JSONO
     meta = obj["metadata"]
     uid = meta.get("uid")
     if uid and uid != old["metadata"].get("uid"):
-        key = store.key(scope.namespace, old["metadata"]["name"])
+        key = store.cache_key(scope.namespace, old["metadata"]["name"])
         raise uid_mismatch_error(store, key, meta, old["metadata"], dry_run=scope.dry_run)
 
 

@@ -18,6 +18,6 @@ class ServiceCIDRStore(Store):
         self._allocators = allocators
         super().__init__(resource, environment)
 
-    def loaded(self) -> None:
+    def on_cache_synced(self) -> None:
         """What stored ranges add can be had."""
         self._allocators.follow(self.cache, added_ranges)

@@ -30,10 +30,12 @@ class ClaimStore(Store):
         self._stores = stores
         super().__init__(resource, environment)
 
-    def checked(self, validate: Callable[..., Sequence[FieldError]], *objects: JSONObject) -> Sequence[FieldError]:
-        """See L{kubetwist.registry.generic.objects.StoreBase.checked}; access is looked at first."""
+    def run_validation(
+        self, validate: Callable[..., Sequence[FieldError]], *objects: JSONObject
+    ) -> Sequence[FieldError]:
+        """See L{kubetwist.registry.generic.objects.StoreBase.run_validation}; access is looked at first."""
         path = _asked(*objects)
-        found = super().checked(validate, *objects)
+        found = super().run_validation(validate, *objects)
         if not path or self._is_labelled(objects[0]["metadata"].get("namespace") or ""):
             return found
         text = f"admin access to devices requires the `{_LABEL}: true` label on the containing namespace"
@@ -41,7 +43,7 @@ class ClaimStore(Store):
 
     def _is_labelled(self, namespace: str) -> bool:
         namespaces = self._stores.get("", "namespaces")
-        record = namespaces.cache.get(namespaces.key("", namespace))
+        record = namespaces.cache.get(namespaces.cache_key("", namespace))
         return record is not None and record.labels.get(_LABEL) == "true"
 
 

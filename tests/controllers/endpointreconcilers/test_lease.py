@@ -161,8 +161,10 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         store = self.one.get("discovery.k8s.io", "endpointslices")
         record = store.cache.get("default/kubernetes")
         assert record is not None
-        value = store.value(store.draft(obj))
-        self.successResultOf(self.backend.commit([Write(store.path("default/kubernetes"), value, record.revision)]))
+        value = store.encode_value(store.encode(obj))
+        self.successResultOf(
+            self.backend.commit([Write(store.storage_key("default/kubernetes"), value, record.revision)])
+        )
 
     def test_new_port(self) -> None:
         """A server that is alone, and comes back on another port, is found there."""

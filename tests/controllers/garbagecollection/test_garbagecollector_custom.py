@@ -83,7 +83,7 @@ class CustomTests(ControllerTestCase):
         """Make a custom object; give a reference to it."""
         meta = {"name": name, "namespace": "one", "ownerReferences": list(owners)}
         made = self.successResultOf(Deferred.fromCoroutine(self.user.create(GROUP, "things", {"metadata": meta})))
-        uid = self.custom.things.main.load(made)["metadata"]["uid"]
+        uid = self.custom.things.main.decode_record(made)["metadata"]["uid"]
         return {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "name": name, "uid": uid, "blockOwnerDeletion": True}
 
     def map(self, name: str, *owners: dict[str, Any]) -> dict[str, Any]:

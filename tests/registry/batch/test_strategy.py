@@ -25,7 +25,7 @@ class CreationTests(SynchronousTestCase):
         }
         self.assertEqual(job["spec"]["template"]["metadata"]["labels"], labels)
         self.assertNotIn("labels", job["metadata"])
-        strategy_for("batch", "Job").complete(job)
+        strategy_for("batch", "Job").default_on_read(job)
         self.assertEqual(job["metadata"]["labels"], labels)
 
     def test_job_labels_follow_the_template(self) -> None:

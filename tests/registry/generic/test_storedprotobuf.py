@@ -150,7 +150,7 @@ class ReadingTests(StoreTestCase):
     def test_without_types(self) -> None:
         """Where there are no types, it can not be read."""
         maps = Server("configmaps").stores.get("", "configmaps")
-        self.assertRaises(UnknownFormatError, maps.record, "default/a", self.map("a"), 1)
+        self.assertRaises(UnknownFormatError, maps.decode_value, "default/a", self.map("a"), 1)
 
 
 class WritingTests(SharedStoresTestCase):
@@ -219,7 +219,9 @@ class WritingTests(SharedStoresTestCase):
         deep: Any = "x"
         for _ in range(3):
             deep = [deep]
-        error = self.assertRaises(APIStatusError, store.value, store.draft({"metadata": {"name": "a"}, "data": deep}))
+        error = self.assertRaises(
+            APIStatusError, store.encode_value, store.encode({"metadata": {"name": "a"}, "data": deep})
+        )
         self.assertEqual(error.code, 500)
 
 

@@ -45,9 +45,9 @@ class PersistentVolumeClaimStrategy(Strategy):
         """Pending."""
         obj["status"] = {"phase": "Pending"}
 
-    def complete(self, obj: JSONObject) -> None:
+    def default_on_read(self, obj: JSONObject) -> None:
         """Older releases knew one of the two fields for data sources."""
-        super().complete(obj)
+        super().default_on_read(obj)
         complete_data_sources(obj["spec"])
 
     def prepare_for_create(self, obj: JSONObject) -> None:

@@ -62,7 +62,7 @@ class PodBinding:
 
         def bound(pod: JSONObject | None) -> JSONObject:
             assert pod is not None, "bindings do not create pods"
-            key = self._pods.key(scope.namespace, name)
+            key = self._pods.cache_key(scope.namespace, name)
             for what, field in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
                 wanted, found = obj["metadata"].get(field), pod["metadata"][field]
                 if wanted and wanted != found:

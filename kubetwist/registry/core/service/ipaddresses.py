@@ -89,7 +89,7 @@ class IPAddressStore(Store):
         self._stores = stores
         super().__init__(resource, environment)
 
-    def loaded(self) -> None:
+    def on_cache_synced(self) -> None:
         """None of these is free."""
         self._allocators.follow(self.cache, lambda obj: ObservedAllocations((obj["metadata"]["name"],)))
 
@@ -109,13 +109,13 @@ class IPAddressStore(Store):
 
     def taking(self, address: str, namespace: str, service: str) -> Write:
         """The write that makes the object of a service's address."""
-        draft = self.draft(address_object(address, namespace, service))
-        return Write(self.path(self.key("", address)), self.value(draft), 0, None, draft)
+        draft = self.encode(address_object(address, namespace, service))
+        return Write(self.storage_key(self.cache_key("", address)), self.encode_value(draft), 0, None, draft)
 
     def dropping(self, address: str) -> list[Write]:
         """The write that deletes it; none when it is not there."""
-        key = self.key("", address)
-        return [] if self.cache.get(key) is None else [Write(self.path(key), None, None)]
+        key = self.cache_key("", address)
+        return [] if self.cache.get(key) is None else [Write(self.storage_key(key), None, None)]
 
     async def repair(self) -> None:
         """Make what services have no object for, and delete our objects that no service has."""
@@ -123,7 +123,7 @@ class IPAddressStore(Store):
         for service in services:
             meta = service["metadata"]
             for address in addresses_of(service):
-                if self.cache.get(self.key("", address)) is None:
+                if self.cache.get(self.cache_key("", address)) is None:
                     try:
                         await self.backend.commit([self.taking(address, meta["namespace"], meta["name"])])
                     except KeyExists:

@@ -129,13 +129,13 @@ class ServiceStore(Store):
         self._stores = stores
         super().__init__(resource, environment)
 
-    def loaded(self) -> None:
+    def on_cache_synced(self) -> None:
         """What stored services hold is taken."""
         self._allocators.follow(self.cache, holdings)
 
-    def complete(self, obj: JSONObject) -> None:
+    def default_on_read(self, obj: JSONObject) -> None:
         """Set the IP families of services that old releases stored without them."""
-        super().complete(obj)
+        super().default_on_read(obj)
         complete_families(obj["spec"], self._services.families[0])
 
     @property
@@ -239,7 +239,11 @@ class ServiceStore(Store):
                 return await ports.commit(taken, freed, commit)
             return await commit(())
         except (KeyExists, KeyNotFound) as error:
-            if error.key == self.path(key) or addresses is None or not error.key.startswith(addresses.path("")):
+            if (
+                error.key == self.storage_key(key)
+                or addresses is None
+                or not error.key.startswith(addresses.storage_key(""))
+            ):
                 raise
             # A concurrent write created or deleted the IPAddress object: wait for the cache, then allocate again.
             await addresses.cache.seen(error.revision)

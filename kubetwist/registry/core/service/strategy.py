@@ -63,9 +63,9 @@ class ServiceStrategy(Strategy):
             if ingress.get("ip") and ingress.get("ipMode") is None:
                 ingress["ipMode"] = "VIP"
 
-    def complete(self, obj: JSONObject) -> None:
+    def default_on_read(self, obj: JSONObject) -> None:
         """See C{pkg/registry/core/service/storage/storage.go}, defaultOnReadService."""
-        super().complete(obj)
+        super().default_on_read(obj)
         spec = obj["spec"]
         normalize_cluster_ips(spec, None)
         if spec["type"] == "ExternalName":

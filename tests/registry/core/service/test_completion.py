@@ -69,7 +69,7 @@ class CompleteTests(SynchronousTestCase):
     def test_claim_templates(self) -> None:
         """Protobuf does not tell the kind of a stateful set's claims."""
         obj: JSONObject = {"metadata": {}, "spec": {"volumeClaimTemplates": [{"metadata": {"name": "a"}}]}}
-        strategy_for("apps", "StatefulSet").complete(obj)
+        strategy_for("apps", "StatefulSet").default_on_read(obj)
         claim = obj["spec"]["volumeClaimTemplates"][0]
         self.assertEqual((claim["apiVersion"], claim["kind"]), ("v1", "PersistentVolumeClaim"))
 

@@ -129,7 +129,7 @@ class ServiceTests(SynchronousTestCase):
             {"notReadyAddresses": [{"ip": "10.1.0.1"}], "ports": [{"port": 80, "protocol": "TCP"}]},
         ]
         endpoints = made("", "Endpoints", subsets=[dict(one) for one in subsets])
-        strategy_for("", "Endpoints").complete(endpoints)
+        strategy_for("", "Endpoints").default_on_read(endpoints)
         self.assertEqual(endpoints["subsets"], subsets)
         found = problems("", "Endpoints", subsets=[{"addresses": [{"ip": "words"}, {"ip": "127.0.0.1"}]}])
         self.assertEqual(len(found), 3)
