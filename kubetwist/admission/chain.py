@@ -20,7 +20,7 @@ from ..api.admission import (
 )
 from ..api.errors import APIStatusError
 from ..api.frozen import frozen
-from ..api.latency import ADMISSION, Spending
+from ..api.latency import ADMISSION, LatencyTracker
 from ..api.resource import JSONObject
 from ..interfaces import IMeasuredAdmission, IMutatingAdmission, IValidatingAdmission
 from ..metrics.registry import Histogram, MetricSnapshot
@@ -188,7 +188,7 @@ class AdmissionChain:
         if not handlers:
             return
         reinvocation = attributes.reinvocation = ReinvocationContext()
-        with Spending(ADMISSION):
+        with LatencyTracker(ADMISSION):
             await self._run_handlers(handlers, attributes)
             if reinvocation.should_reinvoke:
                 reinvocation.is_reinvoke = True
@@ -202,7 +202,7 @@ class AdmissionChain:
         """
         handlers = self._handlers_for(attributes)[1]
         if handlers:
-            with Spending(ADMISSION):
+            with LatencyTracker(ADMISSION):
                 await self._run_handlers(handlers, attributes)
 
     async def _run_handlers(self, handlers: Iterable[_Handler], attributes: AdmissionAttributes) -> None:

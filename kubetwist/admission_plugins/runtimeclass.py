@@ -10,7 +10,7 @@ from zope.interface import implementer
 
 from ..api.admission import AdmissionAttributes
 from ..api.errors import APIStatusError
-from ..api.frozen import thawed
+from ..api.frozen import mutable_copy
 from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
@@ -47,7 +47,9 @@ class RuntimeClass:
                 spec.get("nodeSelector") or {}, scheduling["nodeSelector"], attributes
             )
         if scheduling.get("tolerations"):
-            spec["tolerations"] = merge_tolerations(spec.get("tolerations") or (), thawed(scheduling["tolerations"]))
+            spec["tolerations"] = merge_tolerations(
+                spec.get("tolerations") or (), mutable_copy(scheduling["tolerations"])
+            )
 
     def validate(self, attributes: AdmissionAttributes) -> None:
         """See L{IValidatingAdmission.validate}: other plugins may have changed the overhead."""

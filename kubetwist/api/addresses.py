@@ -55,7 +55,7 @@ def parse_cidr(text: str) -> tuple[Address, Network] | None:
     return address, _network(address, int(length))
 
 
-def shown_ip(address: Address) -> str:
+def format_ip(address: Address) -> str:
     """Return the canonical form of an address; that of IPv4 within IPv6 is IPv4's."""
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return str(mapped or address)
@@ -90,8 +90,8 @@ def validate_ip(text: str, strict: bool = True, canonical: bool = True) -> list[
             problems.append("must not have leading 0s")
         elif _is_mapped(address):
             problems.append("must not be an IPv4-mapped IPv6 address")
-    if canonical and not problems and shown_ip(address) != text:
-        problems.append(f'must be in canonical form ("{shown_ip(address)}")')
+    if canonical and not problems and format_ip(address) != text:
+        problems.append(f'must be in canonical form ("{format_ip(address)}")')
     return problems
 
 
@@ -103,7 +103,7 @@ def validate_interface_address(text: str) -> list[str]:
     address, network = parsed
     # IPv4 within IPv6 is written as IPv4.
     length = network.prefixlen - (96 if _is_mapped(address) and network.prefixlen > 32 else 0)
-    canonical = f"{shown_ip(address)}/{length}"
+    canonical = f"{format_ip(address)}/{length}"
     return [] if text == canonical else [f"must be in canonical form ({quoted(canonical)})"]
 
 

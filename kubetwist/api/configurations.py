@@ -20,7 +20,7 @@ from .resource import JSONObject
 LIMIT: Final = 3 * 1024 * 1024
 
 
-class BadConfiguration(ValueError):
+class ConfigurationError(ValueError):
     """A file cannot be used; the text says why."""
 
 
@@ -69,21 +69,21 @@ def decode_configuration(
     @param versions: By C{apiVersion}, what its kind consists of.
     @param scheme: The path at which the reference registers it, for an error message.
     @param secret: Nothing of the content may be quoted.
-    @raise BadConfiguration: The value is invalid, in the reference's words.
+    @raise ConfigurationError: The value is invalid, in the reference's words.
     """
     if not content:
-        raise BadConfiguration("empty config data")
+        raise ConfigurationError("empty config data")
     if len(content) > LIMIT:
-        raise BadConfiguration(f"it is longer than {LIMIT} bytes")
+        raise ConfigurationError(f"it is longer than {LIMIT} bytes")
     try:
         document = decode_yaml(content)
     except BodyError as error:
-        raise BadConfiguration(" ".join(error.as_body_of_object().split())) from None
+        raise ConfigurationError(" ".join(error.as_body_of_object().split())) from None
     value = document.value
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        raise BadConfiguration(
+        raise ConfigurationError(
             f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_type(value)} into Go value of"
             ' type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string'
             ' "json:\\"kind,omitempty\\"" }'
@@ -92,15 +92,15 @@ def decode_configuration(
     for name, text in (("Kind", said), ("apiVersion", version)):
         if not text or not isinstance(text, str):
             quote = "REDACTED" if secret else " ".join(content.decode("utf-8", "replace").split())
-            raise BadConfiguration(f"Object '{name}' is missing in '{quote}'")
+            raise ConfigurationError(f"Object '{name}' is missing in '{quote}'")
     if said != kind or version not in versions:
-        raise BadConfiguration(
+        raise ConfigurationError(
             f"no kind {quoted(said)} is registered for version {quoted(version)} in scheme {quoted(scheme)}"
         )
     unknown = list(document.duplicates)
     decoded = _struct(value, versions[version], "", unknown)
     if unknown:
-        raise BadConfiguration(f"strict decoding error: {', '.join(unknown)}")
+        raise ConfigurationError(f"strict decoding error: {', '.join(unknown)}")
     return decoded
 
 
@@ -132,7 +132,7 @@ def _value(value: JSONValue, kind: Kind, owner: Struct, path: str, unknown: list
         if isinstance(value, bool) or not isinstance(value, int):
             raise _mistyped(value, owner, path, kind)
         if not -(1 << 31) <= value < 1 << 31:
-            raise BadConfiguration(
+            raise ConfigurationError(
                 f"json: cannot unmarshal number {value} into Go struct field {owner.name}.{path} of type {kind}"
             )
         return value
@@ -145,9 +145,9 @@ def _below(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _mistyped(value: JSONValue, owner: Struct, path: str, expected: str) -> BadConfiguration:
+def _mistyped(value: JSONValue, owner: Struct, path: str, expected: str) -> ConfigurationError:
     # Go names fields without the places of lists.
     where = "".join(part.partition("]")[2] if number else part for number, part in enumerate(path.split("[")))
-    return BadConfiguration(
+    return ConfigurationError(
         f"json: cannot unmarshal {json_type(value)} into Go struct field {owner.name}.{where} of type {expected}"
     )

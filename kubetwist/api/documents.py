@@ -54,12 +54,12 @@ class Decoded:
 
     @ivar value: The decoded value; no other object shares any part of it.
     @ivar duplicates: A text for every key given twice in one object, in the order of the document.
-    @ivar said: If there are such keys, and it was JSON, the document with all of them
-        (L{Repeating<kubetwist.api.repeatedkeys.Repeating>}); else L{None}.
+    @ivar with_duplicates: If there are such keys, and it was JSON, the document with all of them
+        (L{DuplicateKeyDict<kubetwist.api.repeatedkeys.DuplicateKeyDict>}); else L{None}.
     @ivar by_map: Whether the reference reads it by way of a map, which has its keys in the order of their names.
     """
 
     value: JSONValue
     duplicates: list[str] = field(factory=list)
-    said: JSONValue = None
+    with_duplicates: JSONValue = None
     by_map: bool = False

@@ -307,7 +307,7 @@ def go_json(value: JSONValue, *, sort_keys: bool = False, raw: bool = False) -> 
     return text.translate(_UNSAFE)
 
 
-def forget_frames(error: BaseException) -> None:
+def clear_frames(error: BaseException) -> None:
     """
     Drop the tracebacks of a handled exception, and its causes.
 

@@ -12,7 +12,7 @@ from .jsontypes import JSONObject, JSONValue
 
 
 def _refuse(self: object, *arguments: object, **named: object) -> NoReturn:
-    raise TypeError("this object is shared and cannot be changed: change a copy, made by thawed()")
+    raise TypeError("object is immutable: modify a copy made with mutable_copy()")
 
 
 class FrozenDict(dict[str, JSONValue]):
@@ -27,10 +27,10 @@ class FrozenDict(dict[str, JSONValue]):
         return self
 
     def __deepcopy__(self, memo: object) -> JSONValue:
-        return thawed(self)
+        return mutable_copy(self)
 
     def __reduce__(self) -> tuple[type, tuple[JSONObject]]:
-        return dict, (thawed(self),)
+        return dict, (mutable_copy(self),)
 
 
 class FrozenList(list[JSONValue]):
@@ -45,10 +45,10 @@ class FrozenList(list[JSONValue]):
         return self
 
     def __deepcopy__(self, memo: object) -> JSONValue:
-        return thawed(self)
+        return mutable_copy(self)
 
     def __reduce__(self) -> tuple[type, tuple[list[JSONValue]]]:
-        return list, (thawed(self),)
+        return list, (mutable_copy(self),)
 
 
 def frozen(value: JSONValue) -> JSONValue:
@@ -65,8 +65,8 @@ def _frozen_inner(value: JSONValue) -> JSONValue:
     return frozen(value) if kind is dict or kind is list else value
 
 
-def thawed(value: JSONValue) -> JSONValue:
+def mutable_copy(value: JSONValue) -> JSONValue:
     """Return a copy that the caller may modify."""
     if isinstance(value, dict):
-        return {name: thawed(inner) for name, inner in value.items()}
-    return [thawed(inner) for inner in value] if isinstance(value, list) else value
+        return {name: mutable_copy(inner) for name, inner in value.items()}
+    return [mutable_copy(inner) for inner in value] if isinstance(value, list) else value

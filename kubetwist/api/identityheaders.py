@@ -24,7 +24,7 @@ _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 Fields = Mapping[bytes, Sequence[bytes]]
 
 
-class OddHeader(ValueError):
+class AmbiguousHeaderError(ValueError):
     """A header can be understood in several ways, or in none; the text says which one and how."""
 
 
@@ -37,27 +37,27 @@ def text(name: bytes, value: bytes) -> str:
     """
     Return one value of a field as text.
 
-    @raise OddHeader: It is not text.
+    @raise AmbiguousHeaderError: It is not text.
     """
     if _CONTROL.search(value):
-        raise OddHeader(f"the header {shown(name)} has control characters")
+        raise AmbiguousHeaderError(f"the header {shown(name)} has control characters")
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise OddHeader(f"the header {shown(name)} is not UTF-8") from None
+        raise AmbiguousHeaderError(f"the header {shown(name)} is not UTF-8") from None
 
 
 def single(fields: Fields, name: bytes) -> str:
     """
     Return the value of a field that may be there once; C{""} without it.
 
-    @raise OddHeader: It is repeated, or no text.
+    @raise AmbiguousHeaderError: It is repeated, or no text.
     """
     values = fields.get(name)
     if not values:
         return ""
     if len(values) > 1:
-        raise OddHeader(f"the header {shown(name)} is repeated")
+        raise AmbiguousHeaderError(f"the header {shown(name)} is repeated")
     return text(name, values[0])
 
 
@@ -65,7 +65,7 @@ def extra_key(name: bytes, prefix: bytes) -> str:
     """
     Return a field name without C{prefix}, in lower case and percent-decoded; unchanged if badly encoded.
 
-    @raise OddHeader: It is not text.
+    @raise AmbiguousHeaderError: It is not text.
     """
     key = name[len(prefix) :].decode("latin-1").lower()
     if "%" not in key or _BAD_ESCAPE.search(key):
@@ -73,7 +73,7 @@ def extra_key(name: bytes, prefix: bytes) -> str:
     try:
         return unquote(key, errors="strict")
     except UnicodeDecodeError:
-        raise OddHeader(f"the header {shown(name)} is not UTF-8") from None
+        raise AmbiguousHeaderError(f"the header {shown(name)} is not UTF-8") from None
 
 
 def check_names(fields: Iterable[bytes], exact: Collection[bytes], prefixes: Sequence[bytes]) -> None:
@@ -82,14 +82,14 @@ def check_names(fields: Iterable[bytes], exact: Collection[bytes], prefixes: Seq
 
     @param exact: Names of ours, in lower case.
     @param prefixes: The prefixes of other known names.
-    @raise OddHeader: There is one.
+    @raise AmbiguousHeaderError: There is one.
     """
     for name in fields:
         if b"_" not in name or name in exact:
             continue
         dashed = name.replace(b"_", b"-")
         if dashed in exact or any(dashed.startswith(ours) and not name.startswith(ours) for ours in prefixes):
-            raise OddHeader(f"the header {shown(name)} can be taken for {shown(dashed)}")
+            raise AmbiguousHeaderError(f"the header {shown(name)} can be taken for {shown(dashed)}")
 
 
 def identity_fields(user: UserInfo) -> list[tuple[bytes, bytes]]:
@@ -98,7 +98,7 @@ def identity_fields(user: UserInfo) -> list[tuple[bytes, bytes]]:
 
     Keys of extra values are percent-encoded where names of fields cannot have their characters.
 
-    @raise OddHeader: Something about the user cannot stand in a field.
+    @raise AmbiguousHeaderError: Something about the user cannot stand in a field.
     """
     found = [(b"X-Remote-User", user.name)]
     if user.uid:
@@ -113,5 +113,5 @@ def identity_fields(user: UserInfo) -> list[tuple[bytes, bytes]]:
 def _value(name: bytes, value: str) -> bytes:
     encoded = value.encode("utf-8", "surrogateescape")
     if _CONTROL.search(encoded):
-        raise OddHeader(f"net/http: invalid header field value for {quoted(shown(name))}")
+        raise AmbiguousHeaderError(f"net/http: invalid header field value for {quoted(shown(name))}")
     return encoded

@@ -29,9 +29,9 @@ from .jsontypes import (
     JSONValue,
 )
 from .repeatedkeys import (
-    Repeating,
+    DuplicateKeyDict,
+    duplicate_key_paths,
     merged,
-    repeated_paths,
 )
 
 # An encoder that gets the value within this many lists fails for values that nest too deep.
@@ -72,7 +72,7 @@ class _NotJSON(Exception):
 
 def _pairs(pairs: list[tuple[str, JSONValue]]) -> JSONObject:
     found = dict(pairs)
-    return found if len(found) == len(pairs) else Repeating(pairs)
+    return found if len(found) == len(pairs) else DuplicateKeyDict(pairs)
 
 
 def _constant(name: str) -> JSONValue:
@@ -116,7 +116,7 @@ def _decode_leniently(data: bytes) -> Decoded:
     except RecursionError:
         raise BodyError(TOO_DEEP) from None
     said = _cleaned(value)
-    duplicates = [f'duplicate field "{path}"' for path in dict.fromkeys(repeated_paths(said))]
+    duplicates = [f'duplicate field "{path}"' for path in dict.fromkeys(duplicate_key_paths(said))]
     return Decoded(merged(said), duplicates, said) if duplicates else Decoded(said)
 
 
@@ -126,8 +126,8 @@ def _cleaned(value: JSONValue) -> JSONValue:
         return _whole(value)
     if isinstance(value, list):
         return [_cleaned(item) for item in value]
-    if isinstance(value, Repeating):
-        return Repeating([(_whole(key), _cleaned(item)) for key, item in value.pairs])
+    if isinstance(value, DuplicateKeyDict):
+        return DuplicateKeyDict([(_whole(key), _cleaned(item)) for key, item in value.pairs])
     if isinstance(value, dict):
         return {_whole(key): _cleaned(item) for key, item in value.items()}
     return value

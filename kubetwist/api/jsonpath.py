@@ -25,8 +25,8 @@ _FILTER: Final = re.compile(
 
 
 #: The maximum number of values visited while a path is evaluated, including those that filters visit per item.
-MOST_SEEN: Final = 10_000
-MOST_SEEN_OF_ITEM: Final = 100
+MAX_VISITED: Final = 10_000
+MAX_VISITED_PER_ITEM: Final = 100
 #: Nothing is at a path.
 MISSING: Final = object()
 
@@ -44,7 +44,7 @@ class Budget:
 
     __slots__ = ("left",)
 
-    def __init__(self, values: int = MOST_SEEN) -> None:
+    def __init__(self, values: int = MAX_VISITED) -> None:
         self.left = values
 
     def taken(self, values: Sequence[JSONValue] | JSONObject) -> bool:
@@ -72,7 +72,7 @@ class JSONPath:
         """
         Return all values at the path, which may be none; keys that are not there are no mistake.
 
-        If the evaluation exceeds L{MOST_SEEN}, the values found until then are returned.
+        If the evaluation exceeds L{MAX_VISITED}, the values found until then are returned.
         """
         return list(self._within(value, Budget()))
 
@@ -80,7 +80,7 @@ class JSONPath:
         """
         Return the first value; L{MISSING} if there is none, or if the budget is exhausted first.
 
-        @param budget: By default a new one of L{MOST_SEEN} values.
+        @param budget: By default a new one of L{MAX_VISITED} values.
         """
         return next(self._within(value, budget or Budget()), MISSING)
 
@@ -227,9 +227,9 @@ def _filter(match: re.Match[str]) -> Step:
                         yield item
 
     def holds(item: JSONValue, budget: Budget) -> bool:
-        own = Budget(MOST_SEEN_OF_ITEM)
+        own = Budget(MAX_VISITED_PER_ITEM)
         found = path.first(item, own)
-        budget.left -= MOST_SEEN_OF_ITEM - max(own.left, 0)
+        budget.left -= MAX_VISITED_PER_ITEM - max(own.left, 0)
         if found is MISSING:
             return False
         if compare is None:

@@ -16,25 +16,25 @@ MUTATING_WEBHOOK: Final = "mutating-webhook"
 VALIDATING_WEBHOOK: Final = "validating-webhook"
 
 #: The seconds spent per layer by the current request; L{None} when latency is not measured.
-times: ContextVar[dict[str, float] | None] = ContextVar("times", default=None)
+latencies: ContextVar[dict[str, float] | None] = ContextVar("latencies", default=None)
 
 
-class Spending:
+class LatencyTracker:
     """
     Measures the time within a C{with}.
 
-    @ivar where: The layer that the time is attributed to.
-    @ivar together: Several of these run at a time: the longest counts, not their sum.
+    @ivar layer: The layer that the time is attributed to.
+    @ivar concurrent: Several of these run at a time: the longest counts, not their sum.
     """
 
-    __slots__ = ("_began", "_times", "_together", "_where")
+    __slots__ = ("_began", "_concurrent", "_layer", "_times")
 
-    def __init__(self, where: str, *, together: bool = False) -> None:
-        self._where = where
-        self._together = together
-        self._times = times.get()
+    def __init__(self, layer: str, *, concurrent: bool = False) -> None:
+        self._layer = layer
+        self._concurrent = concurrent
+        self._times = latencies.get()
 
-    def __enter__(self) -> Spending:
+    def __enter__(self) -> LatencyTracker:
         if self._times is not None:
             self._began = perf_counter()
         return self
@@ -44,5 +44,5 @@ class Spending:
     ) -> None:
         known = self._times
         if known is not None:
-            took, before = perf_counter() - self._began, known.get(self._where, 0.0)
-            known[self._where] = max(took, before) if self._together else took + before
+            took, before = perf_counter() - self._began, known.get(self._layer, 0.0)
+            known[self._layer] = max(took, before) if self._concurrent else took + before

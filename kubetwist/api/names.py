@@ -77,7 +77,7 @@ def byte_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def regex_problem(rule: str, pattern: str, *examples: str) -> str:
+def regex_error(rule: str, pattern: str, *examples: str) -> str:
     """Return the text for a value that does not match a pattern."""
     if not examples:
         return f"{rule} (regex used for validation is '{pattern}')"
@@ -85,12 +85,12 @@ def regex_problem(rule: str, pattern: str, *examples: str) -> str:
     return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
-def too_long_problem(limit: int, unit: str = "characters") -> str:
+def max_length_error(limit: int, unit: str = "characters") -> str:
     """Return the text for a value over its length."""
     return f"must be no more than {limit} {unit}"
 
 
-def range_problem(low: int, high: int) -> str:
+def inclusive_range_error(low: int, high: int) -> str:
     """Return the text for a number outside of its range."""
     return f"must be between {low} and {high}, inclusive"
 
@@ -109,9 +109,9 @@ def validate_dns1123_subdomain(name: str, prefix: bool = False, *, unit: str = "
         return []
     problems = []
     if byte_length(name) > 253:
-        problems.append(too_long_problem(253, unit))
+        problems.append(max_length_error(253, unit))
     if not matches:
-        problems.append(regex_problem(_SUBDOMAIN_RULE, DNS1123_SUBDOMAIN, "example.com"))
+        problems.append(regex_error(_SUBDOMAIN_RULE, DNS1123_SUBDOMAIN, "example.com"))
     return problems
 
 
@@ -119,10 +119,10 @@ def validate_search_domain(name: str) -> list[str]:
     """Validate DNS search domains: subdomains that may contain underscores."""
     problems = []
     if byte_length(name) > 253:
-        problems.append(too_long_problem(253))
+        problems.append(max_length_error(253))
     if not _search_domain(name):
         rule = _SUBDOMAIN_RULE.replace("'-' or '.'", "'_', '-' or '.'")
-        problems.append(regex_problem(rule, SEARCH_DOMAIN, "example.com"))
+        problems.append(regex_error(rule, SEARCH_DOMAIN, "example.com"))
     return problems
 
 
@@ -144,12 +144,12 @@ def validate_dns1123_label(name: str, prefix: bool = False, *, unit: str = "char
         return []
     problems = []
     if byte_length(name) > 63:
-        problems.append(too_long_problem(63, unit))
+        problems.append(max_length_error(63, unit))
     if not matches:
         if _dns1123_subdomain(name):
             problems.append("must not contain dots")
         else:
-            problems.append(regex_problem(_LABEL_RULE, DNS1123_LABEL, "my-name", "123-abc"))
+            problems.append(regex_error(_LABEL_RULE, DNS1123_LABEL, "my-name", "123-abc"))
     return problems
 
 
@@ -159,13 +159,13 @@ def validate_dns1035_label(name: str, prefix: bool = False) -> list[str]:
         name = _masked(name)
     problems = []
     if byte_length(name) > 63:
-        problems.append(too_long_problem(63))
+        problems.append(max_length_error(63))
     if not _dns1035_label(name):
         rule = (
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
             "start with an alphabetic character, and end with an alphanumeric character"
         )
-        problems.append(regex_problem(rule, DNS1035_LABEL, "my-name", "abc-123"))
+        problems.append(regex_error(rule, DNS1035_LABEL, "my-name", "abc-123"))
     return problems
 
 
@@ -173,13 +173,13 @@ def validate_wildcard_dns1123_subdomain(name: str) -> list[str]:
     """Validate host names whose first part is C{*}."""
     problems = []
     if byte_length(name) > 253:
-        problems.append(too_long_problem(253))
+        problems.append(max_length_error(253))
     if not _wildcard(name):
         rule = (
             "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist "
             "of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
         )
-        problems.append(regex_problem(rule, WILDCARD_DNS1123_SUBDOMAIN, "*.example.com"))
+        problems.append(regex_error(rule, WILDCARD_DNS1123_SUBDOMAIN, "*.example.com"))
     return problems
 
 
@@ -214,7 +214,7 @@ def validate_domain_prefixed_path(path: str) -> list[tuple[str, str]]:
         return [(path, 'must be a domain-prefixed path (such as "acme.io/foo")')]
     problems = [(domain, text) for text in validate_dns1123_subdomain(domain)]
     if not _http_path(rest):
-        problems.append((rest, regex_problem("Invalid path", HTTP_PATH)))
+        problems.append((rest, regex_error("Invalid path", HTTP_PATH)))
     return problems
 
 
@@ -225,7 +225,7 @@ def validate_qualified_name(name: str) -> list[str]:
         rest = prefix
         problems = []
     elif "/" in rest:
-        rule = regex_problem(f"a valid label key {_QUALIFIED_RULE}", QUALIFIED_NAME, "MyName", "my.name", "123-abc")
+        rule = regex_error(f"a valid label key {_QUALIFIED_RULE}", QUALIFIED_NAME, "MyName", "my.name", "123-abc")
         return [f"{rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
     elif not prefix:
         problems = ["prefix part must be non-empty"]
@@ -237,9 +237,9 @@ def validate_qualified_name(name: str) -> list[str]:
     if not rest:
         problems.append("name part must be non-empty")
     elif byte_length(rest) > 63:
-        problems.append(f"name part {too_long_problem(63, 'bytes')}")
+        problems.append(f"name part {max_length_error(63, 'bytes')}")
     if not matches:
-        problems.append(regex_problem(f"name part {_QUALIFIED_RULE}", QUALIFIED_NAME, "MyName", "my.name", "123-abc"))
+        problems.append(regex_error(f"name part {_QUALIFIED_RULE}", QUALIFIED_NAME, "MyName", "my.name", "123-abc"))
     return problems
 
 
@@ -263,13 +263,13 @@ def validate_label_value(value: str) -> list[str]:
         return []
     problems = []
     if byte_length(value) > 63:
-        problems.append(too_long_problem(63, "bytes"))
+        problems.append(max_length_error(63, "bytes"))
     if not matches:
         rule = (
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
             "and must start and end with an alphanumeric character"
         )
-        problems.append(regex_problem(rule, LABEL_VALUE, "MyValue", "my_value", "12345"))
+        problems.append(regex_error(rule, LABEL_VALUE, "MyValue", "my_value", "12345"))
     return problems
 
 
@@ -290,10 +290,10 @@ def validate_config_map_key(key: str) -> list[str]:
     """Validate keys of ConfigMaps and Secrets, which may be file names."""
     problems = []
     if byte_length(key) > 253:
-        problems.append(too_long_problem(253))
+        problems.append(max_length_error(253))
     if not _config_map_key(key):
         rule = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
-        problems.append(regex_problem(rule, CONFIG_MAP_KEY, "key.name", "KEY_NAME", "key-name"))
+        problems.append(regex_error(rule, CONFIG_MAP_KEY, "key.name", "KEY_NAME", "key-name"))
     return problems + _validate_parent(key)
 
 
@@ -314,7 +314,7 @@ def validate_strict_env_var_name(name: str) -> list[str]:
             "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', "
             "and must not start with a digit"
         )
-        problems.append(regex_problem(rule, ENV_VAR_NAME, "my.env-name", "MY_ENV.NAME", "MyEnvName1"))
+        problems.append(regex_error(rule, ENV_VAR_NAME, "my.env-name", "MY_ENV.NAME", "MyEnvName1"))
     return problems + _validate_parent(name)
 
 
@@ -326,7 +326,7 @@ def validate_c_identifier(name: str) -> list[str]:
         "a valid C identifier must start with alphabetic character or '_', "
         "followed by a string of alphanumeric characters or '_'"
     )
-    return [regex_problem(rule, C_IDENTIFIER, "my_name", "MY_NAME", "MyName")]
+    return [regex_error(rule, C_IDENTIFIER, "my_name", "MY_NAME", "MyName")]
 
 
 def validate_http_header_name(name: str) -> list[str]:
@@ -334,7 +334,7 @@ def validate_http_header_name(name: str) -> list[str]:
     if _http_header_name(name):
         return []
     rule = "a valid HTTP header must consist of alphanumeric characters or '-'"
-    return [regex_problem(rule, HTTP_HEADER_NAME, "X-Header-Name")]
+    return [regex_error(rule, HTTP_HEADER_NAME, "X-Header-Name")]
 
 
 def validate_percent(text: str) -> list[str]:
@@ -342,14 +342,14 @@ def validate_percent(text: str) -> list[str]:
     if _percent(text):
         return []
     rule = "a valid percent string must be a numeric string followed by an ending '%'"
-    return [regex_problem(rule, PERCENT, "1%", "93%")]
+    return [regex_error(rule, PERCENT, "1%", "93%")]
 
 
 def validate_port_name(name: str) -> list[str]:
     """Validate port names by the rules of IANA."""
     problems = []
     if byte_length(name) > 15:
-        problems.append(too_long_problem(15))
+        problems.append(max_length_error(15))
     if not _port_name(name):
         problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not _letter(name):
@@ -363,4 +363,4 @@ def validate_port_name(name: str) -> list[str]:
 
 def validate_port_number(port: int) -> list[str]:
     """Validate port numbers."""
-    return [] if 1 <= port <= 65535 else [range_problem(1, 65535)]
+    return [] if 1 <= port <= 65535 else [inclusive_range_error(1, 65535)]

@@ -46,14 +46,14 @@ class Quantity:
     """
     An amount, immutable.
 
-    @ivar billionths: The amount times 10**9.
+    @ivar nanos: The amount in units of 10**-9.
     @ivar family: The family of its suffix.
     """
 
-    __slots__ = ("_text", "billionths", "family")
+    __slots__ = ("_text", "family", "nanos")
 
-    def __init__(self, billionths: int, family: Family = "decimal", text: str = "") -> None:
-        self.billionths = billionths
+    def __init__(self, nanos: int, family: Family = "decimal", text: str = "") -> None:
+        self.nanos = nanos
         self.family: Family = family
         self._text = text
 
@@ -69,51 +69,51 @@ class Quantity:
     @property
     def value(self) -> Fraction:
         """Return the exact amount."""
-        return Fraction(self.billionths, _UNIT)
+        return Fraction(self.nanos, _UNIT)
 
     def sign(self) -> int:
         """Return 1, 0 or -1."""
-        return (self.billionths > 0) - (self.billionths < 0)
+        return (self.nanos > 0) - (self.nanos < 0)
 
     def scaled(self, exponent: int = 0) -> int:
         """Return the amount in units of 10**C{exponent} (-3 for thousandths), rounded away from zero."""
-        amount, unit = abs(self.billionths), 10 ** (9 + exponent) if exponent > -9 else 1
+        amount, unit = abs(self.nanos), 10 ** (9 + exponent) if exponent > -9 else 1
         rounded = -(-amount // unit) * (10 ** (-9 - exponent) if exponent < -9 else 1)
-        return rounded if self.billionths >= 0 else -rounded
+        return rounded if self.nanos >= 0 else -rounded
 
     def __add__(self, other: Quantity) -> Quantity:
         # Zero has no family: the sum of zero and 1Gi is 1Gi.
-        family = self.family if self.billionths else other.family
-        return Quantity(self.billionths + other.billionths, family)
+        family = self.family if self.nanos else other.family
+        return Quantity(self.nanos + other.nanos, family)
 
     def __sub__(self, other: Quantity) -> Quantity:
-        family = self.family if self.billionths else other.family
-        return Quantity(self.billionths - other.billionths, family)
+        family = self.family if self.nanos else other.family
+        return Quantity(self.nanos - other.nanos, family)
 
     def __neg__(self) -> Quantity:
-        return Quantity(-self.billionths, self.family)
+        return Quantity(-self.nanos, self.family)
 
     def __eq__(self, other: object) -> bool:
-        return self.billionths == other.billionths if isinstance(other, Quantity) else NotImplemented
+        return self.nanos == other.nanos if isinstance(other, Quantity) else NotImplemented
 
     def __lt__(self, other: Quantity) -> bool:
-        return self.billionths < other.billionths
+        return self.nanos < other.nanos
 
     def __hash__(self) -> int:
-        return hash(self.billionths)
+        return hash(self.nanos)
 
     def __bool__(self) -> bool:
-        return self.billionths != 0
+        return self.nanos != 0
 
     def __str__(self) -> str:
         if self._text:
             return self._text
-        if not self.billionths:
+        if not self.nanos:
             return "0"
         # Small binary amounts, and those with a fraction, are written as decimal ones.
-        if self.family == "binary" and abs(self.billionths) >= 1024 * _UNIT and not self.billionths % _UNIT:
-            return _binary(self.billionths // _UNIT)
-        return _decimal(self.billionths, -9, self.family == "exponent")
+        if self.family == "binary" and abs(self.nanos) >= 1024 * _UNIT and not self.nanos % _UNIT:
+            return _binary(self.nanos // _UNIT)
+        return _decimal(self.nanos, -9, self.family == "exponent")
 
     def __repr__(self) -> str:
         return f"Quantity.parse({str(self)!r})"
@@ -190,19 +190,19 @@ def _read(text: str) -> Quantity:
     if base == 2:
         digits <<= exponent
     if not digits:
-        billionths = 0
+        nanos = 0
     elif shift >= 0:
-        billionths = digits * 10**shift
+        nanos = digits * 10**shift
     elif -shift > _MOST_DIGITS + 9:
-        billionths = 1  # far below the representable precision, but not zero
+        nanos = 1  # far below the representable precision, but not zero
     else:
-        billionths = -(-digits // 10**-shift)
+        nanos = -(-digits // 10**-shift)
     kept = text if _stays(whole, fraction, exponent, family) else ""
     if family == "binary":
-        billionths = min(billionths, _LARGEST)
-        if 0 < billionths < _UNIT:
+        nanos = min(nanos, _LARGEST)
+        if 0 < nanos < _UNIT:
             family = "decimal"
-    return Quantity(-billionths if sign == "-" else billionths, family, kept)
+    return Quantity(-nanos if sign == "-" else nanos, family, kept)
 
 
 def _stays(whole: str, fraction: str, exponent: int, family: Family) -> bool:
@@ -225,7 +225,7 @@ def _stays(whole: str, fraction: str, exponent: int, family: Family) -> bool:
     )
 
 
-def machine_parts(text: str) -> tuple[int, int] | None:
+def int64_amount(text: str) -> tuple[int, int] | None:
     """
     Return the int64Amount form of a quantity that the reference does not keep as a big decimal.
 

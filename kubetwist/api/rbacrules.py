@@ -51,7 +51,7 @@ def allows(rule: Rule, question: AuthorizerAttributes) -> bool:
     return not names or question.name in names
 
 
-def lacking(rule: Rule, question: AuthorizerAttributes) -> list[str]:
+def unmatched_attributes(rule: Rule, question: AuthorizerAttributes) -> list[str]:
     """
     Return the attributes that a rule does not match: none, or some of C{verb}, C{apiGroup}, C{resource},
     C{subresource}, C{resourceName} and C{path}.
@@ -120,16 +120,16 @@ class RoleRules:
         return False
 
 
-def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+def uncovered_rules(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     """
     Return the rules in C{wanted} that C{held} does not cover, broken down into their smallest parts.
 
     A part is covered only by a single rule that has all of it: a verb on a resource, or on a path.
     """
-    return [part for rule in wanted for part in _parts(rule) if not any(_covers(one, part) for one in held)]
+    return [part for rule in wanted for part in _breakdown_rule(rule) if not any(_covers(one, part) for one in held)]
 
 
-def _parts(rule: Rule) -> Iterator[Rule]:
+def _breakdown_rule(rule: Rule) -> Iterator[Rule]:
     """Return a rule as rules about one verb on one thing each."""
     verbs = rule.get("verbs") or ()
     names = [[name] for name in rule.get("resourceNames") or ()]
@@ -166,7 +166,7 @@ def _covers(rule: Rule, part: Rule) -> bool:
     return not names or (bool(part.get("resourceNames")) and part["resourceNames"][0] in names)
 
 
-def compacted(rules: Iterable[Rule]) -> list[Rule]:
+def compact_rules(rules: Iterable[Rule]) -> list[Rule]:
     """Merge rules that differ only in their verbs, if they are about one resource each."""
     kept: list[Rule] = []
     simple: dict[tuple[str, str, tuple[str, ...]], JSONObject] = {}
@@ -181,7 +181,7 @@ def compacted(rules: Iterable[Rule]) -> list[Rule]:
     return [*kept, *simple.values()]
 
 
-def described(rule: Rule) -> str:
+def compact_string(rule: Rule) -> str:
     """Return a rule as the reference prints it: C{{APIGroups:[""], Resources:["pods"], Verbs:["get"]}}."""
     parts = [f"{shown}:{quoted_list(rule[name])}" for shown, name in _PRINTED if rule.get(name)]
     return "{" + ", ".join(parts) + "}"
@@ -192,9 +192,9 @@ def quoted_list(texts: Iterable[str]) -> str:
     return "[" + " ".join(quoted(text) for text in texts) + "]"
 
 
-def refusal(user: str, groups: Iterable[str], missing: Iterable[Rule]) -> str:
-    """Return the message for granting rules the user does not have; C{missing} comes from L{uncovered}."""
-    lines = sorted({described(rule) for rule in compacted(missing)})
+def escalation_message(user: str, groups: Iterable[str], missing: Iterable[Rule]) -> str:
+    """Return the message for granting rules the user does not have; C{missing} comes from L{uncovered_rules}."""
+    lines = sorted({compact_string(rule) for rule in compact_rules(missing)})
     return (
         f"user {quoted(user)} (groups={quoted_list(groups)}) is attempting to grant RBAC permissions"
         " not currently held:\n" + "\n".join(lines)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from .jsontypes import JSONObject, JSONValue
 
-__all__ = ["Repeating", "entries", "merged", "repeated_paths"]
+__all__ = ["DuplicateKeyDict", "duplicate_key_paths", "entries", "merged"]
 
 
-class Repeating(dict[str, JSONValue]):
+class DuplicateKeyDict(dict[str, JSONValue]):
     """
     An object with keys that stand in it more than once; as a dictionary it has the last value of each.
 
@@ -25,7 +25,7 @@ class Repeating(dict[str, JSONValue]):
 
 def entries(value: JSONObject) -> Iterator[tuple[str, JSONValue, bool]]:
     """Return the keys and values of an object in the order of the document, and whether the key was there before."""
-    if not isinstance(value, Repeating):
+    if not isinstance(value, DuplicateKeyDict):
         for key, item in value.items():
             yield key, item, False
         return
@@ -57,14 +57,14 @@ def _into(before: JSONValue, after: JSONValue) -> JSONValue:
     return made
 
 
-def repeated_paths(value: JSONValue, path: str = "") -> Iterator[str]:
+def duplicate_key_paths(value: JSONValue, path: str = "") -> Iterator[str]:
     """Return the paths of repeated keys, in document order."""
     if isinstance(value, list):
         for index, item in enumerate(value):
-            yield from repeated_paths(item, f"{path}[{index}]")
+            yield from duplicate_key_paths(item, f"{path}[{index}]")
     elif isinstance(value, dict):
         for key, item, again in entries(value):
             below = f"{path}.{key}" if path else key
             if again:
                 yield below
-            yield from repeated_paths(item, below)
+            yield from duplicate_key_paths(item, below)

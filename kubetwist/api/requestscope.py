@@ -21,7 +21,7 @@ def ignore_audit_annotation(key: str, value: str, level: str) -> None:
 
 #: Bytes of JSON of an object up to which it is decoded, validated and merged in the reactor's thread: the slowest kinds
 #: take about a microsecond per byte.
-IN_REACTOR: Final = 32 * 1024
+MAX_SIZE_IN_REACTOR: Final = 32 * 1024
 #: The user of writes that the server makes itself.
 SYSTEM_USER = UserInfo("system:apiserver", groups=("system:masters",))
 
@@ -80,7 +80,7 @@ class RequestScope:
 
         @param size: Bytes of JSON that the computation reads besides the body.
         """
-        return self.in_thread is not None and max(self.size, size) * self.weight > IN_REACTOR
+        return self.in_thread is not None and max(self.size, size) * self.weight > MAX_SIZE_IN_REACTOR
 
     async def compute(self, size: int, function: Callable[..., Any], *arguments: Any) -> Any:
         """
@@ -89,7 +89,7 @@ class RequestScope:
         @param function: Accesses only its arguments and immutable objects.
         @param size: As in L{large}.
         """
-        if self.in_thread is not None and max(self.size, size) * self.weight > IN_REACTOR:
+        if self.in_thread is not None and max(self.size, size) * self.weight > MAX_SIZE_IN_REACTOR:
             return await self.in_thread(function, *arguments)
         return function(*arguments)
 

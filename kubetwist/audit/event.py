@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 from attrs import define, evolve, field
 
-from ..api.addresses import parse_ip, shown_ip
+from ..api.addresses import format_ip, parse_ip
 from ..api.decoding import BodyError, decode_json, decode_yaml
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
@@ -272,7 +272,7 @@ def _nano_time(seconds: float) -> str:
 
 def _address(text: bytes) -> str:
     address = parse_ip(text.decode("latin-1")) if len(text) <= 64 else None
-    return shown_ip(address) if address is not None else ""
+    return format_ip(address) if address is not None else ""
 
 
 def _user(user: UserInfo | None) -> JSONObject:

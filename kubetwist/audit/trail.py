@@ -47,7 +47,7 @@ class AuditContext:
 
     @ivar level: The audit level, an index of L{LEVELS}.
     @ivar started: Whether the response has begun.
-    @ivar times: Durations by component in seconds, see L{kubetwist.api.latency.times}.
+    @ivar times: Durations by component in seconds, see L{kubetwist.api.latency.latencies}.
     @ivar completed: Whether the last event was emitted.
     """
 

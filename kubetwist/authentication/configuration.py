@@ -16,7 +16,7 @@ from ..api.configurations import (
     BOOL,
     OPTIONAL_STRING,
     STRING,
-    BadConfiguration,
+    ConfigurationError,
     ListOf,
     Struct,
     decode_configuration,
@@ -163,7 +163,7 @@ def read_configuration(content: bytes, disallowed_issuers: Collection[str]) -> A
     Read C{--authentication-config}.
 
     @param disallowed_issuers: The issuers of service account tokens, which cannot be configured.
-    @raise BadConfiguration: The file cannot be used; the text is the reference's.
+    @raise ConfigurationError: The file cannot be used; the text is the reference's.
     """
     versions = {f"{_GROUP}/{version}": _CONFIGURATION for version in ("v1", "v1beta1", "v1alpha1")}
     return compiled(decode_configuration(content, "AuthenticationConfiguration", versions, _SCHEME), disallowed_issuers)
@@ -173,7 +173,7 @@ def configuration_of_flags(options: FlagValues, disallowed_issuers: Collection[s
     """
     Return the configuration of the flags C{--oidc-*}.
 
-    @raise BadConfiguration: The flags cannot be used.
+    @raise ConfigurationError: The flags cannot be used.
     """
     issuer = options["oidc-issuer-url"]
     if not issuer:
@@ -187,9 +187,9 @@ def configuration_of_flags(options: FlagValues, disallowed_issuers: Collection[s
     try:
         content = Path(authorities).read_bytes().decode() if authorities else ""
     except OSError as error:
-        raise BadConfiguration(f"cannot read --oidc-ca-file {authorities}: {error.strerror}") from error
+        raise ConfigurationError(f"cannot read --oidc-ca-file {authorities}: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise BadConfiguration(f"cannot use --oidc-ca-file {authorities}: invalid UTF-8") from None
+        raise ConfigurationError(f"cannot use --oidc-ca-file {authorities}: invalid UTF-8") from None
     groups = options["oidc-groups-claim"]
     jwt = {
         "issuer": {
@@ -219,7 +219,7 @@ def compiled(configuration: JSONObject, disallowed_issuers: Collection[str]) -> 
     """
     Validate a decoded configuration and compile its expressions.
 
-    @raise BadConfiguration: The configuration is invalid.
+    @raise ConfigurationError: The configuration is invalid.
     """
     causes: list[FieldError] = []
     authenticators = []
@@ -245,12 +245,12 @@ def compiled(configuration: JSONObject, disallowed_issuers: Collection[str]) -> 
             text = "enabled should be set to true when conditions are defined"
             causes.append(invalid("anonymous.conditions", conditions, text))
     if causes:
-        raise BadConfiguration(f"invalid authentication configuration{aggregate(causes)}")
+        raise ConfigurationError(f"invalid authentication configuration{aggregate(causes)}")
     for index, jwt in enumerate(configuration["jwt"]):
         selector = jwt["issuer"]["egressSelectorType"]
         if selector:
             text = f"oidc: egress lookup required with egress selector type {quoted(selector)}"
-            raise BadConfiguration(f"jwt[{index}]: {text}")
+            raise ConfigurationError(f"jwt[{index}]: {text}")
     if anonymous is None:
         return AuthenticationConfiguration(authenticators)
     paths = tuple(one["path"] for one in anonymous["conditions"])

@@ -25,7 +25,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from ..api.configurations import BadConfiguration
+from ..api.configurations import ConfigurationError
 from ..api.flagvalues import FlagValues
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
@@ -478,7 +478,7 @@ def configured(options: FlagValues, server: AuthenticationContext) -> Authentica
 
     The file is read again when it changes; the settings for anonymous requests do not change then.
 
-    @raise BadConfiguration: The configuration cannot be used.
+    @raise ConfigurationError: The configuration cannot be used.
     """
     configuration: AuthenticationConfiguration | None = server.authentication_configuration
     if configuration is not None:
@@ -493,7 +493,7 @@ def configured(options: FlagValues, server: AuthenticationContext) -> Authentica
             new = read_configuration(contents[0], issuers)
             before = server.authentication_configuration
             if before is not None and before.anonymous != new.anonymous:
-                raise BadConfiguration("anonymous: Forbidden: changed from initial configuration file")
+                raise ConfigurationError("anonymous: Forbidden: changed from initial configuration file")
             return new
 
         def use(new: AuthenticationConfiguration) -> None:
@@ -512,9 +512,9 @@ def configured(options: FlagValues, server: AuthenticationContext) -> Authentica
             prefix = f"failed to load authentication configuration from file {quoted(path)}: "
             if reason.startswith("invalid authentication configuration"):
                 prefix = ""
-            raise BadConfiguration(f"{prefix}{reason}") from error
+            raise ConfigurationError(f"{prefix}{reason}") from error
         if configuration.anonymous is not None and "anonymous-auth" in options.changed:
-            raise BadConfiguration(
+            raise ConfigurationError(
                 "anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in"
                 " authentication configuration file"
             )
@@ -526,7 +526,7 @@ def make(options: FlagValues, server: AuthenticationContext) -> OIDCAuthenticato
     """
     Create the authenticator of C{--authentication-config} or of the flags C{--oidc-*}; L{None} without them.
 
-    @raise BadConfiguration: The configuration cannot be used.
+    @raise ConfigurationError: The configuration cannot be used.
     """
     configuration = configured(options, server)
     if not configuration.jwt and not options["authentication-config"]:

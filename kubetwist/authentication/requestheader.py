@@ -17,7 +17,7 @@ from zope.interface import implementer
 
 from ..api.flagvalues import FlagValues
 from ..api.identityheaders import (
-    OddHeader,
+    AmbiguousHeaderError,
     check_names,
     extra_key,
     single,
@@ -114,7 +114,7 @@ class RequestHeaderAuthenticator:
                 raise AuthenticationFailed(f"x509: subject with cn={name} is not in the allowed list")
         try:
             return self._user(request.fields)
-        except OddHeader as error:
+        except AmbiguousHeaderError as error:
             raise RequestRefused(f"invalid request header of a proxy: {error}") from error
 
     def _user(self, fields: Mapping[bytes, Sequence[bytes]]) -> UserInfo | None:

@@ -18,7 +18,7 @@ from ..api.configurations import (
     OPTIONAL_BOOL,
     OPTIONAL_STRING,
     STRING,
-    BadConfiguration,
+    ConfigurationError,
     ListOf,
     Struct,
     decode_configuration,
@@ -138,11 +138,11 @@ def load_configuration(
                 if authorizer["webhook"] is not None:
                     _read_durations(authorizer["webhook"])
         except ValueError as error:
-            raise BadConfiguration(f"failed to load AuthorizationConfiguration from file: {error}") from None
+            raise ConfigurationError(f"failed to load AuthorizationConfiguration from file: {error}") from None
     causes: list[FieldError] = []
     conditions = _validate(authorizers, known, causes)
     if causes:
-        raise BadConfiguration(aggregate(causes).removeprefix(": "))
+        raise ConfigurationError(aggregate(causes).removeprefix(": "))
     problems = [
         f"expected name {one['type'].lower()} for authorizer {one['type']} instead of {one['name']}"
         for one in authorizers
@@ -152,7 +152,7 @@ def load_configuration(
     if missing:
         problems.append(f"missing required types: [{' '.join(missing)}]")
     if problems:
-        raise BadConfiguration(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+        raise ConfigurationError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
     files: list[Path] = []
     made = tuple(_made(one, conditions.get(index), files) for index, one in enumerate(authorizers))
     return AuthorizationConfiguration(made, tuple(files))

@@ -10,7 +10,7 @@ from ..api.go.quote import quoted
 from ..api.rbacrules import (
     Rule,
     allows,
-    lacking,
+    unmatched_attributes,
 )
 from ..api.resource import (
     JSONObject,
@@ -119,7 +119,7 @@ def _rule_near_miss(
     in_namespace: bool,
 ) -> tuple[int, JSONObject] | None:
     rule = rules[index]
-    lacks = lacking(rule, attributes)
+    lacks = unmatched_attributes(rule, attributes)
     which = f"rule {index} of {_role(binding.role)}"
     if subject_matches and in_namespace:
         if len(lacks) != 1 or lacks[0] not in _OWN:

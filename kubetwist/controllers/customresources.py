@@ -27,9 +27,9 @@ from ..api.requestscope import RequestScope
 from ..api.resource import GroupVersion, JSONObject
 from ..interfaces import IWatchSink
 from ..registry.apiextensions.apiapproval import approval
-from ..registry.apiextensions.store import CLEANUP_FINALIZER, set_condition
+from ..registry.apiextensions.store import CLEANUP_FINALIZER, set_crd_condition
 from ..registry.apiextensions.structuralcondition import structure
-from ..registry.customresources.crd import condition, conditions, holds
+from ..registry.customresources.crd import conditions, find_crd_condition, is_crd_condition_true
 from ..registry.customresources.served import ServedResource
 from ..registry.generic.store import Store
 from ..registry.generic.updates import UpdateRules
@@ -181,11 +181,11 @@ class CRDController:
 
     def _serve(self, crd: JSONObject) -> None:
         name: str = crd["metadata"]["name"]
-        if not holds(crd, "Established"):
+        if not is_crd_condition_true(crd, "Established"):
             self._server.remove(name)
             return
         try:
-            self._server.install(crd, terminating=holds(crd, "Terminating"))
+            self._server.install(crd, terminating=is_crd_condition_true(crd, "Terminating"))
         except Exception:
             # One bad definition is no reason not to serve the others.
             self._log.failure("cannot serve custom resource: crd={name}", name=name)
@@ -254,9 +254,9 @@ class CRDController:
             if CLEANUP_FINALIZER in (crd["metadata"].get("finalizers") or ()):
                 await self._finalize(name, crd)
             return
-        if holds(crd, "NamesAccepted") and not holds(crd, "Established"):
+        if is_crd_condition_true(crd, "NamesAccepted") and not is_crd_condition_true(crd, "Established"):
             message = "the initial names have been accepted"
-            set_condition(crd, "Established", "True", "InitialNamesAccepted", message)
+            set_crd_condition(crd, "Established", "True", "InitialNamesAccepted", message)
             await self._write(name, crd)
 
     async def _write(self, name: str, crd: JSONObject, *, finalizers: bool = False) -> None:
@@ -312,15 +312,15 @@ class CRDController:
         before = orjson.dumps(status, option=orjson.OPT_SORT_KEYS)
         status["acceptedNames"] = {"plural": "", "kind": "", **names}
         if problem is None:
-            set_condition(crd, "NamesAccepted", "True", "NoConflicts", "no conflicts found")
+            set_crd_condition(crd, "NamesAccepted", "True", "NoConflicts", "no conflicts found")
         else:
-            set_condition(crd, "NamesAccepted", "False", *problem)
-        if not holds(crd, "Established"):
+            set_crd_condition(crd, "NamesAccepted", "False", *problem)
+        if not is_crd_condition_true(crd, "Established"):
             if problem is None:
                 message = "the initial names have been accepted"
-                set_condition(crd, "Established", "False", "Installing", message)
-            elif condition(crd, "Established") is None:
-                set_condition(crd, "Established", "False", "NotAccepted", "not all names are accepted")
+                set_crd_condition(crd, "Established", "False", "Installing", message)
+            elif find_crd_condition(crd, "Established") is None:
+                set_crd_condition(crd, "Established", "False", "NotAccepted", "not all names are accepted")
         return orjson.dumps(status, option=orjson.OPT_SORT_KEYS) != before
 
     def _approval(self, crd: JSONObject) -> bool:
@@ -329,10 +329,10 @@ class CRDController:
         if verdict is None:
             return False
         status, reason, message = verdict
-        found = condition(crd, "KubernetesAPIApprovalPolicyConformant")
+        found = find_crd_condition(crd, "KubernetesAPIApprovalPolicyConformant")
         if found is not None and (found["status"], found.get("reason"), found.get("message")) == verdict:
             return False
-        set_condition(crd, "KubernetesAPIApprovalPolicyConformant", status, reason, message)
+        set_crd_condition(crd, "KubernetesAPIApprovalPolicyConformant", status, reason, message)
         return True
 
     def _structure(self, name: str, crd: JSONObject) -> bool:
@@ -340,13 +340,13 @@ class CRDController:
         looked_at = crd["metadata"].get("uid", ""), crd["metadata"].get("generation", 0)
         if self._structures.get(name) == looked_at:
             return False
-        verdict, found = structure(crd), condition(crd, NON_STRUCTURAL)
+        verdict, found = structure(crd), find_crd_condition(crd, NON_STRUCTURAL)
         if verdict is None and found is not None:
             crd["status"]["conditions"] = [one for one in conditions(crd) if one is not found]
         elif verdict is not None and (
             found is None or (found["status"], found.get("reason"), found.get("message")) != verdict
         ):
-            set_condition(crd, NON_STRUCTURAL, *verdict)
+            set_crd_condition(crd, NON_STRUCTURAL, *verdict)
         else:
             self._structures[name] = looked_at
             return False
@@ -368,7 +368,7 @@ class CRDController:
         if retry is not None and retry.active():
             return
         message = "CustomResource deletion is in progress"
-        set_condition(crd, "Terminating", "True", "InstanceDeletionInProgress", message)
+        set_crd_condition(crd, "Terminating", "True", "InstanceDeletionInProgress", message)
         await self._write(name, crd)
         served = self._server.served(name)
         if (crd["spec"]["group"], crd["spec"]["names"]["plural"]) in OVERLAPPING:
@@ -376,7 +376,7 @@ class CRDController:
             self._terminated(crd, "OverlappingBuiltInResource", "instances overlap with built-in resources in storage")
             await self._write_finalizers(name, crd)
             return
-        if not holds(crd, "Established") or served is None:
+        if not is_crd_condition_true(crd, "Established") or served is None:
             crd = self._store.get_copy("", name) or crd
             self._terminated(crd, "NeverEstablished", "resource was never established")
             await self._write_finalizers(name, crd)
@@ -386,7 +386,7 @@ class CRDController:
         except APIStatusError as error:
             crd = self._store.get_copy("", name) or crd
             message = f"could not issue all deletes: {error}"
-            set_condition(crd, "Terminating", "True", "InstanceDeletionFailed", message)
+            set_crd_condition(crd, "Terminating", "True", "InstanceDeletionFailed", message)
             await self._write(name, crd)
             self._retry(name)
             return
@@ -411,7 +411,7 @@ class CRDController:
             raise APIStatusError.unknown(text if len(errors) == 1 else f"[{text}]")
 
     def _terminated(self, crd: JSONObject, reason: str, message: str) -> None:
-        set_condition(crd, "Terminating", "False", reason, message)
+        set_crd_condition(crd, "Terminating", "False", reason, message)
         meta = crd["metadata"]
         meta["finalizers"] = [one for one in meta.get("finalizers") or () if one != CLEANUP_FINALIZER]
 

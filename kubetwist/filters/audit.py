@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from ..api.latency import times
+from ..api.latency import latencies
 from ..http.request import Handler, KubeRequest
 from .requestinfo import escape_html
 
@@ -40,11 +40,11 @@ def with_audit(handler: Handler, auditor: Auditor) -> Handler:
         waiting.addCallback(_written, audited, trail).addErrback(request.handle_failure)
 
     def _go_on(request: KubeRequest, trail: AuditContext) -> None:
-        token = times.set(trail.times)
+        token = latencies.set(trail.times)
         try:
             handler(request)
         finally:
-            times.reset(token)
+            latencies.reset(token)
 
     def _written(fine: bool, request: AuditedRequest, trail: AuditContext) -> None:
         if request.is_done:

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 
 from ..api.errors import APIStatusError
 from ..api.go.quote import quoted
-from ..api.identityheaders import OddHeader, check_names, extra_key, single, text
+from ..api.identityheaders import AmbiguousHeaderError, check_names, extra_key, single, text
 from ..api.resource import UserInfo
 from ..http.request import Handler, KubeRequest
 from ..interfaces import IAuthorizer
@@ -96,7 +96,7 @@ def process_impersonation_headers(fields: Mapping[bytes, Sequence[bytes]]) -> Us
                 extra[key] = (*extra.get(key, ()), *(text(field, value) for value in values))
         groups = tuple(text(_GROUP, value) for value in fields.get(_GROUP, ()))
         user = UserInfo(single(fields, _USER), single(fields, _UID), groups, extra)
-    except OddHeader as error:
+    except AmbiguousHeaderError as error:
         raise APIStatusError.bad_request(str(error)) from error
     if user.name:
         return user

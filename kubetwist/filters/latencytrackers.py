@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..api.latency import (
     QUEUE,
-    times,
+    latencies,
 )
 from ..http.request import (
     Handler,
@@ -27,10 +27,10 @@ def with_latency_trackers(handler: Handler) -> Handler:
         request.times = known = {} if trail is None else trail.times
         if request.apf_queue_seconds:
             known[QUEUE] = request.apf_queue_seconds
-        token = times.set(known)
+        token = latencies.set(known)
         try:
             handler(request)
         finally:
-            times.reset(token)
+            latencies.reset(token)
 
     return measuring

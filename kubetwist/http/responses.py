@@ -10,7 +10,7 @@ import orjson
 from twisted.internet.interfaces import IPushProducer
 from zope.interface import implementer
 
-from ..api.errors import APIStatusError, forget_frames
+from ..api.errors import APIStatusError, clear_frames
 from ..api.jsontypes import JSONObject
 from .negotiation import encode_yaml, error_media, wants_pretty
 from .request import KubeRequest
@@ -52,10 +52,10 @@ def respond_error(request: KubeRequest, error: APIStatusError, protobuf: bool = 
     """
     Answer with an error, in the media type that the client accepts.
 
-    @param error: The error; its traceback is dropped, see L{forget_frames}.
+    @param error: The error; its traceback is dropped, see L{clear_frames}.
     @param protobuf: Whether protobuf is available, which it is not for custom resources.
     """
-    forget_frames(error)
+    clear_frames(error)
     if request.disconnected or request.finished:
         return
     if request.startedWriting:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ..admission.matching.equivalents import EquivalentResource
-from ..api.frozen import thawed
+from ..api.frozen import mutable_copy
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
 from ..api.resource import GroupVersion, GroupVersionKind, GroupVersionResource, JSONObject
@@ -98,7 +98,7 @@ class Versions:
         obj = {**obj, "kind": source.kind, "apiVersion": source.api_version}
         if source != target:
             # What old objects are made of is not what conversions and schemas know.
-            obj = await self._converted(group, resource, thawed(obj), source, target)
+            obj = await self._converted(group, resource, mutable_copy(obj), source, target)
         rest = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
         return {"kind": target.kind, "apiVersion": target.api_version, **rest}
 

@@ -21,7 +21,7 @@ from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from ..api.errors import APIStatusError, forget_frames
+from ..api.errors import APIStatusError, clear_frames
 from ..http.request import KubeRequest
 from ..http.responses import respond_error, respond_status
 from ..storage.errors import OutcomeUnknown, StorageUnavailable
@@ -98,11 +98,11 @@ class HandlerResource(Resource):
     def _failed(self, failure: Failure, request: KubeRequest) -> None:
         error = failure.value
         if isinstance(error, CancelledError):
-            forget_frames(error)
+            clear_frames(error)
         elif isinstance(error, APIStatusError):
             respond_error(request, error, True)
         elif isinstance(error, (StorageUnavailable, OutcomeUnknown)):
-            forget_frames(error)
+            clear_frames(error)
             respond_error(request, APIStatusError.unknown(error.client_message), True)
         else:
             self._bug(failure, request)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import orjson
 
 from ..api.errors import APIStatusError
-from ..api.jsonpath import MOST_SEEN, Budget
+from ..api.jsonpath import MAX_VISITED, Budget
 from ..api.jsontypes import JSONValue
 from ..api.record import (
     Listing,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 #: The part of the object that a row contains besides the cells.
 INCLUDE = ("None", "Metadata", "Object")
 #: Maximum number of values that the columns of a custom resource visit in all rows of an answer; later cells are null.
-MOST_SEEN_BY_REQUEST: Final = 100 * MOST_SEEN
+MOST_SEEN_BY_REQUEST: Final = 100 * MAX_VISITED
 #: Cost of a row besides the JSON that is parsed for it.
 ROW_COST: Final = 256
 #: The JSON of a row before its first age, that age, the JSON up to the next one, and all further ages with the JSON
@@ -129,11 +129,11 @@ class TableEncoder:
         """
         if budget is None or self._internal:
             return self._row(obj), True
-        own = Budget(min(MOST_SEEN, max(budget.left, 0)))
+        own = Budget(min(MAX_VISITED, max(budget.left, 0)))
         before = own.left
         cells: tuple[Any, ...] = self._row(obj, own)
         budget.left -= before - max(own.left, 0)
-        return cells, before == MOST_SEEN or own.left >= 0
+        return cells, before == MAX_VISITED or own.left >= 0
 
     def row(self, record: Record, ages: dict[float | None, bytes], now: float, budget: Budget | None = None) -> bytes:
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..api.errors import APIStatusError
-from ..api.latency import SERIALIZATION, Spending
+from ..api.latency import SERIALIZATION, LatencyTracker
 from ..api.record import Record
 from ..api.resource import JSONObject
 from ..http.negotiation import Negotiated, wants_pretty
@@ -40,7 +40,7 @@ class OutputFormat(NamedTuple):
 
     def encode_object(self, result: Result) -> bytes:
         """Encode a single object."""
-        with Spending(SERIALIZATION):
+        with LatencyTracker(SERIALIZATION):
             body: bytes = self.encoder.encode_object(result)
             if self.pretty:
                 return pretty(body)
@@ -74,7 +74,7 @@ class ProtobufOutputFormat(NamedTuple):
 
     def encode_object(self, result: Result) -> bytes:
         """Encode a single object."""
-        with Spending(SERIALIZATION):
+        with LatencyTracker(SERIALIZATION):
             document: bytes = self.encoder.inner.encode_object(result)
             self.audit_response(document)
             return self.encoder.of_document(document)

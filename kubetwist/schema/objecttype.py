@@ -69,8 +69,8 @@ class ObjectType:
         """
         Return a text for each field of an object that the kind does not have, or that was there before, in their order.
 
-        @param obj: As for L{decode}; with L{Repeating<kubetwist.api.repeatedkeys.Repeating>} objects, if it has such
-            fields.
+        @param obj: As for L{decode}; with
+            L{DuplicateKeyDict<kubetwist.api.repeatedkeys.DuplicateKeyDict>} objects, if it has such fields.
         @raise DecodeError: A value does not fit its field.
         """
         trail = Trail()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
 
-from ..api.configurations import BadConfiguration
+from ..api.configurations import ConfigurationError
 from ..api.go.quote import quoted
 from ..controllers.serveridentity import server_name
 from ..filters.tracing import RequestTracing
@@ -88,6 +88,6 @@ def make_tracing(options: FlagValues) -> Tracing | None:
         ) from error
     try:
         configuration = load_tracing(content)
-    except BadConfiguration as error:
+    except ConfigurationError as error:
         raise StartError(str(error)) from error
     return Tracing(configuration)

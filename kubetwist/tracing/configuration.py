@@ -11,7 +11,7 @@ from typing import Final
 
 from attrs import frozen
 
-from ..api.configurations import OPTIONAL_INT32, OPTIONAL_STRING, BadConfiguration, Struct, decode_configuration
+from ..api.configurations import OPTIONAL_INT32, OPTIONAL_STRING, ConfigurationError, Struct, decode_configuration
 from ..api.errors import FieldError, aggregate, invalid
 from ..api.go.url import (
     URLError,
@@ -46,20 +46,20 @@ def load_tracing(content: bytes) -> TracingConfiguration:
     """
     Parse the content of the file.
 
-    @raise BadConfiguration: The content is invalid; with the message of the reference.
+    @raise ConfigurationError: The content is invalid; with the message of the reference.
     """
     try:
         if not content:
-            raise BadConfiguration("Object 'Kind' is missing in ''")
+            raise ConfigurationError("Object 'Kind' is missing in ''")
         decoded = decode_configuration(content, _CONFIGURATION.name, _VERSIONS, _SCHEME)
-    except BadConfiguration as error:
-        raise BadConfiguration(
+    except ConfigurationError as error:
+        raise ConfigurationError(
             f"failed to read tracing config: unable to decode tracing configuration data: {error}"
         ) from None
     endpoint, rate = decoded["endpoint"], decoded["samplingRatePerMillion"]
     causes = list(_problems(endpoint, rate))
     if causes:
-        raise BadConfiguration(f"failed to validate tracing configuration{aggregate(causes)}")
+        raise ConfigurationError(f"failed to validate tracing configuration{aggregate(causes)}")
     return TracingConfiguration(endpoint or "", rate or 0)
 
 

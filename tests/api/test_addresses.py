@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.addresses import parse_cidr, parse_ip, shown_ip, validate_cidr, validate_ip
+from kubetwist.api.addresses import format_ip, parse_cidr, parse_ip, validate_cidr, validate_ip
 
 
 class AddressTests(SynchronousTestCase):
@@ -32,7 +32,7 @@ class AddressTests(SynchronousTestCase):
         self.assertEqual(validate_ip("::ffff:1.2.3.4"), ["must not be an IPv4-mapped IPv6 address"])
         address = parse_ip("::ffff:1.2.3.4")
         assert address is not None
-        self.assertEqual(shown_ip(address), "1.2.3.4")
+        self.assertEqual(format_ip(address), "1.2.3.4")
 
     def test_canonical(self) -> None:
         """Only one form of an address is good enough for a name."""
@@ -58,7 +58,7 @@ class AddressTests(SynchronousTestCase):
         """The canonical form of any address has no problems and reads as that address."""
         self.assertEqual(parse_ip(str(address)), address)
         if not (isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped):
-            self.assertEqual(validate_ip(shown_ip(address)), [])
+            self.assertEqual(validate_ip(format_ip(address)), [])
 
     @given(st.text(st.sampled_from("0123456789abcdef:./")))
     def test_any_text(self, text: str) -> None:

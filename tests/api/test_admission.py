@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.admission import AdmissionAttributes
-from kubetwist.api.frozen import frozen, thawed
+from kubetwist.api.frozen import frozen, mutable_copy
 from kubetwist.api.options import CreateOptions, DeleteOptions, UpdateOptions
 from kubetwist.api.resource import GroupVersionKind, UserInfo
 
@@ -33,7 +33,7 @@ class FrozenTests(SynchronousTestCase):
         shared = frozen(value)
         self.assertEqual(shared, value)
         self.assertEqual(orjson.dumps(shared), orjson.dumps(value))
-        for made in (thawed(shared), copy.deepcopy(shared), pickle.loads(pickle.dumps(shared))):
+        for made in (mutable_copy(shared), copy.deepcopy(shared), pickle.loads(pickle.dumps(shared))):
             self.assertEqual(made, value)
             self.assertIs(type(made), type(value))
 

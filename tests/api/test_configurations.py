@@ -14,7 +14,7 @@ from kubetwist.api.configurations import (
     BOOL,
     OPTIONAL_STRING,
     STRING,
-    BadConfiguration,
+    ConfigurationError,
     ListOf,
     Struct,
     decode_configuration,
@@ -39,7 +39,7 @@ class DecodingTests(SynchronousTestCase):
         """Why a file is refused; with a kind where it has none."""
         if "kind" not in text:
             text = f"apiVersion: g/v1\nkind: Thing\n{text}"
-        return str(self.assertRaises(BadConfiguration, decoded, text))
+        return str(self.assertRaises(ConfigurationError, decoded, text))
 
     def test_zero_values(self) -> None:
         """What is missing, or null, is empty, false or not there."""
@@ -84,11 +84,11 @@ class DecodingTests(SynchronousTestCase):
         self.assertEqual(self.refused("kind: Other\napiVersion: g/v1"), text)
         self.assertIn('no kind "Thing" is registered for version "g/v2"', self.refused("kind: Thing\napiVersion: g/v2"))
         self.assertEqual(self.refused("kind: Thing"), "Object 'apiVersion' is missing in 'kind: Thing'")
-        self.assertEqual(str(self.assertRaises(BadConfiguration, decoded, "")), "empty config data")
-        self.assertIn("cannot unmarshal array", str(self.assertRaises(BadConfiguration, decoded, "[]")))
+        self.assertEqual(str(self.assertRaises(ConfigurationError, decoded, "")), "empty config data")
+        self.assertIn("cannot unmarshal array", str(self.assertRaises(ConfigurationError, decoded, "[]")))
 
     @given(st.binary(max_size=200))
     def test_garbage(self, content: bytes) -> None:
         """Whatever the bytes are, they are decoded or refused."""
-        with contextlib.suppress(BadConfiguration):
+        with contextlib.suppress(ConfigurationError):
             decode_configuration(content, "Thing", {"g/v1": THING}, "a/scheme.go")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.errors import MAX_FIELD_ERRORS, MAX_FIELD_ERRORS_LENGTH, APIStatusError, forget_frames, invalid
+from kubetwist.api.errors import MAX_FIELD_ERRORS, MAX_FIELD_ERRORS_LENGTH, APIStatusError, clear_frames, invalid
 from kubetwist.api.resource import GroupKind, GroupResource
 
 DEPLOYMENTS = GroupResource("apps", "deployments")
@@ -80,7 +80,7 @@ class ForgetTests(SynchronousTestCase):
             except ValueError:
                 raise outer from None
         cause = outer.__context__
-        forget_frames(outer)
+        clear_frames(outer)
         for one in (outer, cause, deeper):
             assert one is not None
             self.assertEqual((one.__traceback__, one.__context__, one.__cause__), (None, None, None))

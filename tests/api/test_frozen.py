@@ -12,7 +12,7 @@ from hypothesis import given
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.frozen import frozen, thawed
+from kubetwist.api.frozen import frozen, mutable_copy
 
 from .strategies import documents
 
@@ -43,14 +43,14 @@ class FrozenTests(SynchronousTestCase):
         """Neither the object nor anything in it can be changed, by any method."""
         made = frozen({"a": [{"x": 1}]})
         for change in CHANGES:
-            self.assertIn("cannot be changed", str(self.assertRaises(TypeError, change, made)))
+            self.assertIn("object is immutable", str(self.assertRaises(TypeError, change, made)))
         self.assertEqual(made, {"a": [{"x": 1}]})
 
     def test_copies(self) -> None:
         """Thawed, deep and pickled copies are plain and may be changed; a shallow copy is the object itself."""
         made = frozen({"a": [{"x": 1}]})
         self.assertIs(copy.copy(made), made)
-        for copied in (thawed(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        for copied in (mutable_copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
             self.assertIs(type(copied), dict)
             copied["a"][0]["x"] = 2
         self.assertEqual(made, {"a": [{"x": 1}]})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.identityheaders import OddHeader, check_names, extra_key, identity_fields, single, text
+from kubetwist.api.identityheaders import AmbiguousHeaderError, check_names, extra_key, identity_fields, single, text
 from kubetwist.api.resource import UserInfo
 
 _NAMES = st.text("abx-_", min_size=1, max_size=12).map(str.encode)
@@ -23,13 +23,13 @@ class ValueTests(SynchronousTestCase):
         """A field that may be there once says nothing when it is not there, and is refused when it is repeated."""
         self.assertEqual(single({}, b"x-user"), "")
         self.assertEqual(single({b"x-user": ["zoë".encode()]}, b"x-user"), "zoë")
-        error = self.assertRaises(OddHeader, single, {b"x-user": [b"a", b"a"]}, b"x-user")
+        error = self.assertRaises(AmbiguousHeaderError, single, {b"x-user": [b"a", b"a"]}, b"x-user")
         self.assertEqual(str(error), "the header X-User is repeated")
 
     def test_text(self) -> None:
         """Control characters, and bytes that are no UTF-8, are refused."""
         for value in (b"a\x00", b"a\x1b[0m", b"\x7f", b"\xff", b"\xc3"):
-            self.assertRaises(OddHeader, text, b"x-user", value)
+            self.assertRaises(AmbiguousHeaderError, text, b"x-user", value)
         self.assertEqual(text(b"x-user", b"a\tb c"), "a\tb c")
 
     @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters=ascii_uppercase)))
@@ -42,7 +42,7 @@ class ValueTests(SynchronousTestCase):
         """A key that is badly encoded stays as it is; one that is no text is refused."""
         self.assertEqual(extra_key(b"x-extra-a%2", b"x-extra-"), "a%2")
         self.assertEqual(extra_key(b"x-extra-%zz%41", b"x-extra-"), "%zz%41")
-        self.assertRaises(OddHeader, extra_key, b"x-extra-%ff", b"x-extra-")
+        self.assertRaises(AmbiguousHeaderError, extra_key, b"x-extra-%ff", b"x-extra-")
 
 
 class NameTests(SynchronousTestCase):
@@ -51,7 +51,7 @@ class NameTests(SynchronousTestCase):
     def test_taken_for_ours(self) -> None:
         """A name is refused that becomes one of ours when underscores are dashes."""
         for name in (b"x_user", b"x_extra-k", b"x_extra_k"):
-            self.assertRaises(OddHeader, check_names, [b"host", name], {b"x-user"}, (b"x-extra-",))
+            self.assertRaises(AmbiguousHeaderError, check_names, [b"host", name], {b"x-user"}, (b"x-extra-",))
         check_names([b"x-user", b"x-extra-a_b", b"x_other", b"y_user"], {b"x-user"}, (b"x-extra-",))
 
     @given(st.lists(_NAMES))
@@ -60,7 +60,7 @@ class NameTests(SynchronousTestCase):
         exact, prefix = {b"a-b"}, b"x-"
         try:
             check_names(names, exact, (prefix,))
-        except OddHeader:
+        except AmbiguousHeaderError:
             return
         for name in names:
             dashed = name.replace(b"_", b"-")
@@ -91,7 +91,7 @@ class IdentityTests(SynchronousTestCase):
     def test_control_characters(self) -> None:
         """A name that would end its line, and begin another, is refused."""
         for user in (UserInfo("jane\r\nX-Remote-Group: system:masters"), UserInfo("jane", groups=("a\0",))):
-            self.assertRaises(OddHeader, identity_fields, user)
+            self.assertRaises(AmbiguousHeaderError, identity_fields, user)
 
     @given(st.dictionaries(st.text(min_size=1).filter(lambda key: key == key.lower()), st.just(("value",))))
     def test_keys_are_read_back(self, extra: dict[str, tuple[str, ...]]) -> None:

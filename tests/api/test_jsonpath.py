@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.jsonpath import MISSING, MOST_SEEN, MOST_SEEN_OF_ITEM, JSONPath, JSONPathError
+from kubetwist.api.jsonpath import MAX_VISITED, MAX_VISITED_PER_ITEM, MISSING, JSONPath, JSONPathError
 
 OBJECT = {
     "spec": {"a": 1, "list": [{"n": "x", "v": 1}, {"n": "y", "v": 2}], "dotted.name/x": "d"},
@@ -59,9 +59,9 @@ class JSONPathTests(SynchronousTestCase):
         for path in ("..a..a..a..a", "..a..b..missing", "..*..*", '..a[?(@..b=="y")]'):
             seen = 0
             found = JSONPath(path).find(value)
-            self.assertLessEqual(len(found), MOST_SEEN)
-            self.assertLessEqual(seen, MOST_SEEN)
-        many = [{"n": {str(number): number for number in range(MOST_SEEN_OF_ITEM * 2)}}]
+            self.assertLessEqual(len(found), MAX_VISITED)
+            self.assertLessEqual(seen, MAX_VISITED)
+        many = [{"n": {str(number): number for number in range(MAX_VISITED_PER_ITEM * 2)}}]
         self.assertEqual(JSONPath("[?(@.n.0==0)].n.1").find(many), [1])
 
     def test_unreadable(self) -> None:

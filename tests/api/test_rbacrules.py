@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.authorization import AuthorizerAttributes
-from kubetwist.api.rbacrules import FULL_AUTHORITY, RoleRules, allows, compacted, described, refusal, uncovered
+from kubetwist.api.rbacrules import (
+    FULL_AUTHORITY,
+    RoleRules,
+    allows,
+    compact_rules,
+    compact_string,
+    escalation_message,
+    uncovered_rules,
+)
 from kubetwist.api.resource import UserInfo
 
 ALICE = UserInfo("alice")
@@ -107,13 +115,13 @@ class AllowsTests(SynchronousTestCase):
 
 
 class CoverTests(SynchronousTestCase):
-    """Tests for L{uncovered}."""
+    """Tests for L{uncovered_rules}."""
 
     @settings(max_examples=80, deadline=None)
     @given(rules, rules)
     def test_sound(self, held: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
         """Whoever is told that he lacks nothing could already do all that he gives away."""
-        if uncovered(held, wanted):
+        if uncovered_rules(held, wanted):
             return
         for question in QUESTIONS:
             if any(naively(rule, question) for rule in wanted):
@@ -123,43 +131,43 @@ class CoverTests(SynchronousTestCase):
     @given(rules, rules)
     def test_complete(self, held: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
         """Nobody lacks what he has, and nobody lacks anything who has everything."""
-        self.assertEqual(uncovered(FULL_AUTHORITY, wanted), [])
-        self.assertEqual(uncovered([*held, *wanted], wanted), [])
+        self.assertEqual(uncovered_rules(FULL_AUTHORITY, wanted), [])
+        self.assertEqual(uncovered_rules([*held, *wanted], wanted), [])
 
     @settings(max_examples=60, deadline=None)
     @given(rules, rules)
     def test_missing_completes(self, held: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
         """With what was missing added nothing is missing any more."""
-        self.assertEqual(uncovered([*held, *uncovered(held, wanted)], wanted), [])
+        self.assertEqual(uncovered_rules([*held, *uncovered_rules(held, wanted)], wanted), [])
 
     def test_one_rule(self) -> None:
         """A star is covered by a star only, not by a list of all that there is."""
         held = [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}]
         wanted = [{"verbs": ["*"], "apiGroups": [""], "resources": ["pods"]}]
-        self.assertEqual(uncovered(held, wanted), wanted)
+        self.assertEqual(uncovered_rules(held, wanted), wanted)
 
     def test_names(self) -> None:
         """A right to named objects covers neither others nor all."""
         held = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"]}]
         named = [{**held[0], "resourceNames": ["a", "b"]}]
         everything = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]
-        self.assertEqual(uncovered(held, named), [{**held[0], "resourceNames": ["b"]}])
-        self.assertEqual(uncovered(held, everything), everything)
-        self.assertEqual(uncovered(everything, named), [])
+        self.assertEqual(uncovered_rules(held, named), [{**held[0], "resourceNames": ["b"]}])
+        self.assertEqual(uncovered_rules(held, everything), everything)
+        self.assertEqual(uncovered_rules(everything, named), [])
 
     def test_subresources(self) -> None:
         """C{*/scale} covers C{deployments/scale}, and not the deployment."""
         held = [{"verbs": ["get"], "apiGroups": ["apps"], "resources": ["*/scale"]}]
         wanted = [{"verbs": ["get"], "apiGroups": ["apps"], "resources": ["deployments/scale", "deployments"]}]
-        self.assertEqual([rule["resources"] for rule in uncovered(held, wanted)], [["deployments"]])
+        self.assertEqual([rule["resources"] for rule in uncovered_rules(held, wanted)], [["deployments"]])
 
 
 class RefusalTests(SynchronousTestCase):
-    """Tests for L{refusal} and what it is made of."""
+    """Tests for L{escalation_message} and what it is made of."""
 
     def test_text(self) -> None:
         """A refusal tells the user, his groups and the missing rules in order, verbs of one resource together."""
-        missing = uncovered(
+        missing = uncovered_rules(
             [],
             [
                 {"verbs": ["get", "delete"], "apiGroups": [""], "resources": ["secrets"]},
@@ -168,7 +176,7 @@ class RefusalTests(SynchronousTestCase):
             ],
         )
         self.assertEqual(
-            refusal("alice", ("dev", "qa"), missing),
+            escalation_message("alice", ("dev", "qa"), missing),
             'user "alice" (groups=["dev" "qa"]) is attempting to grant RBAC permissions not currently held:\n'
             '{APIGroups:[""], Resources:["secrets"], Verbs:["get" "delete"]}\n'
             '{APIGroups:["batch"], Resources:["jobs/status"], ResourceNames:["a"], Verbs:["patch"]}\n'
@@ -179,9 +187,9 @@ class RefusalTests(SynchronousTestCase):
         """Rules about several resources are left as they are; what is told twice stays so."""
         wide = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "nodes"]}
         narrow = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
-        self.assertEqual(compacted([narrow, wide, narrow]), [wide, {**narrow, "verbs": ["get", "get"]}])
+        self.assertEqual(compact_rules([narrow, wide, narrow]), [wide, {**narrow, "verbs": ["get", "get"]}])
         self.assertEqual(narrow["verbs"], ["get"])
 
     def test_described(self) -> None:
         """Only what a rule has is printed, quoted as in Go."""
-        self.assertEqual(described({"verbs": ['a"b'], "resources": []}), '{Verbs:["a\\"b"]}')
+        self.assertEqual(compact_string({"verbs": ['a"b'], "resources": []}), '{Verbs:["a\\"b"]}')

@@ -8,7 +8,7 @@ from typing import Any
 from twisted.internet.defer import Deferred, ensureDeferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.requestscope import IN_REACTOR, RequestScope
+from kubetwist.api.requestscope import MAX_SIZE_IN_REACTOR, RequestScope
 
 
 class ScopeTests(SynchronousTestCase):
@@ -32,10 +32,10 @@ class ScopeTests(SynchronousTestCase):
     def test_large(self) -> None:
         """What is computed on large bodies or objects is computed in the thread; the weight of the kind counts."""
         for size, other, weight, large in (
-            (IN_REACTOR, 0, 1, False),
-            (IN_REACTOR + 1, 0, 1, True),
-            (0, IN_REACTOR + 1, 1, True),
-            (IN_REACTOR // 2 + 1, 0, 2, True),
+            (MAX_SIZE_IN_REACTOR, 0, 1, False),
+            (MAX_SIZE_IN_REACTOR + 1, 0, 1, True),
+            (0, MAX_SIZE_IN_REACTOR + 1, 1, True),
+            (MAX_SIZE_IN_REACTOR // 2 + 1, 0, 2, True),
         ):
             scope = RequestScope(size=size, weight=weight, in_thread=self.in_thread)
             self.assertIs(scope.large(other), large)
@@ -43,7 +43,7 @@ class ScopeTests(SynchronousTestCase):
 
     def test_no_thread(self) -> None:
         """Without a thread everything is computed at once."""
-        scope = RequestScope(size=IN_REACTOR * 2)
+        scope = RequestScope(size=MAX_SIZE_IN_REACTOR * 2)
         self.assertFalse(scope.large())
         self.assertEqual(self.compute(scope), [])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.configurations import BadConfiguration
+from kubetwist.api.configurations import ConfigurationError
 from kubetwist.authentication.configuration import (
     AnonymousConfiguration,
     ClaimOrExpression,
@@ -49,7 +49,7 @@ class FileTests(SynchronousTestCase):
 
     def refused(self, *issuers: Any, **more: Any) -> str:
         """Why such a file is refused."""
-        error = str(self.assertRaises(BadConfiguration, read, *issuers, **more))
+        error = str(self.assertRaises(ConfigurationError, read, *issuers, **more))
         self.assertTrue(error.startswith("invalid authentication configuration: "), error)
         return error.removeprefix("invalid authentication configuration: ")
 
@@ -80,9 +80,9 @@ class FileTests(SynchronousTestCase):
         """All versions of the file are read; another kind is not."""
         for version in ("v1", "v1beta1", "v1alpha1"):
             read(jwt(), apiVersion=f"apiserver.config.k8s.io/{version}")
-        error = self.assertRaises(BadConfiguration, read, kind="Policy")
+        error = self.assertRaises(ConfigurationError, read, kind="Policy")
         self.assertIn('no kind "Policy" is registered', str(error))
-        error = self.assertRaises(BadConfiguration, read, jwt(issuer__x=1))
+        error = self.assertRaises(ConfigurationError, read, jwt(issuer__x=1))
         self.assertEqual(str(error), 'strict decoding error: unknown field "jwt[0].issuer.x"')
 
     def test_urls(self) -> None:
@@ -151,7 +151,7 @@ class FileTests(SynchronousTestCase):
         """There are no egress selectors."""
         text = "egress selector must be either controlplane or cluster"
         self.assertIn(text, self.refused(jwt(issuer__egressSelectorType="x")))
-        error = self.assertRaises(BadConfiguration, read, jwt(issuer__egressSelectorType="cluster"))
+        error = self.assertRaises(ConfigurationError, read, jwt(issuer__egressSelectorType="cluster"))
         self.assertEqual(str(error), 'jwt[0]: oidc: egress lookup required with egress selector type "cluster"')
 
     def test_mappings(self) -> None:
@@ -265,6 +265,6 @@ class FlagTests(SynchronousTestCase):
 
     def test_bad(self) -> None:
         """What can not be used is refused."""
-        self.assertRaises(BadConfiguration, self.of, "--oidc-ca-file=/nowhere")
-        error = self.assertRaises(BadConfiguration, self.of, "--oidc-issuer-url=http://x")
+        self.assertRaises(ConfigurationError, self.of, "--oidc-ca-file=/nowhere")
+        error = self.assertRaises(ConfigurationError, self.of, "--oidc-issuer-url=http://x")
         self.assertIn("URL scheme must be https", str(error))

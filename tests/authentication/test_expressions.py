@@ -8,7 +8,7 @@ from typing import Any
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.configurations import BadConfiguration
+from kubetwist.api.configurations import ConfigurationError
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication.configuration import read_configuration
 from kubetwist.authentication.errors import AuthenticationFailed
@@ -124,7 +124,7 @@ class CompileTests(ExpressionCase):
 
     def refusal(self, **changes: Any) -> str:
         """Why a configuration is refused."""
-        error = str(self.assertRaises(BadConfiguration, self.configuration, **changes))
+        error = str(self.assertRaises(ConfigurationError, self.configuration, **changes))
         return error.removeprefix("invalid authentication configuration: ")
 
     def test_syntax(self) -> None:

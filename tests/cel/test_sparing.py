@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kubetwist.api.requestscope import IN_REACTOR, RequestScope
+from kubetwist.api.requestscope import MAX_SIZE_IN_REACTOR, RequestScope
 from kubetwist.cel.errors import EvaluationError
 from kubetwist.cel.sparing import BRIEF_COST, CALL_COST, TakesLong, allowance, briefly, compute_rules
 
@@ -73,7 +73,9 @@ class ComputeRulesTests(CelTestCase):
 
     def test_no_thread(self) -> None:
         """Without a computation thread everything is evaluated immediately, whatever it costs."""
-        self.assertEqual((True, 0), self.computed(RequestScope(), IN_REACTOR + 1, "ints.all(x, x > 0)", BRIEF_COST))
+        self.assertEqual(
+            (True, 0), self.computed(RequestScope(), MAX_SIZE_IN_REACTOR + 1, "ints.all(x, x > 0)", BRIEF_COST)
+        )
 
     def test_cheap(self) -> None:
         """A cheap evaluation for a small object runs immediately."""
@@ -87,4 +89,6 @@ class ComputeRulesTests(CelTestCase):
 
     def test_large(self) -> None:
         """An evaluation for a large object runs in the thread."""
-        self.assertEqual((True, 1), self.computed(RequestScope(in_thread=self.in_thread), IN_REACTOR + 1, "i + 1 > 0"))
+        self.assertEqual(
+            (True, 1), self.computed(RequestScope(in_thread=self.in_thread), MAX_SIZE_IN_REACTOR + 1, "i + 1 > 0")
+        )

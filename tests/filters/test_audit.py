@@ -15,7 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.authorization import Decision, Verdict
 from kubetwist.api.errors import APIStatusError
-from kubetwist.api.latency import ETCD, Spending, times
+from kubetwist.api.latency import ETCD, LatencyTracker, latencies
 from kubetwist.api.resource import UserInfo
 from kubetwist.audit.auditedrequest import DISCONNECTED_WRITE_TIMEOUT, audited_request
 from kubetwist.audit.auditor import Auditor
@@ -368,7 +368,7 @@ class ContentTests(AuditCase):
 
         async def work(request: Any) -> None:
             request.audit.metadata.received -= 1.5
-            with Spending(ETCD):
+            with LatencyTracker(ETCD):
                 await waiting
             echo(request)
 
@@ -377,7 +377,7 @@ class ContentTests(AuditCase):
 
         client = Client(self.site(handle))
         client.send(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % POD.encode())
-        self.assertIsNone(times.get())
+        self.assertIsNone(latencies.get())
         waiting.callback(None)
         self.assertEqual([answer.code for answer in client.answers()], [200])
         annotations = self.told()[1]["annotations"]

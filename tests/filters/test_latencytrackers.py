@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.latency import ETCD, QUEUE, times
+from kubetwist.api.latency import ETCD, QUEUE, latencies
 from kubetwist.filters.latencytrackers import with_latency_trackers
 
 
@@ -24,14 +24,14 @@ class MeasuringTests(SynchronousTestCase):
         """What a handler spends is in the request; the context is as before afterwards."""
 
         def spend(request: Any) -> None:
-            found = times.get()
+            found = latencies.get()
             assert found is not None
             found[ETCD] = 1.0
 
         one = request(apf_queue_seconds=0.5)
         with_latency_trackers(spend)(one)
         self.assertEqual(one.times, {QUEUE: 0.5, ETCD: 1.0})
-        self.assertIsNone(times.get())
+        self.assertIsNone(latencies.get())
 
     def test_audited(self) -> None:
         """Where there is an audit its trail is told."""
@@ -48,11 +48,11 @@ class MeasuringTests(SynchronousTestCase):
 
         with self.assertRaises(ValueError):
             with_latency_trackers(fail)(request())
-        self.assertIsNone(times.get())
+        self.assertIsNone(latencies.get())
 
     def test_long_running(self) -> None:
         """Watches and the like are not measured."""
         seen: list[Any] = []
         one = request(info=SimpleNamespace(long_running=True))
-        with_latency_trackers(lambda request: seen.append(times.get()))(one)
+        with_latency_trackers(lambda request: seen.append(latencies.get()))(one)
         self.assertEqual((seen, one.times), ([None], None))

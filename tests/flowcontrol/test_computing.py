@@ -14,7 +14,7 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.errors import forget_frames
+from kubetwist.api.errors import clear_frames
 from kubetwist.flowcontrol.computing import DUE, LONGEST, QUIET, SHORT, Computing, freeze
 
 _asked_by: ContextVar[str] = ContextVar("asked_by", default="")
@@ -98,7 +98,7 @@ class ComputingTests(SynchronousTestCase):
         seen = ref(document)
         failing = Computing(in_pool, self.clock)(fail, document)
         del document
-        forget_frames(self.failureResultOf(failing, ValueError).value)
+        clear_frames(self.failureResultOf(failing, ValueError).value)
         self.assertIsNone(seen())
 
     def test_no_thread(self) -> None:

@@ -8,7 +8,7 @@ import orjson
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.configurations import BadConfiguration
+from kubetwist.api.configurations import ConfigurationError
 from kubetwist.tracing.configuration import TracingConfiguration, load_tracing
 
 
@@ -23,7 +23,7 @@ class LoadTests(SynchronousTestCase):
 
     def problem(self, content: bytes) -> str:
         """What is wrong."""
-        return str(self.assertRaises(BadConfiguration, load_tracing, content))
+        return str(self.assertRaises(ConfigurationError, load_tracing, content))
 
     def test_all(self) -> None:
         """Every version has an endpoint and a rate."""

@@ -36,7 +36,7 @@ from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
 from ...interfaces import IMutatingAdmission
 from ...registry.generic.schemes import STILL_KNOWN
 from .manifests import read_manifests
-from .params import BadConfiguration
+from .params import ConfigurationError
 from .patches import MutationFailed, apply_configuration, apply_operations
 from .source import Binding, Policy, PolicySource, VersionedAttributeAccessor
 
@@ -157,7 +157,7 @@ class _MutatingDispatcher:
                 if equivalent is None:
                     continue
                 policy.check_configuration()
-            except (APIStatusError, BadConfiguration) as error:
+            except (APIStatusError, ConfigurationError) as error:
                 self._record_error(policy, None, f"failed to configure policy: {error}")
                 continue
             for binding in bindings:
@@ -165,7 +165,7 @@ class _MutatingDispatcher:
                     if binding.matching is not None and binding.matching.match(self._attributes, equivalents) is None:
                         continue
                     params = await policy.params(binding, self._attributes.namespace)
-                except (APIStatusError, BadConfiguration) as error:
+                except (APIStatusError, ConfigurationError) as error:
                     self._record_error(policy, binding, f"failed to configure binding: {error}")
                     continue
                 found += [_Invocation(policy, binding, equivalent, one) for one in params]

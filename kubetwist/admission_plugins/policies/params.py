@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...registry.admissioncontext import ServerAdmissionContext
 
 
-class BadConfiguration(Exception):
+class ConfigurationError(Exception):
     """A policy or binding cannot be used; the failure policy applies. The text is the reference's."""
 
 
@@ -43,19 +43,19 @@ class ParamKind:
         """
         Return the plural name, and whether the resource is namespaced.
 
-        @raise BadConfiguration: The kind does not exist.
+        @raise ConfigurationError: The kind does not exist.
         """
         found = self._server.resources_for_kind(self.gvk.group, self.gvk.version, self.gvk.kind)
         if not found:
             gvk = f"{self.gvk.group}/{self.gvk.version}, Kind={self.gvk.kind}"
-            raise BadConfiguration(f"failed to find resource referenced by paramKind: '{gvk}'")
+            raise ConfigurationError(f"failed to find resource referenced by paramKind: '{gvk}'")
         return found[0]
 
     def check(self) -> None:
         """
         Check that the kind exists.
 
-        @raise BadConfiguration: The kind does not exist.
+        @raise ConfigurationError: The kind does not exist.
         """
         self._resource()
 
@@ -65,22 +65,23 @@ class ParamKind:
 
         @param ref: The binding's C{paramRef}.
         @param namespace: The namespace of the request.
-        @raise BadConfiguration: The parameters are not available, or none exist and C{parameterNotFoundAction} is Deny.
+        @raise ConfigurationError: The parameters are not available, or none exist and C{parameterNotFoundAction} is
+            Deny.
         """
         resource, namespaced = self._resource()
         where = ref.get("namespace") or ""
         if namespaced:
             where = where or namespace
             if not where:
-                raise BadConfiguration(
+                raise ConfigurationError(
                     "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
                 )
         elif where:
-            raise BadConfiguration("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+            raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
         store = await self._store(resource)
         records = self._chosen(store, ref, where)
         if not records and ref.get("parameterNotFoundAction") == "Deny":
-            raise BadConfiguration("no params found for policy binding with `Deny` parameterNotFoundAction")
+            raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
         await store.ensure_converted(records)
         return [await self._versioned(store, record) for record in records]
 
@@ -90,7 +91,7 @@ class ParamKind:
             return store
         served = self._server.stores.custom.get(f"{resource}.{self.gvk.group}")
         if served is None:
-            raise BadConfiguration(f"paramKind kind `{self.gvk.api_version}, Kind={self.gvk.kind}` not known")
+            raise ConfigurationError(f"paramKind kind `{self.gvk.api_version}, Kind={self.gvk.kind}` not known")
         await served.start()
         return served.store(served.definition.version(self.gvk.version))
 
@@ -99,15 +100,15 @@ class ParamKind:
         name, selector = ref.get("name"), ref.get("selector")
         if name:
             if selector is not None:
-                raise BadConfiguration("paramRef.name and paramRef.selector are mutually exclusive")
+                raise ConfigurationError("paramRef.name and paramRef.selector are mutually exclusive")
             record = store.cache.get(store.cache_key(namespace, name))
             return () if record is None else (record,)
         if selector is None:
-            raise BadConfiguration("one of name or selector must be provided")
+            raise ConfigurationError("one of name or selector must be provided")
         try:
             matches = label_selector_from_object(selector).matches
         except SelectorError as error:
-            raise BadConfiguration(str(error)) from None
+            raise ConfigurationError(str(error)) from None
         prefix = f"{namespace}/" if store.info.namespaced else ""
         return [record for record in store.cache.list(prefix).records if matches(record.labels)]
 

@@ -22,7 +22,7 @@ from ...api.errors import APIStatusError
 from ...api.resource import GroupResource, GroupVersionKind, JSONObject
 from ...storage.errors import StorageUnavailable
 from ..compiledobjects import CompiledObjectCache
-from .params import BadConfiguration, ParamKind
+from .params import ConfigurationError, ParamKind
 
 if TYPE_CHECKING:
     from ...cel.values import Value
@@ -83,10 +83,10 @@ class Policy:
         """
         Check whether the policy can be used.
 
-        @raise BadConfiguration: The policy cannot be used.
+        @raise ConfigurationError: The policy cannot be used.
         """
         if self.configuration_error:
-            raise BadConfiguration(self.configuration_error)
+            raise ConfigurationError(self.configuration_error)
         if self.param_kind is not None:
             self.param_kind.check()
 
@@ -94,7 +94,7 @@ class Policy:
         """
         Return the parameters of a binding; a single L{None} for a policy or binding without parameters.
 
-        @raise BadConfiguration: The parameters are not available.
+        @raise ConfigurationError: The parameters are not available.
         """
         if self.param_kind is None or binding.param_ref is None:
             return [None]

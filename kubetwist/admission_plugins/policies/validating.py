@@ -36,7 +36,7 @@ from ...interfaces import IMeasuredAdmission, IValidatingAdmission
 from ...metrics.registry import MetricSnapshot
 from .manifests import read_manifests
 from .metrics import PolicyMetrics
-from .params import BadConfiguration
+from .params import ConfigurationError
 from .source import Binding, Policy, PolicySource, VersionedAttributeAccessor
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class _ValidatingDispatcher:
             if equivalent is None:
                 return
             policy.check_configuration()
-        except (APIStatusError, BadConfiguration) as error:
+        except (APIStatusError, ConfigurationError) as error:
             self._misconfigured(policy, None, error)
             return
         annotations: dict[str, list[str]] = {}
@@ -234,7 +234,7 @@ class _ValidatingDispatcher:
                 if binding.matching is not None and binding.matching.match(self._attributes, equivalents) is None:
                     continue
                 params = await policy.params(binding, self._attributes.namespace)
-            except (APIStatusError, BadConfiguration) as error:
+            except (APIStatusError, ConfigurationError) as error:
                 self._misconfigured(policy, binding, error)
                 continue
             if not params:

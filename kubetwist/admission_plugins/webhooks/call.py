@@ -16,7 +16,7 @@ from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
 from ...api.jsontypes import JSONValue
-from ...api.latency import MUTATING_WEBHOOK, VALIDATING_WEBHOOK, Spending
+from ...api.latency import MUTATING_WEBHOOK, VALIDATING_WEBHOOK, LatencyTracker
 from ...client.errors import CallError, InvalidRESTConfig
 from ...client.responses import raise_for_status
 from ...tracing.spans import current_span
@@ -119,7 +119,7 @@ async def _call_webhook(
         raise WebhookCallError(webhook, f"could not get REST client: {error}") from None
     try:
         with current_span().child(*_span_attributes(webhook, attributes, uid, mutating)) as span:
-            with Spending(MUTATING_WEBHOOK) if mutating else Spending(VALIDATING_WEBHOOK, together=True):
+            with LatencyTracker(MUTATING_WEBHOOK) if mutating else LatencyTracker(VALIDATING_WEBHOOK, concurrent=True):
                 answer = await client.post(body, timeout=_seconds(webhook, attributes))
             raise_for_status(answer)
             span.add_event("Request completed")

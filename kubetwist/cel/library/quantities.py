@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubetwist.api.quantity import Quantity, machine_parts
+from kubetwist.api.quantity import Quantity, int64_amount
 from kubetwist.cel.errors import CelError
 from kubetwist.cel.functions import Library, function, member, overload
 from kubetwist.cel.types import BOOL, DOUBLE, INT, STRING, ObjectType
@@ -53,12 +53,12 @@ class QuantityValue(OpaqueValue):
             quantity = Quantity.parse(text)
         except ValueError as error:
             raise CelError(str(error)) from None
-        parts = machine_parts(text)
+        parts = int64_amount(text)
         if parts is not None:
             return cls(*parts, small=True)
-        if quantity.family == "binary" and abs(quantity.billionths) == MAX_INT * 10**9:
+        if quantity.family == "binary" and abs(quantity.nanos) == MAX_INT * 10**9:
             return cls(quantity.sign() * MAX_INT, 0, small=False)
-        return cls(quantity.billionths, -9, small=False)
+        return cls(quantity.nanos, -9, small=False)
 
     def equals(self, other: Value) -> bool:
         """Compare by amount."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ...api.errors import APIStatusError
-from ...api.frozen import thawed
+from ...api.frozen import mutable_copy
 from ...api.mergepatch import merge_patch
 from ...api.options import CreateOptions, DeleteOptions, PatchOptions, UpdateOptions
 from ...api.record import Record
@@ -103,7 +103,7 @@ class Client:
         @return: The record of the created object.
         """
         store = await self._context.store(group, resource)
-        made = thawed(obj)
+        made = mutable_copy(obj)
         store.strategy.default(made)
         store.update_managed_fields(None, made, "", self.field_manager)
         scope = self._scope(made["metadata"].get("namespace", ""))
@@ -142,7 +142,7 @@ class Client:
             if revision and meta.get("resourceVersion") != str(revision):
                 raise APIStatusError.modified(store.group_resource, name)
             # C{change} gets a private copy: managed fields are computed against the stored object.
-            new = thawed(stored)
+            new = mutable_copy(stored)
             new = change(new) or new
             if not subresource:
                 store.strategy.default(new)
@@ -199,7 +199,7 @@ class Client:
         fields = built_in_field_manager(definitions, store.info, gvk.version)
         codec = Codec(definitions, gvk, gvk)
         meta = obj["metadata"]
-        applied = {"apiVersion": gvk.api_version, "kind": gvk.kind, **thawed(obj)}
+        applied = {"apiVersion": gvk.api_version, "kind": gvk.kind, **mutable_copy(obj)}
 
         def changed(stored: JSONObject | None) -> JSONObject:
             merged = fields.apply(stored, applied, self.field_manager, now(), True)

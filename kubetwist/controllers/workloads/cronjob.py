@@ -12,7 +12,7 @@ from email.utils import format_datetime
 from typing import ClassVar, Final
 
 from ...api.errors import APIStatusError
-from ...api.frozen import thawed
+from ...api.frozen import mutable_copy
 from ...api.go.quote import quoted
 from ...api.record import Record
 from ...api.resource import (
@@ -97,7 +97,7 @@ class _SyncContext:
         self._cron = cron
         self._spec: JSONObject = cron["spec"]
         self._meta: JSONObject = cron["metadata"]
-        self._status: JSONObject = thawed(cron.get("status") or {})
+        self._status: JSONObject = mutable_copy(cron.get("status") or {})
         self._active: list[JSONObject] = self._status.pop("active", None) or []
         self._now = controller.clock.seconds()
 
@@ -293,7 +293,7 @@ class _SyncContext:
             return
 
         def change(obj: JSONObject) -> None:
-            obj["status"] = thawed(status)
+            obj["status"] = mutable_copy(status)
 
         meta = self._meta
         await self._controller.client.update_status(

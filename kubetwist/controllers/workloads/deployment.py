@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from attrs import define, evolve, field
 
 from ...api.errors import APIStatusError
-from ...api.frozen import thawed
+from ...api.frozen import mutable_copy
 from ...api.record import Record
 from ...api.resource import (
     GroupVersionKind,
@@ -153,7 +153,7 @@ class DeploymentController(Controller[str]):
         sets = await self._sets.claim(owner, lambda: self._can_adopt(owner))
         new = find_new_replica_set(obj, sets)
         rollout = _Rollout(owner, new, [one for one in sets if one is not new])
-        rollout.status = thawed(obj.get("status") or {})
+        rollout.status = mutable_copy(obj.get("status") or {})
         try:
             await self._rollout(rollout)
         except _RequeueError:
@@ -212,10 +212,10 @@ class DeploymentController(Controller[str]):
     async def _create_new_replica_set(self, rollout: _Rollout, revision: int) -> JSONObject:
         """Make the ReplicaSet of the template of now."""
         obj, owner = rollout.deployment, rollout.owner
-        template = thawed(obj["spec"]["template"])
+        template = mutable_copy(obj["spec"]["template"])
         name_hash = template_hash(template, status_count(obj, "collisionCount"))
         template.setdefault("metadata", {}).setdefault("labels", {})[HASH_LABEL] = name_hash
-        selector = thawed(obj["spec"]["selector"])
+        selector = mutable_copy(obj["spec"]["selector"])
         selector.setdefault("matchLabels", {})[HASH_LABEL] = name_hash
         size = new_replica_set_replicas(obj, rollout.sets, 0)
         made = {
@@ -271,7 +271,7 @@ class DeploymentController(Controller[str]):
 
         def change(live: JSONObject) -> None:
             live["metadata"].setdefault("annotations", {})[REVISION] = revision
-            live["status"] = thawed(rollout.status)
+            live["status"] = mutable_copy(rollout.status)
 
         owner = rollout.owner
         record = await self.client.update_status(
@@ -453,7 +453,7 @@ class DeploymentController(Controller[str]):
     async def _update_status(self, rollout: _Rollout) -> None:
         """Bring the status up to date."""
         obj, status = rollout.deployment, rollout.status
-        before = thawed(status)
+        before = mutable_copy(status)
         self._count(rollout)
         surge_free = wanted(obj) - max_surge_and_unavailable(obj)[1]
         if (status.get("availableReplicas") or 0) >= surge_free:
@@ -534,6 +534,6 @@ class DeploymentController(Controller[str]):
 
     async def _write(self, owner: Owner, status: JSONObject) -> None:
         def change(live: JSONObject) -> None:
-            live["status"] = thawed(status)
+            live["status"] = mutable_copy(status)
 
         await self.client.update_status("apps", "deployments", owner.namespace, owner.name, change, uid=owner.uid)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ...api.errors import APIStatusError
-from ...api.frozen import thawed
+from ...api.frozen import mutable_copy
 from ...api.resource import JSONObject
 from ...registry.stores import decoded_object
 from .pods import ControllerRefManager, Owner
@@ -110,7 +110,7 @@ class ControllerHistory:
                     "labels": {**labels, self._hash_label: name_hash},
                     "ownerReferences": [owner.reference()],
                 },
-                "data": thawed(data),
+                "data": mutable_copy(data),
                 "revision": number,
             }
             annotations = owner.obj["metadata"].get("annotations")

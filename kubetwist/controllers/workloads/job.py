@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from ...api.errors import APIStatusError
-from ...api.frozen import thawed
+from ...api.frozen import mutable_copy
 from ...api.jsontypes import JSONValue
 from ...api.record import Record
 from ...api.resource import (
@@ -238,7 +238,7 @@ class _SyncContext:
         self._spec: JSONObject = owner.obj["spec"]
         self._now = controller.clock.seconds()
         self._stamp = format_time(self._now)
-        self._status: JSONObject = thawed(self._job.get("status") or {})
+        self._status: JSONObject = mutable_copy(self._job.get("status") or {})
         self._uncounted: JSONObject = self._status.setdefault("uncountedTerminatedPods", {})
         self._pods = controller.pods.list_owned(owner)
         self._active = [pod for pod in self._pods if is_active(pod)]
@@ -639,7 +639,7 @@ class _SyncContext:
             _set(status, name, status.get(name))
 
         def change(obj: JSONObject) -> None:
-            obj["status"] = thawed(status)
+            obj["status"] = mutable_copy(status)
 
         owner = self._owner
         await self._controller.client.update_status("batch", "jobs", owner.namespace, owner.name, change, uid=owner.uid)

@@ -96,7 +96,7 @@ def needs_of(key: str, pod: JSONObject) -> PodInfo:
         namespace,
         labels,
         spec,
-        {name: amount.billionths for name, amount in pod_resources(spec, "requests").items()},
+        {name: amount.nanos for name, amount in pod_resources(spec, "requests").items()},
         frozenset(ports),
         tuple(_terms(affinity.get("podAffinity"), namespace, labels)),
         tuple(_terms(affinity.get("podAntiAffinity"), namespace, labels)),
@@ -151,7 +151,7 @@ class NodeInfo:
         self.labels = node["metadata"].get("labels") or {}
         status = node.get("status") or {}
         said = amounts(status.get("allocatable") or status.get("capacity"))
-        self.allocatable = {name: amount.billionths for name, amount in said.items()}
+        self.allocatable = {name: amount.nanos for name, amount in said.items()}
         spec = node.get("spec") or {}
         taints = list(spec.get("taints") or ())
         if spec.get("unschedulable") and not any(one["key"] == _UNSCHEDULABLE["key"] for one in taints):

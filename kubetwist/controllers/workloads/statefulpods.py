@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...api.frozen import thawed
+from ...api.frozen import mutable_copy
 from ...api.resource import JSONObject
 from ..machinery.metadata import controller_reference
 from .history import REVISION_LABEL
@@ -75,7 +75,7 @@ def claims_of(stateful: JSONObject, ordinal: int) -> list[JSONObject]:
     made = []
     labels = (stateful["spec"].get("selector") or {}).get("matchLabels") or {}
     for template in stateful["spec"].get("volumeClaimTemplates") or ():
-        claim = thawed({"metadata": template["metadata"], "spec": template.get("spec") or {}})
+        claim = mutable_copy({"metadata": template["metadata"], "spec": template.get("spec") or {}})
         meta = claim["metadata"]
         meta["name"] = claim_name(stateful, template, ordinal)
         meta["namespace"] = stateful["metadata"]["namespace"]
@@ -111,7 +111,7 @@ def new_pod(stateful: JSONObject, revision: str, ordinal: int, kind: str, api_ve
     @param stateful: With the template of the revision.
     @param revision: Its name.
     """
-    template = thawed(stateful["spec"]["template"])
+    template = mutable_copy(stateful["spec"]["template"])
     meta = template.get("metadata") or {}
     pod = {
         "metadata": {name: meta[name] for name in ("labels", "annotations", "finalizers") if meta.get(name)},

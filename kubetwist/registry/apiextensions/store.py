@@ -58,7 +58,7 @@ class CustomResourceDefinitionStore(Store):
         finalizers = meta.get("finalizers") or []
         if CLEANUP_FINALIZER not in finalizers:
             meta["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
-        set_condition(
+        set_crd_condition(
             obj,
             "Terminating",
             "True",
@@ -68,7 +68,7 @@ class CustomResourceDefinitionStore(Store):
         return await removal.commit_if_changed(self, key, obj, old, record, options.dry_run), False
 
 
-def set_condition(crd: JSONObject, kind: str, status: str, reason: str, message: str) -> None:
+def set_crd_condition(crd: JSONObject, kind: str, status: str, reason: str, message: str) -> None:
     """Put a condition in a definition's status; the time in it is that of its last change of status."""
     found = crd.setdefault("status", {}).get("conditions") or []
     now = times.now()

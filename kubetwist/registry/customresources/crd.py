@@ -38,14 +38,14 @@ def conditions(crd: JSONObject) -> list[JSONObject]:
     return (crd.get("status") or {}).get("conditions") or []
 
 
-def condition(crd: JSONObject, kind: str) -> JSONObject | None:
+def find_crd_condition(crd: JSONObject, kind: str) -> JSONObject | None:
     """The condition of a type, if there is one."""
     return next((one for one in conditions(crd) if one.get("type") == kind), None)
 
 
-def holds(crd: JSONObject, kind: str) -> bool:
+def is_crd_condition_true(crd: JSONObject, kind: str) -> bool:
     """Whether a condition is there and true."""
-    found = condition(crd, kind)
+    found = find_crd_condition(crd, kind)
     return found is not None and found.get("status") == "True"
 
 

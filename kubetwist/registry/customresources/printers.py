@@ -66,7 +66,7 @@ class Printer:
         """
         Return the cells of an object.
 
-        @param budget: Budget of all columns together, by default one of L{kubetwist.api.jsonpath.MOST_SEEN} values; a
+        @param budget: Budget of all columns together, by default one of L{kubetwist.api.jsonpath.MAX_VISITED} values; a
             value that is not found within it is shown as missing.
         """
         cells: list[Any] = [obj["metadata"].get("name", "")]

@@ -167,8 +167,8 @@ class Codec:
         @raise APIStatusError: A value that another one replaced does not fit its field (400).
         """
         try:
-            if document.said is not None:
-                return self.type.problems(document.said)
+            if document.with_duplicates is not None:
+                return self.type.problems(document.with_duplicates)
         except DecodeError as error:
             raise self.unreadable(error.as_written(raw)) from None
         if document.by_map and len(problems) > 1:

@@ -17,7 +17,7 @@ from ...api.admission import (
 )
 from ...api.errors import APIStatusError, FieldError
 from ...api.jsontypes import JSONValue
-from ...api.latency import ETCD, Spending
+from ...api.latency import ETCD, LatencyTracker
 from ...api.options import DeleteOptions, WriteOptions
 from ...api.record import (
     Draft,
@@ -257,7 +257,7 @@ class StoreBase(StoreHooks):
         # What is created has a uid of its own.
         write = Write(self.prefix + key, value, expected, self.ttl, draft, unique=not expected and value is not None)
         began, failed = perf_counter(), False
-        with self._span(current_span(), key, write), Spending(ETCD):
+        with self._span(current_span(), key, write), LatencyTracker(ETCD):
             try:
                 if charges:
                     revision = await self._charged(

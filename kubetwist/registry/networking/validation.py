@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ...api.addresses import parse_cidr, parse_ip, shown_ip, validate_cidr, validate_ip
+from ...api.addresses import format_ip, parse_cidr, parse_ip, validate_cidr, validate_ip
 from ...api.errors import FieldError, forbidden, invalid, required, too_long
 from ...api.names import (
     byte_length,
-    regex_problem,
+    regex_error,
     validate_path_segment_name,
     validate_port_name,
     validate_wildcard_dns1123_subdomain,
@@ -207,7 +207,7 @@ def domain_path(value: str, path: str, errors: ErrorList) -> None:
         return
     check(domain, path, dns_subdomain, errors)
     if not _IS_HTTP_PATH(rest):
-        errors.append(invalid(path, rest, regex_problem("Invalid path", _HTTP_PATH)))
+        errors.append(invalid(path, rest, regex_error("Invalid path", _HTTP_PATH)))
 
 
 def _class_parameters(parameters: JSONObject | None, errors: ErrorList) -> None:
@@ -390,7 +390,7 @@ def _family(block: str) -> int:
     parsed = parse_cidr(block)
     if parsed is None:
         return 0
-    return 6 if is_ipv6(shown_ip(parsed[0])) else 4
+    return 6 if is_ipv6(format_ip(parsed[0])) else 4
 
 
 def validate_service_cidr_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:

@@ -14,7 +14,7 @@ from ...admission.decisions import decide
 from ...api.authorization import AuthorizerAttributes, Decision
 from ...api.errors import APIStatusError
 from ...api.options import CreateOptions, WriteOptions
-from ...api.rbacrules import FULL_AUTHORITY, Rule, refusal, uncovered
+from ...api.rbacrules import FULL_AUTHORITY, Rule, escalation_message, uncovered_rules
 from ...api.record import Draft
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
@@ -80,9 +80,9 @@ class EscalationCheckedStore(Store):
         """
         user = scope.user
         held, errors = self._grants.rules_for(user, scope.namespace)
-        missing = uncovered(held, rules)
+        missing = uncovered_rules(held, rules)
         if missing:
-            why = refusal(user.name, user.groups, missing)
+            why = escalation_message(user.name, user.groups, missing)
             if errors:
                 texts = list(dict.fromkeys(str(self.role_not_found(error)) for error in errors))
                 why += f"; resolution errors: [{texts[0] if len(texts) == 1 else '[' + ', '.join(texts) + ']'}]"
@@ -126,7 +126,7 @@ class RoleStore(EscalationCheckedStore):
         self.confirm_no_escalation(scope, obj, obj.get("rules") or ())
         if obj.get("aggregationRule") or (old is not None and old.get("aggregationRule")):
             held, _ = self._grants.rules_for(scope.user, scope.namespace)
-            if uncovered(held, FULL_AUTHORITY):
+            if uncovered_rules(held, FULL_AUTHORITY):
                 raise self.forbidden(obj, "must have cluster-admin privileges to use the aggregationRule")
 
 

@@ -18,7 +18,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.web.server import NOT_DONE_YET
 
 from ...api.go.url import escape_path, normalized_query
-from ...api.identityheaders import OddHeader, identity_fields
+from ...api.identityheaders import AmbiguousHeaderError, identity_fields
 from ...api.resource import GroupVersion
 from ...client.errors import InvalidRESTConfig, Unreachable
 from ...controllers.aggregation.apiservices import (
@@ -189,7 +189,7 @@ class APIServiceProxy(Leaf):
                 (b"X-Forwarded-Host", host),
                 (b"X-Forwarded-Proto", b"https"),
             ]
-        except OddHeader as error:
+        except AmbiguousHeaderError as error:
             request.respond_text(503, f"{error}\n")
             return
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from ...api.decoding import BodyError, Decoded, decode_json, decode_yaml, json_type
-from ...api.errors import APIStatusError, forget_frames
+from ...api.errors import APIStatusError, clear_frames
 from ...api.go.text import go_text
 from ...api.jsonpatch import apply_json_patch, check_operations, validate_json_patch
 from ...api.jsontypes import JSONValue
@@ -62,7 +62,7 @@ class Patch(ABC):
             self.parse(data)
         except APIStatusError as error:
             # The frames of the traceback refer to this patch, which refers to the error.
-            forget_frames(error)
+            clear_frames(error)
             self._refusal = error
 
     @abstractmethod

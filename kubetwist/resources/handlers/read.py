@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from twisted.internet.interfaces import IReactorTime
 
 from ...api.errors import APIStatusError
-from ...api.latency import SERIALIZATION, Spending
+from ...api.latency import SERIALIZATION, LatencyTracker
 from ...api.listoptions import get_options, list_options
 from ...api.options import GetOptions, ListOptions
 from ...api.record import (
     Listing,
     Record,
 )
-from ...api.requestscope import IN_REACTOR, RequestScope
+from ...api.requestscope import MAX_SIZE_IN_REACTOR, RequestScope
 from ...api.resource import GroupResource
 from ...api.selectors import parse_field_selector
 from ...http.request import KubeRequest
@@ -79,7 +79,7 @@ class ReadHandlers:
             return self._get_later(request, output, result)
         if isinstance(output.encoder, YAMLEncoder):
             return self._respond_yaml(request, output, output.encoder.inner.encode_object(result))
-        large = isinstance(result, Record) and len(result.item) > IN_REACTOR
+        large = isinstance(result, Record) and len(result.item) > MAX_SIZE_IN_REACTOR
         if large and not isinstance(output, ProtobufOutputFormat) and (output.pretty or not output.encoder.stored):
             return self._respond_shown(request, output, result)
         if (
@@ -152,7 +152,7 @@ class ReadHandlers:
         if encoder.stored:
             return self._respond_items(request, output, encoder, listing, token, None)
         making = encoder.items(listing)
-        with Spending(SERIALIZATION):
+        with LatencyTracker(SERIALIZATION):
             items = first_slice(making)
         if items is None:
             return self._respond_slices(request, output, encoder, listing, token, making)
@@ -201,7 +201,7 @@ class ReadHandlers:
         """
         if isinstance(output.encoder, YAMLEncoder):
             return self._respond_yaml(request, output, encoder.encode_list(listing, token, items).joined())
-        with Spending(SERIALIZATION):
+        with LatencyTracker(SERIALIZATION):
             body = encoder.encode_list(listing, token, items)
         if output.pretty and body.length > PRETTY_IN_REACTOR:
             return self._respond_pretty(request, output, body.joined())

@@ -21,7 +21,7 @@ from ...api.configurations import (
     OPTIONAL_INT32,
     OPTIONAL_STRING,
     STRING,
-    BadConfiguration,
+    ConfigurationError,
     ListOf,
     Struct,
     decode_configuration,
@@ -153,10 +153,10 @@ def load_configuration(content: bytes, path: str, *, reload: bool) -> tuple[Rule
 
     @param path: The path of the file, for messages.
     @param reload: Whether changes of the file are loaded.
-    @raise BadConfiguration: It is invalid; the text is the reference's.
+    @raise ConfigurationError: It is invalid; the text is the reference's.
     """
     if not content:
-        raise BadConfiguration(
+        raise ConfigurationError(
             "error while parsing file: error while loading file: "
             f"encryption provider configuration file {quoted(path)} is empty"
         )
@@ -165,16 +165,16 @@ def load_configuration(content: bytes, path: str, *, reload: bool) -> tuple[Rule
         for provider in (provider for rule in decoded for provider in rule["providers"] if provider[KMS] is not None):
             _complete(provider[KMS])
     except ValueError as error:
-        raise BadConfiguration(
+        raise ConfigurationError(
             f"error while parsing file: error decoding encryption provider configuration file {quoted(path)}: {error}"
         ) from None
     causes = list(_problems(decoded, reload))
     if causes:
-        raise BadConfiguration(f"error while parsing file{aggregate(causes)}")
+        raise ConfigurationError(f"error while parsing file{aggregate(causes)}")
     try:
         return tuple(_rules(decoded))
     except ValueError as error:
-        raise BadConfiguration(f"error while building transformers: {error}") from None
+        raise ConfigurationError(f"error while building transformers: {error}") from None
 
 
 def shown(resource: GroupResource) -> str:

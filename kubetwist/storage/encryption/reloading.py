@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...api.configurations import LIMIT, BadConfiguration
+from ...api.configurations import LIMIT, ConfigurationError
 from ...api.filewatcher import FileWatcher
 from ...api.go.quote import quoted
 from ...api.resource import GroupResource
@@ -253,13 +253,13 @@ class FileEncryption:
         while True:
             problem = await made.problem()
             if self._next is not made or self._stopped:
-                raise BadConfiguration("the file has changed again")
+                raise ConfigurationError("the file has changed again")
             if problem is None:
                 self._next = None
                 self._take(made)
                 return
             if self._reactor.seconds() >= until:
-                raise BadConfiguration(
+                raise ConfigurationError(
                     "health check for new transformers failed, polling error timed out waiting for the condition: "
                     f"{problem}"
                 )
@@ -295,8 +295,8 @@ class FileEncryption:
         self._reactor.callLater(seconds, done.callback, None)
         return done
 
-    def _unreadable(self, error: OSError) -> BadConfiguration:
-        return BadConfiguration(
+    def _unreadable(self, error: OSError) -> ConfigurationError:
+        return ConfigurationError(
             "error while parsing file: error while loading file: error reading encryption provider configuration file "
             f"{quoted(self._path)}: open {self._path}: {(error.strerror or str(error)).lower()}"
         )

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.jsonpath import MOST_SEEN
+from kubetwist.api.jsonpath import MAX_VISITED
 from kubetwist.registry.customresources.printers import Printer
 from kubetwist.resources import tables
 from tests.resources.customserver import KITES, CustomServer, definition, kite
@@ -28,7 +28,7 @@ class BudgetTests(SynchronousTestCase):
 
     def test_row(self) -> None:
         """All columns of a row share one budget: later values are not found after it is exhausted."""
-        small, large = (self.printer.row(self._object(size)) for size in (100, MOST_SEEN // 3))
+        small, large = (self.printer.row(self._object(size)) for size in (100, MAX_VISITED // 3))
         self.assertEqual(small, ("a", "here", None, None, None, None, "here"))
         self.assertEqual(large, ("a", "here", None, None, None, None, None))
 

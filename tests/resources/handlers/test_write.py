@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.decoding import decode_yaml
-from kubetwist.api.requestscope import IN_REACTOR
+from kubetwist.api.requestscope import MAX_SIZE_IN_REACTOR
 from kubetwist.flowcontrol.computing import Computing
 from kubetwist.http.connection.bodyshares import MAX_BODY
 from kubetwist.resources import endpoint
@@ -216,7 +216,7 @@ class CreateTests(WriteTestCase):
         """Computations on a large object run in the computation thread, for every verb; those on a small one do not."""
         threads = self.server.done_in_threads
         merge, apply = "application/merge-patch+json", "application/apply-patch+yaml"
-        for size, name in ((10, "small"), (IN_REACTOR + 1, "large")):
+        for size, name in ((10, "small"), (MAX_SIZE_IN_REACTOR + 1, "large")):
             path, obj = f"{MAPS}/{name}", config_map(name, x="1" * size)
             for method, where, body, media in (
                 ("POST", MAPS, obj, "application/json"),
@@ -312,7 +312,7 @@ class CreateTests(WriteTestCase):
             ("", []),
         ):
             threads.clear()
-            obj = config_map(f"a{len(media)}", x="1" * (IN_REACTOR + 1))
+            obj = config_map(f"a{len(media)}", x="1" * (MAX_SIZE_IN_REACTOR + 1))
             answer = self.client.answer("POST", MAPS, obj, Accept=media or "application/json")
             self.assertEqual(answer.code, 201)
             self.assertEqual([function.__name__ for function in threads if function.__name__ == "encode_object"], made)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.configurations import BadConfiguration
+from kubetwist.api.configurations import ConfigurationError
 from kubetwist.api.resource import GroupResource
 from kubetwist.storage.encryption._configuration import (
     Key,
@@ -97,7 +97,7 @@ class LoadTests(SynchronousTestCase):
 
     def refused(self, text: str, reload: bool = False) -> str:
         """Why a file can not be used."""
-        error = str(self.assertRaises(BadConfiguration, loaded, text, reload))
+        error = str(self.assertRaises(ConfigurationError, loaded, text, reload))
         for secret in (SECRET, "secret is secure", "hunter2"):
             self.assertNotIn(secret, error)
         return error
@@ -290,14 +290,14 @@ class LoadTests(SynchronousTestCase):
             ),
         ):
             error = self.assertRaises(
-                BadConfiguration, load_configuration, content.encode(), "/etc/enc.yaml", reload=False
+                ConfigurationError, load_configuration, content.encode(), "/etc/enc.yaml", reload=False
             )
             self.assertEqual(str(error), start + problem)
-        error = self.assertRaises(BadConfiguration, load_configuration, b"", "/etc/enc.yaml", reload=False)
+        error = self.assertRaises(ConfigurationError, load_configuration, b"", "/etc/enc.yaml", reload=False)
         self.assertTrue(str(error).endswith('encryption provider configuration file "/etc/enc.yaml" is empty'))
 
     @given(st.binary(max_size=200))
     def test_garbage(self, content: bytes) -> None:
         """Whatever the bytes are, they are understood or refused."""
-        with contextlib.suppress(BadConfiguration):
+        with contextlib.suppress(ConfigurationError):
             load_configuration(HEAD.encode() + content, "x", reload=True)

@@ -215,7 +215,7 @@ def round_up(amounts: JSONObject | None) -> None:
     for name, amount in (amounts or {}).items():
         if isinstance(amount, str) and (amount[-1:] in ("n", "u") or "e-" in amount or "E-" in amount):
             quantity = Quantity.parse(amount)
-            if quantity.billionths % 10**6:
+            if quantity.nanos % 10**6:
                 amounts[name] = str(Quantity(quantity.scaled(-3) * 10**6, quantity.family))  # type: ignore[index]
 
 

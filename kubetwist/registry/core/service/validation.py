@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from ....api.addresses import Network, parse_cidr, parse_ip, shown_ip, validate_cidr
+from ....api.addresses import Network, format_ip, parse_cidr, parse_ip, validate_cidr
 from ....api.errors import FieldError, duplicate, forbidden, invalid, required
 from ....api.names import validate_qualified_name
 from ....api.resource import JSONObject
@@ -561,7 +561,7 @@ def range_warnings(text: str, path: str) -> list[str]:
     address, network = parsed
     texts = []
     if address != network.network_address:
-        single = f"{shown_ip(address)}/{address.max_prefixlen}"
+        single = f"{format_ip(address)}/{address.max_prefixlen}"
         choice = f"(should be {quote(str(network))} or {quote(single)}?)"
         texts.append(f"{path}: CIDR value {quote(text)} is ambiguous in this context {choice}")
     if validate_cidr(str(network), canonical=False) or any("0s" in one for one in validate_cidr(text)):
@@ -574,5 +574,5 @@ def range_warnings(text: str, path: str) -> list[str]:
 
 def _shown_range(network: Network) -> str:
     """A block in its canonical form; that of IPv4 within IPv6 is IPv4's."""
-    shown = shown_ip(network.network_address)
+    shown = format_ip(network.network_address)
     return f"{shown}/{network.prefixlen - 96}" if "." in shown and network.version == 6 else str(network)

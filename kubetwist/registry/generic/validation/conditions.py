@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from ....api.errors import duplicate, invalid, required, too_long
-from ....api.names import byte_length, regex_problem, validate_qualified_name
+from ....api.names import byte_length, regex_error, validate_qualified_name
 from ....api.resource import JSONObject
 from .fields import ErrorList, check, unsupported
 
 _REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _IS_REASON: Final = re.compile(_REASON).fullmatch
-_NOT_A_REASON: Final = regex_problem(
+_NOT_A_REASON: Final = regex_error(
     "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
     "characters or '_,:', and must end with an alphanumeric character or '_'",
     _REASON,

@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred, FirstError, gatherResults
 from ....api.errors import APIStatusError
 from ....api.jsontypes import JSONValue
 from ....api.options import DeleteOptions, UpdateOptions
-from ....api.rbacrules import Rule, uncovered
+from ....api.rbacrules import Rule, uncovered_rules
 from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
 from ...generic.bootstrap import SERVER, ensure
@@ -109,7 +109,7 @@ def compute_reconciled_role(existing: JSONObject, expected: JSONObject) -> JSONO
     obj = _mended_metadata(existing, expected)
     rules, wanted = existing.get("rules") or [], expected["rules"] or []
     if rules != wanted:
-        missing = uncovered(rules, wanted)
+        missing = uncovered_rules(rules, wanted)
         if missing:
             obj["rules"] = [*rules, *missing]
     aggregation = existing.get("aggregationRule")

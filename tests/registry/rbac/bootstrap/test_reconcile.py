@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubetwist.api.rbacrules import uncovered
+from kubetwist.api.rbacrules import uncovered_rules
 from kubetwist.registry.rbac.bootstrap.reconcile import (
     AUTOUPDATE,
     compute_reconciled_role,
@@ -89,7 +89,7 @@ class ReconcileTests(ReconcileTestCase):
         (expected,) = [
             one["rules"] for one in expected_cluster_roles() if one["metadata"]["name"] == "system:discovery"
         ]
-        self.assertEqual(uncovered(rules, expected), [])
+        self.assertEqual(uncovered_rules(rules, expected), [])
         master = self.admin("GET", f"{CLUSTER_BINDINGS}/cluster-admin")
         self.assertEqual([subject["name"] for subject in master["subjects"]], ["system:masters"])
         self.assertEqual(master["metadata"]["labels"], {"kubernetes.io/bootstrapping": "rbac-defaults"})
