@@ -72,7 +72,7 @@ class NullSink:
     def __init__(self) -> None:
         self.sent = 0
 
-    def send(self, kind: str, record: Any, event: Any) -> None:
+    def send(self, event_type: str, record: Any, event: Any) -> None:
         """See L{kubetwist.interfaces.IWatchSink}."""
         self.sent += 1
 

@@ -398,14 +398,14 @@ class IConnecter(Interface):
 class IWatchSink(Interface):
     """Receives the events of one watch."""
 
-    def send(kind: str, record: Record, event: Any) -> None:
+    def send(event_type: str, record: Record, event: Any) -> None:
         """
         Send one event.
 
-        @param kind: C{"ADDED"}, C{"MODIFIED"} or C{"DELETED"}.
+        @param event_type: C{"ADDED"}, C{"MODIFIED"} or C{"DELETED"}.
         @param record: The state of the object.
-        @param event: Shared by all watches that show this same state in this same way: a place to keep what it
-            encodes to. L{None} for initial events.
+        @param event: The event of the watch cache, shared by all watches that receive it with the same type and state;
+            it caches the encoded forms. L{None} for initial events.
         """
 
     def bookmark(revision: int, initial_events_end: bool) -> None:

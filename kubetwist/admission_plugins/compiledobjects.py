@@ -46,7 +46,7 @@ class CompiledObjectCache(Generic[_Compiled]):
 
     # The watch cache's side.
 
-    def send(self, kind: str, record: object, event: object) -> None:
+    def send(self, event_type: str, record: object, event: object) -> None:
         """See L{IWatchSink.send}."""
         self.is_current = False
 

@@ -133,10 +133,10 @@ class CRDController:
 
     # --- IWatchSink
 
-    def send(self, kind: str, record: Record, event: CacheEvent | None) -> None:
+    def send(self, event_type: str, record: Record, event: CacheEvent | None) -> None:
         """A definition changed: what is served follows at once, everything else in turn."""
         try:
-            self._changed(kind, record)
+            self._changed(event_type, record)
         except Exception:
             # A corrupt or foreign definition must not affect the other ones.
             self._log.failure("{name} is no definition that can be served", name=record.name)
@@ -479,7 +479,7 @@ class _InstanceDrain:
         """Whether nothing is left."""
         return len(self._cache) == 0
 
-    def send(self, kind: str, record: Record, event: CacheEvent | None) -> None:
+    def send(self, event_type: str, record: Record, event: CacheEvent | None) -> None:
         """Something happened to an object."""
         if self.empty:
             self.stop()

@@ -145,8 +145,8 @@ class StoreTestCase(SynchronousTestCase):
         seen: list[tuple[str, str]] = []
 
         class Sink:
-            def send(self, kind: str, record: Any, event: Any) -> None:
-                seen.append((kind, record.name))
+            def send(self, event_type: str, record: Any, event: Any) -> None:
+                seen.append((event_type, record.name))
 
             def bookmark(self, revision: int, initial_events_end: bool) -> None:
                 """Nothing to see."""

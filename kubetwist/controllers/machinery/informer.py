@@ -395,9 +395,9 @@ class Informer:
 
     # --- IWatchSink
 
-    def send(self, kind: str, record: Record, event: CacheEvent | None) -> None:
+    def send(self, event_type: str, record: Record, event: CacheEvent | None) -> None:
         """See L{IWatchSink.send}."""
-        self._changed(kind, record, None if event is None else event.previous)
+        self._changed(event_type, record, None if event is None else event.previous)
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Do nothing."""

@@ -67,7 +67,7 @@ class SingletonReconciler:
         if self._scheduled is None and not self._stopped:
             self._scheduled = self.reactor.callLater(delay, self._check_now)
 
-    def send(self, kind: str, record: Record, event: CacheEvent | None) -> None:
+    def send(self, event_type: str, record: Record, event: CacheEvent | None) -> None:
         """See L{IWatchSink.send}."""
         self.schedule()
 

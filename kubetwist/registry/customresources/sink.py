@@ -107,11 +107,11 @@ class ConvertingWatchSink:
         if not self._collecting:
             self._go_on()
 
-    def send(self, kind: str, record: Record, event: object) -> None:
+    def send(self, event_type: str, record: Record, event: object) -> None:
         """See L{IWatchSink.send}."""
         if self._over:
             return
-        self._waiting.append((kind, record, event))
+        self._waiting.append((event_type, record, event))
         if not self._collecting:
             self._go_on()
         if len(self._waiting) == BATCH:

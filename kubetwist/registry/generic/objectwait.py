@@ -24,7 +24,7 @@ class _ObjectWaiter:
         self._reactor = reactor
         self._call = reactor.callLater(seconds, self.done.callback, None)
 
-    def send(self, kind: str, record: Record | None, event: object) -> None:
+    def send(self, event_type: str, record: Record | None, event: object) -> None:
         """See L{IWatchSink.send}: it comes amid the write that made the object."""
         if self._call.active():
             self._call.reset(0)

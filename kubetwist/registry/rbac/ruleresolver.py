@@ -128,9 +128,9 @@ class _ChangeSink:
         self._grants = grants
         self._changed = changed
 
-    def send(self, kind: str, record: Record, event: object) -> None:
+    def send(self, event_type: str, record: Record, event: object) -> None:
         """See L{IWatchSink.send}."""
-        self._changed(kind, record)
+        self._changed(event_type, record)
         self._grants.changed()
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:

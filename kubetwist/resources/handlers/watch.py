@@ -328,7 +328,7 @@ class WatchStream:
 
     # --- IWatchSink
 
-    def send(self, kind: str, record: Record, event: CacheEvent | None) -> None:
+    def send(self, event_type: str, record: Record, event: CacheEvent | None) -> None:
         """Send one event; watches with the same view share its encoding."""
         if self._over:
             return
@@ -336,18 +336,18 @@ class WatchStream:
         if event is None or self._first:
             first, self._first = self._first, False
             if len(record.item) > LARGE:
-                shared = self._flusher.shared(encoder, kind, record, first)
+                shared = self._flusher.shared(encoder, event_type, record, first)
                 self._shared.append(shared)
                 self._put(shared.data)
             else:
-                self._put((encoder.encode_first_event if first else encoder.encode_event)(kind, record))
+                self._put((encoder.encode_first_event if first else encoder.encode_event)(event_type, record))
             return
         encoded = event.encoded
         if encoded is None:
             encoded = event.encoded = {}
         data = encoded.get(encoder)
         if data is None:
-            data = encoded[encoder] = encoder.encode_event(kind, record)
+            data = encoded[encoder] = encoder.encode_event(event_type, record)
         self._put(data)
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
@@ -578,7 +578,7 @@ class NotAcceptableWatchStream(WatchStream):
 
     _waiting_to_end = False
 
-    def send(self, kind: str, record: Record, event: CacheEvent | None) -> None:
+    def send(self, event_type: str, record: Record, event: CacheEvent | None) -> None:
         """End the watch after the head of the answer is written."""
         self._end_soon()
 

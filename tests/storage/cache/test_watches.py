@@ -59,10 +59,10 @@ class PacedSink(RecordingSink):
         """See L{IPacedSink.caught_up}."""
         self.caught += 1
 
-    def send(self, kind: str, record: Record, event: Any) -> None:
+    def send(self, event_type: str, record: Record, event: Any) -> None:
         """See L{IPacedSink.send}."""
         self.room -= 1
-        super().send(kind, record, event)
+        super().send(event_type, record, event)
 
 
 class PacedCase(CacheCase):

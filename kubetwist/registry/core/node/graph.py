@@ -285,9 +285,9 @@ class _ChangeSink:
         self._graph = graph
         self._kind = kind
 
-    def send(self, kind: str, record: Record, event: object) -> None:
+    def send(self, event_type: str, record: Record, event: object) -> None:
         """See L{IWatchSink.send}."""
-        self._graph.changed(self._kind, record, kind == "DELETED")
+        self._graph.changed(self._kind, record, event_type == "DELETED")
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Nothing changed."""

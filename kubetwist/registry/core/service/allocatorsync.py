@@ -69,10 +69,10 @@ class AllocatorSync:
         if now != before:
             self._allocator.change(before, now)
 
-    def send(self, kind: str, record: Record, event: object) -> None:
+    def send(self, event_type: str, record: Record, event: object) -> None:
         """See L{IWatchSink.send}."""
         found = NO_ALLOCATIONS
-        if kind != DELETED:
+        if event_type != DELETED:
             try:
                 found = self._holdings(orjson.loads(record.item))
             except Exception:

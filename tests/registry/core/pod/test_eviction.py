@@ -149,8 +149,8 @@ class EvictionTests(StoreTestCase):
         events: list[Any] = []
 
         class Sink:
-            def send(self, kind: str, record: Any, event: Any) -> None:
-                events.append((kind, record.item))
+            def send(self, event_type: str, record: Any, event: Any) -> None:
+                events.append((event_type, record.item))
 
         self.pods.cache.watch("", sink=Sink())  # type: ignore[arg-type]
         self.successResultOf(self.evict())

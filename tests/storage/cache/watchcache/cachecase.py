@@ -47,9 +47,9 @@ class RecordingSink:
         self.ends: list[Any] = []
         self.then = then
 
-    def send(self, kind: str, record: Record, event: Any) -> None:
+    def send(self, event_type: str, record: Record, event: Any) -> None:
         """See L{IWatchSink.send}."""
-        self.sent.append((kind, record, event))
+        self.sent.append((event_type, record, event))
         self.then()
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
