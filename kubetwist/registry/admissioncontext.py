@@ -21,7 +21,7 @@ from .generic.objectwait import wait_for_object
 from .generic.store import Store
 from .generic.updates import ATTEMPTS
 from .stores import Stores, decoded_object
-from .versions import Versions
+from .versions import VersionConverter
 
 if TYPE_CHECKING:
     from ..client.factory import ClientFactory
@@ -62,7 +62,7 @@ class ServerAdmissionContext:
         self.authorizer = authorizer
         self.outgoing = outgoing
         self.toleration_seconds = toleration_seconds
-        self.versions = Versions(stores, definitions)
+        self.versions = VersionConverter(stores, definitions)
         # Plugins call these for every request, which therefore costs no further call.
         self.get_copy = stores.get_copy
         self.list_copies = stores.list_copies

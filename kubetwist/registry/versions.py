@@ -1,7 +1,7 @@
 """
-Objects on their way to those who want another version of them than the server keeps: webhooks and policies.
+Conversion of objects to the versions that webhooks and policies request.
 
-What a plugin in the server sees is in the version that is stored, or, for custom resources, in that of the request.
+Plugins inside the server get objects in the stored version; custom resources in the version of the request.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from .stores import Stores
 
 
-class Versions:
-    """All versions of everything that is served."""
+class VersionConverter:
+    """Converts objects of all served resources between their versions, for webhooks and policies."""
 
     def __init__(self, stores: Stores, definitions: Definitions | None) -> None:
         """
@@ -35,15 +35,21 @@ class Versions:
         self._stores = stores
         self._definitions = definitions
         self._codecs: dict[tuple[GroupVersionKind, GroupVersionKind], Codec] = {}
-        self._forms: dict[tuple[str, str, str, GroupVersionKind], tuple[EquivalentResource, ...]] = {}
+        self._equivalents: dict[tuple[str, str, str, GroupVersionKind], tuple[EquivalentResource, ...]] = {}
 
-    def forms(
+    def equivalents_for(
         self, group: str, resource: str, subresource: str, kind: GroupVersionKind
     ) -> tuple[EquivalentResource, ...]:
         """
-        Every form that a request for a resource can have: in all versions, and in other groups that share its objects.
+        Return the resources that are equivalent to a resource, itself included.
 
-        @param kind: What the request has; subresources with a kind of their own have it in all versions.
+        These are all its versions, and the resources of other groups that store the same objects.
+
+        @param group: The group of the resource.
+        @param resource: The name of the resource (plural).
+        @param subresource: The name of the subresource; C{""} without one.
+        @param kind: The kind of the request's object. If it is not the kind of the resource (as C{Scale}), all
+            equivalents have it.
         """
         custom = self._custom(group, resource)
         if custom is not None:
@@ -56,29 +62,34 @@ class Versions:
                 for one in definition.served
             )
         key = (group, resource, subresource, kind)
-        forms = self._forms.get(key)
-        if forms is None:
-            forms = self._forms[key] = tuple(self._built_in_forms(group, resource, kind))
-        return forms
+        equivalents = self._equivalents.get(key)
+        if equivalents is None:
+            equivalents = self._equivalents[key] = tuple(self._built_in_equivalents(group, resource, kind))
+        return equivalents
 
-    def definition(self, group: str, resource: str) -> object:
-        """What the forms of a custom resource hold for, another object when they change; L{None} for built-in ones."""
+    def equivalents_key(self, group: str, resource: str) -> object:
+        """
+        Return an object that changes when the equivalents of a resource change, for caches.
+
+        @return: The definition of a custom resource; L{None} for a built-in one.
+        """
         if (group, resource) in self._stores.infos:
             return None
         custom = self._custom(group, resource)
         return None if custom is None else custom.definition
 
-    def _built_in_forms(self, group: str, resource: str, kind: GroupVersionKind) -> list[EquivalentResource]:
-        mine = self._stores.infos.get((group, resource))
-        if mine is None:
+    def _built_in_equivalents(self, group: str, resource: str, kind: GroupVersionKind) -> list[EquivalentResource]:
+        requested = self._stores.infos.get((group, resource))
+        if requested is None:
             return []
-        own = kind.kind == mine.kind and kind.group == mine.group
+        is_resource_kind = kind.kind == requested.kind and kind.group == requested.group
         return [
             EquivalentResource(
-                GroupVersionResource(info.group, version, info.resource), info.gvk(version) if own else kind
+                GroupVersionResource(info.group, version, info.resource),
+                info.gvk(version) if is_resource_kind else kind,
             )
             for info in self._stores.infos.values()
-            if info is mine or (mine.stored and info.stored and info.key_prefix == mine.key_prefix)
+            if info is requested or (requested.stored and info.stored and info.key_prefix == requested.key_prefix)
             for version in info.versions
         ]
 
@@ -86,18 +97,22 @@ class Versions:
         stores = self._stores
         return None if (group, resource) in stores.infos else stores.custom.get(f"{resource}.{group}")
 
-    async def shown(
+    async def convert_to_gvk(
         self, group: str, resource: str, obj: JSONObject, source: GroupVersionKind, target: GroupVersionKind
     ) -> JSONObject:
         """
-        An object as clients of a version see it, with C{kind} and C{apiVersion} first. C{obj} stays as it is.
+        Return an object in another version, with C{kind} and C{apiVersion} first.
 
-        @param source: What it is.
+        @param group: The group of its resource.
+        @param resource: The name of its resource (plural).
+        @param obj: The object; it is not changed.
+        @param source: Its kind and version.
+        @param target: The requested kind and version.
         @raise APIStatusError: A conversion webhook or plugin failed.
         """
         obj = {**obj, "kind": source.kind, "apiVersion": source.api_version}
         if source != target:
-            # What old objects are made of is not what conversions and schemas know.
+            # Conversions and schemas do not support the types of frozen objects.
             obj = await self._converted(group, resource, mutable_copy(obj), source, target)
         rest = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
         return {"kind": target.kind, "apiVersion": target.api_version, **rest}
@@ -114,7 +129,7 @@ class Versions:
             [obj] = await conversion.convert([obj], target)
         return codec.pruned(obj)
 
-    async def taken(
+    async def decode_mutated(
         self,
         group: str,
         resource: str,
@@ -130,8 +145,10 @@ class Versions:
         The kind and version of the result are checked here, since a mutation can change them like any field. If the
         mutation removed the kind of a built-in kind, it is filled in, as Go's decoder does with the target type.
 
-        @param value: The mutated object in the form that the mutation received.
-        @param source: The kind and version of that form.
+        @param group: The group of its resource.
+        @param resource: The name of its resource (plural).
+        @param value: The mutated object, in the version that the mutation received.
+        @param source: That kind and version.
         @param target: The kind and version that the server uses.
         @param strict: Whether unknown fields of a built-in kind are an error instead of being dropped.
         @return: The object in C{target}, with defaults.
@@ -141,12 +158,12 @@ class Versions:
         custom = self._custom(group, resource)
         if custom is not None and source.kind == custom.definition.kind:
             store = custom.store(custom.definition.version(source.version))
-            said = value.get("apiVersion") or ""
-            if value.get("kind") == source.kind and said != source.api_version:
-                shown = GroupVersion.parse(said)
+            api_version = value.get("apiVersion") or ""
+            if value.get("kind") == source.kind and api_version != source.api_version:
+                changed = GroupVersion.parse(api_version)
                 raise ValueError(
-                    f"failed to convert object: {shown.group}/{shown.version}, Kind={source.kind} is unstructured and "
-                    f"is not suitable for converting to {quoted(target.api_version)}"
+                    f"failed to convert object: {changed.group}/{changed.version}, Kind={source.kind} is unstructured "
+                    f"and is not suitable for converting to {quoted(target.api_version)}"
                 )
             try:
                 obj = store.codec.redecode(value, [])
@@ -161,7 +178,7 @@ class Versions:
         definitions = self._definitions
         if definitions is None or not definitions.knows(source):
             if not isinstance(value, dict):
-                raise ValueError("it is no object any more")
+                raise ValueError("the mutated value is not an object")
             return value
         codec = self._codecs.get((source, target))
         if codec is None:

@@ -269,7 +269,9 @@ class _MutatingDispatcher:
         assert attributes.object is not None
         names = attributes.group, attributes.resource
         try:
-            obj = await self._server.versions.taken(*names, patched, kind, attributes.object_kind, strict=strict)
+            obj = await self._server.versions.decode_mutated(
+                *names, patched, kind, attributes.object_kind, strict=strict
+            )
         except ValueError as error:
             text = str(error)
             raise APIStatusError.internal(

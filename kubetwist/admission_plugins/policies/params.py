@@ -122,6 +122,8 @@ class ParamKind:
             codec = getattr(store, "codec", None)
             obj = orjson.loads(record.item if codec is None else codec.item(record))
             source = store.gvk if codec is None else self.gvk
-            versioned = await self._server.versions.shown(store.info.group, store.info.resource, obj, source, self.gvk)
+            versioned = await self._server.versions.convert_to_gvk(
+                store.info.group, store.info.resource, obj, source, self.gvk
+            )
             record.views[key] = versioned
         return versioned

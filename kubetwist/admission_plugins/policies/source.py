@@ -163,7 +163,7 @@ class PolicySource(Generic[_Policy]):
     def equivalents(self, attributes: AdmissionAttributes) -> tuple[EquivalentResource, ...]:
         """Return the equivalent resources of a request; that of the request is the first."""
         own = EquivalentResource(attributes.request_resource, attributes.request_kind)
-        known = self._server.versions.forms(
+        known = self._server.versions.equivalents_for(
             attributes.group, attributes.resource, attributes.subresource, attributes.request_kind
         )
         return (own, *(equivalent for equivalent in known if equivalent.resource != own.resource))
@@ -192,7 +192,7 @@ class VersionedAttributeAccessor:
         if obj is None:
             return None
         attributes = self.attributes
-        return await self._server.versions.shown(
+        return await self._server.versions.convert_to_gvk(
             attributes.group, attributes.resource, obj, attributes.object_kind, kind
         )
 

@@ -24,7 +24,7 @@ from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
 from ...cel.admission import MATCH_BUDGET, request_value
-from ...registry.versions import Versions
+from ...registry.versions import VersionConverter
 
 _NAMES = OptionalVariables()
 
@@ -42,7 +42,11 @@ class MatchConditions:
         return cls(conditions) if conditions else None
 
     async def matches(
-        self, attributes: AdmissionAttributes, equivalent: EquivalentResource, versions: Versions, ignore_failures: bool
+        self,
+        attributes: AdmissionAttributes,
+        equivalent: EquivalentResource,
+        versions: VersionConverter,
+        ignore_failures: bool,
     ) -> bool:
         """
         Return whether all conditions are true for a request.
@@ -58,7 +62,7 @@ class MatchConditions:
         async def versioned(obj: JSONObject | None) -> JSONObject | None:
             if obj is None:
                 return None
-            return await versions.shown(
+            return await versions.convert_to_gvk(
                 attributes.group, attributes.resource, obj, attributes.object_kind, equivalent.kind
             )
 

@@ -61,7 +61,7 @@ class WebhookConfigurationManager:
             attributes.kind,
             bool(attributes.namespace),
             # The equivalent resources of custom resources change with their definitions.
-            self._server.versions.definition(attributes.group, attributes.resource),
+            self._server.versions.equivalents_key(attributes.group, attributes.resource),
         )
         matched = self._matched_webhooks.get(key)
         if matched is None:
@@ -71,7 +71,7 @@ class WebhookConfigurationManager:
         return matched
 
     def _find(self, attributes: AdmissionAttributes) -> RuleMatches:
-        equivalents = self._server.versions.forms(
+        equivalents = self._server.versions.equivalents_for(
             attributes.group, attributes.resource, attributes.subresource, attributes.request_kind
         )
         found = []

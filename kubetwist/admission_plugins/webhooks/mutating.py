@@ -20,7 +20,7 @@ from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
 from ...api.jsonpatch import PatchError, apply_json_patch
 from ...api.jsontypes import JSONValue
-from ...registry.versions import Versions
+from ...registry.versions import VersionConverter
 from .call import WebhookCallError, annotate_audit_event, call_webhook, json_fragment
 from .review import JSON_PATCH, NULL, Response
 
@@ -38,7 +38,11 @@ class MutatingDispatcher:
     _log = Logger()
 
     def __init__(
-        self, attributes: AdmissionAttributes, versions: Versions, webhooks: Sequence[Webhook], metrics: WebhookMetrics
+        self,
+        attributes: AdmissionAttributes,
+        versions: VersionConverter,
+        webhooks: Sequence[Webhook],
+        metrics: WebhookMetrics,
     ) -> None:
         """
         @param webhooks: All webhooks: audit annotations contain the index in this list.
@@ -101,9 +105,9 @@ class MutatingDispatcher:
         names = attributes.group, attributes.resource
         versioned, old = attributes.object, attributes.old_object
         if versioned is not None:
-            versioned = await versions.shown(*names, versioned, attributes.object_kind, equivalent.kind)
+            versioned = await versions.convert_to_gvk(*names, versioned, attributes.object_kind, equivalent.kind)
         if old is not None:
-            old = await versions.shown(*names, old, attributes.object_kind, equivalent.kind)
+            old = await versions.convert_to_gvk(*names, old, attributes.object_kind, equivalent.kind)
         response = await call_webhook(
             webhook,
             attributes,
@@ -124,7 +128,7 @@ class MutatingDispatcher:
         before = canonical_json(versioned)
         try:
             patched = apply_json_patch(versioned, operations)
-            obj = await versions.taken(*names, patched, equivalent.kind, attributes.object_kind)
+            obj = await versions.decode_mutated(*names, patched, equivalent.kind, attributes.object_kind)
         except PatchError as error:
             raise APIStatusError.internal(str(error.__cause__ or error.message)) from None
         except ValueError as error:

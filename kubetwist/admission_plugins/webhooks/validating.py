@@ -16,7 +16,7 @@ from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind
-from ...registry.versions import Versions
+from ...registry.versions import VersionConverter
 from .call import WebhookCallError, annotate_audit_event, call_webhook, json_fragment
 from .review import NULL
 
@@ -34,7 +34,7 @@ class ValidatingDispatcher:
 
     _log = Logger()
 
-    def __init__(self, attributes: AdmissionAttributes, versions: Versions, metrics: WebhookMetrics) -> None:
+    def __init__(self, attributes: AdmissionAttributes, versions: VersionConverter, metrics: WebhookMetrics) -> None:
         self._attributes = attributes
         self._versions = versions
         self._metrics = metrics
@@ -94,7 +94,7 @@ class ValidatingDispatcher:
                 return NULL
             kind = attributes.object_kind
             return json_fragment(
-                await self._versions.shown(attributes.group, attributes.resource, obj, kind, equivalent.kind)
+                await self._versions.convert_to_gvk(attributes.group, attributes.resource, obj, kind, equivalent.kind)
             )
 
         return await one(attributes.object), await one(attributes.old_object)
