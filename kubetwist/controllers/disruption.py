@@ -1,5 +1,5 @@
 """
-What disruption budgets allow, from the pods that they are about and those who own them.
+Computes the status of PodDisruptionBudgets from the selected pods and the scales of their owners.
 
 @see: kubernetes, C{pkg/controller/disruption/disruption.go}.
 """
@@ -27,7 +27,7 @@ from .workloads.rollout import scaled_value
 
 #: Seconds in which a pod whose eviction was allowed is expected to be deleted.
 DELETION_TIMEOUT: Final = 120.0
-#: Seconds after which a pod that was to be disrupted, and is not being deleted, is not meant any more.
+#: Seconds until the condition DisruptionTarget of a pod that was not deleted is reset.
 STALE_POD_DISRUPTION_TIMEOUT: Final = 120.0
 _GROUP: Final = "policy"
 _BUDGETS: Final = "poddisruptionbudgets"
@@ -39,7 +39,7 @@ _YIELD_EVERY: Final = 200
 
 class Key(NamedTuple):
     """
-    What to look at.
+    The key of a pod or a budget.
 
     @ivar resource: C{pods} or C{poddisruptionbudgets}.
     """
@@ -49,17 +49,17 @@ class Key(NamedTuple):
     name: str
 
 
-class Unknown(Exception):
-    """The expected number of pods is unknown. The message is that of the reference."""
+class ExpectedCountError(Exception):
+    """The expected number of pods cannot be computed. The message is kube-controller-manager's."""
 
 
 class DisruptionController(Controller[Key]):
-    """Keeps the status of budgets."""
+    """Updates the status of budgets. Keys are budgets, and pods with the condition DisruptionTarget."""
 
     name: ClassVar[str] = "disruption-controller"
 
     def register_handlers(self) -> None:
-        """Budgets and pods; their owners are asked when it matters."""
+        """Register handlers for budgets and pods. The scales of owners are read in each sync."""
         self._recorder = self.context.recorder("controllermanager")
         self._budgets = self.watch(_GROUP, _BUDGETS, self._budget_changed)
         self._here = self._budgets.index("namespace", _namespace)
@@ -101,7 +101,7 @@ class DisruptionController(Controller[Key]):
             self._recorder.event(_KIND, budget, NORMAL, "NoPods", "No matching pods found")
         try:
             expected, desired, unmanaged = await self._expected_pod_count(budget, pods)
-        except Unknown as error:
+        except ExpectedCountError as error:
             message = f"Failed to calculate the number of expected pods: {error}"
             self._recorder.event(_KIND, budget, WARNING, "CalculateExpectedPodCountFailed", message)
             await self._write(record, {"disruptionsAllowed": 0}, "SyncFailed", str(error))
@@ -140,13 +140,14 @@ class DisruptionController(Controller[Key]):
                 await self.yield_to_reactor()
         return found
 
-    # --- how many there should be
+    # --- expected number of pods
 
     async def _expected_pod_count(self, budget: JSONObject, pods: Sequence[JSONObject]) -> tuple[int, int, bool]:
         """
-        Return the expected and the desired healthy number of pods, and whether some have no scalable owner.
+        Return the expected number of pods, the desired number of healthy pods, and whether some pods have no
+        controller.
 
-        @raise Unknown: The scale of an owner is unknown.
+        @raise ExpectedCountError: The scale of an owner is unknown.
         """
         spec = budget["spec"]
         most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
@@ -175,33 +176,35 @@ class DisruptionController(Controller[Key]):
             asked.add(owner["uid"])
             found = await self._scale(owner, meta["namespace"])
             if found is None:
-                raise Unknown(f'found no controllers for pod "{meta["name"]}"')
+                raise ExpectedCountError(f'found no controllers for pod "{meta["name"]}"')
             scales[found[0]] = found[1]
             await self.yield_to_reactor()
         return sum(scales.values()), unmanaged
 
     async def _scale(self, reference: JSONObject, namespace: str) -> tuple[str, int] | None:
         """
-        Return the uid and the replicas of who wants pods in the end; L{None} if it is gone.
+        Return the uid and the replicas of the top-level controller of a pod, or L{None} if it does not exist.
 
-        @raise Unknown: It is nothing that has replicas.
+        @raise ExpectedCountError: Its kind is unknown or has no scale subresource.
         """
         group = reference["apiVersion"].rpartition("/")[0]
         info = self._info(group, reference["kind"])
         if info is None:
-            raise Unknown(f'no matches for kind "{reference["kind"]}" in version "{reference["apiVersion"]}"')
+            raise ExpectedCountError(
+                f'no matches for kind "{reference["kind"]}" in version "{reference["apiVersion"]}"'
+            )
         store = await self.context.store(*info.group_resource)
         path = _replicas_path(store)
         record = store.cache.get(f"{namespace}/{reference['name']}" if info.namespaced else reference["name"])
         if record is None or decoded_object(record)["metadata"]["uid"] != reference["uid"]:
             if path is None:
-                raise Unknown(f"{info.group_resource} does not implement the scale subresource")
+                raise ExpectedCountError(f"{info.group_resource} does not implement the scale subresource")
             return None
         if path is None:
-            raise Unknown(f"{info.group_resource} does not implement the scale subresource")
+            raise ExpectedCountError(f"{info.group_resource} does not implement the scale subresource")
         above = controller_of(record)
         if (group, info.kind) == ("apps", "ReplicaSet") and above is not None and above["kind"] == "Deployment":
-            # While it is rolled out, a deployment has several of them.
+            # During a rollout a deployment has several replica sets.
             found = await self._scale(above, namespace)
             if found is not None:
                 return found
@@ -217,12 +220,14 @@ class DisruptionController(Controller[Key]):
                 return info
         return None
 
-    # --- what was allowed before
+    # --- disrupted pods
 
     def _build_disrupted_pods(
         self, budget: JSONObject, pods: Sequence[JSONObject], now: float
     ) -> tuple[dict[str, str], float | None]:
-        """The pods whose eviction was allowed, and that will be deleted yet; and in how many seconds to look again."""
+        """
+        Return the pods whose eviction was allowed and that are not deleted yet, and the seconds until the next check.
+        """
         disrupted = (budget.get("status") or {}).get("disruptedPods") or {}
         meta = budget["metadata"]
         left: dict[str, str] = {}
@@ -242,7 +247,7 @@ class DisruptionController(Controller[Key]):
         return left, next_look
 
     async def _write(self, record: Record, disrupted: JSONObject, reason: str, message: str) -> None:
-        """Bring the status of a budget up to date, if it is as it was looked at: evictions write it, too."""
+        """Update the status of a budget if it has not changed since, because evictions write it too."""
 
         def change(budget: JSONObject) -> None:
             status = budget.setdefault("status", {})
@@ -264,10 +269,10 @@ class DisruptionController(Controller[Key]):
             _GROUP, _BUDGETS, record.namespace, record.name, change, revision=record.revision
         )
 
-    # --- pods that were to be disrupted
+    # --- stale DisruptionTarget conditions
 
     async def _sync_stale_pod_disruption(self, key: Key) -> None:
-        """Take back that a pod is to be disrupted, if it has not been for long."""
+        """Reset the condition DisruptionTarget of a pod that was not deleted within the timeout."""
         pod = self._pods.get_decoded(key.namespace, key.name)
         if pod is None or "deletionTimestamp" in pod["metadata"] or phase_of(pod) in ("Succeeded", "Failed"):
             return
@@ -302,13 +307,13 @@ def _selects(budget: JSONObject, labels: Mapping[str, str]) -> bool:
 
 
 def _counted(pod: JSONObject) -> tuple[bool, bool, JSONValue]:
-    """Return what a budget counts of a pod."""
+    """Return the fields of a pod that the status of a budget depends on."""
     meta = pod["metadata"]
     return is_ready(pod), "deletionTimestamp" in meta, meta.get("ownerReferences")
 
 
 def _replicas_path(store: Store) -> Sequence[str] | None:
-    """Return where objects say how many pods they want; L{None} if they do not."""
+    """Return the path of the replicas in objects of a store, or L{None} if there is no scale subresource."""
     if isinstance(store, CustomStore):
         definition = store.served.definition
         scale = definition.version(definition.storage_version).scale
@@ -317,7 +322,7 @@ def _replicas_path(store: Store) -> Sequence[str] | None:
 
 
 def _unmanaged_message(budget: JSONObject) -> str:
-    """With the selector as Go prints one."""
+    """Return the message of the event UnmanagedPods. The selector is formatted as Go prints it."""
     selector = budget["spec"].get("selector") or {}
     labels = "".join(f"{name}: {value}," for name, value in sorted((selector.get("matchLabels") or {}).items()))
     terms = "".join(
