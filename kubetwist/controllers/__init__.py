@@ -1,1 +1,1 @@
-"""The loops that live in the server: each follows objects through the watch caches and does what follows from them."""
+"""Controllers in the server process: each watches objects and reconciles them."""

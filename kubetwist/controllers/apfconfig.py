@@ -1,7 +1,7 @@
 """
 Applies flow schemas and priority levels, and sets the condition Dangling of flow schemas (Go: apf_controller.go).
 
-Part of the server, whatever controllers are on: it goes by what is there when it begins to listen, and follows.
+Part of the server, even if all controllers are disabled. It applies the stored objects before the server listens.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from ..registry.generic.store import Store
 
 GROUP: Final = "flowcontrol.apiserver.k8s.io"
-#: Seconds until a status that could not be written is tried again.
+#: Seconds until a failed status update is retried.
 _RETRY: Final = 5.0
 
 
 class APFConfigController:
-    """Follows the objects that configure L{FlowControl}."""
+    """Configures L{FlowControl} with the stored flow schemas and priority levels."""
 
     _log = Logger()
 
@@ -49,7 +49,7 @@ class APFConfigController:
         self._stopped = False
 
     def start(self) -> None:
-        """Begin; the caches are filled."""
+        """Apply the stored objects, and start watching them. The caches must be filled."""
         for informer in (self._levels, self._schemas):
             informer.add_event_handler(lambda kind, record, old: self._schedule())
             informer.start()
@@ -57,7 +57,7 @@ class APFConfigController:
         self._configure()
 
     def stop(self) -> None:
-        """Follow no longer."""
+        """Stop watching."""
         self._stopped = True
         self._flow.stop()
         for informer in (self._levels, self._schemas):

@@ -1,7 +1,7 @@
 """
-Publishes the CAs and request headers by which this server authenticates users, for aggregated API servers.
+Publishes the CAs and request headers with which this server authenticates users, for aggregated API servers.
 
-Several servers share the config map: each adds its values and removes none.
+Several servers share the ConfigMap: each adds its values and removes none.
 
 @see: kubernetes, C{pkg/controlplane/controller/clusterauthenticationtrust}.
 """
@@ -37,33 +37,33 @@ _LISTS: Final = tuple(
     for what in ("username-headers", "uid-headers", "group-headers", "extra-headers-prefix", "allowed-names")
 )
 _ALLOWED: Final = "requestheader-allowed-names"
-#: In which headers this server says for whom it asks, when it asks others.
+#: Names of the request headers with the user in requests to aggregated API servers.
 _USUAL: Final = {
     "requestheader-username-headers": "X-Remote-User",
     "requestheader-uid-headers": "X-Remote-Uid",
     "requestheader-group-headers": "X-Remote-Group",
     "requestheader-extra-headers-prefix": "X-Remote-Extra-",
 }
-#: The name in the certificate by which others know this server.
+#: The common name of this server's client certificate for aggregated API servers.
 FRONT_PROXY: Final = "front-proxy-client"
 
 
 class ClusterAuthenticationTrustController(SingletonReconciler):
-    """Keeps the config map there, with all that this server knows in it."""
+    """Creates the ConfigMap and adds the values of this server."""
 
     namespace = NAMESPACE
     name = NAME
 
     def __init__(self, store: Store, reactor: IReactorTime, wanted: Callable[[], Mapping[str, str]]) -> None:
         """
-        @param store: Of config maps.
-        @param wanted: Tells what must be in it at the time.
+        @param store: The store of ConfigMaps.
+        @param desired: Returns the values that the ConfigMap must contain.
         """
         super().__init__(store, reactor)
         self._wanted = wanted
 
     async def check(self) -> None:
-        """Make it, or add to it."""
+        """Create the ConfigMap, or add missing values."""
         wanted = self._wanted()
         known = self.store.get_copy(NAMESPACE, NAME)
         if known is None:
@@ -89,11 +89,12 @@ def cluster_authentication_info(
     options: FlagValues, users: Iterable[Certificate], proxies: Iterable[Certificate], own: str = ""
 ) -> dict[str, str]:
     """
-    Return the authorities and lists that this server adds to the ConfigMap.
+    Return the CAs and lists that this server adds to the ConfigMap.
 
-    @param users: Authorities of client certificates of users.
-    @param proxies: Authorities of client certificates of proxies; without them, proxy headers are ignored.
-    @param own: The authority of this server's own proxy certificate, PEM; C{""} if it is one of C{proxies}.
+    @param users: CAs of client certificates of users.
+    @param proxies: CAs of client certificates of proxies. Without them, proxy headers are ignored.
+    @param allowed_names: Common names of proxies.
+    @param own: The CA of this server's proxy certificate, PEM; C{""} if it is in C{proxies}.
     """
     found = {_USERS: "".join(map(_pem, users))}
     authorities = "".join(map(_pem, proxies))
@@ -103,7 +104,7 @@ def cluster_authentication_info(
             for name, usual in _USUAL.items():
                 if usual.lower() not in (value.lower() for value in lists[name]):
                     lists[name].append(usual)
-            # An empty list allows all names, also ours.
+            # An empty list allows all names, including the name of this server.
             if not authorities or lists[_ALLOWED]:
                 lists[_ALLOWED].append(FRONT_PROXY)
         found[_PROXIES] = authorities + own
@@ -112,7 +113,7 @@ def cluster_authentication_info(
 
 
 def merge_info(known: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
-    """What is known and what is wanted, each once and in that order; certificates that have expired are left out."""
+    """Return the union of the known and the desired values, in that order and without expired certificates."""
     found = {**known}
     for name in (_USERS, _PROXIES):
         if name in wanted:

@@ -1,5 +1,5 @@
 """
-Cluster roles that gather the rules of others.
+Aggregates the rules of cluster roles into other cluster roles (C{aggregationRule}).
 
 @see: kubernetes, C{pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go}.
 """
@@ -21,16 +21,17 @@ _MARK: Final = b'"aggregationRule":{'
 
 
 def gathers(record: Record) -> Iterable[bool]:
-    """Return an index of the roles that gather others."""
+    """Return whether a role has an aggregation rule. An index function."""
     return (True,) if _MARK in record.item and decoded_object(record).get("aggregationRule") else ()
 
 
 def gathered(role: JSONObject, roles: Iterable[Record]) -> list[Rule]:
     """
-    Return the rules that a role should have: each once, in the order of its selectors and of names.
+    Return the rules that an aggregated role must have, without duplicates, in the order of its selectors and of names.
 
-    @param roles: All, sorted by name.
-    @raise SelectorError: A selector makes no sense.
+    @param role: The role with the C{aggregationRule}.
+    @param roles: All cluster roles, sorted by name.
+    @raise SelectorError: A selector is invalid.
     """
     rules: list[Rule] = []
     own = role["metadata"]["name"]
@@ -43,13 +44,13 @@ def gathered(role: JSONObject, roles: Iterable[Record]) -> list[Rule]:
 
 
 class ClusterRoleAggregation(Controller[str]):
-    """Keeps them filled; keys are their names."""
+    """Updates the rules of aggregated cluster roles. Keys are the names of aggregated roles."""
 
     name: ClassVar[str] = "clusterrole-aggregation-controller"
     field_manager: ClassVar[str] = "clusterrole-aggregation-controller"
 
     def register_handlers(self) -> None:
-        """All cluster roles: whichever changes, others may gather it."""
+        """Register a handler for all cluster roles, since each may be aggregated."""
         roles = self._roles = self.context.informer(GROUP, "clusterroles")
         self._gathering = roles.index("gathering", gathers)
         self.watch(GROUP, "clusterroles", self._changed)

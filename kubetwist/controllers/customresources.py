@@ -1,9 +1,8 @@
 """
-What follows from CustomResourceDefinitions: their names are accepted, they are established and served, and when they
-are deleted, what they defined goes first.
+Controller of CustomResourceDefinitions: accepts names, establishes and serves definitions, and finalizes deleted ones.
 
-In the reference these are several controllers that talk through the API. Here it is one that works off the names of
-definitions, one after the other, and what it writes are the same status updates.
+kube-apiserver has several controllers for this. Here one controller processes the definitions one after the other, and
+writes the same status updates (Go: apiextensions-apiserver, C{pkg/controller}).
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ from ..registry.generic.updates import UpdateRules
 from ..storage.cache.watches import CacheWatch
 from ..storage.cache.window import DELETED, CacheEvent
 
-#: Seconds until something that failed is tried again: at first, and at most.
+#: First and maximum delay, in seconds, of retries.
 RETRY_INITIAL: Final = 0.5
 RETRY_MAX: Final = 60.0
 
-#: Who writes the status, as C{managedFields} have it.
+#: The field manager of status updates.
 FIELD_MANAGER: Final = "kube-apiserver"
 NON_STRUCTURAL: Final = "NonStructuralSchema"
-#: Custom resources that would be stored where built-in ones are: their definitions go without touching those.
+#: Custom resources with the storage prefix of a built-in resource. Deleting their definitions deletes no objects.
 OVERLAPPING: Final = frozenset(
     (("apiregistration.k8s.io", "apiservices"), ("apiextensions.k8s.io", "customresourcedefinitions"))
 )
@@ -51,21 +50,21 @@ _NAME_LISTS: Final = ("shortNames", "categories")
 
 
 class ICustomServer(Protocol):
-    """What serves custom resources: L{kubetwist.resources.customresources.CustomResources}."""
+    """Server of custom resources: L{kubetwist.resources.customresources.CustomResources}."""
 
     def install(self, crd: JSONObject, *, terminating: bool) -> ServedResource:
-        """Serve what an established definition defines."""
+        """Serve the resource of an established definition."""
 
     def remove(self, name: str) -> None:
-        """Serve it no more."""
+        """Stop serving the resource of a definition."""
 
     def served(self, name: str) -> ServedResource | None:
-        """Return what is served for a definition."""
+        """Return the served resource of a definition, or L{None}."""
 
 
 @implementer(IWatchSink)
 class CRDController:
-    """Follows the store of definitions."""
+    """Reconciles CustomResourceDefinitions."""
 
     _log = Logger()
 
@@ -80,23 +79,23 @@ class CRDController:
         self._failures: dict[str, int] = {}
         self._retries: dict[str, IDelayedCall] = {}
         self._emptied: dict[str, _InstanceDrain] = {}
-        #: By definition, whose schemas were looked at: uid and generation.
+        #: Uid and generation of the last checked schemas, by definition.
         self._structures: dict[str, tuple[str, int]] = {}
-        #: By group and definition, who has which names.
+        #: Accepted names, by group and definition.
         self._holders: dict[str, dict[str, _Names]] = {}
-        #: By definition, the group-versions that it wants to be served.
+        #: Served group-versions of each definition.
         self._defined: dict[str, frozenset[GroupVersion]] = {}
         self._followers: list[Callable[[], None]] = []
         self._stopped = False
 
-    # --- life
+    # --- lifecycle
 
     def start(self) -> None:
-        """Serve what is established, and follow changes from now on."""
+        """Serve the established definitions, and start watching definitions."""
         self._watch = self._store.cache.watch("", sink=self, initial=True)
 
     def stop(self) -> None:
-        """Do nothing more."""
+        """Stop the controller."""
         self._stopped = True
         if self._watch is not None:
             self._watch.stop()
@@ -108,15 +107,15 @@ class CRDController:
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to do now."""
+        """Whether no definition is waiting or being processed."""
         return not self._working and not self._queue
 
     def group_versions(self) -> set[GroupVersion]:
-        """Return what definitions want to be served, whether or not it is already, or still."""
+        """Return the group-versions of all definitions, whether they are established or not."""
         return {one for each in self._defined.values() for one in each}
 
     def subscribe(self, changed: Callable[[], None]) -> None:
-        """Have C{changed} called whenever L{group_versions} may give something else."""
+        """Call C{changed} when the result of L{group_versions} may have changed."""
         self._followers.append(changed)
 
     def _define(self, name: str, crd: JSONObject | None) -> None:
@@ -134,11 +133,11 @@ class CRDController:
     # --- IWatchSink
 
     def send(self, event_type: str, record: Record, event: CacheEvent | None) -> None:
-        """A definition changed: what is served follows at once, everything else in turn."""
+        """Handle a changed definition: update the served resource immediately, and enqueue the definition."""
         try:
             self._changed(event_type, record)
         except Exception:
-            # A corrupt or foreign definition must not affect the other ones.
+            # An invalid definition must not affect other definitions.
             self._log.failure("{name} is no definition that can be served", name=record.name)
 
     def _changed(self, kind: str, record: Record) -> None:
@@ -157,7 +156,7 @@ class CRDController:
             self._enqueue(name)
             if before is None or before.held <= names.held:
                 return
-        # Names have become free.
+        # The names of the deleted definition are free now.
         for other, theirs in holders.items():
             if not theirs.all_accepted:
                 self._enqueue(other)
@@ -165,7 +164,7 @@ class CRDController:
             del self._holders[group]
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
-        """Nothing follows from a bookmark."""
+        """Do nothing."""
 
     def end(self, error: Exception | None) -> None:
         """Restart the watch when the cache is ready again."""
@@ -187,7 +186,7 @@ class CRDController:
         try:
             self._server.install(crd, terminating=is_crd_condition_true(crd, "Terminating"))
         except Exception:
-            # One bad definition is no reason not to serve the others.
+            # An invalid definition must not prevent that other definitions are served.
             self._log.failure("cannot serve custom resource: crd={name}", name=name)
 
     def _remove(self, name: str) -> None:
@@ -238,7 +237,7 @@ class CRDController:
         if name not in self._retries and not self._stopped:
             self._retries[name] = self._reactor.callLater(delay, self._enqueue, name)
 
-    # --- one definition
+    # --- sync
 
     async def _sync(self, name: str) -> None:
         crd = self._store.get_copy("", name)
@@ -324,7 +323,7 @@ class CRDController:
         return orjson.dumps(status, option=orjson.OPT_SORT_KEYS) != before
 
     def _approval(self, crd: JSONObject) -> bool:
-        """Tell in the status whether a definition in a group of the community's was approved."""
+        """Set the condition KubernetesAPIApprovalPolicyConformant for definitions in protected groups."""
         verdict = approval(crd)
         if verdict is None:
             return False
@@ -336,7 +335,7 @@ class CRDController:
         return True
 
     def _structure(self, name: str, crd: JSONObject) -> bool:
-        """Tell in the status of schemas that are not structural; looked at once as long as they stay the same."""
+        """Set the condition NonStructuralSchema. Each generation of a definition is checked once."""
         looked_at = crd["metadata"].get("uid", ""), crd["metadata"].get("generation", 0)
         if self._structures.get(name) == looked_at:
             return False
@@ -352,10 +351,10 @@ class CRDController:
             return False
         return True
 
-    # --- the end
+    # --- finalization
 
     async def _finalize(self, name: str, crd: JSONObject) -> None:
-        """Delete all objects, wait until they are gone, and let the definition go."""
+        """Delete all custom objects, wait until they are deleted, and remove the finalizer of the definition."""
         waiting = self._emptied.get(name)
         if waiting is not None:
             if not waiting.empty:
@@ -395,9 +394,9 @@ class CRDController:
 
     async def _delete_objects(self, served: ServedResource) -> None:
         """
-        Delete what was defined, one namespace after the other; what is left waits for its finalizers.
+        Delete all objects of a definition, namespace by namespace. Objects with finalizers remain.
 
-        @raise APIStatusError: Some could not be deleted.
+        @raise APIStatusError: An object could not be deleted.
         """
         await served.start()
         errors: dict[str, None] = {}
@@ -422,9 +421,9 @@ class CRDController:
 @frozen
 class _Names:
     """
-    The names that a definition has.
+    The accepted names of a definition.
 
-    @ivar all_accepted: They are all that it wants.
+    @ivar all_accepted: Whether they are equal to the names in the spec.
     """
 
     resources: frozenset[str]
@@ -433,12 +432,12 @@ class _Names:
 
     @property
     def held(self) -> frozenset[str]:
-        """All of them; kinds and resources differ in their first letter."""
+        """All names. Kinds and resources cannot collide, since their first letters differ in case."""
         return self.resources | self.kinds
 
     @classmethod
     def of(cls, crd: JSONObject) -> _Names:
-        """Return what a definition's status says."""
+        """Return the accepted names in the status of a definition."""
         names = (crd.get("status") or {}).get("acceptedNames") or {}
         resources = {names.get("plural"), names.get("singular"), *(names.get("shortNames") or ())}
         kinds = {names.get("kind"), names.get("listKind")}
@@ -454,7 +453,7 @@ def _same_names(wanted: JSONObject, accepted: JSONObject) -> bool:
 
 
 def _conflict(wanted: JSONValue, accepted: JSONValue, used: set[str]) -> str:
-    """Return why a name or a list of names conflicts; C{""} if it does not."""
+    """Return the conflict of a name or list of names with used names; C{""} if there is none."""
     if isinstance(wanted, list):
         mine = set(accepted or ())
         taken = list(dict.fromkeys(name for name in wanted if name not in mine and name in used))
@@ -467,7 +466,7 @@ def _conflict(wanted: JSONValue, accepted: JSONValue, used: set[str]) -> str:
 
 @implementer(IWatchSink)
 class _InstanceDrain:
-    """Waits for the last object of a custom resource to go."""
+    """Waits until a custom resource has no objects."""
 
     def __init__(self, served: ServedResource, done: Callable[[], None]) -> None:
         self._cache = served.cache
@@ -476,17 +475,17 @@ class _InstanceDrain:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is left."""
+        """Whether there are no objects."""
         return len(self._cache) == 0
 
     def send(self, event_type: str, record: Record, event: CacheEvent | None) -> None:
-        """Something happened to an object."""
+        """Check whether the last object was deleted."""
         if self.empty:
             self.stop()
             self._done()
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
-        """Nothing follows from a bookmark."""
+        """Do nothing."""
 
     def end(self, error: Exception | None) -> None:
         """Check again, as the cache was stopped or reloads."""
@@ -494,7 +493,7 @@ class _InstanceDrain:
         self._done()
 
     def stop(self) -> None:
-        """Wait no longer."""
+        """Stop waiting."""
         if self._watch is not None:
             self._watch.stop()
             self._watch = None

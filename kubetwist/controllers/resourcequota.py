@@ -1,8 +1,8 @@
 """
 Recalculates the usage of ResourceQuotas.
 
-The ResourceQuota admission plugin adds what a write uses in the same transaction. Here quotas get their first count,
-and what is deleted, or has become less, is given back.
+The ResourceQuota admission plugin adds the usage of a write in the same transaction. This controller computes the
+initial usage, and decreases it after deletions and updates.
 
 @see: kubernetes, C{pkg/controller/resourcequota/resource_quota_controller.go}.
 """
@@ -24,20 +24,20 @@ from .machinery.informer import Informer
 
 #: Seconds between full recalculations of a quota.
 RESYNC: Final = 300.0
-#: After how many objects others have their turn.
+#: Number of objects that are counted between two yields to the reactor.
 _YIELD_EVERY: Final = 200
 _ZERO: Final = Quantity.parse(0)
 
 
 class ResourceQuotaController(Controller[str]):
-    """Counts what quotas limit; keys are those of quotas."""
+    """Computes the usage of quotas. Keys are those of quotas."""
 
     name: ClassVar[str] = "resourcequota-controller"
     service_account: ClassVar[str] = "resourcequota-controller"
     workers: ClassVar[int] = 5
 
     def register_handlers(self) -> None:
-        """Quotas; what they count is followed as soon as one does."""
+        """Register a handler for quotas. Resources are watched when a quota counts them."""
         self._informers: dict[GroupResource, Informer] = {}
         self._quotas = self.watch("", "resourcequotas", self._quota_changed)
         self._here = self._quotas.index("namespace", _namespace)
@@ -46,7 +46,7 @@ class ResourceQuotaController(Controller[str]):
     def _quota_changed(self, kind: str, record: Record, old: Record | None) -> None:
         if kind == DELETED:
             return
-        # Admission writes what is used all the time: that is no news.
+        # Ignore updates by admission, which change only the usage.
         if old is None or _hard(decoded_object(old)) != _hard(decoded_object(record)):
             self.queue.add(record.key)
 
@@ -58,7 +58,7 @@ class ResourceQuotaController(Controller[str]):
                 self.queue.add(record.key)
 
     def _following(self, info: ResourceInfo) -> Informer | None:
-        """Return the objects of a resource, whose changes are followed from now on; L{None} where it is gone."""
+        """Return the informer of a resource and watch it, or return L{None} if it is not served."""
         key = info.group_resource
         informer = self._informers.get(key)
         if informer is None:
@@ -80,7 +80,7 @@ class ResourceQuotaController(Controller[str]):
         return informer
 
     def _replenish(self, counted: GroupResource, namespace: str) -> None:
-        """Have those quotas counted that count a resource."""
+        """Enqueue the quotas in a namespace that count a resource."""
         for record in self._here.get(namespace):
             if matching_resources(*counted, _hard(decoded_object(record))):
                 self.queue.add(record.key)
@@ -95,7 +95,7 @@ class ResourceQuotaController(Controller[str]):
         hard = _hard(quota)
         counted: ResourceList = {}
         for info in self.context.resources():
-            # Events come and go too fast to be counted.
+            # Events are not counted: they change too often.
             if not info.namespaced or info.resource == "events":
                 continue
             names = matching_resources(*info.group_resource, hard)
@@ -115,7 +115,7 @@ class ResourceQuotaController(Controller[str]):
         self.queue.add(key)
 
     async def _count(self, informer: Informer, namespace: str, quota: JSONObject) -> ResourceList:
-        """Return what all objects of a resource use."""
+        """Return the usage of all objects of a resource."""
         resource = informer.group_resource
         records = informer.list(namespace)
         scoped = bool(scopes_of(quota))
@@ -131,7 +131,7 @@ class ResourceQuotaController(Controller[str]):
         return total
 
     async def _update_status(self, record: Record, quota: JSONObject, counted: ResourceList) -> None:
-        """Write what was counted, if nothing was charged meanwhile: then it is counted again."""
+        """Write the usage of a quota. If it was charged concurrently, this is a conflict and the sync is retried."""
         status = quota.get("status") or {}
         before = status.get("used") or {}
         used: dict[str, str] = {}
@@ -167,7 +167,7 @@ def _hard(quota: JSONObject) -> JSONObject:
 
 
 def _used(resource: GroupResource, record: Record) -> ResourceList:
-    """Return what an object uses; reckoned once, and not to be changed."""
+    """Return the usage of an object. The result is cached in the record and must not be changed."""
     views: dict[Any, Any] | None = record.views
     if views is None:
         views = record.views = {}

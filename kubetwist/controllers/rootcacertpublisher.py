@@ -1,5 +1,5 @@
 """
-What pods verify this server by: a config map in every namespace.
+Publishes the CA bundle of the server as ConfigMap kube-root-ca.crt in every namespace.
 
 @see: kubernetes, C{pkg/controller/certificates/rootcacertpublisher/publisher.go}.
 """
@@ -29,14 +29,14 @@ _DESCRIPTION: Final = (
 
 
 class RootCAPublisher(Controller[str]):
-    """Keeps it there, and as it should be; keys are the names of namespaces."""
+    """Creates and corrects the ConfigMaps. Keys are the names of namespaces."""
 
     name: ClassVar[str] = "root-ca-certificate-publisher-controller"
     service_account: ClassVar[str] = "root-ca-cert-publisher"
     workers: ClassVar[int] = 5
 
     def register_handlers(self) -> None:
-        """Namespaces, the config maps, and the certificates themselves."""
+        """Register handlers for namespaces, the ConfigMaps and the CA bundle."""
         self._maps = self.watch("", "configmaps", self._map_changed)
         self._namespaces = self.watch("", "namespaces", self._namespace_changed)
         self.context.on_root_ca_changed(self._trust_changed)

@@ -1,5 +1,5 @@
 """
-A Lease for each API server, and the removal of expired ones (Go: apiserverleasegc).
+Maintains a Lease for each API server, and deletes expired ones (Go: apiserverleasegc).
 
 @see: kubernetes, C{pkg/controlplane/apiserver/server.go} and C{controller/apiserverleasegc}.
 """
@@ -29,14 +29,14 @@ NAMESPACE: Final = "kube-system"
 IDENTITY: Final = "apiserver.kubernetes.io/identity"
 HOSTNAME: Final = "kubernetes.io/hostname"
 COMPONENT: Final = "kube-apiserver"
-#: Seconds that a Lease is good for, until it is renewed, and between two looks for those that are not.
+#: Duration of a Lease, time between renewals, and time between scans for expired Leases, in seconds.
 DURATION: Final = 3600
 INTERVAL: Final = 10.0
 GC_INTERVAL: Final = 3600.0
 
 
 def server_name(hostname: str) -> str:
-    """Return what the server of a host is called: that of its Lease."""
+    """Return the name of the Lease of the server on a host."""
     digest = sha256()
     for part in (hostname.encode(), COMPONENT.encode()):
         digest.update(len(part).to_bytes(2, "big") + part)
@@ -54,14 +54,14 @@ def is_expired(lease: JSONObject) -> bool:
 
 
 class PeriodicTask:
-    """Something that is done at once, and again and again."""
+    """A task that runs at the start and then periodically."""
 
     _log = Logger()
     interval: float
 
     def __init__(self, store: Store, reactor: IReactorTime) -> None:
         """
-        @param store: Of Leases.
+        @param store: The store of Leases.
         """
         self._store = store
         self._reactor = reactor
@@ -69,11 +69,11 @@ class PeriodicTask:
         self._stopped = False
 
     async def round(self) -> None:
-        """Do it."""
+        """Run the task once."""
         raise NotImplementedError
 
     def start(self) -> None:
-        """Start, without waiting for the first run."""
+        """Start the task. Do not wait for the first run."""
         self._call = None
         Deferred.fromCoroutine(self._try()).addErrback(
             lambda failure: self._log.failure("the Leases of servers could not be kept", failure)
@@ -90,7 +90,7 @@ class PeriodicTask:
             self._call = self._reactor.callLater(self.interval, self.start)
 
     def stop(self) -> None:
-        """Do it no more."""
+        """Stop the task."""
         self._stopped = True
         if self._call is not None:
             self._call.cancel()
@@ -98,13 +98,16 @@ class PeriodicTask:
 
 
 class IdentityLeaseController(PeriodicTask):
-    """Keeps this server's Lease. It stays when the server stops, until it expires."""
+    """Renews this server's Lease. The Lease remains after a stop, until it expires."""
 
     interval = INTERVAL
 
     def __init__(self, store: Store, reactor: IReactorTime, hostname: str, process: str) -> None:
         """
-        @param process: What only this process is called.
+        @param store: The store of Leases.
+        @param reactor: The clock.
+        @param hostname: The host name of this server.
+        @param process: The unique identity of this process.
         """
         super().__init__(store, reactor)
         self._hostname = hostname
@@ -112,7 +115,7 @@ class IdentityLeaseController(PeriodicTask):
         self._holder = f"{self.name}_{process}"
 
     async def round(self) -> None:
-        """Make it, or renew it."""
+        """Create or renew the Lease."""
         lease: JSONObject = {"metadata": {"name": self.name, "namespace": NAMESPACE}}
         if self._store.get_copy(NAMESPACE, self.name) is None:
             await ensure(self._store, self._renewed(lease))
@@ -139,12 +142,12 @@ class IdentityLeaseController(PeriodicTask):
 
 
 class IdentityLeaseGC(PeriodicTask):
-    """Deletes the Leases of servers that are no more."""
+    """Deletes expired Leases of API servers."""
 
     interval = GC_INTERVAL
 
     async def round(self) -> None:
-        """Look at all of them."""
+        """Check all Leases once."""
         for record in self._store.cache.list(f"{NAMESPACE}/").records:
             if record.labels.get(IDENTITY) != COMPONENT or not is_expired(self._store.decode_record(record)):
                 continue
@@ -152,6 +155,6 @@ class IdentityLeaseGC(PeriodicTask):
             try:
                 await self._store.delete(RequestScope(NAMESPACE), record.name, options)
             except APIStatusError as error:
-                # Another server was faster, or it is renewed again.
+                # Another server deleted it, or its server renewed it.
                 if error.code not in (404, 409):
                     raise

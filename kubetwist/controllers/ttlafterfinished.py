@@ -1,5 +1,5 @@
 """
-Jobs that are deleted some time after they have finished.
+Deletes finished jobs after C{spec.ttlSecondsAfterFinished}.
 
 @see: kubernetes, C{pkg/controller/ttlafterfinished/ttlafterfinished_controller.go}.
 """
@@ -20,9 +20,9 @@ _MARK: Final = b'"ttlSecondsAfterFinished":'
 
 def finished_at(job: JSONObject) -> float | None:
     """
-    Return when a job has finished; L{None} where it has not.
+    Return when a job finished as a POSIX time, or L{None} if it has not finished.
 
-    @raise ValueError: It does not say when.
+    @raise ValueError: The condition has no transition time.
     """
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
@@ -34,13 +34,13 @@ def finished_at(job: JSONObject) -> float | None:
 
 
 class TTLAfterFinished(Controller[str]):
-    """Deletes jobs that have C{spec.ttlSecondsAfterFinished}; keys are those of their records."""
+    """Deletes finished jobs with a TTL. Keys are those of the job records."""
 
     name: ClassVar[str] = "ttl-after-finished-controller"
     workers: ClassVar[int] = 5
 
     def register_handlers(self) -> None:
-        """Jobs."""
+        """Register a handler for jobs."""
         self._jobs = self.watch("batch", "jobs", self._changed)
 
     def _changed(self, kind: str, record: Record, old: Record | None) -> None:

@@ -31,13 +31,13 @@ _REFERENCE = "#/definitions/"
 
 
 class ValidatingAdmissionPolicyStatusController(Controller[str]):
-    """Looks at a policy once per generation; keys are the names of policies."""
+    """Type-checks each generation of a policy once. Keys are the names of policies."""
 
     name: ClassVar[str] = "validatingadmissionpolicy-status-controller"
     service_account: ClassVar[str] = "validatingadmissionpolicy-status-controller"
 
     def register_handlers(self) -> None:
-        """Policies."""
+        """Register a handler for policies."""
         self._policies = self.watch(GROUP, RESOURCE)
 
     async def sync(self, key: str) -> None:
@@ -84,7 +84,7 @@ class ValidatingAdmissionPolicyStatusController(Controller[str]):
         return self._declaration(GroupVersionKind(group, version, kind["kind"]))
 
     def _declaration(self, gvk: GroupVersionKind) -> Declaration | None:
-        """Return the type of a kind; L{None} where it is not known."""
+        """Return the CEL type of a kind, or L{None} if its schema is unknown."""
         from ..cel.schemas import declare
 
         definitions = self.context.registry.context.definitions

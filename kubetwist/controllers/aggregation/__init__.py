@@ -1,1 +1,1 @@
-"""Controllers of APIServices, after kube-aggregator: registration of served versions, availability of API servers."""
+"""Controllers of APIServices (kube-aggregator): autoregistration of served versions and availability of servers."""

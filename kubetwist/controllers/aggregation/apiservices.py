@@ -1,7 +1,7 @@
 """
-Which group-versions there are, and which of them another server answers for: what the APIServices say.
+Aggregated API servers, and the group-versions of all APIServices.
 
-All of it follows the cache of APIServices, in the turn in which one is written.
+Everything here follows the cache of APIServices synchronously: it is updated in the reactor iteration of the write.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ if TYPE_CHECKING:
     from ...client.httpclient import Response, WebhookClient
     from ...client.streaming import StreamingClient
 
-#: The group of APIServices themselves, which no other server ever answers for.
+#: The group of APIServices, which is never aggregated.
 GROUP: Final = "apiregistration.k8s.io"
 #: The user of the server's own requests to aggregated servers.
 AGGREGATOR: Final = "system:kube-aggregator"
 MASTERS: Final = "system:masters"
-#: Bytes of a document that another server describes itself with.
+#: Maximum size, in bytes, of a discovery or OpenAPI document.
 DOCUMENT_LIMIT: Final = 32 * 1024 * 1024
 
-#: Told which group-version is meant, and who answers for it now: L{None} when it is no other server.
+#: Called with a group-version and its aggregated server, L{None} if it is served locally.
 Listener = Callable[[GroupVersion, "AggregatedServer | None"], object]
-#: Where a service is to be found at present: host and port. Raises L{kubetwist.client.errors.Unreachable}.
+#: Returns the hosts and ports of a service. Raises L{kubetwist.client.errors.Unreachable}.
 Resolve = Callable[["ServiceReference"], Sequence[tuple[str, int]]]
 
 
 @frozen
 class ServiceReference:
-    """The service that an APIService names."""
+    """The service of an APIService."""
 
     namespace: str
     name: str
@@ -59,16 +59,16 @@ class ServiceReference:
 
     @property
     def host(self) -> str:
-        """The DNS name that the certificate must have."""
+        """The DNS name that the certificate must contain."""
         return f"{self.name}.{self.namespace}.svc"
 
 
 @frozen
 class APIServiceSpec:
     """
-    What an APIService says.
+    The parsed spec of an APIService.
 
-    @ivar service: L{None} where the server itself answers.
+    @ivar service: The service; L{None} if the group-version is served locally.
     @ivar ca: The CA bundle for the server's certificate, PEM.
     @ivar problem: Why it is invalid; C{""} if it is valid.
     """
@@ -83,7 +83,7 @@ class APIServiceSpec:
 
     @classmethod
     def from_object(cls, name: str, spec: JSONObject) -> APIServiceSpec:
-        """Read a C{spec}, which has been validated."""
+        """Parse a validated C{spec}."""
         priority = Priority(spec.get("groupPriorityMinimum") or 0, spec.get("versionPriority") or 0)
         group_version = GroupVersion(spec.get("group") or "", spec.get("version") or "")
         service = spec.get("service")
@@ -110,7 +110,7 @@ class Condition:
 
     @classmethod
     def from_object(cls, obj: JSONObject) -> Condition:
-        """Look for it in an object."""
+        """Return the condition of an APIService; status C{Unknown} if it has none."""
         for one in (obj.get("status") or {}).get("conditions") or ():
             if one.get("type") == "Available":
                 return cls(one.get("status") or "", one.get("reason") or "", one.get("message") or "")
@@ -122,10 +122,10 @@ LOCAL: Final = Condition("True", "Local", "Local APIServices are always availabl
 
 class APIServiceIndex:
     """
-    All group-versions that there are APIServices for, in their order.
+    The group-versions of all APIServices, sorted by priority.
 
-    @ivar generation: Another number after every change.
-    @ivar groups: How many versions each group has.
+    @ivar generation: Incremented after every change.
+    @ivar groups: Number of versions of each group.
     """
 
     def __init__(self) -> None:
@@ -136,7 +136,11 @@ class APIServiceIndex:
         self._sorted: tuple[int, dict[str, list[GroupVersion]]] = (-1, {})
 
     def subscribe(self, listener: Callable[[GroupVersion], object]) -> Callable[[], None]:
-        """Call C{listener} with the group-version after every change. The returned function ends that."""
+        """
+        Call C{listener} with the group-version after every change.
+
+        @return: A function that ends the subscription.
+        """
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -145,16 +149,16 @@ class APIServiceIndex:
         return self._by_name.get(name)
 
     def priority(self, group_version: GroupVersion) -> Priority | None:
-        """Return the place of a group-version; L{None} without an APIService for it."""
+        """Return the priority of a group-version, or L{None} without an APIService for it."""
         found = self._by_name.get(api_service_name(group_version))
         return None if found is None else found.priority
 
     def group_versions(self) -> list[GroupVersion]:
-        """Preferred ones first: groups by their priority, versions by theirs in their group."""
+        """Return all group-versions, sorted by the priorities of groups and of versions within their group."""
         return [one for versions in self._groups().values() for one in versions]
 
     def versions(self, group: str) -> list[str]:
-        """Return the versions of a group, the preferred one first."""
+        """Return the versions of a group, the preferred version first."""
         return [one.version for one in self._groups().get(group, ())]
 
     def _groups(self) -> Mapping[str, list[GroupVersion]]:
@@ -162,7 +166,7 @@ class APIServiceIndex:
         if generation != self.generation:
             groups = {}
             all_of_them = self._by_name.values()
-            # The APIService that comes first takes its group with it.
+            # The position of a group is the one of its first APIService.
             for one in sorted(all_of_them, key=lambda one: (-one.priority.group, one.name)):
                 groups.setdefault(one.group_version.group, []).append(one.group_version)
             for versions in groups.values():
@@ -202,9 +206,9 @@ class APIServiceIndex:
 @define(eq=False)
 class AggregatedServer:
     """
-    Another server that answers for a group-version, as one APIService has it; there is a new one when that changes.
+    The API server behind an APIService. It is replaced when the spec of the APIService changes.
 
-    @ivar condition: Whether it is known to answer, and why, or why not.
+    @ivar condition: The condition Available of the APIService.
     """
 
     registration: APIServiceSpec
@@ -216,44 +220,44 @@ class AggregatedServer:
 
     @property
     def name(self) -> str:
-        """Of the APIService."""
+        """The name of the APIService."""
         return self.registration.name
 
     @property
     def group_version(self) -> GroupVersion:
-        """The group-version that it serves."""
+        """The group and version of the APIService."""
         return self.registration.group_version
 
     @property
     def priority(self) -> Priority:
-        """The priority of its group and version."""
+        """The priority of the group and version."""
         return self.registration.priority
 
     @property
     def available(self) -> bool:
-        """Whether it is known to answer."""
+        """Whether the condition Available is true."""
         return self.condition.status == "True"
 
     @property
     def service(self) -> ServiceReference:
-        """Where it is."""
+        """The service of the APIService."""
         service = self.registration.service
         assert service is not None, "a remote has a service"
         return service
 
     @property
     def path(self) -> str:
-        """Where its resources are listed."""
+        """The path of the resource list: C{"/apis/GROUP/VERSION"}."""
         group, version = self.group_version
         return f"/apis/{group}/{version}" if group else f"/api/{version}"
 
-    # Calling it.
+    # --- requests
 
     def target(self) -> tuple[str, int]:
         """
-        Return the host and port to connect to: one of several endpoints is kept to as long as it is there.
+        Return the host and port to connect to. An endpoint is kept as long as it is among the service's endpoints.
 
-        @raise Unreachable: There is none.
+        @raise Unreachable: The service has no endpoints.
         """
         targets = self._aggregation.resolve(self.service)
         chosen = self._chosen
@@ -262,15 +266,15 @@ class AggregatedServer:
         return chosen
 
     def failed(self) -> None:
-        """It did not answer: next time, another endpoint may."""
+        """Forget the chosen endpoint after a failed request. The next request may choose another one."""
         self._chosen = None
 
     @property
     def origin(self) -> str:
         """
-        The origin (scheme, host and port) of its requests.
+        The origin (scheme, host and port) of requests.
 
-        @raise Unreachable: Nowhere.
+        @raise Unreachable: The service has no endpoints.
         """
         from ...client.dialing import join_host_port
 
@@ -278,7 +282,7 @@ class AggregatedServer:
 
     def settings(self) -> RESTConfig:
         """
-        How it is called.
+        Return the client settings for the server.
 
         @raise InvalidRESTConfig: The settings are invalid.
         """
@@ -339,9 +343,16 @@ class AggregatedServer:
         timeout: float = 30.0,
     ) -> Response:
         """
-        Send a request on behalf of a user. For the other parameters and errors see L{fetch}.
+        Send a request on behalf of a user. For the errors see L{fetch}.
 
+        @param method: The HTTP method.
+        @param path: The path, escaped.
         @param user: The user, who is already authorized.
+        @param headers: The request headers. The headers with the user are added.
+        @param body: The body of the request.
+        @param query: The query string, escaped.
+        @param timeout: Timeout in seconds.
+        @return: The response, with any status code.
         """
         if self._asking is None:
             try:
@@ -362,16 +373,16 @@ class AggregatedServer:
     @property
     def streaming(self) -> StreamingClient:
         """
-        The client that requests are passed on with.
+        The client that proxies requests.
 
-        @raise InvalidRESTConfig: There can be none.
+        @raise InvalidRESTConfig: The settings are invalid.
         """
         if self._streaming is None:
             self._streaming = self._aggregation.outgoing.stream_client(self.settings())
         return self._streaming
 
     def retire(self) -> None:
-        """Let go of the connections, as soon as nothing is under way on them."""
+        """Close the connections when they are idle."""
         for client in (self._asking, self._streaming):
             if client is not None:
                 client.retire()
@@ -380,12 +391,12 @@ class AggregatedServer:
 
 class Aggregation:
     """
-    What the APIServices say.
+    All APIServices and the aggregated API servers.
 
-    @ivar aggregated_servers: By group-version, the other servers that answer for one; not to be changed.
-    @ivar api_services: All group-versions.
-    @ivar identity: The certificate and key that other servers know this one by, PEM; empty without.
-    @ivar loopback: Whether other servers may have addresses of this machine.
+    @ivar aggregated_servers: The aggregated servers by group-version. Must not be changed.
+    @ivar api_services: The group-versions of all APIServices.
+    @ivar identity: The client certificate and key for requests to aggregated servers, PEM; empty if there are none.
+    @ivar loopback: Whether aggregated servers may have loopback addresses.
     """
 
     _log = Logger()
@@ -400,9 +411,9 @@ class Aggregation:
         loopback: bool = False,
     ) -> None:
         """
-        @param store: Of APIServices.
-        @param resolve: Where services are; at their cluster IPs, without it.
-        @param loopback: Whether they may have addresses of this machine.
+        @param store: The store of APIServices.
+        @param resolve: Returns the endpoints of a service; by default the cluster IP.
+        @param loopback: Whether aggregated servers may have loopback addresses.
         """
         self.store = store
         self.outgoing = outgoing
@@ -418,22 +429,26 @@ class Aggregation:
         return (self.outgoing.services.resolve(service.namespace, service.name, service.port),)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call C{listener} after every change of a remote, until the function that is returned is called."""
+        """
+        Call C{listener} after every change of an aggregated server.
+
+        @return: A function that ends the subscription.
+        """
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     @property
     def informer(self) -> Informer:
-        """The APIServices themselves."""
+        """The informer of APIServices."""
         return self._informer
 
     def start(self) -> None:
-        """Begin; the cache is filled."""
+        """Start the informer. The cache must be filled."""
         self._informer.add_event_handler(self._changed)
         self._informer.start()
 
     def stop(self) -> None:
-        """Follow no more."""
+        """Stop the informer."""
         self._informer.stop()
 
     def use_identity(self, certificate: bytes, key: bytes) -> None:

@@ -32,9 +32,9 @@ from ..machinery.queue import WorkQueue
 from .apiservices import GROUP, LOCAL, APIServiceSpec, Condition, api_service_name
 from .availablecondition import keep_local
 
-#: Where groups of custom resources stand among groups, and their versions among versions.
+#: Priority of the groups of custom resources, and of their versions.
 CUSTOM_PRIORITY: Final = Priority(1000, 100)
-#: Values of the label: an APIService that is looked at when a server starts, and one that is always kept as it is.
+#: Values of the label: sync the APIService at the start, or continuously (Go: AutoRegisterManagedLabel).
 MANAGE_ON_START: Final = "onstart"
 MANAGE_CONTINUOUSLY: Final = "true"
 _MANAGED: Final = (MANAGE_ON_START, MANAGE_CONTINUOUSLY)
@@ -43,7 +43,7 @@ _WORKERS: Final = 5
 
 @frozen
 class _DesiredAPIService:
-    """An APIService that is to be there."""
+    """An APIService to create or update."""
 
     group_version: GroupVersion
     priority: Priority
@@ -57,8 +57,8 @@ class AutoRegisterController:
     """
     Creates, updates and deletes the APIServices of the served group-versions.
 
-    Those of built-in groups are synced once, at the start; those of custom resources continuously. An APIService
-    whose label a user has removed is left alone.
+    APIServices of built-in groups are synced once, at the start; those of custom resources continuously. An APIService
+    whose label was removed by a user is not changed.
     """
 
     _log = Logger()
@@ -74,11 +74,11 @@ class AutoRegisterController:
         subscribe: Callable[[Callable[[], None]], object] = lambda changed: None,
     ) -> None:
         """
-        @param store: Of APIServices.
-        @param informer: Likewise; the caller starts it.
-        @param built_in: The group-versions that the server brings along.
-        @param custom: Those of custom resources, at the time.
-        @param subscribe: Has a function called after every change of these.
+        @param store: The store of APIServices.
+        @param informer: The informer of APIServices, started by the caller.
+        @param built_in: The group-versions of the server.
+        @param custom: Returns the current group-versions of custom resources.
+        @param subscribe: Registers a function that is called after every change of them.
         """
         self._store = store
         self._informer = informer
@@ -92,7 +92,7 @@ class AutoRegisterController:
         self._built_in = frozenset(self._desired)
         self._queue: WorkQueue[str] = WorkQueue(clock, self._work, workers=_WORKERS)
         self._at_start: frozenset[str] = frozenset()
-        #: What has been seen to: once is enough for those that are looked at when a server starts.
+        #: APIServices that were synced at the start and need no further sync.
         self._done: set[str] = set()
         self._planned: IDelayedCall | None = None
         self._started = self._stopped = False
@@ -100,7 +100,7 @@ class AutoRegisterController:
 
     async def start(self) -> None:
         """
-        See to all of them; and to changes from then on.
+        Sync all APIServices, and start syncing changes.
 
         @raise APIStatusError: A required APIService cannot be written.
         """
@@ -109,7 +109,7 @@ class AutoRegisterController:
         self._started = True
         self._sync_custom()
         names = sorted({*self._desired, *self._at_start})
-        # All at once, so that one commit has them all.
+        # Written concurrently, so that one commit contains them all.
         try:
             await gatherResults([Deferred.fromCoroutine(self._first(name)) for name in names], consumeErrors=True)
         except FirstError as error:
@@ -125,7 +125,7 @@ class AutoRegisterController:
             self._queue.add(name)
 
     async def stop(self) -> None:
-        """Do nothing more."""
+        """Stop the queue and remove the handlers."""
         self._stopped = True
         if self._planned is not None:
             self._planned.cancel()
@@ -134,10 +134,10 @@ class AutoRegisterController:
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to do now."""
+        """Return whether no APIService is waiting or being synced."""
         return self._planned is None and self._queue.idle
 
-    # What changes.
+    # --- events
 
     def _changed(self, kind: str, record: Record, old: Record | None) -> None:
         if not self._stopped and (kind == DELETED or self._concerns(record)):
@@ -147,7 +147,7 @@ class AutoRegisterController:
         return record.name in self._desired or AUTOMANAGED in record.labels or _is_marked_unavailable(record)
 
     def _custom_changed(self) -> None:
-        # Many change in one turn.
+        # Many group-versions may change in one reactor iteration.
         if self._started and not self._stopped and self._planned is None:
             self._planned = self._clock.callLater(0, self._sync_custom)
 
@@ -162,7 +162,7 @@ class AutoRegisterController:
                 self._desired[name] = _DesiredAPIService(one, CUSTOM_PRIORITY, MANAGE_CONTINUOUSLY)
                 self._queue.add(name)
 
-    # Work.
+    # --- sync
 
     async def _work(self, name: str) -> None:
         try:
@@ -180,7 +180,7 @@ class AutoRegisterController:
             self._queue.forget(name)
 
     async def _sync(self, name: str) -> None:
-        """Bring one to where it should be; the reference's table of cases."""
+        """Create, update or delete an APIService (Go: checkAPIService)."""
         desired, record = self._desired.get(name), self._informer.by_key(name)
         if record is not None and _is_marked_unavailable(record):
             await keep_local(self._store, name)
@@ -225,7 +225,7 @@ class AutoRegisterController:
         try:
             await self._store.delete(RequestScope(), record.name, options)
         except APIStatusError as error:
-            # Deleted or changed in the meantime: then there is another event.
+            # Deleted or changed concurrently: another event follows.
             if error.code not in (404, 409):
                 raise
 
@@ -247,6 +247,6 @@ class AutoRegisterController:
 
 
 def _is_marked_unavailable(record: Record) -> bool:
-    """Return whether the server itself answers for an APIService, and its condition says something else."""
+    """Return whether a local APIService has a condition Available that is not true."""
     obj = orjson.loads(record.item)
     return obj["spec"].get("service") is None and Condition.from_object(obj) != LOCAL

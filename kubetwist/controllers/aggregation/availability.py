@@ -1,5 +1,5 @@
 """
-Whether the servers behind services answer for the group-versions that APIServices give them.
+Checks the availability of aggregated API servers and writes it to the APIServices.
 
 @see: kubernetes/kube-aggregator, C{pkg/controllers/status}.
 """
@@ -36,14 +36,14 @@ from .serviceendpoints import (
     has_ready_endpoint,
 )
 
-#: Seconds until a server that answers is asked again.
+#: Seconds between two checks of an available server.
 RESYNC: Final = 30.0
-#: Seconds that a server may take.
+#: Timeout of a discovery request, in seconds.
 TIMEOUT: Final = 5.0
-#: How often it is asked before it is given up, and how many seconds the first one is ahead of the others.
+#: Maximum number of requests per check, and seconds after the first one until the others are sent.
 ATTEMPTS: Final = 5
 HEDGE_DELAY: Final = 1.0
-#: Seconds until a check that failed is repeated: the first time, and at most.
+#: First and maximum delay, in seconds, between failed checks.
 _RETRY_INITIAL: Final = 0.005
 _RETRY_MAX: Final = 30.0
 #: Seconds until a condition that another client wrote is checked.
@@ -52,7 +52,7 @@ _WORKERS: Final = 5
 
 
 class AvailableConditionController:
-    """Keeps the condition C{Available} of APIServices with a service."""
+    """Maintains the condition C{Available} of APIServices with a service."""
 
     _log = Logger()
 
@@ -63,7 +63,7 @@ class AvailableConditionController:
         self._queue: WorkQueue[str] = WorkQueue(
             clock, self._work, workers=_WORKERS, retry_initial=_RETRY_INITIAL, retry_max=_RETRY_MAX
         )
-        #: By the names of APIServices, what was looked at, and what was found.
+        #: Server and client certificate of the last check, and the last written condition, by name of the APIService.
         self._known: dict[str, tuple[AggregatedServer, tuple[bytes, bytes]]] = {}
         self._written: dict[str, Condition] = {}
         self._resync: IDelayedCall | None = None
@@ -72,7 +72,7 @@ class AvailableConditionController:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is being checked just now."""
+        """Whether no check is waiting or running."""
         return self._queue.idle
 
     def enqueue(self, name: str) -> None:
@@ -80,7 +80,7 @@ class AvailableConditionController:
         self._queue.add(name)
 
     def start(self) -> None:
-        """Check all of them, and whatever changes."""
+        """Check all aggregated servers, and start checking changed ones."""
         self._unsubscribe = self._aggregation.subscribe(self._remote_changed)
         self._backends.on_change(self._service_changed)
         self._all()
@@ -91,7 +91,7 @@ class AvailableConditionController:
             self._queue.start()
 
     async def stop(self) -> None:
-        """Check nothing more."""
+        """Stop checking."""
         self._stopped = True
         if self._unsubscribe is not None:
             self._unsubscribe()
@@ -123,7 +123,7 @@ class AvailableConditionController:
             if service.name == name and service.namespace == namespace:
                 self._queue.add(remote.name)
 
-    # Work.
+    # --- sync
 
     async def _work(self, name: str) -> None:
         try:
@@ -144,7 +144,7 @@ class AvailableConditionController:
             self._queue.forget(name)
 
     async def _check(self, name: str) -> bool:
-        """Look at one; return whether to try again soon."""
+        """Check an APIService, and return whether to retry soon."""
         remote = self._remote(name)
         if remote is None:
             return False
@@ -153,7 +153,7 @@ class AvailableConditionController:
         if condition is None:
             why = await self._check_discovery(remote)
             if self._remote(name) is not remote:
-                # It is another by now, and will be looked at.
+                # The APIService was changed, and will be checked again.
                 return False
             if why:
                 condition, retry = Condition("False", "FailedDiscoveryCheck", why), True
@@ -168,7 +168,7 @@ class AvailableConditionController:
         return None if said is None else self._aggregation.aggregated_servers.get(said.group_version)
 
     def _service_condition(self, service: ServiceReference) -> Condition | None:
-        """Return the condition for an invalid service, before any request; L{None} if the service is valid."""
+        """Return the condition if the service is invalid, or L{None} if it is valid. No request is sent."""
         where = f"service/{service.name} in {quoted(service.namespace)}"
         found = self._backends.service(service.namespace, service.name)
         if found is None:
@@ -189,7 +189,7 @@ class AvailableConditionController:
         return None
 
     async def _check_discovery(self, remote: AggregatedServer) -> str:
-        """Ask a server for what it lists; return why that does not work, C{""} if it does."""
+        """Request the resource list of a server, and return an error message; C{""} on success."""
         return await _first_success(self._clock, lambda: self._check_discovery_once(remote))
 
     async def _check_discovery_once(self, remote: AggregatedServer) -> str:
@@ -211,9 +211,10 @@ class AvailableConditionController:
 
 async def _first_success(clock: IReactorTime, ask: Callable[[], Awaitable[str]]) -> str:
     """
-    Call once and, if that fails or takes long, some times more at the same time; one good answer is enough.
+    Call a function, and hedge with further concurrent calls if it fails or takes long. The first success wins.
 
-    @return: The text of the last that failed; C{""} as soon as one does not.
+    @param ask: Returns an error message; C{""} on success.
+    @return: C{""} as soon as a call succeeds, otherwise the error message of the last call.
     """
     done: Deferred[str] = Deferred()
     under_way: list[Deferred[str]] = []

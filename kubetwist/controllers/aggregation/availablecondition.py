@@ -1,4 +1,4 @@
-"""The condition C{Available} of APIServices, as it is written."""
+"""Writes the condition C{Available} of APIServices."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ from .apiservices import (
 
 async def set_available(store: Store, name: str, condition: Condition, *, remote: bool) -> None:
     """
-    Write the condition C{Available} of an APIService; nothing is written where nothing changes.
+    Write the condition C{Available} of an APIService. Nothing is written if nothing changes.
 
-    @param remote: Whether it is to have a service; nothing is written when that is not so any more.
-    @raise APIStatusError: It is gone (404).
+    @param store: The store of APIServices.
+    @param name: The name of the APIService.
+    @param condition: The new condition.
+    @param remote: Whether the APIService must have a service. If this does not hold, nothing is written.
+    @raise APIStatusError: It does not exist (404).
     """
 
     def changed(obj: JSONObject | None) -> JSONObject:
@@ -40,7 +43,7 @@ async def set_available(store: Store, name: str, condition: Condition, *, remote
 
 
 def with_condition(conditions: Sequence[JSONObject], condition: Condition) -> list[JSONObject]:
-    """Return the conditions of an APIService with another C{Available} among them; its time is that of its status."""
+    """Return conditions with C{Available} replaced. The transition time is kept if the status does not change."""
     now = times.now()
     found = []
     new: JSONObject = {"type": "Available", "status": condition.status, "lastTransitionTime": now}

@@ -1,5 +1,5 @@
 """
-What is behind services: their endpoints.
+Resolves services to their ready endpoints.
 
 @see: kubernetes/apiserver, C{pkg/util/proxy/proxy.go}: C{ResolveEndpoint}.
 """
@@ -29,7 +29,7 @@ _ROUTED: Final = ("ClusterIP", "NodePort", "LoadBalancer")
 
 
 class ServiceEndpoints:
-    """Services, and the slices of their endpoints, as they are now."""
+    """Services and their EndpointSlices, read from informers."""
 
     def __init__(self, stores: Stores, clock: IReactorTime) -> None:
         self._services = Informer(StoreSource(stores.get("", "services")), clock)
@@ -38,7 +38,7 @@ class ServiceEndpoints:
         self._by_service = None if self._slices is None else self._slices.index("service", _service_of)
 
     def start(self) -> None:
-        """Begin; idempotent."""
+        """Start the informers. Idempotent."""
         self._services.start()
         if self._slices is not None:
             self._slices.start()
@@ -51,13 +51,13 @@ class ServiceEndpoints:
             self._slices.when_handlers_synced(done)
 
     def stop(self) -> None:
-        """Follow no more."""
+        """Remove the event handlers."""
         self._services.stop()
         if self._slices is not None:
             self._slices.stop()
 
     def on_change(self, changed: Callable[[str, str], object]) -> None:
-        """Have C{changed} called with the namespace and name of each service that changes, or whose endpoints do."""
+        """Call C{changed} with the namespace and name of each service that changes or whose endpoints change."""
 
         def service(kind: str, record: Record, old: Record | None) -> None:
             changed(record.namespace, record.name)
@@ -72,20 +72,20 @@ class ServiceEndpoints:
             self._slices.add_event_handler(a_slice, initial=False)
 
     def service(self, namespace: str, name: str) -> JSONObject | None:
-        """Return a service, shared and not to be changed."""
+        """Return a service, or L{None}. It is shared and must not be changed."""
         return self._services.get_decoded(namespace, name)
 
     def slices(self, namespace: str, name: str) -> Sequence[JSONObject]:
-        """Return the slices of a service's endpoints, likewise."""
+        """Return the EndpointSlices of a service. They are shared and must not be changed."""
         if self._by_service is None:
             return ()
         return [decoded_object(record) for record in self._by_service.get((namespace, name))]
 
     def endpoints(self, namespace: str, name: str, port: int) -> Sequence[tuple[str, int]]:
         """
-        Return where those are who answer for a service: addresses and ports, those of the family that it prefers.
+        Return the addresses and ports of the ready endpoints of a service port, in the preferred address family.
 
-        @raise NoSuchService: Nowhere.
+        @raise NoSuchService: The service does not exist or has no ready endpoint.
         """
         service = self.service(namespace, name)
         if service is None:
@@ -113,8 +113,10 @@ def ready_endpoints(
     slices: Iterable[JSONObject], port_name: str, families: Sequence[str] = ()
 ) -> list[tuple[str, int]]:
     """
-    Return the addresses and ports of those who are ready.
+    Return the addresses and ports of ready endpoints.
 
+    @param slices: The EndpointSlices of the service.
+    @param port_name: The name of the service port.
     @param families: Address families in order of preference. Only the first one with addresses is used.
     """
     by_family: dict[str, list[tuple[str, int]]] = {}

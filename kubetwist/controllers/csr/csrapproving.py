@@ -39,14 +39,14 @@ RETRY: Final = 60.0
 
 
 class CSRApprovingController(Controller[str]):
-    """Asks the authorizer; keys are the names of requests."""
+    """Approves CSRs by authorization. Keys are the names of CSRs."""
 
     name: ClassVar[str] = "certificatesigningrequest-approving-controller"
     service_account: ClassVar[str] = "certificate-controller"
     workers: ClassVar[int] = 5
 
     def register_handlers(self) -> None:
-        """Requests."""
+        """Register a handler for CSRs."""
         self._requests = self.watch(GROUP, REQUESTS)
 
     async def sync(self, key: str) -> None:

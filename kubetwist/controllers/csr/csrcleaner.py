@@ -26,13 +26,13 @@ PENDING: Final = 24 * 3600.0
 
 
 class CSRCleaner(Controller[str]):
-    """Keys are the names of requests."""
+    """Deletes old CSRs. Keys are the names of CSRs."""
 
     name: ClassVar[str] = "certificatesigningrequest-cleaner-controller"
     service_account: ClassVar[str] = "certificate-controller"
 
     def register_handlers(self) -> None:
-        """Requests."""
+        """Register a handler for CSRs."""
         self._requests = self.watch(GROUP, REQUESTS)
 
     async def sync(self, key: str) -> None:
@@ -52,7 +52,7 @@ class CSRCleaner(Controller[str]):
 
 
 def cleanup_time(obj: JSONObject) -> float | None:
-    """Return when a CSR can be deleted, as a POSIX time; L{None} if unknown."""
+    """Return when a CSR can be deleted as a POSIX time, or L{None} if unknown."""
     conditions = conditions_of(obj)
     if not conditions:
         return seconds_since_epoch(obj["metadata"]["creationTimestamp"]) + PENDING
@@ -70,7 +70,7 @@ def cleanup_time(obj: JSONObject) -> float | None:
 
 
 def _expires(obj: JSONObject) -> float | None:
-    """Return when the certificate does, if it is one."""
+    """Return when the certificate expires as a POSIX time, or L{None} if there is no valid certificate."""
     from cryptography import x509
 
     try:

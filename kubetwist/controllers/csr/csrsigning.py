@@ -1,5 +1,5 @@
 """
-Signs requests for certificates that were approved, with the server's own authority.
+Signs approved CertificateSigningRequests with the server's CA.
 
 @see: kubernetes, C{pkg/controller/certificates/signer/signer.go}, C{authority}.
 """
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
     from ..machinery.config import CertificateAuthority
 
-#: For how long a certificate is good at the most, and at the least.
+#: Maximum and minimum validity of certificates, in seconds.
 CLUSTER_SIGNING_DURATION: Final = timedelta(days=365)
 _LEAST: Final = timedelta(minutes=10)
-#: Clocks differ: it is good from before it is made. One that is good for a short time is that for the whole of it.
+#: The validity starts earlier because clocks differ. Short-lived certificates get their full duration in addition.
 _BACKDATED: Final = timedelta(minutes=5)
 _SHORT: Final = timedelta(hours=8)
 
@@ -65,7 +65,7 @@ _KEY_USAGES: Final = {
     "encipher only": "encipher_only",
     "decipher only": "decipher_only",
 }
-#: In the order in which a certificate lists them.
+#: Key usages in the order of the extension.
 _PURPOSES: Final = {
     "any": "2.5.29.37.0",
     "server auth": "1.3.6.1.5.5.7.3.1",
@@ -85,18 +85,18 @@ _Result = TypeVar("_Result")
 
 
 class CSRSigningController(Controller[str]):
-    """Signs for the signers of kubernetes.io; keys are the names of requests."""
+    """Signs CSRs of the kubernetes.io signers. Keys are the names of CSRs."""
 
     name: ClassVar[str] = "certificatesigningrequest-signing-controller"
     service_account: ClassVar[str] = "certificate-controller"
     workers: ClassVar[int] = 5
 
     def register_handlers(self) -> None:
-        """Requests."""
+        """Register a handler for CSRs."""
         self._requests = self.watch(GROUP, REQUESTS)
 
     def in_thread(self, call: Callable[[], _Result]) -> Deferred[_Result]:
-        """Do what takes its time, or reads files, beside the reactor."""
+        """Call a blocking function in a thread."""
         reactor: Any = self.clock
         return deferToThreadPool(reactor, reactor.getThreadPool(), call)
 
@@ -150,9 +150,9 @@ def sign_request(
     authority: CertificateAuthority, request: x509.CertificateSigningRequest, spec: JSONObject, now: datetime
 ) -> bytes:
     """
-    Return the certificate for a request.
+    Return the certificate for a CSR.
 
-    @raise ValueError: The request is damaged, or not signed with the key that it is for.
+    @raise ValueError: The request is malformed, or not signed with its key.
     """
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
@@ -167,7 +167,7 @@ def sign_request(
     try:
         if not request.is_signature_valid:
             raise ValueError("unable to verify certificate request signature")
-        # Of what else is asked for, nothing is granted.
+        # All further requested extensions are ignored.
         wanted = subject_alternative_names(
             request, (x509.DNSName, x509.RFC822Name, x509.IPAddress, x509.UniformResourceIdentifier)
         )
@@ -181,13 +181,13 @@ def sign_request(
 
 
 def usage_extensions(usages: Collection[str]) -> list[tuple[x509.ExtensionType, bool]]:
-    """Return what a certificate says of what it is for."""
+    """Return the extensions KeyUsage and ExtendedKeyUsage, and whether they are critical."""
     from cryptography import x509
 
     allowed = dict.fromkeys(_KEY_USAGES.values(), False)
     allowed.update((_KEY_USAGES[usage], True) for usage in usages if usage in _KEY_USAGES)
     if not allowed["key_agreement"]:
-        # These have a meaning only together with it.
+        # These are meaningful only together with key agreement.
         allowed["encipher_only"] = allowed["decipher_only"] = False
     found: list[tuple[x509.ExtensionType, bool]] = []
     if any(allowed.values()):

@@ -1,5 +1,5 @@
 """
-Requests for certificates, as those see them who sign and approve them.
+Parses and checks CertificateSigningRequests for signing and approval.
 
 @see: kubernetes, C{pkg/apis/certificates/helpers.go}; C{pkg/controller/certificates/certificate_controller_utils.go}.
 """
@@ -27,33 +27,33 @@ _NODE: Final = "system:node:"
 
 
 class InvalidCSR(ValueError):
-    """A request is not what its signer signs; the text says why, in the reference's words."""
+    """A CSR does not meet the requirements of its signer. The message is kube-controller-manager's."""
 
 
 _Name = TypeVar("_Name", bound="x509.GeneralName")
 
 
 def conditions_of(obj: JSONObject) -> Sequence[JSONObject]:
-    """Return what was said of a request."""
+    """Return the conditions of a CSR."""
     conditions: Sequence[JSONObject] = (obj.get("status") or {}).get("conditions") or ()
     return conditions
 
 
 def has_condition(obj: JSONObject, kind: str) -> bool:
-    """Return whether that was said."""
+    """Return whether a CSR has a condition of a type."""
     return any(one.get("type") == kind and one.get("status") in (None, "", "True") for one in conditions_of(obj))
 
 
 def has_certificate(obj: JSONObject) -> bool:
-    """Return whether there is a certificate."""
+    """Return whether a CSR has an issued certificate."""
     return bool((obj.get("status") or {}).get("certificate"))
 
 
 def parse_request(obj: JSONObject) -> x509.CertificateSigningRequest:
     """
-    Return the request itself.
+    Return the parsed X.509 request of a CSR.
 
-    @raise ValueError: It is damaged.
+    @raise ValueError: The request is malformed.
     """
     from cryptography import x509
 
@@ -64,9 +64,9 @@ def subject_alternative_names(
     request: x509.CertificateSigningRequest, kind: type[_Name] | tuple[type[_Name], ...]
 ) -> list[_Name]:
     """
-    Return the alternative names of a kind that are asked for: C{x509.DNSName} and the like.
+    Return the subject alternative names of a kind: C{x509.DNSName}, C{x509.IPAddress}, ...
 
-    @raise ValueError: The extensions are damaged.
+    @raise ValueError: The extensions are malformed.
     """
     from cryptography import x509
 
@@ -78,7 +78,7 @@ def subject_alternative_names(
 
 
 def _subject(request: x509.CertificateSigningRequest) -> tuple[list[str | bytes], str]:
-    """Return the organizations, and the common name."""
+    """Return the organizations and the common name of the subject."""
     from cryptography.x509.oid import NameOID
 
     organizations = [one.value for one in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
@@ -87,15 +87,15 @@ def _subject(request: x509.CertificateSigningRequest) -> tuple[list[str | bytes]
 
 
 def common_name(request: x509.CertificateSigningRequest) -> str:
-    """Whom a request is for."""
+    """Return the common name of the subject."""
     return _subject(request)[1]
 
 
 def check_kubelet_client(request: x509.CertificateSigningRequest, usages: Collection[str]) -> None:
     """
-    Look whether a request is for a node as a client.
+    Check that a request is for a kubelet client certificate.
 
-    @raise Unfit: It is not.
+    @raise InvalidCSR: It is not.
     """
     from cryptography import x509
 
@@ -117,9 +117,9 @@ def check_kubelet_client(request: x509.CertificateSigningRequest, usages: Collec
 
 def check_kubelet_serving(request: x509.CertificateSigningRequest, usages: Collection[str]) -> None:
     """
-    Look whether a request is for a node as a server.
+    Check that a request is for a kubelet serving certificate.
 
-    @raise Unfit: It is not.
+    @raise InvalidCSR: It is not.
     """
     from cryptography import x509
 
@@ -145,9 +145,9 @@ def _check_usages(usages: Collection[str], purpose: str) -> None:
 
 def check_client(request: x509.CertificateSigningRequest, usages: Collection[str]) -> None:
     """
-    Look whether a request is for some client.
+    Check that a request is for a client certificate.
 
-    @raise Unfit: It is not.
+    @raise InvalidCSR: It is not.
     """
     for usage in usages:
         if usage not in ("digital signature", "key encipherment", "client auth"):

@@ -1,8 +1,8 @@
 """
-Which servers pods find behind the service C{kubernetes}, where several share a storage: those that live.
+Maintains the endpoints of the service C{kubernetes} when several servers share a storage.
 
-Each keeps a key with its address there, which deletes itself when it is not renewed, and all of them write the
-endpoints that follow from the keys. Keys and times are kube-apiserver's, so that its servers can take part.
+Each server has a key with its address and a TTL. All servers write the endpoints for the existing keys. Keys and times
+are kube-apiserver's, so its servers can share the storage.
 
 @see: kubernetes, C{pkg/controlplane/reconcilers}.
 """
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from ...registry.generic.store import Store
     from ...registry.stores import Stores
 
-#: Where the keys are, below the storage's prefix.
+#: Path of the keys below the storage's prefix.
 DIRECTORY: Final = "masterleases/"
-#: Seconds that a key lives, and after which it is renewed.
+#: TTL of a key, and time between renewals, in seconds.
 LEASE_TTL: Final = 15.0
 INTERVAL: Final = 10.0
 NAMESPACE: Final = "default"
@@ -44,7 +44,7 @@ NAME: Final = "kubernetes"
 
 
 def lease_value(address: str, generation: int) -> bytes:
-    """Return what a server's key says."""
+    """Return the value of a server's key."""
     obj = {
         "kind": "Endpoints",
         "apiVersion": "v1",
@@ -56,9 +56,9 @@ def lease_value(address: str, generation: int) -> bytes:
 
 def endpoint_addresses(names: Sequence[str]) -> list[str]:
     """
-    Return the addresses of the servers that live, of one family, in the order in which objects have them.
+    Return the addresses of the running servers, of one family, in the order of objects.
 
-    @param names: The last parts of their keys.
+    @param names: The last path segments of the keys.
     """
     families: dict[int, list[str]] = {4: [], 6: []}
     for name in names:
@@ -71,7 +71,7 @@ def endpoint_addresses(names: Sequence[str]) -> list[str]:
 
 @implementer(IStorageObserver)
 class LeaseEndpointReconciler:
-    """Keeps this server's key, and the endpoints of all servers."""
+    """Renews this server's key, and updates the endpoints of all servers."""
 
     _log = Logger()
 
@@ -86,7 +86,7 @@ class LeaseEndpointReconciler:
         """
         @param backend: The storage of the servers.
         @param prefix: The prefix of all keys in the storage.
-        @param endpoint: Returns the address of this server; none before it listens.
+        @param endpoint: Returns the address of this server; L{None} before it listens.
         """
         self._stores = stores
         self._backend = backend
@@ -98,11 +98,11 @@ class LeaseEndpointReconciler:
         self._call: IDelayedCall | None = None
         self._planned: IDelayedCall | None = None
         self._working: Deferred[None] | None = None
-        #: Whether something has changed since the work that is under way began.
+        #: Whether anything has changed since the current sync began.
         self._rerun = False
         self._stopped = False
 
-    # --- life
+    # --- lifecycle
 
     async def prepare(self) -> None:
         """Remove the endpoint of an earlier run, so that clients do not connect before this server is ready."""
@@ -110,12 +110,12 @@ class LeaseEndpointReconciler:
             await self._tolerant(self._remove_self())
 
     def start(self) -> None:
-        """The server is ready: come, and stay."""
+        """Add this server to the endpoints, and renew its key from now on."""
         if self._endpoint()[0]:
             self._renew()
 
     async def stop(self) -> None:
-        """Leave, while others still find this server."""
+        """Remove this server from the endpoints."""
         was, self._stopped = self._stopped, True
         self.end()
         if was or not self._endpoint()[0]:
@@ -125,7 +125,7 @@ class LeaseEndpointReconciler:
         await self._tolerant(self._remove_self())
 
     def end(self) -> None:
-        """Do nothing more."""
+        """Stop reconciling. The endpoints are not changed."""
         self._stopped = True
         for call in (self._call, self._planned):
             if call is not None and call.active():
@@ -142,10 +142,10 @@ class LeaseEndpointReconciler:
             return
         await self._reconcile()
 
-    # --- rounds
+    # --- sync
 
     def _renew(self) -> None:
-        """Renew the key, and look at the others'."""
+        """Renew the key of this server, and sync the endpoints."""
         self._call = self._reactor.callLater(INTERVAL, self._renew)
         self._work(renew=True)
 
@@ -172,7 +172,7 @@ class LeaseEndpointReconciler:
     async def _sync_once(self, renew: bool) -> None:
         if renew:
             address, _ = self._endpoint()
-            # The generation changes the value, so that watches of the keys get an event, as in the reference.
+            # The generation changes the value, so that watches of the keys get an event, as in kube-apiserver.
             self._generation += 1
             value = lease_value(address, self._generation)
             endpoints = self._stores.get("", "endpoints")
@@ -182,7 +182,7 @@ class LeaseEndpointReconciler:
         await self._reconcile()
 
     async def _addresses(self) -> list[str]:
-        """Return those of the servers that are there."""
+        """Return the addresses of the servers with a key."""
         if self._watch is None and not self._stopped:
             self._watch = await self._backend.watch(self._prefix, self._backend.revision, self)
         page = await self._backend.read_page(self._prefix)
@@ -194,7 +194,7 @@ class LeaseEndpointReconciler:
             self._log.info("no API server lease found, keeping endpoints unchanged: service=default/kubernetes")
             return
         own, port = self._endpoint()
-        # The others are to have the same port; where there are none, it is ours for sure.
+        # The other servers must have the same port. If there are none, the port of this server is used.
         alone = addresses == [own]
         endpoints = kubernetes_endpoints(addresses, port)
         await self._ensure(
@@ -209,7 +209,7 @@ class LeaseEndpointReconciler:
             await self._ensure(slices, wanted, lambda obj: _with_endpoints(obj, wanted, alone))
 
     async def _ensure(self, store: Store, wanted: JSONObject, change: Callable[[JSONObject], JSONObject]) -> None:
-        """Have an object there, and have it as C{change} makes it."""
+        """Create an object, or update it with C{change}."""
         known = store.get_copy(NAMESPACE, NAME)
         if known is None:
             await ensure(store, wanted, forgives=is_about_loopback)
@@ -230,7 +230,7 @@ class LeaseEndpointReconciler:
     # --- IStorageObserver
 
     def committed(self, events: Sequence[StorageEvent]) -> None:
-        """See L{IStorageObserver.committed}: a server has come, or has gone; that others stay changes nothing."""
+        """Handle an added or deleted key; see L{IStorageObserver.committed}. Renewals change nothing."""
         own = f"{self._prefix}{self._endpoint()[0]}"
         if any(event.key != own and (event.value is None or not event.previous) for event in events):
             self._schedule()
@@ -243,12 +243,12 @@ class LeaseEndpointReconciler:
         """See L{IStorageObserver.progressed}."""
 
     def ended(self, reason: Exception) -> None:
-        """See L{IStorageObserver.ended}: watched again in the next round."""
+        """See L{IStorageObserver.ended}. The next sync watches again."""
         self._watch = None
 
 
 def _with_subset(obj: JSONObject, wanted: JSONObject, ports: bool) -> JSONObject:
-    """Endpoints that have the addresses that they should, and the ports that they have unless C{ports}."""
+    """Return Endpoints with the desired addresses, and with the existing ports unless C{ports}."""
     (subset,) = wanted["subsets"]
     there: Sequence[JSONObject] = obj.get("subsets") or ()
     known = there[0].get("ports") if len(there) == 1 else None
@@ -257,7 +257,7 @@ def _with_subset(obj: JSONObject, wanted: JSONObject, ports: bool) -> JSONObject
 
 
 def _with_endpoints(obj: JSONObject, wanted: JSONObject, ports: bool) -> JSONObject:
-    """Return the same of a slice."""
+    """Return an EndpointSlice with the desired addresses, and with the existing ports unless C{ports}."""
     known = obj.get("ports")
     return {
         **obj,

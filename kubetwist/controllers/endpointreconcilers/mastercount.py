@@ -1,8 +1,8 @@
 """
-C{--endpoint-reconciler-type=master-count}: behind the service C{kubernetes} are as many servers as there should be.
+C{--endpoint-reconciler-type=master-count}: the service C{kubernetes} has a fixed number of endpoints.
 
-Each adds its own address, and takes away others where there are too many. One that has died stays until another one
-comes: what L{endpointleases<kubetwist.controllers.endpointreconcilers.lease>} does better.
+Each server adds its address, and removes surplus addresses. The address of a dead server remains until another server
+replaces it; L{kubetwist.controllers.endpointreconcilers.lease} avoids that.
 
 @see: kubernetes, C{pkg/controlplane/reconcilers/instancecount.go}.
 """
@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 
 def limit_addresses(known: Sequence[str], own: str, count: int) -> list[str]:
     """
-    Return the addresses there should be: C{own}, and of the others those that come before it, in a circle.
+    Return the new addresses: C{own}, and as many of the known addresses before it in circular order as fit.
 
-    @param known: Those that there are.
+    @param known: The current addresses.
+    @param own: The address of this server.
+    @param count: The number of addresses.
     """
     if own in known:
         return list(known)
@@ -39,7 +41,7 @@ def limit_addresses(known: Sequence[str], own: str, count: int) -> list[str]:
 
 
 class MasterCountEndpointReconciler(LeaseEndpointReconciler):
-    """Keeps this server among the endpoints, and no more than there should be."""
+    """Keeps this server in the endpoints, and limits their number."""
 
     def __init__(
         self,
@@ -51,7 +53,12 @@ class MasterCountEndpointReconciler(LeaseEndpointReconciler):
         count: int,
     ) -> None:
         """
-        @param count: How many servers there are.
+        @param backend: The storage of the servers.
+        @param stores: The stores of the server.
+        @param reactor: The clock.
+        @param prefix: The prefix of all keys in the storage.
+        @param endpoint: Returns the address of this server; L{None} before it listens.
+        @param count: The number of servers.
         """
         super().__init__(stores, backend, prefix, reactor, endpoint)
         self._count = count

@@ -1,5 +1,5 @@
 """
-Reconcile the endpoints of the service C{kubernetes} with the address of the only server of a store.
+Reconciles the endpoints of the service C{kubernetes} with the address of the only server of a storage.
 
 Nothing is written while they are correct, so an idle server does not write to its disk.
 """
@@ -15,10 +15,10 @@ class SingleEndpointReconciler(LeaseEndpointReconciler):
     """
 
     async def prepare(self) -> None:
-        """Do nothing: no other server can remove the address."""
+        """Do nothing: there is no stale address of another server."""
 
     async def stop(self) -> None:
-        """Stop, and leave the endpoints unchanged."""
+        """Stop. The endpoints are not changed."""
         self.end()
 
     async def _addresses(self) -> list[str]:

@@ -1,5 +1,5 @@
 """
-Endpoints: the addresses of the pods behind a service.
+Maintains Endpoints: the addresses of the pods of a service.
 
 @see: kubernetes, C{pkg/controller/endpoint/endpoints_controller.go}.
 """
@@ -35,30 +35,30 @@ from .servicepods import (
     should_be_in_endpoints,
 )
 
-#: How many addresses are published at the most.
+#: Maximum number of addresses in Endpoints.
 CAPACITY: Final = 1000
 _OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
 _MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 _MANAGER: Final = "endpoint-controller"
 _LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
-#: These are kept by the server itself.
+#: Endpoints that the server maintains without this controller.
 _OWN: Final = "default/kubernetes"
 _KIND: Final = GroupVersionKind("", "v1", "Endpoints")
 
-#: The name, number, protocol and application protocol of a port.
+#: Name, number, protocol and application protocol of a port.
 _Port = tuple[str, int, str, str]
-#: What an address is sorted by, and the address.
+#: Sort key of an address, and the address.
 _Address = tuple[tuple[bytes, str], JSONObject]
 
 
 class EndpointsController(ServicePodsController):
-    """Keeps them as services and pods are."""
+    """Maintains the Endpoints of services with a selector."""
 
     name: ClassVar[str] = "endpoints-controller"
     service_account: ClassVar[str] = "endpoint-controller"
 
     def register_handlers(self) -> None:
-        """What a service is made of, and the endpoints themselves."""
+        """Register handlers for services, pods and Endpoints."""
         super().register_handlers()
         self._endpoints = self.watch("", "endpoints", self._endpoints_changed)
         self._recorder = self.context.recorder(_MANAGER)
@@ -68,7 +68,7 @@ class EndpointsController(ServicePodsController):
             self.queue.add(record.key)
 
     def _begin(self) -> None:
-        # Endpoints of services that were deleted while the controller was down may remain.
+        # Endpoints of services that were deleted while no controller ran may remain.
         for record in self._endpoints.list():
             if record.key != _OWN and self.services.by_key(record.key) is None:
                 self.queue.add(record.key)
@@ -140,7 +140,7 @@ class EndpointsController(ServicePodsController):
             raise
 
     async def _subsets(self, service: JSONObject, pods: list[JSONObject]) -> list[JSONObject]:
-        """Return the addresses of pods, those together that have the same ports; in an order that stays."""
+        """Return the subsets: the pods' addresses grouped by ports, in a stable order."""
         spec = service["spec"]
         everybody = bool(spec.get("publishNotReadyAddresses"))
         found: dict[tuple[_Port, ...], tuple[list[_Address], list[_Address]]] = {}
@@ -168,7 +168,7 @@ class EndpointsController(ServicePodsController):
 
 
 def _address(pod: JSONObject, service: JSONObject) -> _Address | None:
-    """Return the address of a pod in the first family of its service, and what to sort it by."""
+    """Return the address of a pod in the first family of its service, with its sort key."""
     spec = service["spec"]
     families = spec.get("ipFamilies")
     if families:
@@ -189,7 +189,7 @@ def _address(pod: JSONObject, service: JSONObject) -> _Address | None:
 
 
 def _ports(pod: JSONObject, service: JSONObject) -> tuple[_Port, ...] | None:
-    """Return where the ports of a service are in a pod; L{None} if it has none of them."""
+    """Return the ports of a service in a pod, or L{None} if it has none of them."""
     ports = service["spec"].get("ports") or ()
     if not ports:
         return () if is_headless(service) else None
@@ -211,7 +211,11 @@ def _port(name: str, number: int, protocol: str, application: str) -> JSONObject
 
 
 def _truncate(subsets: list[JSONObject]) -> bool:
-    """Keep to the capacity, by cutting all subsets alike; those that are not ready go first. Tell whether it was."""
+    """
+    Remove addresses above the capacity, proportionally from all subsets and not ready ones first.
+
+    @return: Whether addresses were removed.
+    """
     ready = sum(len(one.get("addresses") or ()) for one in subsets)
     unready = sum(len(one.get("notReadyAddresses") or ()) for one in subsets)
     if ready + unready <= CAPACITY:

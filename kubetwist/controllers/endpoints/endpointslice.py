@@ -1,5 +1,5 @@
 """
-EndpointSlices: the addresses of the pods behind a service, a hundred in each.
+Maintains EndpointSlices: the addresses of the pods of a service, at most 100 per slice.
 
 Slices are changed only if necessary, to keep the number of watch events low.
 
@@ -38,7 +38,7 @@ from .servicepods import (
     should_be_in_endpoints,
 )
 
-#: How many endpoints are in a slice.
+#: Maximum number of endpoints in a slice.
 CAPACITY: Final = 100
 GROUP: Final = "discovery.k8s.io"
 SERVICE_NAME: Final = "kubernetes.io/service-name"
@@ -49,20 +49,20 @@ _ZONE: Final = "topology.kubernetes.io/zone"
 _SAME_ZONE: Final = ("PreferClose", "PreferSameZone")
 _SAME_NODE: Final = "PreferSameNode"
 
-#: Return the identity of an endpoint: addresses, host name and pod.
+#: Identity of an endpoint: addresses, host name and pod.
 _Identity = tuple[tuple[str, ...], str, str]
-#: The ports of slices, comparable.
+#: Ports of a slice in a hashable form.
 Ports = tuple[tuple[str, int, str, str], ...]
 
 
 @define(eq=False)
 class Slice:
     """
-    A slice as it is to be.
+    The desired state of a slice.
 
-    @ivar record: As it is stored; L{None} for a new one.
-    @ivar endpoints: What will be in it.
-    @ivar changed: Whether that is something else than what is stored.
+    @ivar record: The stored slice; L{None} for a new one.
+    @ivar endpoints: The desired endpoints.
+    @ivar changed: Whether they differ from the stored endpoints.
     """
 
     family: str
@@ -76,10 +76,10 @@ def reconcile_slices(
     stored: Sequence[Record], desired: dict[_Identity, JSONObject], family: str, ports: Ports
 ) -> tuple[list[Slice], list[Record]]:
     """
-    Put endpoints in slices: each stays where it is, and new ones go where something changes anyway.
+    Assign endpoints to slices. Existing endpoints keep their slice; new ones are added to changed slices first.
 
-    @param stored: The slices with these ports.
-    @return: The slices that there are to be, changed or not, and those that are empty now.
+    @param stored: The stored slices with these ports.
+    @return: The desired slices, and the stored slices that are empty now.
     """
     slices, empty = [], []
     left = dict(desired)
@@ -125,7 +125,7 @@ def _identity(endpoint: JSONObject) -> _Identity:
 
 
 def ports_of(obj: JSONObject) -> Ports:
-    """Return the ports of a slice, or of a subset of endpoints."""
+    """Return the ports of a slice, or of a subset of Endpoints."""
     return tuple(
         sorted(
             (
@@ -140,7 +140,7 @@ def ports_of(obj: JSONObject) -> Ports:
 
 
 def to_slice_ports(ports: Ports) -> list[JSONObject] | None:
-    """Ports as slices have them."""
+    """Return ports in the format of EndpointSlices."""
     shown = []
     for name, number, protocol, application in ports:
         port: JSONObject = {"name": name, "port": number, "protocol": protocol}
@@ -151,15 +151,15 @@ def to_slice_ports(ports: Ports) -> list[JSONObject] | None:
 
 
 class EndpointSliceController(ServicePodsController):
-    """Keeps them as services and pods are."""
+    """Maintains the EndpointSlices of services with a selector."""
 
     name: ClassVar[str] = "endpointslice-controller"
 
     def register_handlers(self) -> None:
-        """What a service is made of, where the nodes are, and the slices themselves."""
-        #: By the names of nodes that are missing: the services whose pods wait for them.
+        """Register handlers for services, pods, nodes and EndpointSlices."""
+        #: Keys of services with pods on a missing node, by node name.
         self._awaited: dict[str, set[str]] = {}
-        #: By the keys of slices that are being written: what revision they have before.
+        #: Revisions of slices before the current write, by key.
         self._writing: dict[str, int] = {}
         super().register_handlers()
         self._nodes = self.watch("", "nodes", self._node_changed)
@@ -173,7 +173,7 @@ class EndpointSliceController(ServicePodsController):
 
     def _slice_changed(self, kind: str, record: Record, old: Record | None) -> None:
         if old is not None and self._writing.get(record.key) == old.revision:
-            # A conflict would have raised.
+            # A concurrent write would have raised a conflict.
             return
         for one in (record, old):
             if one is not None:
@@ -184,7 +184,7 @@ class EndpointSliceController(ServicePodsController):
         """See L{Controller.sync}."""
         record = self.services.by_key(key)
         if record is None:
-            # The slices are its dependents: the garbage collector has them.
+            # The garbage collector deletes the slices of a deleted service.
             self.times.forget(key)
             return
         service = decoded_object(record)
@@ -214,7 +214,7 @@ class EndpointSliceController(ServicePodsController):
     async def _endpoints(
         self, key: str, service: JSONObject, pods: Sequence[JSONObject], family: str
     ) -> dict[Ports, dict[_Identity, JSONObject]]:
-        """Return what is to be published, by the ports that pods have."""
+        """Return the desired endpoints, by ports."""
         everybody = bool(service["spec"].get("publishNotReadyAddresses"))
         distribution = service["spec"].get("trafficDistribution") or ""
         found: dict[Ports, dict[_Identity, JSONObject]] = {}
@@ -226,7 +226,7 @@ class EndpointSliceController(ServicePodsController):
             where = pod["spec"].get("nodeName") or ""
             node = self._nodes.get("", where) if where else None
             if node is None and not everybody:
-                # The zone is unknown until the node exists; the endpoint is published then.
+                # The zone is unknown until the node exists. The endpoint is published then.
                 if where:
                     self._awaited.setdefault(where, set()).add(key)
                 continue
@@ -306,7 +306,7 @@ class EndpointSliceController(ServicePodsController):
 def _packed(
     stored: Sequence[Record], wanted: dict[Ports, dict[_Identity, JSONObject]], family: str
 ) -> tuple[list[Slice], list[Record]]:
-    """Return the slices of a family that there are to be, and stored ones that are not needed."""
+    """Return the desired slices of an address family, and surplus stored slices."""
     by_ports: dict[Ports, list[Record]] = {}
     for record in stored:
         by_ports.setdefault(ports_of(decoded_object(record)), []).append(record)
@@ -319,7 +319,7 @@ def _packed(
     for records in by_ports.values():
         surplus += records
     if not slices:
-        # Who follows slices shall know that there are no endpoints, and not wait for some.
+        # An empty slice signals that there are no endpoints, as opposed to unknown ones.
         placeholder = next(
             (
                 one
@@ -334,7 +334,7 @@ def _packed(
 
 
 def _reused(slices: Sequence[Slice], surplus: Sequence[Record]) -> list[Record]:
-    """Put new slices in the place of those that are not needed any more; which of these are left."""
+    """Replace new slices by surplus ones, and return the remaining surplus slices."""
     left = list(surplus)
     for one in slices:
         if one.record is None and left:
@@ -367,7 +367,7 @@ def _families(service: JSONObject) -> tuple[str, ...]:
 
 
 def _endpoint_ports(pod: JSONObject, service: JSONObject) -> Ports:
-    """Return where the ports of a service are in a pod; those that it has not are left out."""
+    """Return the ports of a service in a pod, without those that the pod does not have."""
     found = []
     for port in service["spec"].get("ports") or ():
         number = port_number(pod, port)
@@ -395,7 +395,7 @@ def _endpoint(pod: JSONObject, service: JSONObject, texts: list[str], zone: str)
 
 
 def _hints(endpoint: JSONObject, distribution: str) -> JSONObject | None:
-    """Return where traffic to an endpoint is to come from."""
+    """Return the topology hints of an endpoint."""
     hints: JSONObject = {}
     if not endpoint["conditions"]["ready"] or distribution not in (*_SAME_ZONE, _SAME_NODE):
         return None

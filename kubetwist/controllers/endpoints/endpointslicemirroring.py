@@ -32,7 +32,7 @@ from .endpointslice import (
 )
 from .servicepods import LAST_CHANGE
 
-#: How many addresses with the same ports are mirrored.
+#: Maximum number of mirrored addresses per subset.
 CAPACITY: Final = 1000
 SKIP: Final = "endpointslice.kubernetes.io/skip-mirror"
 _MANAGER: Final = "endpointslicemirroring-controller.k8s.io"
@@ -40,19 +40,19 @@ _LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _KIND: Final = GroupVersionKind("", "v1", "Endpoints")
 
-#: The family of addresses, and their ports: there is one slice for each.
+#: Address family and ports. There is one slice for each.
 _Place = tuple[str, Ports]
 
 
 class EndpointSliceMirroringController(Controller[str]):
-    """Keeps slices as endpoints are; keys are those of endpoints, which are those of services."""
+    """Mirrors Endpoints. Keys are those of Endpoints, which are equal to those of services."""
 
     name: ClassVar[str] = "endpointslice-mirroring-controller"
     service_account: ClassVar[str] = "endpointslicemirroring-controller"
     workers: ClassVar[int] = 5
 
     def register_handlers(self) -> None:
-        """Endpoints, whether services have a selector, and the slices."""
+        """Register handlers for Endpoints, services and EndpointSlices."""
         self._recorder = self.context.recorder("endpoint-slice-mirroring-controller")
         self._services = self.watch("", "services", self._service_changed)
         self._endpoints = self.watch("", "endpoints")
@@ -104,7 +104,7 @@ class EndpointSliceMirroringController(Controller[str]):
             await self._delete(one)
 
     def _wanted(self, endpoints: JSONObject) -> dict[_Place, list[JSONObject]]:
-        """Return what is to be mirrored."""
+        """Return the endpoints to mirror, by address family and ports."""
         found: dict[_Place, list[JSONObject]] = {}
         invalid = skipped = 0
         for address, ready, ports in _repacked(endpoints.get("subsets") or ()):
@@ -180,10 +180,10 @@ class EndpointSliceMirroringController(Controller[str]):
 
 
 def _repacked(subsets: Sequence[JSONObject]) -> list[tuple[JSONObject, bool, Ports]]:
-    """Each address once for all ports at which it is ready, and once for those at which it is not."""
+    """Return each address once with all ports at which it is ready, and once with those at which it is not."""
     known: dict[tuple[str, str], tuple[JSONObject, dict[Any, bool]]] = {}
     for subset in subsets:
-        # An address without ports is one, too.
+        # An address without ports is mirrored, too.
         ports = ports_of(subset) or (None,)
         for field, ready in (("addresses", True), ("notReadyAddresses", False)):
             for address in subset.get(field) or ():
@@ -201,7 +201,7 @@ def _repacked(subsets: Sequence[JSONObject]) -> list[tuple[JSONObject, bool, Por
 
 
 def _mirrored(endpoints: JSONObject) -> bool:
-    """Return whether its owner has nothing against it."""
+    """Return whether Endpoints are mirrored: neither a label nor an annotation excludes them."""
     meta = endpoints["metadata"]
     return (meta.get("labels") or {}).get(SKIP) != "true" and _LEADER not in (meta.get("annotations") or {})
 

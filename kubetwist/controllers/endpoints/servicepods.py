@@ -1,5 +1,5 @@
 """
-Services and the pods behind them, as those controllers see them that publish the pods' addresses.
+Services and their pods, for the controllers of Endpoints and EndpointSlices.
 
 @see: kubernetes, C{staging/src/k8s.io/endpointslice/util}.
 """
@@ -26,15 +26,15 @@ from ..workloads.pods import (
 
 HEADLESS: Final = "service.kubernetes.io/headless"
 LAST_CHANGE: Final = "endpoints.kubernetes.io/last-change-trigger-time"
-#: After how many pods others have their turn.
+#: Number of pods that are processed between two yields to the reactor.
 YIELD_EVERY: Final = 200
 
 
 def should_be_in_endpoints(pod: JSONObject, *, terminating: bool) -> bool:
     """
-    Return whether a pod has addresses to publish.
+    Return whether a pod belongs in the endpoints of a service (Go: ShouldPodBeInEndpoints).
 
-    @param terminating: Whether those on their way out have.
+    @param terminating: Whether terminating pods belong in them.
     """
     status = pod.get("status") or {}
     if phase_of(pod) in ("Succeeded", "Failed") or not (status.get("podIP") or status.get("podIPs")):
@@ -43,7 +43,7 @@ def should_be_in_endpoints(pod: JSONObject, *, terminating: bool) -> bool:
 
 
 def addresses(pod: JSONObject, family: str) -> list[IPv4Address | IPv6Address]:
-    """Return the addresses of a pod in C{IPv4} or C{IPv6}."""
+    """Return the IP addresses of a pod in the family C{IPv4} or C{IPv6}."""
     status = pod.get("status") or {}
     texts = [one.get("ip") or "" for one in status.get("podIPs") or ()] or [status.get("podIP") or ""]
     found = [_address(text) for text in texts]
@@ -59,7 +59,7 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def port_number(pod: JSONObject, port: JSONObject) -> int | None:
-    """Return where a port of a service is in a pod: by number, or by the name that a container gives one."""
+    """Return the port number of a service port in a pod, or L{None} (Go: FindPort)."""
     target = port.get("targetPort")
     if not isinstance(target, str):
         return int(target or port["port"])
@@ -74,24 +74,24 @@ def port_number(pod: JSONObject, port: JSONObject) -> int | None:
 
 
 def host_name(pod: JSONObject, service: JSONObject) -> str:
-    """Return the name that a pod has below its service's; C{""} if none."""
+    """Return the host name of a pod in the subdomain of a service; C{""} if none."""
     spec = pod["spec"]
     return str(spec.get("hostname") or "") if spec.get("subdomain") == service["metadata"]["name"] else ""
 
 
 def is_headless(service: JSONObject) -> bool:
-    """Return whether a service has no address of its own."""
+    """Return whether a service is headless: it has no cluster IP."""
     return (service["spec"].get("clusterIP") or "None") == "None"
 
 
 def reference_to(pod: JSONObject) -> JSONObject:
-    """How an endpoint says which pod it is."""
+    """Return the C{targetRef} of an endpoint."""
     meta = pod["metadata"]
     return {"kind": "Pod", "namespace": meta["namespace"], "name": meta["name"], "uid": meta["uid"]}
 
 
 def selector_of(service: JSONObject) -> Mapping[str, str] | None:
-    """Return the selector of a service; L{None} if its endpoints are managed otherwise."""
+    """Return the selector of a service, or L{None} if its endpoints are managed by others."""
     spec = service["spec"]
     if spec.get("type") == "ExternalName":
         return None
@@ -101,16 +101,16 @@ def selector_of(service: JSONObject) -> Mapping[str, str] | None:
 
 class TriggerTimeTracker:
     """
-    When that happened which makes endpoints be written.
+    Computes the time of the change that triggers a write of endpoints (Go: TriggerTimeTracker).
 
-    Times are as the API writes them, which sorts.
+    Times are strings in the format of the API, which sort chronologically.
     """
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, dict[str, str]]] = {}
 
     def changed(self, key: str, service: JSONObject, pods: Sequence[JSONObject]) -> str:
-        """Return the first of what is new since the last time; C{""} if nothing is known to be."""
+        """Return the earliest change since the last call; C{""} if unknown."""
         made = service["metadata"].get("creationTimestamp") or ""
         times = {
             pod["metadata"]["name"]: (condition_of(pod, "Ready") or {}).get("lastTransitionTime") or "" for pod in pods
@@ -126,17 +126,17 @@ class TriggerTimeTracker:
         return min(fresh, default="")
 
     def forget(self, key: str) -> None:
-        """A service is gone."""
+        """Remove a deleted service."""
         self._known.pop(key, None)
 
 
 class ServicePodsController(Controller[str]):
-    """Follows services and pods; keys are those of services."""
+    """Watches services and pods. Keys are those of services."""
 
     workers: ClassVar[int] = 5
 
     def register_handlers(self) -> None:
-        """Services, and pods that services select."""
+        """Register handlers for services and pods."""
         self.times = TriggerTimeTracker()
         self.services: Informer = self.watch("", "services")
         self._selecting = self.services.index("selecting", _selecting)
@@ -160,7 +160,7 @@ class ServicePodsController(Controller[str]):
                 self.queue.add(service.key)
 
     async def pods_of(self, namespace: str, selector: Mapping[str, str]) -> list[JSONObject]:
-        """Return the pods with some labels; frozen."""
+        """Return the pods that match a selector, frozen."""
         found = []
         wanted = selector.items()
         for number, record in enumerate(self.pods.list(namespace), 1):
@@ -176,7 +176,7 @@ def _selecting(record: Record) -> tuple[str, ...]:
 
 
 def _shown(pod: JSONObject) -> tuple[JSONValue, ...]:
-    """Return what endpoints show of a pod."""
+    """Return the fields of a pod that endpoints contain."""
     spec, status = pod["spec"], pod.get("status") or {}
     return (
         pod["metadata"]["uid"],

@@ -1,9 +1,9 @@
 """
-The garbage collector: objects whose owners are gone go as well, or are let go, as the deletion of the owner said.
+The garbage collector: deletes objects whose owners do not exist, and orphans or deletes the dependents of owners.
 
-What depends on what is a graph (L{kubetwist.controllers.garbagecollection.ownergraph}) that follows the watch caches;
-an object without owners costs a search in its bytes. Whether an owner exists is asked of the caches, and before
-anything is deleted for the lack of one, of the storage backend.
+A graph of owner references (L{kubetwist.controllers.garbagecollection.ownergraph}) follows the watch caches. Objects
+without owners are not decoded. Whether an owner exists is looked up in the caches, and before a dependent is deleted,
+also in the storage backend.
 
 @see: kubernetes, C{pkg/controller/garbagecollector}.
 """
@@ -36,37 +36,37 @@ from .ownergraph import Node, ObjectKey, OwnerGraph, Reference
 
 #: Resources that the garbage collector ignores.
 IGNORED: Final = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
-#: How many owners that are not there are remembered.
+#: Maximum number of cached absent owners.
 ABSENT_OWNER_CACHE_SIZE: Final = 500
 #: Seconds until foreground and orphan deletion proceed although some dependents may be unknown.
 SYNC_TIMEOUT: Final = 30.0
-#: Seconds until it looks again.
+#: Seconds until an object is processed again because the graph is incomplete.
 RETRY_DELAY: Final = 0.1
 #: Seconds in which changes of the served resources are coalesced.
 COALESCE_DELAY: Final = 0.05
-#: What the JSON of an object with owners has in it, and that of one that is being deleted. Other objects may have it,
-#: too: it only says which ones are worth decoding.
+#: Byte patterns in the JSON of objects with owners, and of objects that are being deleted. Further objects may contain
+#: them; a match means that the object must be decoded.
 _OWNED: Final = b'"ownerReferences":['
 _DELETED: Final = b'"deletionTimestamp":"'
 
 
 @frozen
 class _ScanResource:
-    """All objects of a resource are to be looked at."""
+    """Task: add all objects of a resource to the graph."""
 
     resource: GroupResource
 
 
 @frozen
 class _ProbeResource:
-    """Whether there are objects of a custom resource is to be looked at."""
+    """Task: check whether a custom resource has objects."""
 
     resource: GroupResource
 
 
 @frozen
 class _EnqueueDependents:
-    """All dependents of a uid are to be looked at."""
+    """Task: enqueue all dependents of a uid."""
 
     uid: str
 
@@ -76,7 +76,7 @@ _Task = ObjectKey | _ScanResource | _ProbeResource | _EnqueueDependents
 
 
 class _Kind(NamedTuple):
-    """The resource that a reference speaks of."""
+    """The resource of the kind in an owner reference."""
 
     resource: GroupResource
     namespaced: bool
@@ -85,7 +85,7 @@ class _Kind(NamedTuple):
 @define(eq=False)
 class _Monitor:
     """
-    A resource whose objects are followed.
+    A watched resource.
 
     @ivar scanned: Whether the initial objects are in the graph.
     """
@@ -96,11 +96,11 @@ class _Monitor:
 
 
 class _NamespacedOwnerOfClusterScoped(Exception):
-    """An object without a namespace names an owner that is in one: no owner of that kind can be meant."""
+    """The owner reference of a cluster-scoped object has a namespaced kind."""
 
 
 def _uid_view() -> None:
-    """The key of the cached value in a record's C{views}."""
+    """The cache key of a uid in C{Record.views}."""
 
 
 def _uid(record: Record) -> str:
@@ -115,23 +115,23 @@ def _uid(record: Record) -> str:
 
 
 class GarbageCollector(Controller[_Task]):
-    """Keys are the places of objects, and the steps that lead to them."""
+    """Deletes or orphans dependents. Keys are objects and tasks."""
 
     name: ClassVar[str] = "garbage-collector-controller"
     service_account: ClassVar[str] = "generic-garbage-collector"
     workers: ClassVar[int] = 10
 
     def register_handlers(self) -> None:
-        """Everything there is, and comes."""
+        """Register handlers for all resources that are served, now and later."""
         self.graph = OwnerGraph()
         self._monitors: dict[GroupResource, _Monitor] = {}
-        #: Custom resources of which nothing is in memory, so that there is nothing to be followed.
+        #: Custom resources without objects, which are not cached and need no handler.
         self._empty_resources: set[GroupResource] = set()
         self._probing: set[GroupResource] = set()
         self._kinds: dict[tuple[str, str], _Kind | None] = {}
-        #: Owners that are not there, and whether something else has their uid in another namespace.
+        #: Absent owners, and whether an object with their uid exists in another namespace.
         self._absent_owners: OrderedDict[tuple[Reference, str], bool] = OrderedDict()
-        #: Objects with owners of unknown kinds.
+        #: Keys of objects with owners of unknown kinds.
         self._unmapped: set[ObjectKey] = set()
         self._call: IDelayedCall | None = None
         self._patience = self.clock.seconds() + SYNC_TIMEOUT
@@ -147,7 +147,7 @@ class GarbageCollector(Controller[_Task]):
     # --- resources
 
     def _resources_changed(self) -> None:
-        # A thousand definitions may come at once.
+        # Many definitions may change at once.
         if self._call is None and not self.stopped:
             self._call = self.clock.callLater(COALESCE_DELAY, self._follow_resources)
 
@@ -221,19 +221,19 @@ class GarbageCollector(Controller[_Task]):
                 if current is not None:
                     object_key = ObjectKey(resource, record.key)
                     self._update_graph(object_key, current)
-                    # Also when it was known: its resource may have been away for a while.
+                    # Enqueue known objects too: the resource may have been unserved for a while.
                     self.queue.add(object_key)
             await self.yield_to_reactor()
         monitor.scanned = True
 
     @property
     def _graph_synced(self) -> bool:
-        """Whether all dependents are known; or as many as ever will be."""
+        """Whether all dependents are in the graph, or the timeout for that has passed."""
         if self.clock.seconds() >= self._patience:
             return True
         return not self._probing and all(monitor.scanned for monitor in self._monitors.values())
 
-    # --- changes
+    # --- events
 
     def _changed(self, resource: GroupResource, kind: str, record: Record, old: Record | None) -> None:
         if kind == DELETED:
@@ -284,13 +284,13 @@ class GarbageCollector(Controller[_Task]):
         self._enqueue_unblocked(unblocked)
 
     def _enqueue_unblocked(self, unblocked: Collection[str]) -> None:
-        """See to owners that wait for nothing more."""
+        """Enqueue owners in foreground deletion that no dependent blocks any more."""
         for uid in unblocked:
             object_key = self.graph.waiting.get(uid)
             if object_key is not None:
                 self.queue.add(object_key)
 
-    # --- work
+    # --- sync
 
     async def sync(self, key: _Task) -> None:
         """See L{Controller.sync}."""
@@ -307,7 +307,7 @@ class GarbageCollector(Controller[_Task]):
                 await self._probe(key.resource)
 
     def _monitored(self, object_key: ObjectKey) -> tuple[ResourceInfo, Record] | None:
-        """Return an object and its resource; L{None} if the informer does not have it."""
+        """Return the resource and record of an object, or L{None} if the informer does not have it."""
         monitor = self._monitors.get(object_key.resource)
         record = None if monitor is None else monitor.informer.by_key(object_key.key)
         return None if monitor is None or record is None else (monitor.info, record)
@@ -346,7 +346,7 @@ class GarbageCollector(Controller[_Task]):
 
     async def _orphan_dependents(self, uid: str) -> None:
         """
-        Take an owner away from all that name it.
+        Remove an owner from the owner references of all its dependents.
 
         @raise APIStatusError: A dependent cannot be changed.
         """
@@ -383,7 +383,7 @@ class GarbageCollector(Controller[_Task]):
         revision: int | None = record.revision
         if waiting and self.graph.has_dependents(node.uid):
             if any(one.uid in self.graph.waiting for one in self.graph.dependents(node.uid)):
-                # Its owner waits for it, and one of its dependents waits, too: that may be the same object.
+                # A dependent waits for its dependents too, so there may be a cycle: unblock it.
                 await self._change(node.object_key, node.uid, _clear_block_owner_deletion)
                 revision = None
             policy = "Foreground"
@@ -406,7 +406,7 @@ class GarbageCollector(Controller[_Task]):
                 raise
 
     async def _change(self, object_key: ObjectKey, uid: str, change: Callable[[JSONObject], None]) -> None:
-        """Change an object, if it is still there."""
+        """Update an object. Do nothing if it was deleted."""
         found = self._monitored(object_key)
         if found is None:
             return
@@ -421,9 +421,9 @@ class GarbageCollector(Controller[_Task]):
 
     async def _owner_exists(self, reference: Reference, info: ResourceInfo, record: Record, node: Node) -> bool:
         """
-        Return whether an owner is there.
+        Return whether an owner exists.
 
-        @raise APIStatusError: Its kind is not known, which may change.
+        @raise APIStatusError: The kind of the owner is unknown, which may change.
         @raise _NamespacedOwnerOfClusterScoped: The owner is namespaced and the dependent is not.
         """
         kind = self._kind(reference)
@@ -438,7 +438,7 @@ class GarbageCollector(Controller[_Task]):
         if elsewhere is None:
             store = await self.context.store(*kind.resource)
             if kind.resource not in self._monitors and kind.resource not in IGNORED:
-                # From now on, at the latest, its end must not be missed.
+                # From now on deletions of owners of this kind must be watched.
                 self._monitor(store.info)
             owner = store.cache.get(store.cache_key(namespace, reference.name))
             if owner is not None and _uid(owner) == reference.uid:
@@ -468,7 +468,7 @@ class GarbageCollector(Controller[_Task]):
         return self._kinds[key]
 
     def _is_elsewhere(self, store: Store, reference: Reference) -> bool:
-        """Return whether the owner that is meant is in another namespace."""
+        """Return whether the referenced owner exists in another namespace."""
         namespaces = self.context.stores.get("", "namespaces").cache.list().records
         others = (store.cache.get(f"{namespace.name}/{reference.name}") for namespace in namespaces)
         return any(other is not None and _uid(other) == reference.uid for other in others)
@@ -485,7 +485,7 @@ class GarbageCollector(Controller[_Task]):
 
 
 async def _stored_uid(store: Store, namespace: str, name: str) -> str | None:
-    """Return the uid of an object as the backend has it."""
+    """Return the uid of an object in the storage backend, or L{None} if it does not exist."""
     key = store.cache_key(namespace, name)
     try:
         found = await store.backend.read(store.storage_key(key))
@@ -520,7 +520,7 @@ def _without_owners(uids: Collection[str]) -> Callable[[JSONObject], None]:
 
 
 def _clear_block_owner_deletion(obj: JSONObject) -> None:
-    """Have no owner wait for an object."""
+    """Set C{blockOwnerDeletion} to false in all owner references of an object."""
     for owner in obj["metadata"].get("ownerReferences") or ():
         if owner.get("blockOwnerDeletion"):
             owner["blockOwnerDeletion"] = False

@@ -1,8 +1,8 @@
 """
 The graph of owner references.
 
-Only objects that name owners are nodes, and only uids that are named as owners have a list of dependents; all others
-cost nothing. Whether an owner exists is not known here: the garbage collector looks it up. No I/O, no clock.
+Only objects with owner references are nodes, and only referenced uids have a list of dependents. Whether an owner
+exists is not part of the graph: the garbage collector looks it up. No I/O, no clock.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Reference(NamedTuple):
 
     @classmethod
     def from_object(cls, entry: JSONObject) -> Reference:
-        """Return the same as objects have it."""
+        """Return the reference of an entry of C{ownerReferences}."""
         get = entry.get
         block_owner_deletion = get("blockOwnerDeletion") is True
         return cls(
@@ -40,10 +40,10 @@ class Reference(NamedTuple):
 
 class ObjectKey(NamedTuple):
     """
-    Where an object is.
+    The identity of an object.
 
-    @ivar resource: The identity of the resource.
-    @ivar key: The key of its record.
+    @ivar resource: The group and resource.
+    @ivar key: The key of the record.
     """
 
     resource: GroupResource
@@ -53,12 +53,12 @@ class ObjectKey(NamedTuple):
 @define(eq=False)
 class Node:
     """
-    An object that names owners.
+    An object with owner references.
 
-    @ivar references: Its owners; shared among nodes that name the same ones.
-    @ivar being_deleted: It is being deleted.
-    @ivar orphaning: It has the finalizer C{orphan}.
-    @ivar deleting_dependents: It has the finalizer C{foregroundDeletion}.
+    @ivar references: Its owner references, shared among nodes with equal ones.
+    @ivar being_deleted: Whether it has a deletion timestamp.
+    @ivar orphaning: Whether it has the finalizer C{orphan}.
+    @ivar deleting_dependents: Whether it has the finalizer C{foregroundDeletion}.
     """
 
     object_key: ObjectKey
@@ -69,20 +69,20 @@ class Node:
     deleting_dependents: bool = False
 
     def blocks_deletion_of(self, uid: str) -> bool:
-        """Return whether a foreground deletion of an owner waits for this one. None waits for itself."""
+        """Return whether this dependent blocks the foreground deletion of an owner. An object never blocks itself."""
         return uid != self.uid and any(one.block_owner_deletion and one.uid == uid for one in self.references)
 
     def blocked_uids(self) -> set[str]:
-        """Return the uids whose deletion this node blocks. One pass: a check per uid would be quadratic."""
+        """Return the uids of owners whose deletion this node blocks. One pass: a check per uid would be quadratic."""
         return {one.uid for one in self.references if one.block_owner_deletion and one.uid != self.uid}
 
 
 @define(eq=False)
 class _Dependents:
     """
-    What names one owner.
+    The dependents of an owner.
 
-    @ivar blocking: How many of them block.
+    @ivar blocking: Number of dependents that block the deletion of the owner.
     """
 
     nodes: dict[ObjectKey, Node]
@@ -92,9 +92,9 @@ class _Dependents:
 @define(eq=False)
 class _Shared:
     """
-    References that nodes have.
+    Owner references shared by nodes.
 
-    @ivar users: How many nodes that are.
+    @ivar users: Number of nodes with these references.
     """
 
     references: tuple[Reference, ...]
@@ -103,9 +103,9 @@ class _Shared:
 
 class OwnerGraph:
     """
-    Nodes and their dependents.
+    Objects with owner references, and the dependents of each owner.
 
-    @ivar waiting: By uid, the objects that are deleted in the foreground: they wait for their dependents.
+    @ivar waiting: Objects in foreground deletion, which wait for their dependents, by uid.
     """
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class OwnerGraph:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is known, so that no deletion matters."""
+        """Whether there are no nodes and no waiting objects, so that deletions can be ignored."""
         return not self._nodes and not self.waiting
 
     def node(self, object_key: ObjectKey) -> Node | None:
@@ -128,24 +128,24 @@ class OwnerGraph:
         return self._nodes.get(object_key)
 
     def dependents(self, uid: str) -> list[Node]:
-        """Return all that name a uid as their owner."""
+        """Return the objects with an owner reference to a uid."""
         known = self._dependents.get(uid)
         return [] if known is None else list(known.nodes.values())
 
     def has_dependents(self, uid: str) -> bool:
-        """Return whether there are any."""
+        """Return whether any object has an owner reference to a uid."""
         return uid in self._dependents
 
     def has_blocking_dependents(self, uid: str) -> bool:
-        """Return whether a foreground deletion has to wait for dependents."""
+        """Return whether the foreground deletion of an object must wait for dependents."""
         known = self._dependents.get(uid)
         return known is not None and known.blocking > 0
 
     def blocking_dependents(self, uid: str) -> Iterator[Node]:
-        """The dependents that it waits for."""
+        """Return the dependents that block the foreground deletion of an object."""
         return (node for node in self.dependents(uid) if node.blocks_deletion_of(uid))
 
-    # --- changing
+    # --- updates
 
     def put(
         self,
@@ -158,10 +158,16 @@ class OwnerGraph:
         deleting_dependents: bool = False,
     ) -> tuple[bool, list[str]]:
         """
-        Take notice of an object's newest state.
+        Add an object, or update its state.
 
-        @return: Whether its owners are to be looked at, because it is new or has others than before; and the uids of
-            waiting owners that it blocks no more.
+        @param object_key: The key of the object.
+        @param uid: The uid of the object.
+        @param references: Its owner references.
+        @param being_deleted: Whether it has a deletion timestamp.
+        @param orphaning: Whether it has the finalizer C{orphan}.
+        @param deleting_dependents: Whether it has the finalizer C{foregroundDeletion}.
+        @return: Whether the owners must be checked because the object is new or has new references; and the uids of
+            waiting owners that it blocked until now.
         """
         before = self._nodes.get(object_key)
         named = tuple(references)
@@ -187,9 +193,9 @@ class OwnerGraph:
 
     def remove(self, object_key: ObjectKey) -> tuple[Node | None, list[str]]:
         """
-        Forget an object that is gone.
+        Remove a deleted object.
 
-        @return: What was known of it; and the uids of waiting owners that nothing blocks any more.
+        @return: Its node, or L{None}; and the uids of waiting owners that nothing blocks any more.
         """
         node = self._nodes.pop(object_key, None)
         return node, self._unlink(node, None)
@@ -205,7 +211,7 @@ class OwnerGraph:
         return shared.references
 
     def _drop_references(self, references: tuple[Reference, ...]) -> None:
-        """One node less has them."""
+        """Decrement the reference count of shared owner references."""
         shared = self._shared[references]
         shared.users -= 1
         if not shared.users:
@@ -222,7 +228,7 @@ class OwnerGraph:
             known.nodes[node.object_key] = node
 
     def _unlink(self, before: Node | None, now: Node | None) -> list[str]:
-        """Take away the edges that are no more; give the waiting owners that became free."""
+        """Remove obsolete edges, and return the uids of waiting owners that nothing blocks any more."""
         if before is None or not before.references:
             return []
         unblocked = []
@@ -244,7 +250,7 @@ class OwnerGraph:
     # --- cycles
 
     def in_blocking_cycle(self, uid: str) -> bool:
-        """Return whether an object in foreground deletion is, through other waiting objects, its own dependent."""
+        """Return whether an object in foreground deletion transitively blocks its own deletion."""
         seen: set[str] = set()
         left = [uid]
         while left:

@@ -1,1 +1,1 @@
-"""What every controller uses: informers, work queues, clients, events, leader election and the controller manager."""
+"""Common parts of controllers: informers, work queues, clients, events, leader election, the controller manager."""

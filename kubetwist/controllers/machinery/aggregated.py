@@ -1,4 +1,4 @@
-"""Aggregated API servers, as controllers use them."""
+"""Interfaces of aggregated API servers for controllers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 class IAggregatedServer(Protocol):
     """
-    The server behind an APIService.
+    The API server behind an APIService.
 
-    L{kubetwist.controllers.aggregation.apiservices.AggregatedServer} provides it.
+    Provided by L{kubetwist.controllers.aggregation.apiservices.AggregatedServer}.
     """
 
     @property
     def group_version(self) -> GroupVersion:
-        """The group and version that it serves."""
+        """The group and version of the APIService."""
 
     @property
     def available(self) -> bool:
@@ -28,11 +28,11 @@ class IAggregatedServer(Protocol):
 
     @property
     def path(self) -> str:
-        """The path of its resource list."""
+        """The path of the resource list: C{"/apis/GROUP/VERSION"}."""
 
     async def fetch(self, path: str, *, timeout: float) -> Response:
         """
-        Get a document in the name of this server.
+        Get a document with the credentials of this server.
 
         @param timeout: In seconds.
         """
@@ -48,9 +48,14 @@ class IAggregatedServer(Protocol):
         query: str = "",
     ) -> Response:
         """
-        Send a request in the name of a user.
+        Send a request on behalf of a user.
 
-        @param path: Escaped, as is C{query}.
+        @param method: The HTTP method.
+        @param path: The path, escaped.
+        @param user: The user, who is already authorized.
+        @param query: The query string, escaped.
+        @param body: The body of the request.
+        @param timeout: In seconds.
         """
 
 
@@ -58,11 +63,11 @@ class IServedVersions(Protocol):
     """The groups and versions of all APIServices."""
 
     def group_versions(self) -> Sequence[GroupVersion]:
-        """Return them in order of priority."""
+        """Return all group-versions in order of priority."""
 
 
 class IAggregation(Protocol):
-    """All servers behind APIServices; L{kubetwist.controllers.aggregation.apiservices.Aggregation} provides it."""
+    """All aggregated API servers. Provided by L{kubetwist.controllers.aggregation.apiservices.Aggregation}."""
 
     @property
     def aggregated_servers(self) -> Mapping[GroupVersion, IAggregatedServer]:
@@ -70,4 +75,4 @@ class IAggregation(Protocol):
 
     @property
     def api_services(self) -> IServedVersions:
-        """The groups and versions of all APIServices, those of this server included."""
+        """The groups and versions of all APIServices, including local ones."""

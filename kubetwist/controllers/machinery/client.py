@@ -1,4 +1,4 @@
-"""The client of controllers: writes to the stores in process, with admission and validation, without HTTP."""
+"""Client of controllers: writes to the stores in process, with admission and validation, without HTTP."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _RULES: Final[dict[str, Callable[[Store], UpdateRules]]] = {
 
 def controller_user(service_account: str) -> UserInfo:
     """
-    Return the user of a controller: its service account in C{kube-system}, which the built-in roles refer to.
+    Return the user of a controller: a service account in C{kube-system}, as named in the built-in roles.
 
-    @param service_account: The name of the account, or of one of the system's own users.
+    @param service_account: The name of the service account, or a user name with the prefix C{system:}.
     """
     if service_account.startswith("system:"):
         return UserInfo(service_account, groups=("system:authenticated",))
@@ -49,17 +49,17 @@ def controller_user(service_account: str) -> UserInfo:
 
 
 def is_namespace_terminating_error(error: APIStatusError) -> bool:
-    """Return whether a create failed because the namespace is terminating; then there is no need to retry."""
+    """Return whether a create failed because the namespace is terminating. Then a retry is useless."""
     causes = (error.details or {}).get("causes") or ()
     return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
 
 
 class ClientContext(Protocol):
-    """The stores that a client writes to; L{kubetwist.controllers.machinery.context.ControllerContext} provides it."""
+    """The stores that a client writes to. Provided by L{kubetwist.controllers.machinery.context.ControllerContext}."""
 
     @property
     def registry(self) -> ResourceRegistry:
-        """The stores of the server, and what they share."""
+        """The registry of the server's resources."""
 
     @property
     def stores(self) -> Stores:
@@ -67,7 +67,7 @@ class ClientContext(Protocol):
 
     async def store(self, group: str, resource: str, /) -> Store:
         """
-        Return the store of a resource, custom ones included.
+        Return the store of a built-in or custom resource.
 
         @raise APIStatusError: There is no such resource (404).
         """
@@ -77,10 +77,10 @@ class Client:
     """
     Writes objects to the stores.
 
-    Objects are in the stored version and need neither C{kind} nor C{apiVersion}. All methods raise the
-    L{APIStatusError} that a request would be answered with: 404, 409 (C{AlreadyExists} or C{Conflict}), 422, 403.
+    Objects are in the stored version and need neither C{kind} nor C{apiVersion}. All methods raise the same
+    L{APIStatusError} as a request: 404, 409 (C{AlreadyExists} or C{Conflict}), 422, 403.
 
-    @ivar user: The user that admission sees.
+    @ivar user: The user that admission gets.
     """
 
     def __init__(self, context: ClientContext, user: UserInfo, field_manager: str = DEFAULT_FIELD_MANAGER) -> None:
@@ -92,7 +92,14 @@ class Client:
         return RequestScope(namespace, self.user, user_agent=DEFAULT_FIELD_MANAGER)
 
     def get(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """Return a private copy of the current object; L{None} if it does not exist."""
+        """
+        Return a private copy of the current object, or L{None} if it does not exist.
+
+        @param group: The API group; C{""} for core.
+        @param resource: The plural name of the resource.
+        @param namespace: The namespace; C{""} for cluster-scoped resources.
+        @param name: The name of the object.
+        """
         return self._context.stores.get_copy(group, resource, namespace, name)
 
     async def create(self, group: str, resource: str, obj: JSONObject) -> Record:
@@ -125,12 +132,16 @@ class Client:
         """
         Update an object. Nothing is written if nothing changes.
 
+        @param group: The API group; C{""} for core.
+        @param resource: The plural name of the resource.
+        @param namespace: The namespace; C{""} for cluster-scoped resources.
+        @param name: The name of the object.
         @param change: Modifies its argument, a copy of the newest state, or returns another object. It is called again
-            after a conflict. If it raises, the update is given up.
+            after a conflict. If it raises, the update is cancelled and the exception is raised.
         @param subresource: C{""} for the object, or C{"status"}, C{"approval"}, C{"finalize"}.
-        @param uid: Precondition: the uid of the object; another uid is a conflict.
-        @param revision: Precondition: the C{revision} of the record; then a conflict is not retried.
-        @return: The record that is stored now.
+        @param uid: Precondition: the uid of the object. Another uid is a conflict.
+        @param revision: Precondition: the C{revision} of the record. Then a conflict is not retried.
+        @return: The stored record.
         """
         store = await self._context.store(group, resource)
 
@@ -165,7 +176,18 @@ class Client:
         uid: str = "",
         revision: int = 0,
     ) -> Record:
-        """Update the subresource C{status} with L{update}, whose parameters these are."""
+        """
+        Update the subresource C{status}.
+
+        @param group: See L{update}.
+        @param resource: See L{update}.
+        @param namespace: See L{update}.
+        @param name: See L{update}.
+        @param change: See L{update}.
+        @param uid: See L{update}.
+        @param revision: See L{update}.
+        @return: The stored record.
+        """
         return await self.update(
             group, resource, namespace, name, change, subresource="status", uid=uid, revision=revision
         )
@@ -181,7 +203,18 @@ class Client:
         subresource: str = "",
         uid: str = "",
     ) -> Record:
-        """Update an object with a JSON merge patch. For the parameters see L{update}."""
+        """
+        Update an object with a JSON merge patch.
+
+        @param group: See L{update}.
+        @param resource: See L{update}.
+        @param namespace: See L{update}.
+        @param name: See L{update}.
+        @param patch: The merge patch (RFC 7386).
+        @param subresource: See L{update}.
+        @param uid: See L{update}.
+        @return: The stored record.
+        """
         return await self.update(
             group, resource, namespace, name, lambda obj: merge_patch(obj, patch), subresource=subresource, uid=uid
         )
@@ -227,11 +260,15 @@ class Client:
         """
         Delete an object.
 
+        @param group: The API group; C{""} for core.
+        @param resource: The plural name of the resource.
+        @param namespace: The namespace; C{""} for cluster-scoped resources.
+        @param name: The name of the object.
         @param uid: Precondition: the uid of the object.
         @param revision: Precondition: the revision of the record.
         @param propagation: The propagation policy: C{Background}, C{Foreground} or C{Orphan}.
         @param grace: The grace period of a pod, in seconds.
-        @return: Whether the object is removed from storage already.
+        @return: Whether the object was removed from storage immediately.
         """
         store = await self._context.store(group, resource)
         options = DeleteOptions(

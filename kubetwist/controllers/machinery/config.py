@@ -1,4 +1,4 @@
-"""The configuration of the server, as controllers use it."""
+"""Configuration of the server that controllers read."""
 
 from __future__ import annotations
 
@@ -24,47 +24,54 @@ class CertificateAuthority(Protocol):
         end: datetime,
         /,
     ) -> bytes:
-        """Return a certificate, PEM."""
+        """
+        Return a signed certificate, PEM.
+
+        @param request: The certificate signing request.
+        @param extensions: The X.509 extensions of the certificate, and whether each is critical.
+        @param begin: The start of the validity.
+        @param end: The end of the validity.
+        """
 
 
 class AuthoritySource(Protocol):
-    """Where the certificate authority of the server is read from."""
+    """Source of the server's certificate authority."""
 
     def authority(self) -> CertificateAuthority:
-        """Read the authority. Blocks."""
+        """Read the certificate authority. Blocks."""
 
 
 class TrustSource(Protocol):
-    """The certificates by which clients verify the server."""
+    """Source of the CA bundle with which clients verify the server."""
 
     @property
     def ca_bundle(self) -> bytes:
-        """These certificates, PEM."""
+        """The CA bundle, PEM."""
 
     @property
     def ca_bundle_listeners(self) -> list[Callable[[], object]]:
-        """Called when C{trust} has changed."""
+        """Functions that are called when the CA bundle has changed."""
 
 
 class ControllerConfig(Protocol):
-    """The configuration of the server, as controllers use it."""
+    """Configuration of the server that controllers read."""
 
     @property
     def options(self) -> FlagValues:
-        """The values of flags, by name."""
+        """The flag values, by flag name."""
 
     @property
     def kubernetes_version(self) -> str:
-        """The release that is served: C{"1.36"}."""
+        """The served Kubernetes release: C{"1.36"}."""
 
     @property
     def credentials(self) -> TrustSource:
-        """The certificates by which clients verify the server."""
+        """The source of the CA bundle with which clients verify the server."""
 
     @property
     def data(self) -> AuthoritySource:
-        """Where the certificate authority is."""
+        """The source of the certificate authority."""
 
     @property
     def token_issuer(self) -> TokenIssuer | None:
-        """Signs tokens of service accounts."""
+        """The signer of service account tokens."""

@@ -1,4 +1,4 @@
-"""The context of controllers: informers, clients, the clock, the server's configuration."""
+"""Context of controllers: informers, clients, the clock and the server's configuration."""
 
 from __future__ import annotations
 
@@ -27,20 +27,24 @@ if TYPE_CHECKING:
 
 
 class ICustomResources(Protocol):
-    """What serves custom resources: L{kubetwist.resources.customresources.CustomResources}."""
+    """Server of custom resources: L{kubetwist.resources.customresources.CustomResources}."""
 
     def served(self, name: str) -> ServedResource | None:
-        """Return what is served for the definition of a name."""
+        """Return the served resource of a CustomResourceDefinition by name."""
 
     def all_served(self) -> Collection[ServedResource]:
-        """Return all that is served now."""
+        """Return all custom resources that are served now."""
 
     def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Call C{changed} after every change of the served resources. The returned function ends that."""
+        """
+        Call C{changed} after every change of the served resources.
+
+        @return: A function that ends the subscription.
+        """
 
 
 class _CustomResourceSource:
-    """The source of a custom resource. Its store changes with each change of the definition."""
+    """The source of a custom resource. Its store is replaced when its definition changes."""
 
     _log = Logger()
 
@@ -65,12 +69,12 @@ class _CustomResourceSource:
 
 class ControllerContext:
     """
-    What the controllers of a server share (kube-controller-manager: ControllerContext).
+    Shared context of the controllers of a server (kube-controller-manager: ControllerContext).
 
-    @ivar registry: The stores of the server, and what they share.
+    @ivar registry: The registry of the server's resources.
     @ivar stores: The stores of the server.
-    @ivar clock: The reactor, or a clock in tests. All times of controllers come from it.
-    @ivar aggregation: The aggregated API servers; L{None} if aggregation is off.
+    @ivar clock: The reactor, or a clock in tests. Controllers read all times from it.
+    @ivar aggregation: The aggregated API servers; L{None} if aggregation is disabled.
     """
 
     def __init__(
@@ -98,18 +102,18 @@ class ControllerContext:
         self._stopped = False
 
     def now(self) -> datetime:
-        """Return the wall time."""
+        """Return the current time of the clock, in UTC."""
         return datetime.fromtimestamp(self.clock.seconds(), UTC)
 
     # --- the server's certificates
 
     @property
     def root_ca(self) -> str:
-        """The CA bundle by which pods verify this server, PEM; C{""} if unknown."""
+        """The CA bundle for verifying this server, PEM; C{""} if unknown."""
         return "" if self._config is None else self._config.credentials.ca_bundle.decode()
 
     def on_root_ca_changed(self, changed: Callable[[], object]) -> None:
-        """Call C{changed} whenever L{root_ca} changes."""
+        """Call C{changed} after every change of L{root_ca}."""
         if self._config is not None:
             self._config.credentials.ca_bundle_listeners.append(changed)
 
@@ -130,14 +134,14 @@ class ControllerContext:
         return self._custom is not None and self._custom.served(str(GroupResource(group, resource))) is not None
 
     def resources(self) -> list[ResourceInfo]:
-        """Return the built-in and the custom resources that are served."""
+        """Return the served built-in and custom resources."""
         found = [store.info for store in self.stores]
         if self._custom is not None:
             found += [served.definition.info for served in self._custom.all_served()]
         return found
 
     def is_cached(self, group: str, resource: str) -> bool:
-        """Return whether a resource is cached. Custom resources are cached from the first request on."""
+        """Return whether a resource is cached. A custom resource is cached from its first request on."""
         if self.stores.find(group, resource) is not None:
             return True
         served = None if self._custom is None else self._custom.served(str(GroupResource(group, resource)))
@@ -183,8 +187,8 @@ class ControllerContext:
         """
         Return the shared, started informer of a resource.
 
-        The informer of a custom resource that is no longer served notifies its handlers of deletions, and stops. Call
-        this again when the resource is served again.
+        If a custom resource is no longer served, its informer emits DELETED for all objects, and stops. Call this
+        method again when the resource is served again.
 
         @raise KeyError: There is no such resource.
         """
@@ -206,7 +210,7 @@ class ControllerContext:
         return Informer(_CustomResourceSource(served.definition.info, self._custom), self.clock)
 
     def when_handlers_synced(self, done: Callable[[], object]) -> None:
-        """Call C{done} when the handlers of all informers have synced: see L{Informer.when_handlers_synced}."""
+        """Call C{done} when the handlers of all informers have synced. See L{Informer.when_handlers_synced}."""
         for informer in self._informers.values():
             if not informer.handlers_synced:
                 informer.when_handlers_synced(lambda: self.when_handlers_synced(done))
@@ -219,8 +223,8 @@ class ControllerContext:
         """
         Return a client that writes as a controller.
 
-        @param service_account: Of its service account, as the built-in roles name it: C{"namespace-controller"}.
-        @param field_manager: The field manager of its writes; by default that of kube-controller-manager.
+        @param service_account: The service account in kube-system: C{"namespace-controller"}.
+        @param field_manager: The field manager of the writes; by default the one of kube-controller-manager.
         """
         user = controller_user(service_account)
         return Client(self, user, field_manager) if field_manager else Client(self, user)
@@ -235,7 +239,7 @@ class ControllerContext:
         return recorder
 
     async def stop(self) -> None:
-        """Stop the informers and event recorders. Controllers must be stopped before."""
+        """Stop the informers and event recorders. Controllers must be stopped first."""
         self._stopped = True
         if self._stop_following is not None:
             self._stop_following()

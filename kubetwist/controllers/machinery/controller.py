@@ -58,7 +58,7 @@ class Controller(Generic[Key]):
         self._waiting: list[Deferred[None]] = []
         self.stopped = False
 
-    # --- to be overridden
+    # --- override these
 
     def register_handlers(self) -> None:
         """Register event handlers with L{watch}. Called once, by L{start}."""
@@ -76,7 +76,7 @@ class Controller(Generic[Key]):
         """
         raise NotImplementedError
 
-    # --- for those who override them
+    # --- call these from the overridden methods
 
     def watch(self, group: str, resource: str, handler: Handler | None = None) -> Informer:
         """
@@ -103,7 +103,7 @@ class Controller(Generic[Key]):
         warn("Controller.pause was renamed to yield_to_reactor", DeprecationWarning, stacklevel=2)
         await self.queue.yield_to_reactor()
 
-    # --- life
+    # --- lifecycle
 
     def start(self) -> None:
         """Register the event handlers. The queue starts when all informers have synced."""
@@ -138,7 +138,7 @@ class Controller(Generic[Key]):
             registration.stop()
         await self.queue.stop()
 
-    # --- work
+    # --- processing
 
     async def _work(self, key: Key) -> None:
         try:

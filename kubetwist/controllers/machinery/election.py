@@ -1,7 +1,7 @@
 """
-Leader election: of several servers with one storage, the holder of a Lease runs the controllers.
+Leader election: the server that holds a Lease runs the controllers.
 
-@see: client-go, C{tools/leaderelection/leaderelection.go}; its durations are kube-controller-manager's.
+@see: client-go, C{tools/leaderelection/leaderelection.go}. The durations are the defaults of kube-controller-manager.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .manager import ControllerManager
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
 
-#: The Lease. Not the one of kube-controller-manager, so that a real one can run the controllers that are missing here.
+#: Name of the Lease. It differs from the Lease of kube-controller-manager, which may run further controllers.
 NAMESPACE: Final = "kube-system"
 NAME: Final = "kubetwist-controllers"
-#: In seconds: time until an unrenewed Lease expires, time in which the holder must renew it, time between attempts.
+#: Seconds until an unrenewed Lease expires, until the holder gives up renewal, and between attempts.
 LEASE_DURATION: Final = 15
 RENEW_DEADLINE: Final = 10.0
 RETRY_PERIOD: Final = 2.0
@@ -37,7 +37,7 @@ class LeaderElector:
     """
     Acquires a Lease and renews it.
 
-    Clocks of servers are not compared: a Lease has expired when it has not changed for its duration, as observed here.
+    Clocks of servers are not compared: a Lease has expired if this process observed no change for the lease duration.
 
     @ivar is_leader: Whether this server holds the Lease.
     """

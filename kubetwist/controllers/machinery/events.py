@@ -22,7 +22,7 @@ from .queue import WorkQueue
 if TYPE_CHECKING:
     from .client import Client
 
-#: Maximum number of cached events, whose repetitions are counted.
+#: Maximum number of cached events whose repetitions are counted.
 CACHE_SIZE: Final = 4096
 #: Rate limit per object: burst size, and seconds per further event.
 BURST: Final = 25
@@ -30,7 +30,7 @@ REFILL_INTERVAL: Final = 300.0
 #: Events that differ only in their messages are aggregated above this number within this interval in seconds.
 MAX_SIMILAR_EVENTS: Final = 10
 AGGREGATE_INTERVAL: Final = 600.0
-#: The longest message.
+#: Maximum length of a message.
 MAX_MESSAGE_LENGTH: Final = 1024
 
 NORMAL: Final = "Normal"
@@ -40,7 +40,7 @@ WARNING: Final = "Warning"
 _Object = tuple[str, str, str, str, str]
 #: An object, a type and a reason.
 _Series = tuple[_Object, str, str]
-#: The same with a message.
+#: An object, a type, a reason and a message.
 _Event = tuple[_Object, str, str, str]
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -69,9 +69,9 @@ class _AggregateRecord:
 
 class EventRecorder:
     """
-    Records events in the name of one component.
+    Records events of one component.
 
-    A failed write is only logged: nothing depends on events.
+    A failed write is logged and not retried, since nothing depends on events.
     """
 
     _log = Logger()
@@ -90,7 +90,7 @@ class EventRecorder:
         self._aggregates: OrderedDict[_Series, _AggregateRecord] = OrderedDict()
         self._waiting: dict[int, tuple[_Event, JSONObject]] = {}
         self._number = self._stamp = 0
-        # Writes are serialized, so that a repeated event finds the first one.
+        # Writes are serialized, so that a repeated event updates the first one.
         self._queue: WorkQueue[int] = WorkQueue(clock, self._write)
         self._queue.start()
 
@@ -98,9 +98,11 @@ class EventRecorder:
         """
         Record an event about an object.
 
-        @param kind: The kind of the object, which C{obj} itself may lack.
+        @param kind: The kind of the object, since C{obj} may lack it.
+        @param obj: The object, with its metadata.
         @param type: L{NORMAL} or L{WARNING}.
-        @param reason: A word: C{ScalingReplicaSet}.
+        @param reason: The reason in CamelCase: C{ScalingReplicaSet}.
+        @param message: The message; it is truncated if it is too long.
         """
         meta = obj["metadata"]
         about = {
@@ -197,7 +199,7 @@ class EventRecorder:
         _trim(self._logged)
 
     async def stop(self) -> None:
-        """Record nothing more."""
+        """Record no further events."""
         await self._queue.stop()
 
 

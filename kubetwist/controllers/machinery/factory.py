@@ -1,4 +1,6 @@
-"""Names a controller without importing it: Twisted imports every drop-in merely to list it."""
+"""
+Factories of controllers. They import a controller only when it is made, as Twisted imports every drop-in to list it.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,12 @@ if TYPE_CHECKING:
 @frozen
 class ControllerFactory:
     """
-    Makes a controller when it is asked to.
+    Makes a controller by the name of its class.
 
-    @ivar place: C{"module:class"}; the class is called with the context.
-    @ivar default: Whether C{*} means it.
-    @ivar groups: Other names by which it is meant, together with others.
-    @ivar needs: Resources without which it has nothing to do, as C{"jobs.batch"}: where --runtime-config has switched
-        one of them off, it is not made.
+    @ivar place: C{"module:class"}. The class is called with the context.
+    @ivar default: Whether C{*} in C{--controllers} enables it.
+    @ivar groups: Further names in C{--controllers} that select it together with other controllers.
+    @ivar needs: Resources that it requires: C{"jobs.batch"}. It is not made if --runtime-config disables one of them.
     """
 
     name: str
@@ -36,7 +37,7 @@ class ControllerFactory:
     needs: tuple[str, ...] = ()
 
     def make(self, context: ControllerContext) -> IController | None:
-        """@see: L{IControllerFactory.make}."""
+        """See L{IControllerFactory.make}."""
         for need in self.needs:
             resource, _, group = need.partition(".")
             if not context.served(group, resource):

@@ -64,7 +64,7 @@ class StoreSource:
         self._store = store
 
     def cache(self) -> WatchCache | None:
-        """@see: L{ISource.cache}."""
+        """See L{ISource.cache}."""
         return self._store.cache if self._store.cache.ready else None
 
     def load(self) -> None:
@@ -101,7 +101,7 @@ class Index:
     def __init__(self, function: IndexFunction) -> None:
         self._function = function
         self._records: dict[Hashable, dict[str, Record]] = {}
-        #: By a record's key: under what it is found.
+        #: Index values by record key.
         self._values: dict[str, tuple[Hashable, ...]] = {}
 
     def get(self, value: Hashable) -> list[Record]:
@@ -138,10 +138,10 @@ class Index:
 @implementer(IWatchSink)
 class Informer:
     """
-    The objects of one resource, and their changes.
+    Shared informer of the objects of one resource.
 
     @ivar synced: Fires when the cache is ready for the first time.
-    @ivar ready: Whether that has happened. While a cache reloads, handlers and indexes keep their state.
+    @ivar ready: Whether C{synced} has fired. While a cache reloads, handlers and indexes keep their state.
     """
 
     _log = Logger()
@@ -186,13 +186,13 @@ class Informer:
         return None if record is None else decoded_object(record)
 
     def list(self, namespace: str = "") -> list[Record]:
-        """Return all records, or those of a namespace, sorted by key."""
+        """Return all records, or the records of one namespace, sorted by key."""
         if self._cache is None:
             return []
         return self._cache.list(f"{namespace}/" if namespace and self.info.namespaced else "").records
 
     def list_decoded(self, namespace: str = "") -> Sequence[JSONObject]:
-        """Return the same objects decoded, as L{get_decoded} does."""
+        """Return all objects, or the objects of one namespace, decoded. See L{get_decoded}."""
         return [decoded_object(record) for record in self.list(namespace)]
 
     def __len__(self) -> int:
@@ -200,9 +200,9 @@ class Informer:
 
     def index(self, name: str, function: IndexFunction) -> Index:
         """
-        Return the index of a name, which callers share. It is created at the first call.
+        Return the shared index with this name. The first call creates it.
 
-        It is updated before handlers are called.
+        The index is updated before handlers are called.
         """
         index = self._indexes.get(name)
         if index is None:
@@ -218,10 +218,12 @@ class Informer:
                 self._index(index, ADDED, record)
             yield
 
-    # --- work in chunks
+    # --- chunked tasks
 
     def when_handlers_synced(self, done: Callable[[], object]) -> None:
-        """Call C{done} when all handlers have seen all objects and all indexes are built; at once if they have."""
+        """
+        Call C{done} when all handlers have received all objects and all indexes are built. May call it immediately.
+        """
         if self._tasks:
             self._waiting.append(done)
         else:
@@ -229,11 +231,11 @@ class Informer:
 
     @property
     def handlers_synced(self) -> bool:
-        """Whether all handlers have seen all objects and all indexes are built."""
+        """Return whether all handlers have received all objects and all indexes are built."""
         return not self._tasks
 
     def _run_task(self, task: Iterator[None]) -> None:
-        """Run a task over many objects in chunks; the first chunk now."""
+        """Run a task over many objects in chunks. The first chunk runs immediately."""
         self._tasks.append(task)
         if self._step_call is None and not self._stepping:
             self._step()
@@ -277,7 +279,7 @@ class Informer:
 
     def _notify_all(self, registration: HandlerRegistration, keys: Sequence[str]) -> Iterator[None]:
         for key in keys:
-            # An object that has changed since then was delivered with that change.
+            # An object that changed after the registration was delivered with that change.
             if key in registration.pending_initial_keys:
                 registration.pending_initial_keys.discard(key)
                 record = self.by_key(key)
@@ -310,12 +312,12 @@ class Informer:
             if record.key not in registration.pending_initial_keys:
                 self._notify(registration, kind, record, old)
                 continue
-            # The handler has not seen the object before.
+            # The handler has not received the object yet.
             registration.pending_initial_keys.discard(record.key)
             if kind != DELETED:
                 self._notify(registration, ADDED, record, None)
 
-    # --- life
+    # --- lifecycle
 
     def start(self) -> None:
         """Start watching. Idempotent."""
@@ -323,7 +325,7 @@ class Informer:
             self._start_watch()
 
     def stop(self) -> None:
-        """Stop watching and call no handler any more."""
+        """Stop watching and remove all handlers."""
         self._stopped = True
         self._registrations = ()
         self._tasks.clear()
@@ -336,7 +338,7 @@ class Informer:
             self._watch = None
 
     def handle_resource_removed(self) -> None:
-        """Notify handlers that all objects are deleted, as the resource is no longer served; then stop."""
+        """Emit DELETED for all objects because the resource is no longer served, and stop."""
         left, registrations = self._known_records(), self._registrations
         self.stop()
         self._cache = None
@@ -347,7 +349,7 @@ class Informer:
         self._registrations = ()
 
     def _known_records(self) -> Mapping[str, Record]:
-        """Return the objects that handlers have been called for, by key."""
+        """Return the objects that handlers were called for, by key."""
         if self._last_known is not None:
             return self._last_known
         return {} if self._cache is None else {record.key: record for record in self._cache.list().records}
@@ -381,7 +383,7 @@ class Informer:
         self.synced.callback(None)
 
     def _replace(self, left: Mapping[str, Record], records: Sequence[Record]) -> None:
-        """Notify handlers of the difference between the known objects and a new list."""
+        """Call handlers for the differences between the known objects and a new list (client-go: Replace)."""
         there = {record.key for record in records}
         for key, old in left.items():
             if key not in there:
@@ -403,11 +405,11 @@ class Informer:
         """Do nothing."""
 
     def end(self, error: Exception | None) -> None:
-        """Restart the watch, as the cache reloads; handlers are notified of the difference."""
+        """Restart the watch because the cache reloads. Handlers are called for the differences."""
         self._watch = None
         if self._stopped:
             return
-        # Until the cache is filled again, it has what it had.
+        # Until the cache is filled again, the known objects are the ones from before the reload.
         self._last_known = self._known_records()
         self._retry = self._clock.callLater(RETRY_INTERVAL, self._start_watch)
 

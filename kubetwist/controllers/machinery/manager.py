@@ -1,4 +1,4 @@
-"""The controllers of a server, from their first import to their end."""
+"""Starts and stops the controllers of a server (kube-controller-manager: app.Run)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class ControllerManager:
     """
     Starts controllers one after the other, and stops them together.
 
-    @ivar controllers: Those that run, by name.
-    @ivar started: Fires when all are.
+    @ivar controllers: The running controllers, by name.
+    @ivar started: Fires when all controllers have started.
     """
 
     _log = Logger()
 
-    #: The Lease whose holder runs the controllers; there is none.
+    #: The name of the Lease for leader election; empty because there is no election.
     lease_name: Final = ""
 
     def __init__(self, context: ControllerContext, factories: Sequence[IControllerFactory]) -> None:
@@ -36,11 +36,11 @@ class ControllerManager:
 
     @property
     def running(self) -> ControllerManager:
-        """The controllers that run in this server: these."""
+        """The manager of the running controllers, which is this object."""
         return self
 
     def start(self) -> None:
-        """Begin. Requests are answered between one controller's import and the next one's."""
+        """Start the controllers. The reactor serves requests between the imports of two controllers."""
         self._call = self.context.clock.callLater(0, self._next)
 
     def _next(self) -> None:
@@ -55,12 +55,12 @@ class ControllerManager:
                 self.controllers[factory.name] = controller
                 controller.start()
         except Exception:
-            # A broken one is no reason to be without the others.
+            # A controller that cannot start must not prevent the start of the next ones.
             self._log.failure("cannot start controller: {name}", name=factory.name)
         self._call = self.context.clock.callLater(0, self._next)
 
     async def stop(self) -> None:
-        """Stop all, and wait for what is under way."""
+        """Stop all controllers, and wait for the keys that are being processed."""
         if self._stopped:
             return
         self._stopped = True

@@ -1,4 +1,4 @@
-"""What the metadata of records says of owners, without decoding those that have none."""
+"""Reads owner references of records. Records without owners are not decoded."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _MARK: Final = b'"ownerReferences":['
 
 
 def _owners_view() -> None:
-    """The key of what is remembered in a record's C{views}."""
+    """The cache key of owner references in C{Record.views}."""
 
 
 def owner_references(record: Record) -> tuple[JSONObject, ...]:
-    """Return the C{ownerReferences} of an object; shared, not to be changed."""
+    """Return the C{ownerReferences} of an object. The result is shared and must not be changed."""
     if _MARK not in record.item:
         return ()
     views: dict[Any, Any] | None = record.views
@@ -30,7 +30,7 @@ def owner_references(record: Record) -> tuple[JSONObject, ...]:
 
 
 def owner_uids(record: Record) -> list[str]:
-    """Return the uids of an object's owners: a function for an index."""
+    """Return the uids of an object's owners. An index function."""
     return [owner["uid"] for owner in owner_references(record)]
 
 
@@ -43,13 +43,13 @@ def controller_of(record: Record) -> JSONObject | None:
 
 
 def controller_uid(record: Record) -> list[str]:
-    """Return the uid of an object's controller: a function for an index."""
+    """Return the uid of an object's controller in a list, which may be empty. An index function."""
     owner = controller_of(record)
     return [] if owner is None else [owner["uid"]]
 
 
 def controller_reference(kind: str, api_version: str, owner: JSONObject) -> JSONObject:
-    """Return the reference by which an object says who controls it."""
+    """Return the controller reference to an owner (Go: metav1.NewControllerRef)."""
     meta = owner["metadata"]
     return {
         "apiVersion": api_version,

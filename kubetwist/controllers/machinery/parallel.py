@@ -25,8 +25,11 @@ async def parallelize(
     """
     Call a function for each item with bounded concurrency. An error does not stop the other calls.
 
+    @param items: The items.
+    @param do: Called with each item.
     @param yield_to_reactor: Awaited before each: L{kubetwist.controllers.machinery.queue.WorkQueue.yield_to_reactor}.
-    @return: The errors, in no order, without 404.
+    @param concurrency: Maximum number of concurrent calls.
+    @return: The errors except 404, in no order.
     """
     left = iter(items)
     errors: list[APIStatusError | StorageError] = []

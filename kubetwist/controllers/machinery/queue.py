@@ -75,10 +75,10 @@ class WorkQueue(Generic[Key]):
         self._workers = workers
         self._retry = retry_initial, retry_max
         self._waiting: deque[Key] = deque()
-        #: By key: when it was added.
+        #: Time when a key was added, by key.
         self._added_at: dict[Key, float] = {}
         self._processing: dict[Key, Deferred[None]] = {}
-        #: By key: when its processing began.
+        #: Time when the processing of a key began, by key.
         self._started_at: dict[Key, float] = {}
         self._dirty: set[Key] = set()
         self._delayed: dict[Key, IDelayedCall] = {}
@@ -94,19 +94,19 @@ class WorkQueue(Generic[Key]):
         return len(self._waiting) + len(self._dirty)
 
     def unfinished_work(self) -> tuple[float, float]:
-        """Return the seconds that keys in progress have taken so far: the sum and the longest."""
+        """Return the seconds since the processing of the current keys began: the sum and the maximum."""
         now = self._clock.seconds()
         lasted = [now - begun for begun in self._started_at.values()]
         return sum(lasted), max(lasted, default=0.0)
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to do now; delayed keys may come."""
+        """Return whether no key is waiting or being processed. Delayed keys are not counted."""
         return not self._waiting and not self._processing
 
     @property
     def delayed(self) -> int:
-        """The number of delayed keys."""
+        """Return the number of delayed keys."""
         return len(self._delayed)
 
     # --- adding keys
@@ -125,7 +125,7 @@ class WorkQueue(Generic[Key]):
             self._wake()
 
     def add_after(self, key: Key, seconds: float) -> None:
-        """Add a key after a delay in seconds. The earliest of several delays counts."""
+        """Add a key after a delay in seconds. Of several delays the shortest is used."""
         if self._stopped:
             return
         if seconds <= 0:
@@ -161,7 +161,7 @@ class WorkQueue(Generic[Key]):
         del self._delayed[key]
         self.add(key)
 
-    # --- working
+    # --- processing
 
     def start(self) -> None:
         """Start processing keys."""
@@ -234,7 +234,7 @@ class WorkQueue(Generic[Key]):
         begun = self._clock.seconds()
         self.metrics.queue_duration.observe(begun - self._added_at.pop(key))
         self._started_at[key] = begun
-        # The work may add its own key before its first await.
+        # The function may add the same key before its first await.
         self._processing[key] = Deferred()
         work: Deferred[None] = Deferred.fromCoroutine(self._run_work(key))
         self._processing[key] = work

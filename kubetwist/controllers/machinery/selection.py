@@ -11,7 +11,7 @@ from ...api.providers import interface_error
 if TYPE_CHECKING:
     from ...interfaces import IControllerFactory
 
-#: Every controller of kube-controller-manager, and the names that it had before; see its C{names} and aliases.
+#: Names and former aliases of all controllers of kube-controller-manager (Go: cmd/kube-controller-manager/names).
 KNOWN: Final[Mapping[str, str]] = {
     "serviceaccount-token-controller": "serviceaccount-token",
     "endpoints-controller": "endpoint",
@@ -75,7 +75,7 @@ def installed(only: Iterable[IControllerFactory] | None = None) -> dict[str, ICo
     """
     Return the factories of installed controllers, by name.
 
-    @param only: Factories to use instead of those that Twisted finds.
+    @param only: Factories to use instead of the plugins that Twisted finds.
     @raise UnknownControllers: Two have the same name, or one does not provide L{IControllerFactory}.
     """
     from ...interfaces import IControllerFactory

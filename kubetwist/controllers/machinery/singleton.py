@@ -1,4 +1,4 @@
-"""Reconciles one object of the server with its expected content."""
+"""Reconciles a single object of the server with its expected content."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ class SingletonReconciler:
         self.schedule()
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
-        """Nothing changed."""
+        """Do nothing."""
 
     def end(self, error: Exception | None) -> None:
-        """Restart the watch, as the cache reloads."""
+        """Restart the watch because the cache reloads."""
         self._watch = None
         self.schedule(RETRY_INTERVAL)
 

@@ -1,5 +1,5 @@
 """
-What the conditions of a namespace on its way out say. No I/O.
+Conditions of terminating namespaces. No I/O.
 
 @see: kubernetes, C{pkg/controller/namespace/deletion/status_condition_utils.go}.
 """
@@ -16,7 +16,7 @@ from ...api.resource import (
     JSONObject,
 )
 
-#: By type, in the order in which they are added: reason and message where nothing is wrong.
+#: Reason and message of each condition that is C{False}, by type, in the order in which they are added.
 WELL: Final[dict[str, tuple[str, str]]] = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
     "NamespaceDeletionGroupVersionParsingFailure": (
@@ -35,12 +35,12 @@ WELL: Final[dict[str, tuple[str, str]]] = {
 @define
 class ContentDeletionResult:
     """
-    What came of an attempt to empty a namespace.
+    The result of an attempt to delete the content of a namespace.
 
     @ivar estimate: Seconds until the remaining pods may be deleted; 0 if unknown.
     @ivar remaining: Number of remaining objects, by resource.
-    @ivar finalizers: How many of them each finalizer holds.
-    @ivar discovery: Why not all resources are known; C{""} where they are.
+    @ivar finalizers: Number of remaining objects with each finalizer, by finalizer.
+    @ivar discovery: Discovery error; C{""} if all resources are known.
     @ivar failures: Errors of deletions.
     """
 
@@ -51,7 +51,7 @@ class ContentDeletionResult:
     failures: list[str] = Factory(list)
 
     def problems(self) -> dict[str, tuple[str, str]]:
-        """Reason and message of each condition that is C{True}."""
+        """Return the reason and message of each condition that is C{True}, by type."""
         found = {}
         if self.discovery:
             found["NamespaceDeletionDiscoveryFailure"] = "DiscoveryFailed", self.discovery
@@ -74,7 +74,7 @@ def update_conditions(namespace: JSONObject, outcome: ContentDeletionResult, now
     """
     Update the conditions of a namespace after an attempt to delete its content.
 
-    @param now: The time, where a status changes.
+    @param now: The transition time of conditions whose status changes.
     """
     problems = outcome.problems()
     conditions = namespace.setdefault("status", {}).setdefault("conditions", [])

@@ -1,5 +1,5 @@
 """
-The end of namespaces: everything in them is deleted, pods first, and then they are let go.
+Deletes the content of terminating namespaces, pods first, and then finalizes the namespaces.
 
 @see: kubernetes, C{pkg/controller/namespace/deletion/namespaced_resources_deleter.go}.
 """
@@ -31,19 +31,19 @@ FINALIZER: Final = "kubernetes"
 PODS: Final = GroupResource("", "pods")
 #: Seconds that finalizers of objects are expected to take.
 FINALIZER_SECONDS: Final = 15
-#: The most seconds between two attempts at a namespace that could not be emptied.
+#: Maximum delay, in seconds, between two attempts to delete the content of a namespace.
 RETRY_MAX: Final = 60.0
-#: Seconds in which objects that go one after the other count as one change.
+#: Seconds in which deletions of objects are coalesced.
 COALESCE_DELAY: Final = 0.05
 _DELETED: Final = b'"deletionTimestamp":"'
 
 
 class ContentDeletionError(Exception):
-    """A namespace could not be emptied."""
+    """The content of a namespace could not be deleted."""
 
 
 class NamespaceController(Controller[str]):
-    """Keys are the names of namespaces."""
+    """Deletes the content of terminating namespaces and finalizes them. Keys are the names of namespaces."""
 
     name: ClassVar[str] = "namespace-controller"
     workers: ClassVar[int] = 10
@@ -51,7 +51,7 @@ class NamespaceController(Controller[str]):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self.queue = WorkQueue(context.clock, self._work, workers=self.workers, retry_max=RETRY_MAX)
-        #: By resource, the namespaces that wait for objects of it to go.
+        #: Namespaces with remaining objects, by resource.
         self._waiting_namespaces: dict[GroupResource, set[str]] = {}
         self._watched: dict[GroupResource, HandlerRegistration] = {}
 
@@ -81,7 +81,7 @@ class NamespaceController(Controller[str]):
             for name in self._waiting_namespaces.pop(resource, ()):
                 self.queue.add(name)
 
-    # --- waiting
+    # --- waiting for deletions
 
     def _forget(self, name: str) -> None:
         for resource in list(self._waiting_namespaces):
@@ -94,7 +94,7 @@ class NamespaceController(Controller[str]):
                     watched.stop()
 
     def _requeue_on_delete(self, name: str, resource: GroupResource) -> None:
-        """Look at a namespace again when objects in it go."""
+        """Sync a namespace again when objects of the resource in it are deleted."""
         self._waiting_namespaces.setdefault(resource, set()).add(name)
         if resource in self._watched:
             return
@@ -109,7 +109,7 @@ class NamespaceController(Controller[str]):
             return
         self._watched[resource] = informer.add_event_handler(changed, initial=False)
 
-    # --- work
+    # --- sync
 
     async def sync(self, key: str) -> None:
         """See L{Controller.sync}."""
@@ -167,14 +167,14 @@ class NamespaceController(Controller[str]):
                 return outcome
         places = set()
         for info in infos.values():
-            # Some are seen through more than one group.
+            # Some resources are served in several groups.
             if info.key_prefix not in places:
                 places.add(info.key_prefix)
                 await self._delete_all(info, namespace, since, outcome)
                 await self.yield_to_reactor()
         aggregation = self.context.aggregation
         if aggregation is not None and aggregation.aggregated_servers:
-            # Most servers stand alone.
+            # Imported here because most servers have no aggregated API servers.
             from .remotecontent import AggregatedContentDeleter
 
             content = AggregatedContentDeleter(aggregation, self.client.user, self.context.resources())
@@ -231,7 +231,7 @@ class NamespaceController(Controller[str]):
             outcome.failures.append(f"unexpected items still remain in namespace: {namespace} for gvr: {kind}")
 
     def _estimate_graceful_termination(self, pods: Iterable[Record], since: str) -> int:
-        """Seconds that the slowest pod takes to end; 0 when they are over already."""
+        """Return the longest grace period of the pods in seconds, or 0 if it has passed."""
         longest = 0
         for record in pods:
             pod = decoded_object(record)

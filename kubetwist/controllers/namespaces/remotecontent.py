@@ -1,5 +1,5 @@
 """
-What other API servers have in a namespace, and its end.
+Deletes the content of aggregated API servers in a namespace.
 
 @see: kubernetes, C{pkg/controller/namespace/deletion/namespaced_resources_deleter.go}.
 """
@@ -28,7 +28,7 @@ from .conditions import ContentDeletionResult
 
 #: Timeout of discovery, in seconds.
 DISCOVERY: Final = 5.0
-#: Objects that are looked at; of more it is only known how many there are.
+#: Maximum number of listed objects. Further objects are only counted.
 LISTED: Final = 500
 #: Maximum size, in bytes, of a response that is decoded at once.
 TOLD: Final = 1024 * 1024
@@ -41,7 +41,7 @@ _DELETE: Final = orjson.dumps({"kind": "DeleteOptions", "apiVersion": "v1", "pro
 
 @frozen
 class RemoteResource:
-    """A namespaced resource that another server serves, and that can be deleted."""
+    """A namespaced resource of an aggregated API server whose objects can be deleted."""
 
     remote: IAggregatedServer
     name: str
@@ -49,22 +49,22 @@ class RemoteResource:
 
     @property
     def group_resource(self) -> GroupResource:
-        """Without the version."""
+        """The group and resource, without the version."""
         return GroupResource(self.remote.group_version.group, self.name)
 
     def path(self, namespace: str, name: str = "") -> str:
-        """Of its objects in a namespace, or of one of them."""
+        """Return the path of the objects in a namespace, or of one object."""
         parts = ["namespaces", namespace, self.name, *([name] if name else ())]
         return "/".join((self.remote.path, *(quote(part, safe="") for part in parts)))
 
 
 class AggregatedContentDeleter:
-    """Asks other servers in the name of a controller."""
+    """Deletes content of aggregated API servers on behalf of a controller."""
 
     def __init__(self, aggregation: IAggregation, user: UserInfo, local: Iterable[ResourceInfo] = ()) -> None:
         """
-        @param user: Who asks.
-        @param local: Resources served by this server, in any version: they are not deleted here.
+        @param user: The user of the requests.
+        @param local: Resources served by this server, in any version. They are not deleted here.
         """
         self._aggregation = aggregation
         self._user = user
@@ -158,7 +158,7 @@ class AggregatedContentDeleter:
                 raise
 
     async def _list(self, resource: RemoteResource, path: str) -> tuple[list[JSONObject], int]:
-        """Return the metadata of some objects, and how many more there are."""
+        """Return the metadata of the first objects, and the number of further objects."""
         found = _decoded(await self._call(resource, "GET", path, query=f"limit={LISTED}"))
         items = [_part(one, "metadata") for one in _list_of(found, "items")]
         remaining = _part(found, "metadata").get("remainingItemCount")
@@ -178,9 +178,9 @@ class AggregatedContentDeleter:
 
 def _decoded(answer: Response) -> JSONObject:
     """
-    Return the object in an answer.
+    Return the JSON object in a response.
 
-    @raise ValueError: There is none, or it is larger than such answers are.
+    @raise ValueError: The body is not a JSON object, or it is too large.
     """
     if len(answer.body) > TOLD:
         raise ValueError(f"the answer is longer than {TOLD} bytes")

@@ -1,1 +1,1 @@
-"""Controllers of service accounts and their tokens in secrets."""
+"""Controllers of service accounts and of their tokens in Secrets."""

@@ -26,9 +26,9 @@ from .serviceaccounttokens import (
 
 LAST_USED: Final = "kubernetes.io/legacy-token-last-used"
 INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
-#: For how long a token is not used before it is marked, and marked before it is deleted.
+#: Time without use until a token is marked as invalid, and time from then until it is deleted.
 UNUSED: Final = timedelta(days=365)
-#: Seconds between two looks.
+#: Seconds between two scans.
 INTERVAL: Final = 24 * 3600.0
 
 
@@ -40,13 +40,13 @@ def _day(text: object) -> date | None:
 
 
 class LegacyTokenCleaner(Controller[str]):
-    """Looks once a day; the key is C{""}, or that of a secret that is to be marked or to be deleted."""
+    """Scans the Secrets once a day. The key is C{""} for the scan, or the key of a Secret to mark or delete."""
 
     name: ClassVar[str] = "legacy-serviceaccount-token-cleaner-controller"
     service_account: ClassVar[str] = "legacy-service-account-token-cleaner"
 
     def register_handlers(self) -> None:
-        """Nothing is done because of a change: time passes."""
+        """Start the informers. No handler is needed, since tokens expire without any change."""
         self._secrets = self.context.informer("", "secrets")
         self._accounts = self.context.informer("", "serviceaccounts")
         self._pods = self.context.informer("", "pods")
@@ -68,12 +68,12 @@ class LegacyTokenCleaner(Controller[str]):
         return self.context.now() - UNUSED
 
     def _tracked_for_long(self) -> bool:
-        """Return whether uses have been noted for so long that what is not noted was none."""
+        """Return whether uses have been tracked for at least the period of L{UNUSED}."""
         tracking = self._maps.get_decoded(NAMESPACE, TRACKING)
         since = _day(((tracking or {}).get("data") or {}).get("since"))
         if since is None:
             return False
-        # It began some time in that day.
+        # The stored date has no time: tracking began at the end of that day at the latest.
         begun = datetime(since.year, since.month, since.day, tzinfo=UTC) + timedelta(days=1)
         return begun <= self._before()
 

@@ -1,5 +1,5 @@
 """
-Keeps the config map that says since when the use of Secret-based tokens is tracked.
+Keeps the ConfigMap with the date since which the use of Secret-based tokens is tracked.
 
 @see: kubernetes, C{pkg/controlplane/controller/legacytokentracking}.
 """
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 NAMESPACE: Final = "kube-system"
 NAME: Final = "kube-apiserver-legacy-service-account-token-tracking"
 _SINCE: Final = "since"
-#: Seconds between two that are made: servers that want it and servers that do not are not to fight.
+#: Minimum seconds between two creations, in case another server deletes the ConfigMap.
 CREATION: Final = 30 * 60.0
 _DATE: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class LegacyTokenTracking(SingletonReconciler):
-    """Keeps the config map there, with a date in it."""
+    """Creates the ConfigMap and corrects its date."""
 
     namespace = NAMESPACE
     name = NAME
 
     def __init__(self, store: Store, reactor: IReactorTime) -> None:
         """
-        @param store: Of config maps.
+        @param store: The store of ConfigMaps.
         """
         super().__init__(store, reactor)
         self._created: float | None = None
 
     async def check(self) -> None:
-        """Make it, or mend its date."""
+        """Create the ConfigMap, or correct its date."""
         known = self.store.get_copy(NAMESPACE, NAME)
         if known is None:
             now = self.reactor.seconds()

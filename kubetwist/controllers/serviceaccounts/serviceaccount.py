@@ -1,5 +1,5 @@
 """
-The service account called C{default} in every namespace.
+Creates the service account C{default} in every namespace.
 
 @see: kubernetes, C{pkg/controller/serviceaccount/serviceaccounts_controller.go}.
 """
@@ -19,14 +19,14 @@ DEFAULT: Final = "default"
 
 
 class ServiceAccountController(Controller[str]):
-    """Makes it where it is missing; keys are the names of namespaces."""
+    """Creates missing C{default} service accounts. Keys are the names of namespaces."""
 
     name: ClassVar[str] = "serviceaccount-controller"
     service_account: ClassVar[str] = "service-account-controller"
     workers: ClassVar[int] = 5
 
     def register_handlers(self) -> None:
-        """Namespaces that come and change, accounts that go."""
+        """Register handlers for namespaces and deleted service accounts."""
         self._accounts = self.watch("", "serviceaccounts", self._account_changed)
         self._namespaces = self.watch("", "namespaces", self._namespace_changed)
 

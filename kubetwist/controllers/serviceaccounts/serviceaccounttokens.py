@@ -1,5 +1,5 @@
 """
-Tokens of service accounts that stand in secrets: filled in where a secret asks for one, and gone with the account.
+Creates the tokens of service account Secrets, and deletes the Secrets of deleted service accounts.
 
 @see: kubernetes, C{pkg/controller/serviceaccount/tokens_controller.go}.
 """
@@ -21,18 +21,18 @@ from ..machinery.controller import Controller
 TYPE: Final = "kubernetes.io/service-account-token"
 ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 ACCOUNT_UID: Final = "kubernetes.io/service-account.uid"
-#: Who such tokens say that they are from.
+#: The issuer claim of Secret-based tokens (Go: serviceaccount.LegacyIssuer).
 ISSUER: Final = "kubernetes/serviceaccount"
 _CLAIM: Final = "kubernetes.io/serviceaccount/"
 
 
 class Key(NamedTuple):
     """
-    A secret, or an account that may have secrets.
+    The key of a Secret, or of a deleted service account.
 
-    @ivar secret: Its name; C{""} when the account itself has changed.
-    @ivar secret_uid: Which one of that name.
-    @ivar account_uid: C{""} where the secret does not say it.
+    @ivar secret: The name of the Secret; C{""} if the service account was deleted.
+    @ivar secret_uid: The uid of the Secret.
+    @ivar account_uid: The uid of the service account; C{""} if the Secret does not contain it.
     """
 
     namespace: str
@@ -43,7 +43,7 @@ class Key(NamedTuple):
 
 
 def is_service_account_token(record: Record) -> bool:
-    """Return whether a secret is for a token."""
+    """Return whether a Secret has the type of service account tokens."""
     return record.fields.get("type") == TYPE
 
 
@@ -52,13 +52,13 @@ def _annotations(record: Record) -> JSONObject:
 
 
 def accounts_of(record: Record) -> Iterable[tuple[str, str]]:
-    """Return an index of such secrets: the namespace and name of the account."""
+    """Return the namespace and name of the service account of a Secret. An index function."""
     account = _annotations(record).get(ACCOUNT_NAME) if is_service_account_token(record) else None
     return ((record.namespace, account),) if account else ()
 
 
 def claims(account: JSONObject, secret: JSONObject) -> JSONObject:
-    """Return what the token of an account in a secret says; it is good for ever."""
+    """Return the claims of a Secret-based token, which does not expire."""
     meta = account["metadata"]
     namespace, name = meta["namespace"], meta["name"]
     return {
@@ -72,14 +72,14 @@ def claims(account: JSONObject, secret: JSONObject) -> JSONObject:
 
 
 class TokensController(Controller[Key]):
-    """Follows secrets and accounts."""
+    """Creates tokens in Secrets, and deletes Secrets of deleted service accounts."""
 
     name: ClassVar[str] = "serviceaccount-token-controller"
     service_account: ClassVar[str] = "system:kube-controller-manager"
     workers: ClassVar[int] = 5
 
     def register_handlers(self) -> None:
-        """Secrets of that type, and accounts that go."""
+        """Register handlers for service account token Secrets and deleted service accounts."""
         self._secrets = self.context.informer("", "secrets")
         self._by_account = self._secrets.index("token account", accounts_of)
         self._accounts = self.watch("", "serviceaccounts", self._account_changed)
@@ -137,7 +137,7 @@ class TokensController(Controller[Key]):
                 raise
 
     async def _forget(self, account: JSONObject, secret: str) -> None:
-        """A secret is gone: no more does the account refer to it."""
+        """Remove a deleted Secret from the C{secrets} of a service account."""
 
         def drop(obj: JSONObject) -> None:
             obj["secrets"] = [one for one in obj.get("secrets") or () if one.get("name") != secret]

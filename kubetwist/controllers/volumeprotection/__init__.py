@@ -1,1 +1,1 @@
-"""Controllers of volumes and claims that are in use: pvcprotection and pvprotection."""
+"""Controllers that protect volumes and claims in use: pvcprotection and pvprotection."""

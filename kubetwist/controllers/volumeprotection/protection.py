@@ -1,7 +1,7 @@
 """
-The base class of the controllers that keep volumes and claims while they are in use, by a finalizer.
+Base class of the controllers that protect volumes and claims in use with a finalizer.
 
-The StorageObjectInUseProtection admission plugin puts the finalizers on what is made.
+The StorageObjectInUseProtection admission plugin adds the finalizers to created objects.
 
 @see: kubernetes, C{pkg/controller/volume/pvcprotection}, C{pvprotection}.
 """
@@ -19,17 +19,17 @@ from ..machinery.controller import Controller
 
 class ProtectionController(Controller[str]):
     """
-    Puts a finalizer on objects, and takes it off those that are deleted and not in use.
+    Adds a finalizer to objects, and removes it from deleted objects that are not in use.
 
-    @cvar resource: Whose objects.
-    @cvar finalizer: That keeps them.
+    @cvar resource: The plural name of the resource.
+    @cvar finalizer: The finalizer.
     """
 
     resource: ClassVar[str]
     finalizer: ClassVar[str]
 
     def register_handlers(self) -> None:
-        """The objects."""
+        """Register a handler for the objects."""
         self._objects = self.watch("", self.resource, self._object_changed)
 
     def _object_changed(self, kind: str, record: Record, old: Record | None) -> None:
@@ -37,7 +37,7 @@ class ProtectionController(Controller[str]):
             self.queue.add(record.key)
 
     def _candidate(self, obj: JSONObject) -> bool:
-        """Return whether there may be something to do: the finalizer is missing, or keeps what is deleted."""
+        """Return whether an object needs a sync: its finalizer is missing, or it is deleted and has the finalizer."""
         meta = obj["metadata"]
         return ("deletionTimestamp" in meta) == (self.finalizer in (meta.get("finalizers") or ()))
 

@@ -1,5 +1,5 @@
 """
-Claims that are in use stay until they are not, by a finalizer.
+Protects PersistentVolumeClaims in use with a finalizer.
 
 @see: kubernetes, C{pkg/controller/volume/pvcprotection}.
 """
@@ -19,7 +19,7 @@ from .protection import ProtectionController
 
 
 class ClaimProtection(ProtectionController):
-    """Claims are in use while pods that have a node use them."""
+    """Protects claims that are used by pods with a node."""
 
     name: ClassVar[str] = "persistentvolumeclaim-protection-controller"
     service_account: ClassVar[str] = "pvc-protection-controller"
@@ -27,7 +27,7 @@ class ClaimProtection(ProtectionController):
     finalizer: ClassVar[str] = "kubernetes.io/pvc-protection"
 
     def register_handlers(self) -> None:
-        """Pods, too."""
+        """Register handlers for claims and pods."""
         self._pods = self.watch("", "pods", self._pod_changed)
         self._by_claim = self._pods.index("claim", _claim_keys)
         super().register_handlers()
@@ -37,7 +37,7 @@ class ClaimProtection(ProtectionController):
         if not claims:
             return
         pod = decoded_object(record)
-        # Only a terminated pod frees a claim; a pod without a node may have had one.
+        # A claim is released only by a terminated pod. A pod that has no node may have had one before.
         if kind == DELETED or phase_of(pod) in ("Succeeded", "Failed") or not pod["spec"].get("nodeName"):
             for key in claims:
                 self.queue.add(key)
@@ -57,14 +57,14 @@ def _uses(pod: JSONObject, claim: Record) -> bool:
             continue
         if not ephemeral:
             return True
-        # Another claim of that name is not the pod's.
+        # The pod does not use another claim of the same name.
         if not shut_down and (controller_of(claim) or {}).get("uid") == meta["uid"]:
             return True
     return False
 
 
 def _claims(pod: JSONObject) -> Iterator[tuple[str, bool]]:
-    """The names of a pod's claims, and whether they are made for it."""
+    """Yield the names of a pod's claims, and whether they are ephemeral."""
     for volume in pod["spec"].get("volumes") or ():
         if volume.get("persistentVolumeClaim"):
             yield volume["persistentVolumeClaim"]["claimName"], False

@@ -1,5 +1,5 @@
 """
-Volumes that are in use stay until they are not, by a finalizer.
+Protects PersistentVolumes in use with a finalizer.
 
 @see: kubernetes, C{pkg/controller/volume/pvprotection}.
 """
@@ -14,7 +14,7 @@ from .protection import ProtectionController
 
 
 class VolumeProtection(ProtectionController):
-    """Volumes are in use while a claim is bound to them."""
+    """Protects volumes that are bound to a claim."""
 
     name: ClassVar[str] = "persistentvolume-protection-controller"
     service_account: ClassVar[str] = "pv-protection-controller"
