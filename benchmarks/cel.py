@@ -18,7 +18,7 @@ from kubetwist.cel import types
 from kubetwist.cel.environment import PER_CALL_LIMIT
 from kubetwist.cel.errors import EvaluationError
 from kubetwist.cel.library.environments import kubernetes_environment
-from kubetwist.cel.schemas import declare
+from kubetwist.cel.schemas import schema_decl_type
 
 STRING = {"type": "string"}
 SCHEMA = {
@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.3, help="for each measurement")
     seconds: float = parser.parse_args().seconds
     begin = time.perf_counter()
-    declaration = declare(SCHEMA, "self")
+    declaration = schema_decl_type(SCHEMA, "self")
     assert declaration is not None
     environment = kubernetes_environment().extend(
         {"object": types.DYN, "oldObject": types.DYN, "self": declaration.type, "l": types.list_of(types.INT)}

@@ -289,8 +289,8 @@ async def evaluate_with_authorizer(run: Callable[[], _Result], attributes: Admis
 
     @param attributes: The admission request; for a large object C{run} starts in the computation thread.
     """
-    from ..cel.library.authz import NeedsDecision
-    from ..cel.sparing import TakesLong, briefly
+    from ..cel.allowance import AllowanceExceeded, with_allowance
+    from ..cel.library.authz import DecisionPending
 
     computing = attributes.computing
     while True:
@@ -298,10 +298,10 @@ async def evaluate_with_authorizer(run: Callable[[], _Result], attributes: Admis
             if computing is not None:
                 result: _Result = await computing(_run_in_thread, run)
                 return result
-            return run() if attributes.in_thread is None else briefly(run)
-        except NeedsDecision as needed:
-            await needed.settle()
-        except TakesLong:
+            return run() if attributes.in_thread is None else with_allowance(run)
+        except DecisionPending as needed:
+            await needed.resolve()
+        except AllowanceExceeded:
             computing = attributes.in_thread
 
 

@@ -16,7 +16,7 @@ from ..api.resource import GroupVersionKind, GroupVersionResource, JSONObject
 from .expressions import Compiler, OptionalVariables
 
 if TYPE_CHECKING:
-    from ..cel.schemas import Declaration
+    from ..cel.schemas import DeclType
 
 #: Maximum number of kinds that are checked for a policy.
 MAX_KINDS_PER_RULE: Final = 10
@@ -54,7 +54,7 @@ def _named_resources(rule: JSONObject) -> Iterator[GroupVersionResource]:
 
 
 def expression_warnings(
-    policy: JSONObject, kinds: Sequence[tuple[GroupVersionKind, Declaration]], params: Declaration | None
+    policy: JSONObject, kinds: Sequence[tuple[GroupVersionKind, DeclType]], params: DeclType | None
 ) -> list[JSONObject]:
     """
     Return the C{expressionWarnings} of a ValidatingAdmissionPolicy's status.
@@ -82,7 +82,7 @@ def expression_warnings(
     return warnings
 
 
-def _compiler(spec: JSONObject, declaration: Declaration, params: Declaration | None) -> Compiler:
+def _compiler(spec: JSONObject, declaration: DeclType, params: DeclType | None) -> Compiler:
     types = {"object": declaration.type, "oldObject": declaration.type}
     if params is not None:
         types["params"] = params.type

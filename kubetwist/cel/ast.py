@@ -139,10 +139,10 @@ def walk(expr: Expr) -> Iterator[Expr]:
 class MacroError(Exception):
     """A macro cannot be expanded; the parser reports it where the expression stands."""
 
-    def __init__(self, message: str, where: Expr) -> None:
+    def __init__(self, message: str, expr: Expr) -> None:
         super().__init__(message)
         self.message = message
-        self.where = where
+        self.expr = expr
 
 
 class Builder:
@@ -154,51 +154,51 @@ class Builder:
 
     accumulator = "@result"
 
-    def __init__(self, next_id: Callable[[], int], new_copy: Callable[[int], int]) -> None:
+    def __init__(self, next_id: Callable[[], int], copy_id: Callable[[int], int]) -> None:
         """
         Begin.
 
         @param next_id: Gives the id of a node that stands where the macro stands.
         @param new_copy: Gives an id that stands where the node of another id stands.
         """
-        self._next = next_id
-        self._copy = new_copy
+        self._next_id = next_id
+        self._copy_id = copy_id
 
     def literal(self, value: Value) -> Literal:
         """Return a constant."""
-        return Literal(self._next(), value)
+        return Literal(self._next_id(), value)
 
     def ident(self, name: str) -> Ident:
         """Return a name."""
-        return Ident(self._next(), name)
+        return Ident(self._next_id(), name)
 
     def result(self) -> Ident:
         """Return the accumulator."""
-        return Ident(self._next(), self.accumulator)
+        return Ident(self._next_id(), self.accumulator)
 
     def select(self, operand: Expr, field: str, test_only: bool = False) -> Select:
         """Return a selection or a test for presence."""
-        return Select(self._next(), operand, field, test_only)
+        return Select(self._next_id(), operand, field, test_only)
 
     def call(self, function: str, *args: Expr) -> Call:
         """Return a call of a function or operator."""
-        return Call(self._next(), function, None, list(args))
+        return Call(self._next_id(), function, None, list(args))
 
     def member(self, function: str, target: Expr, *args: Expr) -> Call:
         """Return a call on a target."""
-        return Call(self._next(), function, target, list(args))
+        return Call(self._next_id(), function, target, list(args))
 
     def list_of(self, *elements: Expr) -> ListExpr:
         """Return a list."""
-        return ListExpr(self._next(), [*elements])
+        return ListExpr(self._next_id(), [*elements])
 
     def map_of(self, *entries: tuple[Expr, Expr]) -> MapExpr:
         """Return a map."""
-        return MapExpr(self._next(), [Entry(self._next(), key, value) for key, value in entries])
+        return MapExpr(self._next_id(), [Entry(self._next_id(), key, value) for key, value in entries])
 
     def fold(
         self,
-        over: Expr,
+        iter_range: Expr,
         variable: str,
         init: Expr,
         condition: Expr,
@@ -208,29 +208,31 @@ class Builder:
         accumulator: str = accumulator,
     ) -> Comprehension:
         """Return a comprehension."""
-        return Comprehension(self._next(), over, variable, variable2, accumulator, init, condition, step, result)
+        return Comprehension(
+            self._next_id(), iter_range, variable, variable2, accumulator, init, condition, step, result
+        )
 
     def copy(self, expr: Expr) -> Expr:
         """Return a copy of a whole expression with ids of its own: a node may be in a tree once only."""
-        fresh = self._copy(expr.id)
+        new_id = self._copy_id(expr.id)
         if isinstance(expr, Literal):
-            return Literal(fresh, expr.value)
+            return Literal(new_id, expr.value)
         if isinstance(expr, Ident):
-            return Ident(fresh, expr.name)
+            return Ident(new_id, expr.name)
         if isinstance(expr, Select):
-            return Select(fresh, self.copy(expr.operand), expr.field, expr.test_only)
+            return Select(new_id, self.copy(expr.operand), expr.field, expr.test_only)
         if isinstance(expr, Call):
             target = None if expr.target is None else self.copy(expr.target)
-            return Call(fresh, expr.function, target, [self.copy(arg) for arg in expr.args])
+            return Call(new_id, expr.function, target, [self.copy(arg) for arg in expr.args])
         if isinstance(expr, ListExpr):
-            return ListExpr(fresh, [self.copy(element) for element in expr.elements], expr.optional)
+            return ListExpr(new_id, [self.copy(element) for element in expr.elements], expr.optional)
         if isinstance(expr, MapExpr):
-            return MapExpr(fresh, self._copied(expr.entries))
+            return MapExpr(new_id, self._copy_entries(expr.entries))
         if isinstance(expr, StructExpr):
-            return StructExpr(fresh, expr.type_name, self._copied(expr.entries))
+            return StructExpr(new_id, expr.type_name, self._copy_entries(expr.entries))
         assert isinstance(expr, Comprehension)
         return Comprehension(
-            fresh,
+            new_id,
             self.copy(expr.iter_range),
             expr.iter_var,
             expr.iter_var2,
@@ -241,10 +243,10 @@ class Builder:
             self.copy(expr.result),
         )
 
-    def _copied(self, entries: Sequence[Entry]) -> list[Entry]:
+    def _copy_entries(self, entries: Sequence[Entry]) -> list[Entry]:
         return [
             Entry(
-                self._copy(entry.id),
+                self._copy_id(entry.id),
                 self.copy(entry.key) if isinstance(entry.key, Expr) else entry.key,
                 self.copy(entry.value),
                 entry.optional,

@@ -13,9 +13,9 @@ from typing import Final
 from attrs import frozen
 
 from kubetwist.cel.ast import Call, Expr, Ident, Literal, Select
-from kubetwist.cel.compiling import StepCompiler
+from kubetwist.cel.compiling import ExpressionPlanner
 from kubetwist.cel.errors import CelError
-from kubetwist.cel.frame import Frame, Step
+from kubetwist.cel.frame import Frame, Interpretable
 from kubetwist.cel.standard.operators import lookup, select
 from kubetwist.cel.types import is_optional
 from kubetwist.cel.values import MISSING, NONE, Optional, Value
@@ -35,21 +35,21 @@ class Qualifier:
     """
 
     key: Value
-    step: Step | None
+    step: Interpretable | None
     optional: bool = False
     test: bool = False
 
 
-def is_attribute(compiler: StepCompiler, expr: Expr) -> bool:
+def is_attribute(planner: ExpressionPlanner, expr: Expr) -> bool:
     """Return whether an expression is an attribute; constants are none."""
-    if compiler.constant(expr) is not MISSING:
+    if planner.constant(expr) is not MISSING:
         return False
     if isinstance(expr, (Ident, Select)):
         return True
     return isinstance(expr, Call) and expr.function in (*_INDICES, "_?._", "_?_:_")
 
 
-def attribute(compiler: StepCompiler, expr: Expr, whole: bool) -> Step:
+def attribute(planner: ExpressionPlanner, expr: Expr, whole: bool) -> Interpretable:
     """
     Compile an attribute that is not a condition.
 
@@ -57,26 +57,26 @@ def attribute(compiler: StepCompiler, expr: Expr, whole: bool) -> Step:
     """
     qualifiers: list[Qualifier] = []
     base = expr
-    while (operand := _operand(compiler, base)) is not None:
-        qualifiers.append(_qualifier(compiler, base))
+    while (operand := _operand(planner, base)) is not None:
+        qualifiers.append(_qualifier(planner, base))
         base = operand
     qualifiers.reverse()
     own = 0
     if whole:
-        conditional = isinstance(base, Call) and base.function == "_?_:_" and is_attribute(compiler, base)
+        conditional = isinstance(base, Call) and base.function == "_?_:_" and is_attribute(planner, base)
         own = (0 if conditional else 1) - (1 if qualifiers and qualifiers[-1].test else 0)
-    if isinstance(base, Ident) or compiler.is_name(base):
-        slot = compiler.local(compiler.name(base))
-        if slot is not None and compiler.is_lazy_local(slot):
-            return _general(compiler.lazy_local(slot), qualifiers, own)
-        return _named(compiler.name(base), slot, qualifiers, own, is_optional(compiler.type(base)))
-    root = compiler.branch(base) if is_attribute(compiler, base) else compiler.step(base)
+    if isinstance(base, Ident) or planner.is_name(base):
+        slot = planner.local(planner.name(base))
+        if slot is not None and planner.is_lazy_local(slot):
+            return _general(planner.lazy_local(slot), qualifiers, own)
+        return _named(planner.name(base), slot, qualifiers, own, is_optional(planner.type(base)))
+    root = planner.plan_branch(base) if is_attribute(planner, base) else planner.plan(base)
     return _general(root, qualifiers, own)
 
 
-def _operand(compiler: StepCompiler, expr: Expr) -> Expr | None:
+def _operand(planner: ExpressionPlanner, expr: Expr) -> Expr | None:
     """Return the operand of the last qualifier; C{None} if the expression does not end in one."""
-    if compiler.is_name(expr) or compiler.constant(expr) is not MISSING:
+    if planner.is_name(expr) or planner.constant(expr) is not MISSING:
         return None
     if isinstance(expr, Select):
         return expr.operand
@@ -85,7 +85,7 @@ def _operand(compiler: StepCompiler, expr: Expr) -> Expr | None:
     return None
 
 
-def _qualifier(compiler: StepCompiler, expr: Expr) -> Qualifier:
+def _qualifier(planner: ExpressionPlanner, expr: Expr) -> Qualifier:
     if isinstance(expr, Select):
         return Qualifier(expr.field, None, test=expr.test_only)
     assert isinstance(expr, Call)
@@ -94,14 +94,14 @@ def _qualifier(compiler: StepCompiler, expr: Expr) -> Qualifier:
         assert isinstance(index, Literal)
         return Qualifier(index.value, None, optional=True)
     optional = expr.function == "_[?_]"
-    known = compiler.constant(index)
+    known = planner.constant(index)
     if known is not MISSING:
         return Qualifier(known, None, optional)
-    step = compiler.branch(index) if is_attribute(compiler, index) else compiler.step(index)
+    step = planner.plan_branch(index) if is_attribute(planner, index) else planner.plan(index)
     return Qualifier(None, step, optional)
 
 
-def _named(name: str, slot: int | None, qualifiers: Sequence[Qualifier], own: int, optional: bool) -> Step:
+def _named(name: str, slot: int | None, qualifiers: Sequence[Qualifier], own: int, optional: bool) -> Interpretable:
     """Compile an attribute that begins with a variable."""
     if slot is not None:
         return _of_local(slot, qualifiers, own, optional)
@@ -147,7 +147,7 @@ def _named(name: str, slot: int | None, qualifiers: Sequence[Qualifier], own: in
     return many
 
 
-def _variable(name: str, root: Step, cost: int) -> Step:
+def _variable(name: str, root: Interpretable, cost: int) -> Interpretable:
     def variable(frame: Frame) -> Value:
         frame.cost += cost
         try:
@@ -158,7 +158,7 @@ def _variable(name: str, root: Step, cost: int) -> Step:
     return variable
 
 
-def _tested(root: Step, keys: tuple[Value, ...], cost: int, slow: Step) -> Step:
+def _tested(root: Interpretable, keys: tuple[Value, ...], cost: int, slow: Interpretable) -> Interpretable:
     """Compile C{has(a.b.c)}."""
     *inner, last = keys
 
@@ -177,7 +177,7 @@ def _tested(root: Step, keys: tuple[Value, ...], cost: int, slow: Step) -> Step:
     return tested
 
 
-def _of_local(slot: int, qualifiers: Sequence[Qualifier], own: int, optional: bool) -> Step:
+def _of_local(slot: int, qualifiers: Sequence[Qualifier], own: int, optional: bool) -> Interpretable:
     """Compile an attribute that begins with a variable of a comprehension."""
     if not qualifiers:
 
@@ -216,7 +216,7 @@ def _are_plain(qualifiers: Sequence[Qualifier]) -> bool:
     return all(type(qualifier.key) is str and not qualifier.optional for qualifier in qualifiers)
 
 
-def _general(root: Step, qualifiers: Sequence[Qualifier], own: int) -> Step:
+def _general(root: Interpretable, qualifiers: Sequence[Qualifier], own: int) -> Interpretable:
     """Compile an attribute in the general form."""
     if len(qualifiers) == 1 and not qualifiers[0].optional and not qualifiers[0].test:
         return _single(root, qualifiers[0], own)
@@ -253,7 +253,7 @@ def _general(root: Step, qualifiers: Sequence[Qualifier], own: int) -> Step:
     return walk
 
 
-def _single(root: Step, qualifier: Qualifier, own: int) -> Step:
+def _single(root: Interpretable, qualifier: Qualifier, own: int) -> Interpretable:
     """Compile C{x[i]} and similar qualifiers."""
     key_of, constant = qualifier.step, qualifier.key
 

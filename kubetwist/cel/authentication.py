@@ -147,28 +147,28 @@ def _compile(variable: str, expression: str, path: str, boolean: bool) -> Progra
 
 def claims_value(claims: Mapping[str, JSONValue]) -> Claims:
     """Convert a token's claims to CEL values: all numbers are doubles, and field names may be escaped."""
-    return _wrapped(claims, top=True)
+    return _to_cel_value(claims, top=True)
 
 
 def user_value(user: UserInfo) -> UserValue:
     """Convert a user to CEL values."""
     extra = {key: list(values) for key, values in user.extra.items()}
     value = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
-    return _wrapped(value, top=True)
+    return _to_cel_value(value, top=True)
 
 
-def _wrapped(value: JSONValue, top: bool = False) -> JSONValue:
+def _to_cel_value(value: JSONValue, top: bool = False) -> JSONValue:
     if isinstance(value, Mapping):
-        return _escaped_map()({key: _wrapped(one) for key, one in value.items()}, top)
+        return _escaped_map_type()({key: _to_cel_value(item) for key, item in value.items()}, top)
     if isinstance(value, (list, tuple)):
-        return [_wrapped(one) for one in value]
+        return [_to_cel_value(item) for item in value]
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     return value
 
 
 @cache
-def _escaped_map() -> Callable[[Mapping[str, JSONValue], bool], JSONValue]:
+def _escaped_map_type() -> Callable[[Mapping[str, JSONValue], bool], JSONValue]:
     from kubetwist.cel.names import unescape
     from kubetwist.cel.values import MapValue
 
@@ -217,6 +217,6 @@ def string_list(value: JSONValue) -> list[str]:
     if value is None:
         return []
     values = [value] if isinstance(value, str) else list(value) if isinstance(value, LISTS) else [None]
-    if not all(isinstance(one, str) for one in values):
+    if not all(isinstance(item, str) for item in values):
         raise ValueError("expression must return a string or a list of strings")
-    return [one for one in values if one]
+    return [item for item in values if item]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kubetwist.cel.environment import Environment, Program
 
 #: The most conditions that a webhook may have.
-_MOST: Final = 64
+_MAX_MATCH_CONDITIONS: Final = 64
 
 _FIELD_SELECTOR: Final = "fieldSelector"
 _LABEL_SELECTOR: Final = "labelSelector"
@@ -87,18 +87,18 @@ class MatchConditions:
         from kubetwist.cel.errors import EvaluationError
 
         variables = {"request": _request(spec, self.uses_field_selector, self.uses_label_selector)}
-        problems: list[str] = []
+        messages: list[str] = []
         for expression, program in self._programs:
             try:
                 value, _ = program.evaluate(variables, cost_limit=PER_CALL_LIMIT)
             except EvaluationError as error:
-                problems.append(f"cel evaluation error: expression '{expression}' resulted in error: {error.message}")
+                messages.append(f"cel evaluation error: expression '{expression}' resulted in error: {error.message}")
                 continue
             if value is False:
                 return False
-        if problems:
-            problems = list(dict.fromkeys(problems))
-            raise MatchConditionError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+        if messages:
+            messages = list(dict.fromkeys(messages))
+            raise MatchConditionError(messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]")
         return True
 
 
@@ -113,22 +113,22 @@ def compile_match_conditions(
     @return: The conditions, L{None} if none is valid; and the errors of the others.
     """
     field = f"{path}.matchConditions" if path else "matchConditions"
-    if len(conditions) > _MOST:
-        return None, [too_many(field, len(conditions), _MOST)]
+    if len(conditions) > _MAX_MATCH_CONDITIONS:
+        return None, [too_many(field, len(conditions), _MAX_MATCH_CONDITIONS)]
     programs: list[tuple[str, Program]] = []
     causes: list[FieldError] = []
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
-        where = f"{field}[{index}].expression"
+        expression_path = f"{field}[{index}].expression"
         expression = condition.get("expression") or ""
         if not expression.strip():
-            causes.append(required(where))
+            causes.append(required(expression_path))
             continue
         if expression in seen:
-            causes.append(duplicate(where, expression))
+            causes.append(duplicate(expression_path, expression))
             continue
         seen.add(expression)
-        program = _compile(expression, where)
+        program = _compile(expression, expression_path)
         if isinstance(program, FieldError):
             causes.append(program)
         else:
@@ -136,7 +136,7 @@ def compile_match_conditions(
     return (MatchConditions(programs) if programs else None), causes
 
 
-def _compile(expression: str, where: str) -> Program | FieldError:
+def _compile(expression: str, expression_path: str) -> Program | FieldError:
     from kubetwist.cel.errors import CompileErrors, ProgramError
     from kubetwist.cel.types import BOOL
 
@@ -144,15 +144,15 @@ def _compile(expression: str, where: str) -> Program | FieldError:
         program = _environment().compile(expression)
     except ProgramError as error:
         if error.output_type == BOOL:
-            return internal(where, f"program instantiation failed: {error}")
-        found = error.output_type
+            return internal(expression_path, f"program instantiation failed: {error}")
+        output_type = error.output_type
     except CompileErrors as errors:
-        return invalid(where, expression, f"compilation failed: {errors}")
+        return invalid(expression_path, expression, f"compilation failed: {errors}")
     else:
         if program.output_type == BOOL:
             return program
-        found = program.output_type
-    return invalid(where, expression, f"must evaluate to bool but got {found}")
+        output_type = program.output_type
+    return invalid(expression_path, expression, f"must evaluate to bool but got {output_type}")
 
 
 def _request(spec: Mapping[str, JSONValue], field_selector: bool, label_selector: bool) -> JSONObject:
@@ -166,8 +166,8 @@ def _request(spec: Mapping[str, JSONValue], field_selector: bool, label_selector
     attributes = spec.get("resourceAttributes")
     if attributes is not None:
         resource: JSONObject = {name: attributes.get(name) or "" for name in _ATTRIBUTES}
-        for name, wanted in ((_FIELD_SELECTOR, field_selector), (_LABEL_SELECTOR, label_selector)):
-            selector = _selector(attributes.get(name)) if wanted else None
+        for name, is_used in ((_FIELD_SELECTOR, field_selector), (_LABEL_SELECTOR, label_selector)):
+            selector = _selector(attributes.get(name)) if is_used else None
             if selector is not None:
                 resource[name] = selector
         request["resourceAttributes"] = resource
@@ -184,10 +184,10 @@ def _selector(selector: Mapping[str, JSONValue] | None) -> JSONObject | None:
         return {"rawSelector": selector["rawSelector"]}
     requirements = [
         {
-            "key": one.get("key") or "",
-            "operator": one.get("operator") or "",
-            "values": list(one.get("values") or ()),
+            "key": requirement.get("key") or "",
+            "operator": requirement.get("operator") or "",
+            "values": list(requirement.get("values") or ()),
         }
-        for one in selector.get("requirements") or ()
+        for requirement in selector.get("requirements") or ()
     ]
     return {"requirements": requirements} if requirements else None

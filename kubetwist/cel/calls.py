@@ -8,45 +8,45 @@ from typing import Final
 from kubetwist.api.patterns import PatternError, compiled
 from kubetwist.cel.ast import Call, Expr
 from kubetwist.cel.checker import Resolution
-from kubetwist.cel.compiling import StepCompiler
+from kubetwist.cel.compiling import ExpressionPlanner
 from kubetwist.cel.errors import CelError, ConstantError
-from kubetwist.cel.estimates import Meter
-from kubetwist.cel.frame import Frame, Step
+from kubetwist.cel.estimates import FunctionTracker
+from kubetwist.cel.frame import Frame, Interpretable
 from kubetwist.cel.functions import Overload
-from kubetwist.cel.metering import meter_of
+from kubetwist.cel.runtimecost import call_cost
 from kubetwist.cel.runtimetypes import fits, is_certain, no_overload, signature_fits
 from kubetwist.cel.standard.operators import GENERIC
 from kubetwist.cel.types import Type
 from kubetwist.cel.values import Value
 
 #: Functions whose own complaint about arguments is the short one.
-_TERSE: Final = frozenset({"contains", "startsWith", "endsWith"})
+_SHORT_OVERLOAD_ERROR: Final = frozenset({"contains", "startsWith", "endsWith"})
 #: Functions whose second argument is a regular expression.
 _WITH_PATTERN: Final = frozenset({"matches", "find", "findAll"})
 
 
-def call_step(compiler: StepCompiler, expr: Call) -> Step:
+def plan_call(planner: ExpressionPlanner, expr: Call) -> Interpretable:
     """Compile a call that no operator's rule covers."""
-    resolution = compiler.resolution(expr)
+    resolution = planner.resolution(expr)
     arguments: list[Expr] = list(expr.args)
     if resolution.member:
         assert expr.target is not None
         arguments.insert(0, expr.target)
-    static = [compiler.type(argument) for argument in arguments]
-    steps = [compiler.step(argument) for argument in arguments]
+    static = [planner.type(argument) for argument in arguments]
+    steps = [planner.plan(argument) for argument in arguments]
     single = resolution.overloads[0] if len(resolution.overloads) == 1 else None
     if single is not None and single.lazy:
         return _lazy(single, steps)
-    call = _quick(compiler, resolution, arguments) or _implementation(compiler, resolution, static)
-    meter = meter_of(compiler.model, resolution)
+    call = _constant_regex(planner, resolution, arguments) or _implementation(planner, resolution, static)
+    tracker = call_cost(planner.model, resolution)
     # Functions that are chosen at run time, and those of many arguments, stop at the first argument that fails.
     eager = len(steps) > 2 or (single is None and resolution.function not in GENERIC)
-    if isinstance(meter, int):
-        return _priced(call, steps, meter, eager)
-    return _metered(call, steps, meter, eager)
+    if isinstance(tracker, int):
+        return _fixed_cost_call(call, steps, tracker, eager)
+    return _tracked_call(call, steps, tracker, eager)
 
 
-def spend_on(steps: Sequence[Step], frame: Frame) -> list[Value]:
+def evaluate_for_cost(steps: Sequence[Interpretable], frame: Frame) -> list[Value]:
     """
     Evaluate operands whose values are unused, for their cost, as the reference does.
 
@@ -65,10 +65,12 @@ def spend_on(steps: Sequence[Step], frame: Frame) -> list[Value]:
 _FAILED: Final = object()
 
 
-def _metered(call: Callable[..., Value], steps: Sequence[Step], meter: Meter, eager: bool) -> Step:
+def _tracked_call(
+    call: Callable[..., Value], steps: Sequence[Interpretable], tracker: FunctionTracker, eager: bool
+) -> Interpretable:
     """Compile a call whose cost depends on its arguments or its result."""
 
-    def metered(frame: Frame) -> Value:
+    def tracked(frame: Frame) -> Value:
         args: list[Value] = []
         try:
             for step in steps:
@@ -77,31 +79,33 @@ def _metered(call: Callable[..., Value], steps: Sequence[Step], meter: Meter, ea
         except CelError:
             if not eager or len(args) == len(steps):
                 if len(args) < len(steps):
-                    args += [_FAILED, *spend_on(steps[len(args) + 1 :], frame)]
-                frame.spend(_price(meter, args))
+                    args += [_FAILED, *evaluate_for_cost(steps[len(args) + 1 :], frame)]
+                frame.add_cost(_failed_call_cost(tracker, args))
             raise
-        frame.spend(meter(args, result) or 0)
+        frame.add_cost(tracker(args, result) or 0)
         return result
 
-    return metered
+    return tracked
 
 
-def _price(meter: Meter, args: Sequence[Value]) -> int:
+def _failed_call_cost(tracker: FunctionTracker, args: Sequence[Value]) -> int:
     """Return the cost of a call that failed."""
     try:
-        return meter(args, _FAILED) or 0
+        return tracker(args, _FAILED) or 0
     except (TypeError, AttributeError, ValueError):
         return 1
 
 
-def _priced(call: Callable[..., Value], steps: Sequence[Step], cost: int, eager: bool) -> Step:
+def _fixed_cost_call(
+    call: Callable[..., Value], steps: Sequence[Interpretable], cost: int, eager: bool
+) -> Interpretable:
     """Compile a call with a fixed cost."""
     if len(steps) == 1:
-        [only] = steps
+        [argument] = steps
 
         def unary(frame: Frame) -> Value:
             frame.cost += cost
-            return call(only(frame))
+            return call(argument(frame))
 
         return unary
     if len(steps) == 2 and not eager:
@@ -112,7 +116,7 @@ def _priced(call: Callable[..., Value], steps: Sequence[Step], cost: int, eager:
             try:
                 first = left(frame)
             except CelError:
-                spend_on((right,), frame)
+                evaluate_for_cost((right,), frame)
                 raise
             return call(first, right(frame))
 
@@ -120,13 +124,13 @@ def _priced(call: Callable[..., Value], steps: Sequence[Step], cost: int, eager:
 
     def variadic(frame: Frame) -> Value:
         args = [step(frame) for step in steps]
-        frame.spend(cost)
+        frame.add_cost(cost)
         return call(*args)
 
     return variadic
 
 
-def _lazy(overload: Overload, steps: Sequence[Step]) -> Step:
+def _lazy(overload: Overload, steps: Sequence[Interpretable]) -> Interpretable:
     first, *rest = steps
     call = overload.call
 
@@ -136,7 +140,7 @@ def _lazy(overload: Overload, steps: Sequence[Step]) -> Step:
     return lazy
 
 
-def _implementation(compiler: StepCompiler, resolution: Resolution, static: Sequence[Type]) -> Callable[..., Value]:
+def _implementation(planner: ExpressionPlanner, resolution: Resolution, static: Sequence[Type]) -> Callable[..., Value]:
     """Return the function that computes the result, with checks of types known only at run time."""
     name = resolution.function
     single = resolution.overloads[0] if len(resolution.overloads) == 1 else None
@@ -146,26 +150,26 @@ def _implementation(compiler: StepCompiler, resolution: Resolution, static: Sequ
     if generic is not None:
         return generic
     if single is not None:
-        return _guarded(name, single, static)
-    return _dispatched(name, compiler.functions[name], len(static))
+        return _checked_call(name, single, static)
+    return _dispatch(name, planner.functions[name], len(static))
 
 
-def _guarded(name: str, overload: Overload, static: Sequence[Type]) -> Callable[..., Value]:
+def _checked_call(name: str, overload: Overload, static: Sequence[Type]) -> Callable[..., Value]:
     check = signature_fits(overload.parameters, static)
     call = overload.call
     if check is None or not overload.guarded:
         return call
-    accepts, terse = check, name in _TERSE
+    matches, short = check, name in _SHORT_OVERLOAD_ERROR
 
-    def guarded(*args: Value) -> Value:
-        if not accepts(args):
-            raise CelError("no such overload" if terse else no_overload(name, args))
+    def checked(*args: Value) -> Value:
+        if not matches(args):
+            raise CelError("no such overload" if short else no_overload(name, args))
         return call(*args)
 
-    return guarded
+    return checked
 
 
-def _dispatched(name: str, overloads: Sequence[Overload], count: int) -> Callable[..., Value]:
+def _dispatch(name: str, overloads: Sequence[Overload], count: int) -> Callable[..., Value]:
     """Return the first overload that takes the arguments."""
     candidates = [
         (overload.call, [fits(parameter) if overload.guarded else None for parameter in overload.parameters])
@@ -173,16 +177,18 @@ def _dispatched(name: str, overloads: Sequence[Overload], count: int) -> Callabl
         if len(overload.parameters) == count
     ]
 
-    def dispatched(*args: Value) -> Value:
+    def dispatch(*args: Value) -> Value:
         for call, checks in candidates:
             if all(check is None or check(arg) for check, arg in zip(checks, args, strict=True)):
                 return call(*args)
         raise CelError(no_overload(name, args))
 
-    return dispatched
+    return dispatch
 
 
-def _quick(compiler: StepCompiler, resolution: Resolution, arguments: Sequence[Expr]) -> Callable[..., Value] | None:
+def _constant_regex(
+    planner: ExpressionPlanner, resolution: Resolution, arguments: Sequence[Expr]
+) -> Callable[..., Value] | None:
     """
     Compile C{matches} with a constant expression, which is compiled now.
 
@@ -190,13 +196,13 @@ def _quick(compiler: StepCompiler, resolution: Resolution, arguments: Sequence[E
     """
     if resolution.function not in _WITH_PATTERN or len(arguments) < 2:
         return None
-    pattern = compiler.constant(arguments[1])
+    pattern = planner.constant(arguments[1])
     if type(pattern) is not str:
         return None
     try:
         search = compiled(pattern).search
     except PatternError as error:
         raise ConstantError(str(error)) from None
-    if resolution.function != "matches" or not is_certain(compiler.type(arguments[0])):
+    if resolution.function != "matches" or not is_certain(planner.type(arguments[0])):
         return None
     return lambda text, _: search(text) is not None

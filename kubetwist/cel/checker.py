@@ -27,11 +27,11 @@ from kubetwist.cel.runtimetypes import is_certain
 from kubetwist.cel.source import Source
 from kubetwist.cel.types import Kind, Type
 from kubetwist.cel.unify import (
-    Bindings,
-    display,
+    TypeSubstitutions,
+    format_cel_type,
     most_general,
     substitute,
-    variables_of,
+    type_params,
 )
 from kubetwist.cel.values import MISSING, type_of
 
@@ -39,7 +39,7 @@ _DYNAMIC: Final = frozenset({Kind.DYN, Kind.ERROR, Kind.TYPE_PARAM})
 
 
 #: The maximum number of resolved calls in the cache, by the types of their arguments.
-_REMEMBERED: Final = 2000
+_MAX_RESOLVED_CALLS: Final = 2000
 
 
 @define
@@ -64,9 +64,9 @@ class Declarations:
     signatures: dict[int, set[str]] = field(factory=dict)
     resolved: dict[tuple[Any, ...], tuple[Resolution, Type]] = field(factory=dict)
 
-    def remember(self, key: tuple[object, ...], resolution: Resolution, result: Type) -> None:
+    def cache_resolution(self, key: tuple[object, ...], resolution: Resolution, result: Type) -> None:
         """Keep what a call of these types leads to, but not without end."""
-        if len(self.resolved) < _REMEMBERED:
+        if len(self.resolved) < _MAX_RESOLVED_CALLS:
             self.resolved[key] = resolution, result
 
     def candidates(self, name: str) -> Sequence[str]:
@@ -148,9 +148,9 @@ class Checker:
         self._types: dict[int, Type] = {}
         self._names: dict[int, Resolved] = {}
         self._calls: dict[int, Resolution] = {}
-        self._bindings = Bindings()
+        self._substitutions = TypeSubstitutions()
         self._scopes: list[dict[str, Type]] = []
-        self._free = 0
+        self._fresh_count = 0
         self._checks: dict[type[Expr], Callable[[Any], Type]] = {
             Literal: self._literal,
             Ident: self._ident,
@@ -171,7 +171,7 @@ class Checker:
         self._check(self._parsed.root)
         if self.issues:
             return None
-        bindings = self._bindings.known
+        bindings = self._substitutions.mapping
         found = {node: substitute(bindings, type_, free_to_dyn=True) for node, type_ in self._types.items()}
         return Checked(self._parsed, found, self._names, self._calls)
 
@@ -184,18 +184,18 @@ class Checker:
         return types.ERROR
 
     def _mismatch(self, expr: Expr, expected: Type, actual: Type) -> None:
-        self._report(expr.id, f"expected type '{display(expected)}' but found '{display(actual)}'")
+        self._report(expr.id, f"expected type '{format_cel_type(expected)}' but found '{format_cel_type(actual)}'")
 
     def _assign(self, first: Type, second: Type) -> bool:
-        return self._bindings.assign(first, second)
+        return self._substitutions.assign(first, second)
 
-    def _known(self, type_: Type, free_to_dyn: bool = False) -> Type:
+    def _substitute(self, type_: Type, free_to_dyn: bool = False) -> Type:
         """Return a type with its variables substituted."""
-        return substitute(self._bindings.known, type_, free_to_dyn)
+        return substitute(self._substitutions.mapping, type_, free_to_dyn)
 
-    def _variable(self) -> Type:
-        self._free += 1
-        return types.type_parameter(f"_var{self._free - 1}")
+    def _fresh_type_param(self) -> Type:
+        self._fresh_count += 1
+        return types.type_parameter(f"_var{self._fresh_count - 1}")
 
     def _check(self, expr: Expr) -> Type:
         found = self._checks[type(expr)](expr)
@@ -244,11 +244,11 @@ class Checker:
                 self._names[expr.id] = resolved
                 return resolved.type
         found = self._field(expr, expr.operand, expr.field, optional=False)
-        return types.BOOL if expr.test_only else self._known(found)
+        return types.BOOL if expr.test_only else self._substitute(found)
 
     def _field(self, expr: Expr, operand: Expr, name: str, optional: bool) -> Type:
         """Return the type of a field of an operand, which is checked here."""
-        target = self._known(self._check(operand))
+        target = self._substitute(self._check(operand))
         wrapped = types.is_optional(target)
         if wrapped:
             target = target.parameters[0]
@@ -260,7 +260,7 @@ class Checker:
         elif target.kind is Kind.TYPE_PARAM:
             self._assign(types.DYN, target)
         elif target.kind not in _DYNAMIC:
-            self._report(expr.id, f"type '{display(target)}' does not support field selection")
+            self._report(expr.id, f"type '{format_cel_type(target)}' does not support field selection")
         return types.optional_of(found) if wrapped or optional else found
 
     def _declared_field(self, node: int, type_: Type, name: str) -> Type:
@@ -280,7 +280,7 @@ class Checker:
             assert isinstance(field_name, Literal)
             found = self._field(expr, expr.args[0], field_name.value, optional=True)
             self._types[field_name.id] = types.STRING
-            return self._known(found)
+            return self._substitute(found)
         arguments = [self._check(argument) for argument in expr.args]
         if expr.target is None:
             functions = self._functions(expr.function)
@@ -306,10 +306,10 @@ class Checker:
             return self._logical(expr, name, overloads, arguments)
         # Types that say everything lead to the same overloads again.
         key = (name, member, *arguments) if all(map(is_certain, arguments)) else None
-        remembered = self._declared.resolved.get(key) if key else None
-        if remembered is not None:
-            self._calls[expr.id] = remembered[0]
-            return remembered[1]
+        cached = self._declared.resolved.get(key) if key else None
+        if cached is not None:
+            self._calls[expr.id] = cached[0]
+            return cached[1]
         generic = False
         found: list[Overload] = []
         result: Type | None = None
@@ -317,11 +317,11 @@ class Checker:
             if overload.member is not member or len(overload.parameters) != len(arguments):
                 continue
             parameters, returned = self._instance(overload)
-            if not self._bindings.assign_all(arguments, parameters):
+            if not self._substitutions.assign_all(arguments, parameters):
                 continue
             found.append(overload)
             generic = generic or overload.result is not returned
-            candidate = self._known(returned)
+            candidate = self._substitute(returned)
             if result is None:
                 result = candidate
             elif result.kind is not Kind.DYN and candidate != result:
@@ -331,7 +331,7 @@ class Checker:
             return types.ERROR
         self._calls[expr.id] = Resolution(name, found, member)
         if key and not generic:
-            self._declared.remember(key, self._calls[expr.id], result)
+            self._declared.cache_resolution(key, self._calls[expr.id], result)
         return result
 
     def _instance(self, overload: Overload) -> tuple[tuple[Type, ...], Type]:
@@ -339,10 +339,10 @@ class Checker:
         signatures = self._declared.signatures
         names = signatures.get(id(overload))
         if names is None:
-            names = signatures[id(overload)] = variables_of((*overload.parameters, overload.result))
+            names = signatures[id(overload)] = type_params((*overload.parameters, overload.result))
         if not names:
             return overload.parameters, overload.result
-        fresh = {name: self._variable() for name in sorted(names)}
+        fresh = {name: self._fresh_type_param() for name in sorted(names)}
         return (
             tuple(substitute(fresh, parameter) for parameter in overload.parameters),
             substitute(fresh, overload.result),
@@ -360,19 +360,19 @@ class Checker:
         return types.BOOL
 
     def _no_overload(self, expr: Call, name: str, arguments: list[Type], member: bool) -> None:
-        shown = [display(self._known(type_, free_to_dyn=True)) for type_ in arguments]
-        signature = f"{shown[0]}.({', '.join(shown[1:])})" if member else f"({', '.join(shown)})"
+        formatted = [format_cel_type(self._substitute(type_, free_to_dyn=True)) for type_ in arguments]
+        signature = f"{formatted[0]}.({', '.join(formatted[1:])})" if member else f"({', '.join(formatted)})"
         self._report(expr.id, f"found no matching overload for '{name}' applied to '{signature}'")
 
     # Aggregates
 
-    def _join(self, previous: Type | None, current: Type) -> Type:
+    def _join_types(self, previous: Type | None, current: Type) -> Type:
         """Return the joined type of both; a validator checks that literals have homogeneous elements."""
         if previous is None:
             return current
         return most_general(previous, current) if self._assign(previous, current) else types.DYN
 
-    def _unwrapped(self, expr: Expr, type_: Type) -> Type:
+    def _optional_element_type(self, expr: Expr, type_: Type) -> Type:
         """Return the type within an optional element."""
         if types.is_optional(type_):
             return type_.parameters[0]
@@ -385,23 +385,23 @@ class Checker:
         for index, element in enumerate(expr.elements):
             found = self._check(element)
             if index in expr.optional:
-                found = self._unwrapped(element, found)
-            joined = self._join(joined, found)
-        return types.list_of(self._variable() if joined is None else joined)
+                found = self._optional_element_type(element, found)
+            joined = self._join_types(joined, found)
+        return types.list_of(self._fresh_type_param() if joined is None else joined)
 
     def _map(self, expr: MapExpr) -> Type:
         keys: Type | None = None
         values: Type | None = None
         for entry in expr.entries:
-            keys = self._join(keys, self._check(entry.key))
-            values = self._join(values, self._entry_value(entry))
+            keys = self._join_types(keys, self._check(entry.key))
+            values = self._join_types(values, self._entry_value(entry))
         if keys is None or values is None:
-            keys, values = self._variable(), self._variable()
+            keys, values = self._fresh_type_param(), self._fresh_type_param()
         return types.map_of(keys, values)
 
     def _entry_value(self, entry: Entry) -> Type:
         found = self._check(entry.value)
-        return self._unwrapped(entry.value, found) if entry.optional else found
+        return self._optional_element_type(entry.value, found) if entry.optional else found
 
     def _struct(self, expr: StructExpr) -> Type:
         resolved = self._lookup(expr.type_name)
@@ -417,16 +417,16 @@ class Checker:
         self._names[expr.id] = resolved
         for entry in expr.entries:
             found = self._check(entry.value)
-            wanted = types.ERROR
+            expected = types.ERROR
             if result.kind is Kind.STRUCT:
-                wanted = self._declared_field(entry.id, result, entry.key)
+                expected = self._declared_field(entry.id, result, entry.key)
             if entry.optional:
-                found = self._unwrapped(entry.value, found)
-            if not self._assign(wanted, found):
+                found = self._optional_element_type(entry.value, found)
+            if not self._assign(expected, found):
                 self._report(
                     entry.id,
-                    f"expected type of field '{entry.key}' is '{display(wanted)}' "
-                    f"but provided type is '{display(found)}'",
+                    f"expected type of field '{entry.key}' is '{format_cel_type(expected)}' "
+                    f"but provided type is '{format_cel_type(found)}'",
                 )
         return result
 
@@ -435,9 +435,9 @@ class Checker:
     def _comprehension(self, expr: Comprehension) -> Type:
         self._check(expr.iter_range)
         accumulated = self._check(expr.accu_init)
-        over = self._known(self._types[expr.iter_range.id])
+        over = self._substitute(self._types[expr.iter_range.id])
         self._scopes.append({expr.accu_var: accumulated})
-        first, second = self._iterated(expr, over)
+        first, second = self._iteration_types(expr, over)
         scope = {expr.iter_var: first}
         if expr.iter_var2:
             scope[expr.iter_var2] = second
@@ -447,14 +447,14 @@ class Checker:
         self._scopes.pop()
         result = self._check(expr.result)
         self._scopes.pop()
-        return self._known(result)
+        return self._substitute(result)
 
-    def _require(self, expr: Expr, wanted: Type) -> None:
+    def _require(self, expr: Expr, expected: Type) -> None:
         found = self._check(expr)
-        if not self._assign(wanted, found):
-            self._mismatch(expr, wanted, found)
+        if not self._assign(expected, found):
+            self._mismatch(expr, expected, found)
 
-    def _iterated(self, expr: Comprehension, over: Type) -> tuple[Type, Type]:
+    def _iteration_types(self, expr: Comprehension, over: Type) -> tuple[Type, Type]:
         """Return the types of the variables; of one variable only the first counts."""
         if over.kind is Kind.LIST:
             element = over.parameters[0]
@@ -466,6 +466,7 @@ class Checker:
             return types.DYN, types.DYN
         self._report(
             expr.iter_range.id,
-            f"expression of type '{display(over)}' cannot be range of a comprehension (must be list, map, or dynamic)",
+            f"expression of type '{format_cel_type(over)}' cannot be range of a comprehension "
+            "(must be list, map, or dynamic)",
         )
         return types.ERROR, types.ERROR

@@ -23,13 +23,13 @@ from kubetwist.cel.ast import (
     Select,
     StructExpr,
 )
-from kubetwist.cel.calls import call_step, spend_on
+from kubetwist.cel.calls import evaluate_for_cost, plan_call
 from kubetwist.cel.checker import Checked, Resolution
 from kubetwist.cel.errors import CelError, ConstantError, no_such_overload
 from kubetwist.cel.estimates import LIST_CREATE_COST, MAP_CREATE_COST, STRUCT_CREATE_COST, CostModel
-from kubetwist.cel.frame import Frame, Step
+from kubetwist.cel.frame import Frame, Interpretable
 from kubetwist.cel.functions import Overload
-from kubetwist.cel.metering import comparison_cost
+from kubetwist.cel.runtimecost import comparison_cost
 from kubetwist.cel.types import Kind, ObjectType, Type
 from kubetwist.cel.values import MISSING, MixedMap, Optional, Value, equal, size_for_cost
 
@@ -49,9 +49,9 @@ class Compiler:
         self.slots = 0
         self._checked = checked
         self._scopes: list[tuple[str, int]] = []
-        self._lazy: dict[int, Step] = {}
+        self._lazy: dict[int, Interpretable] = {}
         self._constants: dict[int, Value] = {}
-        self._steps: dict[type[Expr], Callable[[Value], Step]] = {
+        self._steps: dict[type[Expr], Callable[[Value], Interpretable]] = {
             ListExpr: self._list,
             MapExpr: self._map,
             StructExpr: self._struct,
@@ -61,21 +61,21 @@ class Compiler:
             Select: self._attribute,
         }
 
-    def compile(self) -> Step:
+    def compile(self) -> Interpretable:
         """Return the whole expression."""
-        return self.step(self._checked.root)
+        return self.plan(self._checked.root)
 
-    def step(self, expr: Expr) -> Step:
+    def plan(self, expr: Expr) -> Interpretable:
         """Compile a part that is evaluated on its own."""
-        known = self.constant(expr)
-        if known is not MISSING:
-            return lambda frame: known
+        constant = self.constant(expr)
+        if constant is not MISSING:
+            return lambda frame: constant
         return self._steps[type(expr)](expr)
 
-    def branch(self, expr: Expr) -> Step:
+    def plan_branch(self, expr: Expr) -> Interpretable:
         """Compile a part of an attribute: a nested attribute has no cost of its own there."""
         if not attributes.is_attribute(self, expr):
-            return self.step(expr)
+            return self.plan(expr)
         if isinstance(expr, Call) and expr.function == "_?_:_":
             return self._condition(expr)
         return attributes.attribute(self, expr, whole=False)
@@ -101,7 +101,7 @@ class Compiler:
 
     # Variables of comprehensions
 
-    def push(self, name: str, lazy: Step | None = None) -> int:
+    def push(self, name: str, lazy: Interpretable | None = None) -> int:
         """Give a variable a slot; with C{lazy} it is computed when it is first used."""
         slot = self.slots
         self.slots += 1
@@ -125,7 +125,7 @@ class Compiler:
         """Return whether a slot holds something that is computed at its first use."""
         return slot in self._lazy
 
-    def lazy_local(self, slot: int) -> Step:
+    def lazy_local(self, slot: int) -> Interpretable:
         """Return the step that gets the value of such a slot."""
         initial = self._lazy[slot]
 
@@ -162,7 +162,7 @@ class Compiler:
             if self.constant(expr.args[0]) is MISSING:
                 return MISSING
             try:
-                return call_step(self, expr)(Frame({}, 0, 1 << 40, 1.0))
+                return plan_call(self, expr)(Frame({}, 0, 1 << 40, 1.0))
             except CelError as error:
                 raise ConstantError(error.message) from None
         if isinstance(expr, Call) and expr.function == "@in":
@@ -170,13 +170,13 @@ class Compiler:
         return MISSING
 
     def _constant_map(self, expr: MapExpr) -> Value:
-        found: list[tuple[Value, Value]] = []
+        result: list[tuple[Value, Value]] = []
         for entry in expr.entries:
             key, value = self.constant(entry.key), self.constant(entry.value)
             if entry.optional or key is MISSING or value is MISSING:
                 return MISSING
-            found.append((_hashable(key), value))
-        return MixedMap(found) if MixedMap.needed(key for key, _ in found) else dict(found)
+            result.append((_hashable(key), value))
+        return MixedMap(result) if MixedMap.needed(key for key, _ in result) else dict(result)
 
     def _constant_membership(self, expr: Call) -> Value:
         """Return false for C{x in []} without evaluating x."""
@@ -189,15 +189,15 @@ class Compiler:
 
     # Parts
 
-    def _attribute(self, expr: Expr) -> Step:
+    def _attribute(self, expr: Expr) -> Interpretable:
         return attributes.attribute(self, expr, whole=True)
 
-    def _call(self, expr: Call) -> Step:
+    def _call(self, expr: Call) -> Interpretable:
         function = expr.function if expr.target is None else ""
         if function == "_&&_":
-            return _logical(self._terms(expr), decisive=False)
+            return _logical(self._operands(expr), decisive=False)
         if function == "_||_":
-            return _logical(self._terms(expr), decisive=True)
+            return _logical(self._operands(expr), decisive=True)
         if function == "_?_:_":
             return self._condition(expr)
         if function in ("_[_]", "_[?_]", "_?._"):
@@ -205,26 +205,26 @@ class Compiler:
         if function in ("_==_", "_!=_"):
             return self._comparison(expr, expr.args[0], expr.args[1])
         if function == "@in":
-            found = self._membership(expr)
-            if found is not None:
-                return found
-        return call_step(self, expr)
+            result = self._membership(expr)
+            if result is not None:
+                return result
+        return plan_call(self, expr)
 
-    def _terms(self, expr: Call) -> list[Step]:
+    def _operands(self, expr: Call) -> list[Interpretable]:
         """Return the operands of a chain of one logical operator, from left to right."""
-        terms: list[Step] = []
+        terms: list[Interpretable] = []
         pending: list[Expr] = [expr]
         while pending:
-            term = pending.pop()
-            if isinstance(term, Call) and term.target is None and term.function == expr.function:
-                pending.extend(reversed(term.args))
+            operand = pending.pop()
+            if isinstance(operand, Call) and operand.target is None and operand.function == expr.function:
+                pending.extend(reversed(operand.args))
             else:
-                terms.append(self.step(term))
+                terms.append(self.plan(operand))
         return terms
 
-    def _condition(self, expr: Call) -> Step:
-        condition = self.step(expr.args[0])
-        true, false = self.branch(expr.args[1]), self.branch(expr.args[2])
+    def _condition(self, expr: Call) -> Interpretable:
+        condition = self.plan(expr.args[0])
+        true, false = self.plan_branch(expr.args[1]), self.plan_branch(expr.args[2])
 
         def choose(frame: Frame) -> Value:
             chosen = condition(frame)
@@ -236,38 +236,38 @@ class Compiler:
 
         return choose
 
-    def _comparison(self, expr: Call, left: Expr, right: Expr) -> Step:
+    def _comparison(self, expr: Call, left: Expr, right: Expr) -> Interpretable:
         kinds = (self.type(left), self.type(right))
-        wanted = expr.function == "_==_"
-        first, second = self.step(left), self.step(right)
+        expected = expr.function == "_==_"
+        first, second = self.plan(left), self.plan(right)
         if all(type_.kind in _SCALAR and not type_.nullable for type_ in kinds) and kinds[0] == kinds[1]:
-            return _scalar_comparison(first, second, wanted)
-        known = self.constant(right)
-        if type(known) is str:
-            return _text_comparison(first, known, wanted)
+            return _scalar_comparison(first, second, expected)
+        constant = self.constant(right)
+        if type(constant) is str:
+            return _text_comparison(first, constant, expected)
         cost = comparison_cost(self.model, expr.function)
 
         def compare(frame: Frame) -> bool:
             try:
-                one = first(frame)
+                left_value = first(frame)
             except CelError:
-                frame.cost += cost(None, *spend_on((second,), frame))
+                frame.cost += cost(None, *evaluate_for_cost((second,), frame))
                 raise
             try:
-                other = second(frame)
+                right_value = second(frame)
             except CelError:
-                frame.cost += cost(one, None)
+                frame.cost += cost(left_value, None)
                 raise
-            frame.spend(cost(one, other))
-            found = equal(one, other)
-            if type(one) is not str:
+            frame.add_cost(cost(left_value, right_value))
+            result = equal(left_value, right_value)
+            if type(left_value) is not str:
                 # The depth of values does not add to the cost, but takes time.
-                frame.look()
-            return found is wanted
+                frame.check_deadline()
+            return result is expected
 
         return compare
 
-    def _membership(self, expr: Call) -> Step | None:
+    def _membership(self, expr: Call) -> Interpretable | None:
         """Compile C{x in [...]} of constants of one simple type, which has no cost."""
         members = self.constant(expr.args[1])
         if type(members) is not list or not self._is_list_membership(expr):
@@ -276,26 +276,26 @@ class Compiler:
         if len(kinds) != 1 or not kinds <= _MEMBERS:
             return None
         [kind] = kinds
-        known = frozenset(members)
-        value_of = self.step(expr.args[0])
+        constant = frozenset(members)
+        value_of = self.plan(expr.args[0])
         if kind is not int:
 
             def within(frame: Frame) -> bool:
                 value = value_of(frame)
-                return type(value) is kind and value in known
+                return type(value) is kind and value in constant
 
             return within
 
         def among(frame: Frame) -> bool:
             value = value_of(frame)
-            return isinstance(value, (int, float)) and type(value) is not bool and value in known
+            return isinstance(value, (int, float)) and type(value) is not bool and value in constant
 
         return among
 
     # Aggregates
 
-    def _list(self, expr: ListExpr) -> Step:
-        steps = [self.step(element) for element in expr.elements]
+    def _list(self, expr: ListExpr) -> Interpretable:
+        steps = [self.plan(element) for element in expr.elements]
         if not expr.optional:
 
             def build(frame: Frame) -> list[Value]:
@@ -307,7 +307,7 @@ class Compiler:
 
         def build_some(frame: Frame) -> list[Value]:
             frame.cost += LIST_CREATE_COST
-            found = []
+            result = []
             for index, step in enumerate(steps):
                 value = step(frame)
                 if index in optional:
@@ -316,28 +316,28 @@ class Compiler:
                     if not value.present:
                         continue
                     value = value.value
-                found.append(value)
-            return found
+                result.append(value)
+            return result
 
         return build_some
 
-    def _map(self, expr: MapExpr) -> Step:
-        entries = [(self.step(entry.key), self.step(entry.value), entry.optional) for entry in expr.entries]
+    def _map(self, expr: MapExpr) -> Interpretable:
+        entries = [(self.plan(entry.key), self.plan(entry.value), entry.optional) for entry in expr.entries]
 
         if len(entries) > 1 and not all(_is_text(entry.key) for entry in expr.entries):
             return self._map_of_any(entries)
 
         def build(frame: Frame) -> dict[Value, Value]:
             frame.cost += MAP_CREATE_COST
-            found: dict[Value, Value] = {}
+            result: dict[Value, Value] = {}
             for key_of, value_of, optional in entries:
                 key, value = _hashable(key_of(frame)), value_of(frame)
-                _put(found, key, value, optional)
-            return found
+                _set_entry(result, key, value, optional)
+            return result
 
         return build
 
-    def _map_of_any(self, entries: Sequence[tuple[Step, Step, bool]]) -> Step:
+    def _map_of_any(self, entries: Sequence[tuple[Interpretable, Interpretable, bool]]) -> Interpretable:
         """Return a map whose keys may be booleans and numbers."""
 
         def build(frame: Frame) -> Value:
@@ -346,22 +346,22 @@ class Compiler:
             mixed = MixedMap.needed(key for key, _, _ in items)
             parts: tuple[dict[Value, Value], dict[Value, Value]] = ({}, {})
             for key, value, optional in items:
-                _put(parts[mixed and type(key) is bool], key, value, optional)
+                _set_entry(parts[mixed and type(key) is bool], key, value, optional)
             return MixedMap([*parts[0].items(), *parts[1].items()]) if mixed else parts[0]
 
         return build
 
-    def _struct(self, expr: StructExpr) -> Step:
+    def _struct(self, expr: StructExpr) -> Interpretable:
         type_ = self._checked.types[expr.id]
         make = type_.make if isinstance(type_, ObjectType) else None
-        entries: list[tuple[Entry, Step]] = [(entry, self.step(entry.value)) for entry in expr.entries]
+        entries: list[tuple[Entry, Interpretable]] = [(entry, self.plan(entry.value)) for entry in expr.entries]
 
         def build(frame: Frame) -> Value:
             frame.cost += STRUCT_CREATE_COST
-            found: dict[Value, Value] = {}
+            result: dict[Value, Value] = {}
             for entry, value_of in entries:
-                _put(found, entry.key, value_of(frame), entry.optional)
-            return found if make is None else make(found)
+                _set_entry(result, entry.key, value_of(frame), entry.optional)
+            return result if make is None else make(result)
 
         return build
 
@@ -378,19 +378,19 @@ def _hashable(key: Value) -> Value:
     return key
 
 
-def _put(found: dict[Value, Value], key: Value, value: Value, optional: bool) -> None:
+def _set_entry(result: dict[Value, Value], key: Value, value: Value, optional: bool) -> None:
     """Set an entry of a map; a missing optional value unsets it."""
     if optional:
         if type(value) is not Optional:
             raise CelError(f"cannot initialize optional entry '{key}' from non-optional value {value}")
         if not value.present:
-            found.pop(key, None)
+            result.pop(key, None)
             return
         value = value.value
-    found[key] = value
+    result[key] = value
 
 
-def _logical(terms: Sequence[Step], decisive: bool) -> Step:
+def _logical(terms: Sequence[Interpretable], decisive: bool) -> Interpretable:
     """Compile C{&&} (decisive: false) and C{||} (decisive: true), whose result may be known in spite of errors."""
     neutral = not decisive
     if len(terms) == 2:
@@ -405,10 +405,10 @@ def _logical(terms: Sequence[Step], decisive: bool) -> Step:
                 if value is decisive:
                     return decisive
                 if value is neutral:
-                    other = right(frame)
-                    if other is decisive:
+                    right_value = right(frame)
+                    if right_value is decisive:
                         return decisive
-                    if other is neutral:
+                    if right_value is neutral:
                         return neutral
                     raise no_such_overload()
                 error = no_such_overload()
@@ -423,9 +423,9 @@ def _logical(terms: Sequence[Step], decisive: bool) -> Step:
 
     def chain(frame: Frame) -> Value:
         error: CelError | None = None
-        for term in terms:
+        for operand in terms:
             try:
-                value = term(frame)
+                value = operand(frame)
             except CelError as raised:
                 error = error or raised
                 continue
@@ -440,21 +440,21 @@ def _logical(terms: Sequence[Step], decisive: bool) -> Step:
     return chain
 
 
-def _scalar_comparison(left: Step, right: Step, wanted: bool) -> Step:
+def _scalar_comparison(left: Interpretable, right: Interpretable, expected: bool) -> Interpretable:
     def compare(frame: Frame) -> bool:
         frame.cost += 1
         try:
-            one = left(frame)
+            left_value = left(frame)
         except CelError:
-            spend_on((right,), frame)
+            evaluate_for_cost((right,), frame)
             raise
-        found: bool = one == right(frame)
-        return found is wanted
+        result: bool = left_value == right(frame)
+        return result is expected
 
     return compare
 
 
-def _text_comparison(value_of: Step, text: str, wanted: bool) -> Step:
+def _text_comparison(value_of: Interpretable, text: str, expected: bool) -> Interpretable:
     length = len(text)
     cost_of_text = (length + 9) // 10
 
@@ -467,10 +467,10 @@ def _text_comparison(value_of: Step, text: str, wanted: bool) -> Step:
         if type(value) is str:
             size = len(value)
             frame.cost += cost_of_text if size >= length else (size + 9) // 10
-            found: bool = value == text
-            return found is wanted
+            result: bool = value == text
+            return result is expected
         # Whatever else it is, it is not this text.
         frame.cost += (min(size_for_cost(value), length) + 9) // 10
-        return not wanted
+        return not expected
 
     return compare

@@ -8,13 +8,13 @@ from typing import Protocol
 from kubetwist.cel.ast import Call, Expr
 from kubetwist.cel.checker import Resolution
 from kubetwist.cel.estimates import CostModel
-from kubetwist.cel.frame import Step
+from kubetwist.cel.frame import Interpretable
 from kubetwist.cel.functions import Overload
 from kubetwist.cel.types import Type
 from kubetwist.cel.values import Value
 
 
-class StepCompiler(Protocol):
+class ExpressionPlanner(Protocol):
     """Compiles subexpressions."""
 
     @property
@@ -25,10 +25,10 @@ class StepCompiler(Protocol):
     def functions(self) -> Mapping[str, Sequence[Overload]]:
         """Return the overloads of all functions, by name."""
 
-    def step(self, expr: Expr) -> Step:
+    def plan(self, expr: Expr) -> Interpretable:
         """Compile an expression that is evaluated for itself."""
 
-    def branch(self, expr: Expr) -> Step:
+    def plan_branch(self, expr: Expr) -> Interpretable:
         """Compile an expression that is evaluated as a piece of an attribute."""
 
     def type(self, expr: Expr) -> Type:
@@ -50,7 +50,7 @@ class StepCompiler(Protocol):
         @raise ConstantError: It is constant, but has no value.
         """
 
-    def push(self, name: str, lazy: Step | None = None) -> int:
+    def push(self, name: str, lazy: Interpretable | None = None) -> int:
         """Assign a slot to a variable; with C{lazy}, its value is computed when it is first used."""
 
     def pop(self, count: int) -> None:
@@ -62,5 +62,5 @@ class StepCompiler(Protocol):
     def is_lazy_local(self, slot: int) -> bool:
         """Return whether the value of a slot is computed at its first use."""
 
-    def lazy_local(self, slot: int) -> Step:
+    def lazy_local(self, slot: int) -> Interpretable:
         """Return what computes the value of such a slot."""

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from kubetwist.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr
-from kubetwist.cel.compiling import StepCompiler
+from kubetwist.cel.compiling import ExpressionPlanner
 from kubetwist.cel.errors import CelError, no_such_overload
 from kubetwist.cel.estimates import LIST_CREATE_COST
-from kubetwist.cel.frame import Frame, Step
+from kubetwist.cel.frame import Frame, Interpretable
 from kubetwist.cel.macros import MAP_INSERT, NOT_STRICTLY_FALSE
-from kubetwist.cel.standard.operators import show_key
+from kubetwist.cel.standard.operators import format_key
 from kubetwist.cel.values import (
     LISTS,
     MAPS,
@@ -48,17 +48,17 @@ _GO_TYPES: Final[dict[type, str]] = {
 class LazyValue:
     """The value of a bound name, which is computed at its first use."""
 
-    __slots__ = ("error", "known", "value")
+    __slots__ = ("error", "is_computed", "value")
 
     def __init__(self) -> None:
-        self.known = False
+        self.is_computed = False
         self.value: Value = None
         self.error: CelError | None = None
 
-    def get(self, init: Step, frame: Frame) -> Value:
+    def get(self, init: Interpretable, frame: Frame) -> Value:
         """Return the value, computed at first use."""
-        if not self.known:
-            self.known = True
+        if not self.is_computed:
+            self.is_computed = True
             try:
                 self.value = init(frame)
             except CelError as error:
@@ -68,25 +68,27 @@ class LazyValue:
         return self.value
 
 
-def comprehension(compiler: StepCompiler, expr: Comprehension) -> Step:
+def comprehension(planner: ExpressionPlanner, expr: Comprehension) -> Interpretable:
     """Compile a loop, or a binding, which has a loop's form."""
     if _is_binding(expr):
-        return _binding(compiler, expr)
-    over = compiler.step(expr.iter_range)
-    initial = compiler.step(expr.accu_init)
-    result = compiler.push(expr.accu_var)
-    first = compiler.push(expr.iter_var)
-    second = compiler.push(expr.iter_var2) if expr.iter_var2 else None
-    source = _elements(over) if second is None else _pairs(over)
-    loop = _quantifier(compiler, expr, source, first, second) or _collector(compiler, expr, source, first, second)
+        return _binding(planner, expr)
+    iter_range = planner.plan(expr.iter_range)
+    initial = planner.plan(expr.accu_init)
+    result = planner.push(expr.accu_var)
+    first = planner.push(expr.iter_var)
+    second = planner.push(expr.iter_var2) if expr.iter_var2 else None
+    elements_of = _elements(iter_range) if second is None else _pairs(iter_range)
+    loop = _quantifier(planner, expr, elements_of, first, second) or _collector(
+        planner, expr, elements_of, first, second
+    )
     if loop is not None:
-        compiler.pop(3 if second is not None else 2)
+        planner.pop(3 if second is not None else 2)
         return loop
-    condition, step = compiler.step(expr.condition), compiler.step(expr.step)
-    compiler.pop(2 if second is not None else 1)
-    outcome = compiler.step(expr.result)
-    compiler.pop(1)
-    return _fold(source, first, second, result, initial, condition, step, outcome)
+    condition, step = planner.plan(expr.condition), planner.plan(expr.step)
+    planner.pop(2 if second is not None else 1)
+    outcome = planner.plan(expr.result)
+    planner.pop(1)
+    return _fold(elements_of, first, second, result, initial, condition, step, outcome)
 
 
 def _is_binding(expr: Comprehension) -> bool:
@@ -99,11 +101,11 @@ def _is_binding(expr: Comprehension) -> bool:
     )
 
 
-def _binding(compiler: StepCompiler, expr: Comprehension) -> Step:
-    initial = compiler.step(expr.accu_init)
-    slot = compiler.push(expr.accu_var, initial)
-    result = compiler.step(expr.result)
-    compiler.pop(1)
+def _binding(planner: ExpressionPlanner, expr: Comprehension) -> Interpretable:
+    initial = planner.plan(expr.accu_init)
+    slot = planner.push(expr.accu_var, initial)
+    result = planner.plan(expr.result)
+    planner.pop(1)
 
     def bound(frame: Frame) -> Value:
         before = frame.locals[slot]
@@ -121,20 +123,20 @@ def _not_iterable(value: Value) -> CelError:
     return CelError(f"got '{name}', expected iterable type")
 
 
-def _elements(over: Step) -> Range:
+def _elements(iter_range: Interpretable) -> Range:
     def elements(frame: Frame) -> Iterable[Value]:
-        value = over(frame)
+        value = iter_range(frame)
         if not isinstance(value, (*LISTS, *MAPS)):
             raise _not_iterable(value)
-        found: Iterable[Value] = value
-        return found
+        result: Iterable[Value] = value
+        return result
 
     return elements
 
 
-def _pairs(over: Step) -> Range:
+def _pairs(iter_range: Interpretable) -> Range:
     def pairs(frame: Frame) -> Iterable[Value]:
-        value = over(frame)
+        value = iter_range(frame)
         if isinstance(value, MAPS):
             return value.items()
         if isinstance(value, LISTS):
@@ -165,8 +167,8 @@ def _is_call(expr: Expr, function: str, count: int) -> bool:
 
 
 def _quantifier(
-    compiler: StepCompiler, expr: Comprehension, source: Range, first: int, second: int | None
-) -> Step | None:
+    planner: ExpressionPlanner, expr: Comprehension, elements_of: Range, first: int, second: int | None
+) -> Interpretable | None:
     """Compile C{all}, C{exists} and C{exists_one}."""
     initial, step = expr.accu_init, expr.step
     if not isinstance(initial, Literal) or not isinstance(step, Call):
@@ -174,8 +176,8 @@ def _quantifier(
     if _is_result(expr.result) and _is_call(expr.condition, NOT_STRICTLY_FALSE, 1):
         for value, function, check in ((True, "_&&_", 2), (False, "_||_", 3)):
             if initial.value is value and _is_call(step, function, 2) and _is_result(step.args[0]):
-                predicate = compiler.step(step.args[1])
-                return _until(source, _assigner(first, second), first, predicate, value, check)
+                predicate = planner.plan(step.args[1])
+                return _short_circuit(elements_of, _assigner(first, second), first, predicate, value, check)
     if (
         type(initial.value) is int
         and initial.value == 0
@@ -184,18 +186,18 @@ def _quantifier(
         and _is_result(step.args[2])
         and _is_call(expr.result, "_==_", 2)
     ):
-        return _exactly_one(source, _assigner(first, second), first, compiler.step(step.args[0]))
+        return _exactly_one(elements_of, _assigner(first, second), first, planner.plan(step.args[0]))
     return None
 
 
-def _until(
-    source: Range,
+def _short_circuit(
+    elements_of: Range,
     assign: Callable[[Frame, Value], None] | None,
     slot: int,
-    predicate: Step,
+    predicate: Interpretable,
     neutral: bool,
     check: int,
-) -> Step:
+) -> Interpretable:
     """
     Compile C{all} (neutral: true) and C{exists} (neutral: false): iterate until an element decides.
 
@@ -204,11 +206,11 @@ def _until(
     decisive = not neutral
     each = check + 1
 
-    def until(frame: Frame) -> bool:
+    def short_circuit(frame: Frame) -> bool:
         error: CelError | None = None
         decided = False
         variables = frame.locals
-        for element in source(frame):
+        for element in elements_of(frame):
             if decided:
                 frame.cost += check
                 break
@@ -218,15 +220,15 @@ def _until(
             else:
                 assign(frame, element)
             try:
-                found = predicate(frame)
+                result = predicate(frame)
             except CelError as raised:
                 error = error or raised
             else:
-                if found is decisive:
+                if result is decisive:
                     decided = True
-                elif found is not neutral:
+                elif result is not neutral:
                     error = error or no_such_overload()
-            frame.round()
+            frame.next_iteration()
         frame.cost += 1
         if decided:
             return decisive
@@ -234,25 +236,27 @@ def _until(
             raise error
         return neutral
 
-    return until
+    return short_circuit
 
 
-def _exactly_one(source: Range, assign: Callable[[Frame, Value], None] | None, slot: int, predicate: Step) -> Step:
+def _exactly_one(
+    elements_of: Range, assign: Callable[[Frame, Value], None] | None, slot: int, predicate: Interpretable
+) -> Interpretable:
     def exactly_one(frame: Frame) -> bool:
         count = 0
         variables = frame.locals
-        for element in source(frame):
+        for element in elements_of(frame):
             if assign is None:
                 variables[slot] = element
             else:
                 assign(frame, element)
-            found = predicate(frame)
-            if found is True:
+            result = predicate(frame)
+            if result is True:
                 frame.cost += 2
                 count += 1
-            elif found is not False:
+            elif result is not False:
                 raise no_such_overload()
-            frame.round()
+            frame.next_iteration()
         frame.cost += 2
         return count == 1
 
@@ -260,108 +264,111 @@ def _exactly_one(source: Range, assign: Callable[[Frame, Value], None] | None, s
 
 
 def _collector(
-    compiler: StepCompiler, expr: Comprehension, source: Range, first: int, second: int | None
-) -> Step | None:
+    planner: ExpressionPlanner, expr: Comprehension, elements_of: Range, first: int, second: int | None
+) -> Interpretable | None:
     """Compile C{map}, C{filter}, C{transformList}, C{transformMap} and C{transformMapEntry}."""
-    step, where = expr.step, None
+    step, predicate = expr.step, None
     if not _is_result(expr.result) or not isinstance(expr.condition, Literal) or expr.condition.value is not True:
         return None
     if isinstance(step, Call) and _is_call(step, "_?_:_", 3) and _is_result(step.args[2]):
-        where, step = compiler.step(step.args[0]), step.args[1]
+        predicate, step = planner.plan(step.args[0]), step.args[1]
     if not isinstance(step, Call) or not step.args or not _is_result(step.args[0]):
         return None
     rest = step.args[1:]
     if isinstance(expr.accu_init, ListExpr) and not expr.accu_init.elements and step.function == "_+_":
-        [added] = rest
-        if not isinstance(added, ListExpr) or len(added.elements) != 1 or added.optional:
+        [entry_values] = rest
+        if not isinstance(entry_values, ListExpr) or len(entry_values.elements) != 1 or entry_values.optional:
             return None
-        constant = compiler.constant(added) is not MISSING
+        constant = planner.constant(entry_values) is not MISSING
         cost = 2 if constant else 2 + LIST_CREATE_COST
-        element = compiler.step(added.elements[0])
-        return _listed(source, _assigner(first, second), first, where, element, cost)
+        element = planner.plan(entry_values.elements[0])
+        return _collect_list(elements_of, _assigner(first, second), first, predicate, element, cost)
     if isinstance(expr.accu_init, MapExpr) and not expr.accu_init.entries and step.function == MAP_INSERT:
-        parts = [compiler.step(argument) for argument in rest]
-        return _mapped(source, _assigner(first, second), where, parts)
+        parts = [planner.plan(argument) for argument in rest]
+        return _collect_map(elements_of, _assigner(first, second), predicate, parts)
     return None
 
 
-def _listed(
-    source: Range,
+def _collect_list(
+    elements_of: Range,
     assign: Callable[[Frame, Value], None] | None,
     slot: int,
-    where: Step | None,
-    element: Step,
+    predicate: Interpretable | None,
+    element: Interpretable,
     cost: int,
-) -> Step:
-    def listed(frame: Frame) -> list[Value]:
-        found: list[Value] = []
+) -> Interpretable:
+    def collect_list(frame: Frame) -> list[Value]:
+        result: list[Value] = []
         variables = frame.locals
-        for item in source(frame):
+        for item in elements_of(frame):
             if assign is None:
                 variables[slot] = item
             else:
                 assign(frame, item)
-            if where is not None:
-                wanted = where(frame)
-                if wanted is not True:
-                    if wanted is not False:
+            if predicate is not None:
+                keep = predicate(frame)
+                if keep is not True:
+                    if keep is not False:
                         raise no_such_overload()
-                    frame.round()
+                    frame.next_iteration()
                     continue
             frame.cost += cost
-            found.append(element(frame))
-            frame.round()
+            result.append(element(frame))
+            frame.next_iteration()
         frame.cost += 1
-        return found
+        return result
 
-    return listed
+    return collect_list
 
 
-def _mapped(
-    source: Range, assign: Callable[[Frame, Value], None] | None, where: Step | None, parts: list[Step]
-) -> Step:
+def _collect_map(
+    elements_of: Range,
+    assign: Callable[[Frame, Value], None] | None,
+    predicate: Interpretable | None,
+    parts: list[Interpretable],
+) -> Interpretable:
     assert assign is not None, "only macros of two variables make maps"
 
-    def mapped(frame: Frame) -> dict[Value, Value]:
-        found: dict[Value, Value] = {}
-        for item in source(frame):
+    def collect_map(frame: Frame) -> dict[Value, Value]:
+        result: dict[Value, Value] = {}
+        for item in elements_of(frame):
             assign(frame, item)
-            if where is not None:
-                wanted = where(frame)
-                if wanted is not True:
-                    if wanted is not False:
+            if predicate is not None:
+                keep = predicate(frame)
+                if keep is not True:
+                    if keep is not False:
                         raise no_such_overload()
-                    frame.round()
+                    frame.next_iteration()
                     continue
             frame.cost += 2
-            added = [part(frame) for part in parts]
-            for key, value in [added] if len(added) == 2 else added[0].items():
-                if find(found, key) is not MISSING:
-                    raise CelError(f"insert failed: key {show_key(key)} already exists")
-                found[key] = value
-            frame.round()
+            entry_values = [part(frame) for part in parts]
+            for key, value in [entry_values] if len(entry_values) == 2 else entry_values[0].items():
+                if find(result, key) is not MISSING:
+                    raise CelError(f"insert failed: key {format_key(key)} already exists")
+                result[key] = value
+            frame.next_iteration()
         frame.cost += 1
-        return found
+        return result
 
-    return mapped
+    return collect_map
 
 
 def _fold(
-    source: Range,
+    elements_of: Range,
     first: int,
     second: int | None,
     result: int,
-    initial: Step,
-    condition: Step,
-    step: Step,
-    outcome: Step,
-) -> Step:
+    initial: Interpretable,
+    condition: Interpretable,
+    step: Interpretable,
+    outcome: Interpretable,
+) -> Interpretable:
     """Compile a loop that has no known form."""
     assign = _assigner(first, second)
 
     def fold(frame: Frame) -> Value:
         variables = frame.locals
-        elements = source(frame)
+        elements = elements_of(frame)
         variables[result] = initial(frame)
         for element in elements:
             if assign is None:
@@ -371,7 +378,7 @@ def _fold(
             if condition(frame) is False:
                 break
             variables[result] = step(frame)
-            frame.round()
+            frame.next_iteration()
         return outcome(frame)
 
     return fold

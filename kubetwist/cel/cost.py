@@ -110,12 +110,12 @@ class _Node:
         return self.expr.value if isinstance(self.expr, Literal) else MISSING
 
     @property
-    def known_size(self) -> Estimate | None:
+    def computed_size(self) -> Estimate | None:
         return self.computed if self.computed is not None else self.size_of(self.path or (), self.type)
 
     @property
     def size(self) -> Estimate:
-        known = self.known_size
+        known = self.computed_size
         return UNKNOWN if known is None else known
 
     def element(self) -> _Node | None:
@@ -153,7 +153,7 @@ class _Coster:
         if isinstance(expr, StructExpr):
             total = fixed(STRUCT_CREATE_COST)
             for entry in expr.entries:
-                total = total.plus(self.cost(entry.value))
+                total = total.add(self.cost(entry.value))
             return total
         assert isinstance(expr, Comprehension)
         return self._binding(expr) if self._is_binding(expr) else self._comprehension(expr)
@@ -231,7 +231,7 @@ class _Coster:
             # Kubernetes keeps presence free of charge.
             return total
         if self._type(expr.operand).kind in _SELECTABLE:
-            total = total.plus(ONE)
+            total = total.add(ONE)
         self._paths[expr.id] = (*self._path(expr.operand), expr.field)
         return total
 
@@ -241,7 +241,7 @@ class _Coster:
         total = fixed(LIST_CREATE_COST)
         size = Estimate(MAX if expr.elements else 0, 0)
         for element in expr.elements:
-            total = total.plus(self.cost(element))
+            total = total.add(self.cost(element))
             size = size.union(self._size_or_unknown(element))
         self._entries[expr.id] = _EntrySize(Kind.LIST, ONE, size)
         return total
@@ -250,7 +250,7 @@ class _Coster:
         total = fixed(MAP_CREATE_COST)
         keys = values = Estimate(MAX if expr.entries else 0, 0)
         for entry in expr.entries:
-            total = total.plus(self.cost(entry.key)).plus(self.cost(entry.value))
+            total = total.add(self.cost(entry.key)).add(self.cost(entry.value))
             keys = keys.union(self._size_or_unknown(entry.key))
             values = values.union(self._size_or_unknown(entry.value))
         self._entries[expr.id] = _EntrySize(Kind.MAP, keys, values)
@@ -277,9 +277,9 @@ class _Coster:
         self._push(expr.accu_var, variable)
 
     def _binding(self, expr: Comprehension) -> Estimate:
-        total = self.cost(expr.iter_range).plus(self.cost(expr.accu_init))
+        total = self.cost(expr.iter_range).add(self.cost(expr.accu_init))
         self._bind(expr)
-        total = total.plus(self.cost(expr.result))
+        total = total.add(self.cost(expr.result))
         result_size, result_entry = self._size(expr.result), self._entry_size(expr.result)
         self._variables[expr.accu_var].pop()
         self._set_size(expr, result_size)
@@ -287,14 +287,14 @@ class _Coster:
         return total
 
     def _comprehension(self, expr: Comprehension) -> Estimate:
-        total = self.cost(expr.iter_range).plus(self.cost(expr.accu_init))
+        total = self.cost(expr.iter_range).add(self.cost(expr.accu_init))
         self._bind(expr)
         self._push_iterated(expr)
         condition, step = self.cost(expr.condition), self.cost(expr.step)
         self._variables[expr.iter_var].pop()
         if expr.iter_var2:
             self._variables[expr.iter_var2].pop()
-        total = total.plus(self.cost(expr.result))
+        total = total.add(self.cost(expr.result))
         self._variables[expr.accu_var].pop()
         count = self._size_or_unknown(expr.iter_range)
         if isinstance(expr.accu_init, Literal):
@@ -302,7 +302,7 @@ class _Coster:
         elif isinstance(expr.accu_init, (ListExpr, MapExpr)):
             self._set_size(expr, count)
             self._set_entry_size(expr, self._entry_size(expr.step))
-        return total.plus(count.times(step.plus(condition)))
+        return total.add(count.multiply(step.add(condition)))
 
     def _push_iterated(self, expr: Comprehension) -> None:
         entry = self._entry_size(expr.iter_range)
@@ -325,7 +325,7 @@ class _Coster:
         if expr.function == "_?._":
             return self._optional_select(expr)
         if expr.function == "dyn":
-            cost = self.cost(expr.args[0]).plus(ONE)
+            cost = self.cost(expr.args[0]).add(ONE)
             self._set_size(expr, self._size(expr.args[0]))
             self._set_entry_size(expr, self._entry_size(expr.args[0]))
             return cost
@@ -347,13 +347,13 @@ class _Coster:
             if size is None:
                 size = self._size(expr)
         self._set_size(expr, size)
-        return total if call is None else total.plus(call)
+        return total if call is None else total.add(call)
 
     def _optional_select(self, expr: Call) -> Estimate:
         """Estimate C{a.?b} as an ordinary call."""
         operand = self.cost(expr.args[0])
         self._set_size(expr, self._size(expr))
-        return operand.plus(ONE)
+        return operand.add(ONE)
 
     def _indexed(self, expr: Call, overload: str, size: Estimate | None) -> Estimate | None:
         if overload not in ("index_list", "index_map"):
@@ -377,67 +377,71 @@ class _Coster:
         """Return the estimated cost of a call of one overload, arguments included."""
         arguments = _NOTHING
         for cost in costs:
-            arguments = arguments.plus(cost)
-        given = overload.estimate(target, args) if overload.estimate is not None else None
+            arguments = arguments.add(cost)
+        given = overload.estimator(target, args) if overload.estimator is not None else None
         if given is None and self._model is not None:
-            given = self._model.estimate(function, overload.id, target, args)
+            given = self._model.estimate_call_cost(function, overload.id, target, args)
         if given is not None:
-            return CallEstimate(given.cost.plus(arguments), given.size)
+            return CallEstimate(given.cost.add(arguments), given.size)
         if overload.id in ("logical_or", "logical_and"):
             left, right = costs
-            return CallEstimate(Estimate(left.min, left.plus(right).max))
+            return CallEstimate(Estimate(left.min, left.add(right).max))
         if overload.id == "conditional":
             return self._conditional(expr, args, costs)
         found = self._builtin(expr, overload.id, target, args)
-        return CallEstimate(found.cost.plus(arguments), found.size)
+        return CallEstimate(found.cost.add(arguments), found.size)
 
     def _conditional(self, expr: Call, args: Sequence[_Node], costs: Sequence[Estimate]) -> CallEstimate:
         true, false = expr.args[1], expr.args[2]
         first, second = self._entry_size(true), self._entry_size(false)
         self._set_entry_size(expr, None if first is None else first.union(second))
         size = _computed(args[1]).union(_computed(args[2]))
-        return CallEstimate(costs[0].plus(costs[1].union(costs[2])), size)
+        return CallEstimate(costs[0].add(costs[1].union(costs[2])), size)
 
     def _builtin(self, expr: Call, overload: str, target: _Node | None, args: Sequence[_Node]) -> CallEstimate:
         """Return the engine's default costs, without those of the arguments."""
         if overload == "string_format" and target is not None:
-            return CallEstimate(_computed(target).scaled(STRING_TRAVERSAL_FACTOR))
+            return CallEstimate(_computed(target).multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR))
         if overload == "string_to_bytes":
             size = _computed(args[0])
             # A character is up to four bytes.
-            return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), Estimate(size.min, (size.max * 4) & MAX))
+            return CallEstimate(
+                size.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR), Estimate(size.min, (size.max * 4) & MAX)
+            )
         if overload == "bytes_to_string":
             size = _computed(args[0])
-            return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), Estimate(size.min // 4, size.max))
+            return CallEstimate(
+                size.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR), Estimate(size.min // 4, size.max)
+            )
         if overload == "strings_quote":
             size = _computed(args[0])
             quoted = Estimate((size.min + 2) & MAX, (size.max * 2 + 2) & MAX)
-            return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), quoted)
+            return CallEstimate(size.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR), quoted)
         if overload in ("starts_with_string", "ends_with_string"):
-            return CallEstimate(_computed(args[0]).scaled(STRING_TRAVERSAL_FACTOR))
+            return CallEstimate(_computed(args[0]).multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR))
         if overload == "in_list":
-            return CallEstimate(_computed(args[1]).scaled(1))
+            return CallEstimate(_computed(args[1]).multiply_by_cost_factor(1))
         if overload == "matches_string" and target is not None:
-            text = _computed(target).plus(ONE).scaled(STRING_TRAVERSAL_FACTOR)
-            return CallEstimate(text.times(_computed(args[0]).scaled(REGEX_LENGTH_FACTOR)))
+            text = _computed(target).add(ONE).multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR)
+            return CallEstimate(text.multiply(_computed(args[0]).multiply_by_cost_factor(REGEX_LENGTH_FACTOR)))
         if overload == "contains_string" and target is not None:
-            text = _computed(target).scaled(STRING_TRAVERSAL_FACTOR)
-            return CallEstimate(text.times(_computed(args[0]).scaled(STRING_TRAVERSAL_FACTOR)))
+            text = _computed(target).multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR)
+            return CallEstimate(text.multiply(_computed(args[0]).multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR)))
         if overload in ("add_string", "add_bytes", "add_list"):
             return self._addition(expr, overload, args)
         if overload in _COMPARISONS:
             smallest = min(_computed(args[0]).max, _computed(args[1]).max)
             compared = Estimate(1 if smallest > 0 else 0, smallest)
-            return CallEstimate(compared.scaled(STRING_TRAVERSAL_FACTOR))
+            return CallEstimate(compared.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR))
         return CallEstimate(ONE)
 
     def _addition(self, expr: Call, overload: str, args: Sequence[_Node]) -> CallEstimate:
-        size = _computed(args[0]).plus(_computed(args[1]))
+        size = _computed(args[0]).add(_computed(args[1]))
         first, second = self._entry_size(expr.args[0]), self._entry_size(expr.args[1])
         self._set_entry_size(expr, None if first is None else first.union(second))
         if overload == "add_list":
             return CallEstimate(ONE, size)
-        return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), size)
+        return CallEstimate(size.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR), size)
 
 
 def _computed(node: _Node) -> Estimate:

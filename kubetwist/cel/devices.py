@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 MAX_COST: Final = 1_000_000
 
 #: The maximum sizes in C{device} by path; C{attributes} and C{capacity} contain maps of maps.
-_LONGEST_DRIVER: Final = 63
-_LONGEST_KEYS: Final = {"attributes": (63, 32), "capacity": (63, 32)}
-_MOST_ENTRIES: Final = 32
-_LONGEST_VALUE: Final = {"attributes": 64, "capacity": 64}
+_MAX_DRIVER_LENGTH: Final = 63
+_MAX_KEY_LENGTHS: Final = {"attributes": (63, 32), "capacity": (63, 32)}
+_MAX_ENTRIES: Final = 32
+_MAX_VALUE_LENGTH: Final = {"attributes": 64, "capacity": 64}
 
 
 class SelectorError(Exception):
     """An expression that selects nothing; C{str} of it says why."""
 
 
-class CostlySelector(SelectorError):
+class SelectorCostError(SelectorError):
     """One that might take too long."""
 
 
-class BrokenSelector(SelectorError):
+class SelectorProgramError(SelectorError):
     """One whose types are right, and a constant part of it has no value."""
 
 
@@ -48,36 +48,36 @@ def check_selector(text: str) -> None:
         program = _environment().compile(text)
     except ProgramError as error:
         _check_type(error.output_type)
-        raise BrokenSelector(f"program instantiation failed: {error}") from None
+        raise SelectorProgramError(f"program instantiation failed: {error}") from None
     except CompileErrors as error:
         raise SelectorError(f"compilation failed: {error}") from None
     _check_type(program.output_type)
     if program.estimated_cost(_size_of).max > MAX_COST:
-        raise CostlySelector("too complex, exceeds cost limit")
+        raise SelectorCostError("too complex, exceeds cost limit")
 
 
-def _check_type(found: Type) -> None:
+def _check_type(output_type: Type) -> None:
     from kubetwist.cel.types import BOOL, DYN
 
-    if found not in (BOOL, DYN):
-        raise SelectorError(f"must evaluate to bool or the unknown type, not {found}")
+    if output_type not in (BOOL, DYN):
+        raise SelectorError(f"must evaluate to bool or the unknown type, not {output_type}")
 
 
 def _size_of(path: tuple[str, ...], type_: Type) -> Estimate | None:
     """Return the size of the value at a path that begins with C{device}."""
     if not path or path[0] != "device":
         return None
-    field, *steps = path[1:] or ("",)
-    if field == "driver" and not steps:
-        return Estimate(0, _LONGEST_DRIVER)
-    if field == "allowMultipleAllocations" and not steps:
+    field, *rest = path[1:] or ("",)
+    if field == "driver" and not rest:
+        return Estimate(0, _MAX_DRIVER_LENGTH)
+    if field == "allowMultipleAllocations" and not rest:
         return Estimate(0, 1)
-    keys = _LONGEST_KEYS.get(field)
-    if keys is None or len(steps) > len(keys):
+    keys = _MAX_KEY_LENGTHS.get(field)
+    if keys is None or len(rest) > len(keys):
         return None
-    if steps and steps[-1] == "@keys":
-        return Estimate(0, keys[len(steps) - 1])
-    return Estimate(0, _MOST_ENTRIES if len(steps) < len(keys) else _LONGEST_VALUE[field])
+    if rest and rest[-1] == "@keys":
+        return Estimate(0, keys[len(rest) - 1])
+    return Estimate(0, _MAX_ENTRIES if len(rest) < len(keys) else _MAX_VALUE_LENGTH[field])
 
 
 @cache

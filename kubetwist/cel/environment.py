@@ -9,6 +9,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Any, Final
 
+from kubetwist.cel.allowance import EVALUATION_BASE_COST, Allowance, AllowanceExceeded, current_allowance
 from kubetwist.cel.ast import Expr, Macro, children
 from kubetwist.cel.checker import Checked, Checker, Declarations
 from kubetwist.cel.compiler import Compiler
@@ -24,11 +25,10 @@ from kubetwist.cel.errors import (
     ProgramError,
 )
 from kubetwist.cel.estimates import CostModel, Estimate
-from kubetwist.cel.frame import Frame, Step
+from kubetwist.cel.frame import Frame, Interpretable
 from kubetwist.cel.functions import Library, Overload
 from kubetwist.cel.parser import MacroKey, Parser, macro_table
 from kubetwist.cel.source import Source
-from kubetwist.cel.sparing import CALL_COST, Allowance, TakesLong, allowance
 from kubetwist.cel.standard import STANDARD
 from kubetwist.cel.types import Type
 from kubetwist.cel.validators import VALIDATORS, Validator
@@ -38,19 +38,19 @@ from kubetwist.metrics.registry import Histogram
 #: The cost limit of one evaluation in Kubernetes, C{PerCallLimit}.
 PER_CALL_LIMIT: Final = 1_000_000
 #: CPU seconds that one evaluation may take; an evaluation at the cost limit takes about a tenth of that.
-MAX_SECONDS: Final = 1.0
+EVALUATION_TIMEOUT: Final = 1.0
 
-_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_DURATION_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 #: The durations of compilations and of evaluations in this process.
-COMPILATION: Final = Histogram(_SECONDS)
-EVALUATION: Final = Histogram(_SECONDS)
+COMPILATION: Final = Histogram(_DURATION_BUCKETS)
+EVALUATION: Final = Histogram(_DURATION_BUCKETS)
 
 #: The depth from which the trees of an expression are walked with a higher recursion limit.
-_DEEP: Final = 60
-_RECURSION: Final = 20_000
+_DEPTH_THRESHOLD: Final = 60
+_RAISED_LIMIT: Final = 20_000
 
 
-class _Room:
+class _RecursionLimit:
     """Raises the recursion limit while expressions with the maximum nesting depth are processed."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class _Room:
 
     @contextmanager
     def __call__(self, depth: int) -> Iterator[None]:
-        if depth < _DEEP:
+        if depth < _DEPTH_THRESHOLD:
             yield
             return
         # The limit belongs to the interpreter: the first user raises it, and the last one restores it.
@@ -68,7 +68,7 @@ class _Room:
             self._users += 1
             if self._users == 1:
                 self._limit = sys.getrecursionlimit()
-                sys.setrecursionlimit(max(self._limit, _RECURSION))
+                sys.setrecursionlimit(max(self._limit, _RAISED_LIMIT))
         try:
             yield
         finally:
@@ -78,10 +78,10 @@ class _Room:
                     sys.setrecursionlimit(self._limit)
 
 
-_room: Final = _Room()
+_recursion_limit: Final = _RecursionLimit()
 
 
-def _nesting(text: str) -> int:
+def _max_nesting(text: str) -> int:
     """Return an upper bound of the nesting depth of an expression, from its brackets and operators."""
     return sum(map(text.count, "([{?-!.")) + text.count("+") + text.count("*")
 
@@ -99,7 +99,7 @@ def _depth(root: Expr) -> int:
 class Program:
     """A compiled expression; it may be evaluated any number of times."""
 
-    def __init__(self, checked: Checked, run: Step, slots: int, model: CostModel | None, depth: int) -> None:
+    def __init__(self, checked: Checked, run: Interpretable, slots: int, model: CostModel | None, depth: int) -> None:
         self._checked = checked
         self._run = run
         self._slots = slots
@@ -118,11 +118,11 @@ class Program:
 
         @param size_of: Returns the sizes of the values of variables, as far as a schema gives them.
         """
-        with _room(self._depth):
+        with _recursion_limit(self._depth):
             return estimate(self._checked, self._model, size_of)
 
     def evaluate(
-        self, activation: Mapping[str, Value], cost_limit: int = PER_CALL_LIMIT, seconds: float = MAX_SECONDS
+        self, activation: Mapping[str, Value], cost_limit: int = PER_CALL_LIMIT, timeout: float = EVALUATION_TIMEOUT
     ) -> tuple[Value, int]:
         """
         Evaluate the expression.
@@ -132,15 +132,15 @@ class Program:
         @param seconds: The maximum processor time, checked in loops only.
         @return: The value and its cost.
         @raise EvaluationError: The evaluation failed.
-        @raise TakesLong: The cost exceeds the allowance of L{kubetwist.cel.sparing.briefly}.
+        @raise AllowanceExceeded: The cost exceeds the allowance of L{kubetwist.cel.allowance.with_allowance}.
         """
-        spared = allowance.get()
-        if spared is not None:
-            return self._evaluate_briefly(activation, cost_limit, seconds, spared)
-        return self._evaluate(activation, cost_limit, seconds)
+        allowance = current_allowance.get()
+        if allowance is not None:
+            return self._evaluate_with_allowance(activation, cost_limit, timeout, allowance)
+        return self._evaluate(activation, cost_limit, timeout)
 
-    def _evaluate_briefly(
-        self, activation: Mapping[str, Value], cost_limit: int, seconds: float, spared: Allowance
+    def _evaluate_with_allowance(
+        self, activation: Mapping[str, Value], cost_limit: int, timeout: float, allowance: Allowance
     ) -> tuple[Value, int]:
         """
         Do the same as L{evaluate}, within an allowance.
@@ -149,30 +149,30 @@ class Program:
         @param cost_limit: See L{evaluate}.
         @param seconds: See L{evaluate}.
         @param spared: The allowance, from which the cost is subtracted.
-        @raise TakesLong: The cost exceeds the allowance.
+        @raise AllowanceExceeded: The cost exceeds the allowance.
         """
-        spared.left -= CALL_COST
-        if spared.left < 0:
-            raise TakesLong
-        limit = min(cost_limit, spared.left)
+        allowance.remaining -= EVALUATION_BASE_COST
+        if allowance.remaining < 0:
+            raise AllowanceExceeded
+        limit = min(cost_limit, allowance.remaining)
         try:
-            value, cost = self._evaluate(activation, limit, seconds)
+            value, cost = self._evaluate(activation, limit, timeout)
         except EvaluationError as error:
             if error.interrupted or (error.cost_exceeded and error.cost <= cost_limit and limit < cost_limit):
-                raise TakesLong from None
-            spared.left -= error.cost
+                raise AllowanceExceeded from None
+            allowance.remaining -= error.cost
             raise
-        spared.left -= cost
+        allowance.remaining -= cost
         return value, cost
 
-    def _evaluate(self, activation: Mapping[str, Value], cost_limit: int, seconds: float) -> tuple[Value, int]:
-        frame = Frame(activation, self._slots, cost_limit, seconds)
+    def _evaluate(self, activation: Mapping[str, Value], cost_limit: int, timeout: float) -> tuple[Value, int]:
+        frame = Frame(activation, self._slots, cost_limit, timeout)
         began = perf_counter()
         try:
-            if self._depth < _DEEP:
+            if self._depth < _DEPTH_THRESHOLD:
                 value = self._run(frame)
             else:
-                with _room(self._depth):
+                with _recursion_limit(self._depth):
                     value = self._run(frame)
         except CelError as error:
             self._check_cost(frame)
@@ -198,7 +198,7 @@ class Program:
             raise EvaluationError(message, frame.cost, cost_exceeded=True) from None
 
 
-def _too_deep(text: str) -> CompileErrors:
+def _nesting_error(text: str) -> CompileErrors:
     """
     Return the error for an expression whose types nest too deep.
 
@@ -279,11 +279,11 @@ class Environment:
 
         @raise CompileErrors: It is wrong.
         """
-        with _room(_nesting(text)):
+        with _recursion_limit(_max_nesting(text)):
             try:
                 return self._check(text)
             except RecursionError:
-                raise _too_deep(text) from None
+                raise _nesting_error(text) from None
 
     def _check(self, text: str) -> Checked:
         source = Source(text)
@@ -311,7 +311,7 @@ class Environment:
         @raise CompileErrors: It is wrong.
         """
         began = perf_counter()
-        with _room(_nesting(text)):
+        with _recursion_limit(_max_nesting(text)):
             try:
                 checked = self._check(text)
                 compiler = Compiler(checked, self._costs, self._declared.functions)
@@ -320,6 +320,6 @@ class Environment:
                 except ConstantError as error:
                     raise ProgramError(str(error), checked.types[checked.root.id]) from None
             except RecursionError:
-                raise _too_deep(text) from None
+                raise _nesting_error(text) from None
         COMPILATION.observe(perf_counter() - began)
         return Program(checked, run, compiler.slots, self._costs, _depth(checked.root))

@@ -35,15 +35,15 @@ class Estimate(NamedTuple):
     min: int
     max: int
 
-    def plus(self, other: Estimate) -> Estimate:
+    def add(self, other: Estimate) -> Estimate:
         """Return the sum."""
         return Estimate(min(self.min + other.min, MAX), min(self.max + other.max, MAX))
 
-    def times(self, other: Estimate) -> Estimate:
+    def multiply(self, other: Estimate) -> Estimate:
         """Return the product."""
         return Estimate(min(self.min * other.min, MAX), min(self.max * other.max, MAX))
 
-    def scaled(self, factor: float) -> Estimate:
+    def multiply_by_cost_factor(self, factor: float) -> Estimate:
         """Return the product with a factor, rounded up."""
         return Estimate(scale(self.min, factor), scale(self.max, factor))
 
@@ -73,7 +73,7 @@ class CallEstimate:
     size: Estimate | None = None
 
 
-class Node(Protocol):
+class AstNode(Protocol):
     """A part of an expression, as estimates see it."""
 
     @property
@@ -89,19 +89,19 @@ class Node(Protocol):
         """Return the value of a literal; L{kubetwist.cel.values.MISSING} for anything else."""
 
     @property
-    def known_size(self) -> Estimate | None:
+    def computed_size(self) -> Estimate | None:
         """Return the size, if the expression or the caller's schema gives it."""
 
     @property
     def size(self) -> Estimate:
         """Return the size; L{UNKNOWN} if it is not given."""
 
-    def element(self) -> Node | None:
+    def element(self) -> AstNode | None:
         """Return a node for the elements, if it is a list (or has another type parameter)."""
 
 
-Estimator = Callable[[Node | None, Sequence[Node]], CallEstimate | None]
-Meter = Callable[[Sequence[Value], Value], int | None]
+FunctionEstimator = Callable[[AstNode | None, Sequence[AstNode]], CallEstimate | None]
+FunctionTracker = Callable[[Sequence[Value], Value], int | None]
 
 
 class CostModel(Protocol):
@@ -111,7 +111,7 @@ class CostModel(Protocol):
     Both are asked when an expression is compiled, never while it is evaluated.
     """
 
-    def meter(self, function: str, overload: str) -> Meter | int | None:
+    def call_cost(self, function: str, overload: str) -> FunctionTracker | int | None:
         """
         Return the cost of a call at run time.
 
@@ -120,7 +120,7 @@ class CostModel(Protocol):
             C{None} for the engine's default; or C{None}.
         """
 
-    def estimate(
-        self, function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    def estimate_call_cost(
+        self, function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
     ) -> CallEstimate | None:
         """Return the estimated cost of a call; C{None} for the engine's default."""

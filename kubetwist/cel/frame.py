@@ -10,9 +10,9 @@ from kubetwist.cel.errors import CelError, CostLimitExceeded, Interrupted
 from kubetwist.cel.values import MapValue, Value
 
 #: The number of loop iterations between two checks of the time limit.
-_ROUNDS: Final = 64
+_INTERRUPT_CHECK_FREQUENCY: Final = 64
 #: Calls that cost more than this are followed by an immediate check of the time limit.
-_LONG: Final = 100
+_EXPENSIVE_CALL_COST: Final = 100
 
 
 class Frame:
@@ -24,45 +24,45 @@ class Frame:
     @ivar cost: The cost spent so far.
     """
 
-    __slots__ = ("_deadline", "_rounds", "_seconds", "cost", "limit", "locals", "vars")
+    __slots__ = ("_deadline", "_iterations", "_timeout", "cost", "limit", "locals", "vars")
 
-    def __init__(self, variables: Mapping[str, Value], slots: int, limit: int, seconds: float) -> None:
+    def __init__(self, variables: Mapping[str, Value], slots: int, limit: int, timeout: float) -> None:
         self.vars = variables
         self.locals: list[Any] = [None] * slots
         self.cost = 0
         self.limit = limit
-        self._seconds = seconds
+        self._timeout = timeout
         self._deadline = 0.0
-        self._rounds = 0
+        self._iterations = 0
 
-    def spend(self, cost: int) -> None:
+    def add_cost(self, cost: int) -> None:
         """Charge what may be much, and stop if it was too much."""
         self.cost += cost
         if self.cost > self.limit:
             raise CostLimitExceeded
-        if cost > _LONG:
-            self.look()
+        if cost > _EXPENSIVE_CALL_COST:
+            self.check_deadline()
 
-    def round(self) -> None:
+    def next_iteration(self) -> None:
         """Count an iteration of a loop, and stop the evaluation if it exceeds a limit."""
         if self.cost > self.limit:
             raise CostLimitExceeded
-        self._rounds += 1
-        if self._rounds == _ROUNDS:
-            self._rounds = 0
-            self.look()
+        self._iterations += 1
+        if self._iterations == _INTERRUPT_CHECK_FREQUENCY:
+            self._iterations = 0
+            self.check_deadline()
 
-    def look(self) -> None:
+    def check_deadline(self) -> None:
         """Look at the clock, which runs only while this thread does, and stop if it is late."""
         now = thread_time()
         if not self._deadline:
             # Most evaluations never get so far as to read the clock.
-            self._deadline = now + self._seconds
+            self._deadline = now + self._timeout
         elif now > self._deadline:
             raise Interrupted
 
 
-Step = Callable[[Frame], Value]
+Interpretable = Callable[[Frame], Value]
 
 
 class LazyFields(MapValue):
@@ -72,17 +72,17 @@ class LazyFields(MapValue):
     A field that has no value is not computed again, either; what else was raised leaves it as it was.
     """
 
-    __slots__ = ("_fields", "_known")
+    __slots__ = ("_computed", "_fields")
 
     def __init__(self, fields: Mapping[str, Callable[[], Value]]) -> None:
         self._fields = fields
-        self._known: dict[str, Value] = {}
+        self._computed: dict[str, Value] = {}
 
     def __getitem__(self, key: str) -> Value:
-        known = self._known.get(key, self)
+        known = self._computed.get(key, self)
         if known is self:
-            known = self._known[key] = _result(self._fields[key])
-        if isinstance(known, _Raised):
+            known = self._computed[key] = _compute_field(self._fields[key])
+        if isinstance(known, _FieldError):
             raise known.error
         return known
 
@@ -93,18 +93,18 @@ class LazyFields(MapValue):
         return len(self._fields)
 
 
-class _Raised:
+class _FieldError:
     __slots__ = ("error",)
 
     def __init__(self, error: CelError) -> None:
         self.error = error
 
 
-def _result(compute: Callable[[], Value]) -> Value:
+def _compute_field(compute: Callable[[], Value]) -> Value:
     try:
         return compute()
     except CelError as error:
-        return _Raised(error)
+        return _FieldError(error)
 
 
 class Activation(dict[str, Any]):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from attrs import field, frozen
 
 from kubetwist.cel.ast import Macro
-from kubetwist.cel.estimates import Estimator, Meter
+from kubetwist.cel.estimates import FunctionEstimator, FunctionTracker
 from kubetwist.cel.types import Type
 from kubetwist.cel.values import Value
 
@@ -41,8 +41,8 @@ class Overload:
     member: bool = field(default=False, kw_only=True)
     lazy: bool = field(default=False, kw_only=True)
     guarded: bool = field(default=True, kw_only=True)
-    meter: Meter | int | None = field(default=None, kw_only=True)
-    estimate: Estimator | None = field(default=None, kw_only=True)
+    tracker: FunctionTracker | int | None = field(default=None, kw_only=True)
+    estimator: FunctionEstimator | None = field(default=None, kw_only=True)
 
 
 def _overloads(overloads: Iterable[Overload]) -> tuple[Overload, ...]:
@@ -96,11 +96,11 @@ def overload(
     *,
     lazy: bool = False,
     guarded: bool = True,
-    meter: Meter | int | None = None,
-    estimate: Estimator | None = None,
+    tracker: FunctionTracker | int | None = None,
+    estimator: FunctionEstimator | None = None,
 ) -> Overload:
     """Return a signature called as C{f(x)}."""
-    return Overload(id, parameters, result, call, lazy=lazy, guarded=guarded, meter=meter, estimate=estimate)
+    return Overload(id, parameters, result, call, lazy=lazy, guarded=guarded, tracker=tracker, estimator=estimator)
 
 
 def member(
@@ -111,10 +111,10 @@ def member(
     *,
     lazy: bool = False,
     guarded: bool = True,
-    meter: Meter | int | None = None,
-    estimate: Estimator | None = None,
+    tracker: FunctionTracker | int | None = None,
+    estimator: FunctionEstimator | None = None,
 ) -> Overload:
     """Return a signature called as C{target.f(x)}; the first parameter is the target."""
     return Overload(
-        id, parameters, result, call, member=True, lazy=lazy, guarded=guarded, meter=meter, estimate=estimate
+        id, parameters, result, call, member=True, lazy=lazy, guarded=guarded, tracker=tracker, estimator=estimator
     )

@@ -62,7 +62,7 @@ class Token(NamedTuple):
     offset: int
 
 
-def tokens_of(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
+def tokenize(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
     """
     Cut a text.
 

@@ -25,7 +25,7 @@ def _whole(text: str) -> int:
     return -number if negative else number
 
 
-def read_int(text: str) -> int:
+def parse_int(text: str) -> int:
     """Return an int literal with its sign."""
     # Python refuses to convert thousands of digits, which are never in range anyway.
     if len(text) > 400 or not MIN_INT <= (number := _whole(text)) <= MAX_INT:
@@ -33,14 +33,14 @@ def read_int(text: str) -> int:
     return number
 
 
-def read_uint(text: str) -> UInt:
+def parse_uint(text: str) -> UInt:
     """Return a uint literal with its suffix."""
     if len(text) > 400 or (number := _whole(text[:-1])) > MAX_UINT:
         raise LiteralError("invalid uint literal")
     return UInt(number)
 
 
-def read_double(text: str) -> float:
+def parse_double(text: str) -> float:
     """Return a double literal with its sign."""
     number = float(text)
     if math.isinf(number):
@@ -58,7 +58,7 @@ def _body(text: str) -> tuple[str, bool]:
     return text[quotes:-quotes], raw
 
 
-def read_string(text: str) -> str:
+def parse_string(text: str) -> str:
     """Return a string literal with its quotes."""
     body, raw = _body(text)
     if raw or "\\" not in body:
@@ -80,7 +80,7 @@ def read_string(text: str) -> str:
     return "".join(out)
 
 
-def read_bytes(text: str) -> bytes:
+def parse_bytes(text: str) -> bytes:
     """Return a bytes literal with its prefix and quotes; its numeric escapes are bytes, all else is UTF-8."""
     body, raw = _body(text[1:])
     if raw or "\\" not in body:

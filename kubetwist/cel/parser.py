@@ -24,7 +24,7 @@ from kubetwist.cel.ast import (
 )
 from kubetwist.cel.errors import Issue
 from kubetwist.cel.lexer import BYTES, EOF, ESCAPED, FLOAT, IDENTIFIER, INT, STRING, UINT, Token
-from kubetwist.cel.source import NOWHERE, Source
+from kubetwist.cel.source import NO_POSITION, Source
 
 MAX_CODE_POINTS: Final = 100_000
 MAX_DEPTH: Final = 250
@@ -110,7 +110,7 @@ class Parser:
         self._depths: dict[int, int] = {}
         self._id = 0
         self._tokens: list[Token] = []
-        self._at = 0
+        self._position = 0
         self._nesting = 0
         self._ends: list[frozenset[str]] = []
 
@@ -122,19 +122,21 @@ class Parser:
         """
         size = len(self.source.text)
         if size > MAX_CODE_POINTS:
-            self._fail_nowhere(f"expression code point size exceeds limit: size: {size}, limit {MAX_CODE_POINTS}")
+            self._report_without_position(
+                f"expression code point size exceeds limit: size: {size}, limit {MAX_CODE_POINTS}"
+            )
             return None
-        self._tokens, errors = lexer.tokens_of(self.source.text)
+        self._tokens, errors = lexer.tokenize(self.source.text)
         for offset, message in errors:
             self._report(offset, f"Syntax error: {message}")
         try:
-            root = self._within(_TEXT_END)
-            self._end()
+            root = self._expression_until(_TEXT_END)
+            self._expect_end()
         except SyntaxFailure:
             return None
         depth = self._depths.get(root.id, 0)
         if depth > MAX_DEPTH:
-            self._fail_nowhere("max recursion depth exceeded")
+            self._report_without_position("max recursion depth exceeded")
         return None if self.issues else Parsed(root, self._offsets, depth)
 
     # Errors
@@ -142,63 +144,63 @@ class Parser:
     def _report(self, offset: int, message: str) -> None:
         self.issues.append(Issue(message, *self.source.position(offset)))
 
-    def _fail_nowhere(self, message: str) -> None:
-        self.issues.append(Issue(message, *NOWHERE))
+    def _report_without_position(self, message: str) -> None:
+        self.issues.append(Issue(message, *NO_POSITION))
 
-    def _problem(self, offset: int, message: str) -> Expr:
+    def _report_semantic_error(self, offset: int, message: str) -> Expr:
         """Record an issue of a well-formed expression and continue."""
         self._report(offset, message)
         return Literal(self._new(offset), None)
 
     def _mismatch(self, kinds: frozenset[str] | set[str]) -> SyntaxFailure:
-        token = self._tokens[self._at]
+        token = self._tokens[self._position]
         expected = lexer.expected(kinds)
         self._report(token.offset, f"Syntax error: mismatched input '{token.text}' expecting {expected}")
         return SyntaxFailure()
 
     def _sync(self, kinds: frozenset[str]) -> None:
         """Make sure that the next token is one of some; a single one in excess is passed over."""
-        token = self._tokens[self._at]
+        token = self._tokens[self._position]
         if token.kind in kinds:
             return
-        if token.kind != EOF and self._tokens[self._at + 1].kind in kinds:
+        if token.kind != EOF and self._tokens[self._position + 1].kind in kinds:
             expected = lexer.expected(kinds)
             self._report(token.offset, f"Syntax error: extraneous input '{token.text}' expecting {expected}")
-            self._at += 1
+            self._position += 1
             return
         failure = self._mismatch(kinds)
-        if kinds is _OPERAND and token.kind != EOF and self._tokens[self._at + 1].kind == EOF:
+        if kinds is _OPERAND and token.kind != EOF and self._tokens[self._position + 1].kind == EOF:
             # After the token is skipped, the rest is not an expression either.
-            self._at += 1
+            self._position += 1
             self._mismatch(kinds)
         raise failure
 
-    def _take(self, kind: str, closing: bool = False) -> Token:
+    def _expect(self, kind: str, closing: bool = False) -> Token:
         """
         Take a token of a kind; if what may follow it is there instead, only this one is missing.
 
         @param closing: Whether it ends an operand; otherwise one follows.
         """
-        token = self._tokens[self._at]
+        token = self._tokens[self._position]
         if token.kind == kind:
-            self._at += 1
+            self._position += 1
             return token
-        if token.kind != EOF and self._tokens[self._at + 1].kind == kind:
+        if token.kind != EOF and self._tokens[self._position + 1].kind == kind:
             expected = lexer.expected({kind})
             self._report(token.offset, f"Syntax error: extraneous input '{token.text}' expecting {expected}")
-            self._at += 2
-            return self._tokens[self._at - 1]
+            self._position += 2
+            return self._tokens[self._position - 1]
         if token.kind in (self._following() if closing else _OPERAND):
             self._report(token.offset, f"Syntax error: missing '{kind}' at '{token.text}'")
             return Token(kind, kind, token.offset)
         raise self._mismatch({kind})
 
-    def _end(self) -> None:
-        token = self._tokens[self._at]
+    def _expect_end(self) -> None:
+        token = self._tokens[self._position]
         if token.kind == EOF:
             return
-        how = "extraneous" if self._tokens[self._at + 1].kind == EOF else "mismatched"
-        self._report(token.offset, f"Syntax error: {how} input '{token.text}' expecting <EOF>")
+        error_kind = "extraneous" if self._tokens[self._position + 1].kind == EOF else "mismatched"
+        self._report(token.offset, f"Syntax error: {error_kind} input '{token.text}' expecting <EOF>")
         raise SyntaxFailure
 
     # Nodes
@@ -206,12 +208,12 @@ class Parser:
     def _new(self, offset: int) -> int:
         self._id += 1
         if self._id > MAX_NODES:
-            self._fail_nowhere(f"expression node count exceeds limit: {MAX_NODES}")
+            self._report_without_position(f"expression node count exceeds limit: {MAX_NODES}")
             raise SyntaxFailure
         self._offsets[self._id] = offset
         return self._id
 
-    def _deepen(self, expr: Expr, *children: Expr, by: int = 1) -> Expr:
+    def _set_depth(self, expr: Expr, *children: Expr, by: int = 1) -> Expr:
         """Note how deep an expression is, as the reference counts it."""
         self._depths[expr.id] = by + max((self._depths.get(child.id, 0) for child in children), default=0)
         return expr
@@ -227,7 +229,7 @@ class Parser:
             try:
                 expanded = macro.expand(builder, target, args)
             except MacroError as error:
-                return self._problem(self._offsets[error.where.id], error.message)
+                return self._report_semantic_error(self._offsets[error.expr.id], error.message)
             if expanded is not None:
                 return expanded
         return Call(node, function, target, args)
@@ -238,7 +240,7 @@ class Parser:
         """Return the tokens that may follow a complete operand here."""
         return _OPERATORS | self._ends[-1]
 
-    def _within(self, ends: frozenset[str]) -> Expr:
+    def _expression_until(self, ends: frozenset[str]) -> Expr:
         """Return an expression that ends at one of some tokens."""
         self._ends.append(ends)
         expr = self._expression()
@@ -249,18 +251,18 @@ class Parser:
         """Parse C{a ? b : c} and operators of higher precedence."""
         self._nesting += 1
         if self._nesting > MAX_DEPTH:
-            self._fail_nowhere(f"expression recursion limit exceeded: {MAX_DEPTH}")
+            self._report_without_position(f"expression recursion limit exceeded: {MAX_DEPTH}")
             raise SyntaxFailure
         condition = self._logical("||")
-        if self._tokens[self._at].kind == "?":
-            node = self._new(self._tokens[self._at].offset)
-            self._at += 1
+        if self._tokens[self._position].kind == "?":
+            node = self._new(self._tokens[self._position].offset)
+            self._position += 1
             self._ends.append(_COLON)
             true = self._logical("||")
             self._ends.pop()
-            self._take(":")
+            self._expect(":")
             false = self._expression()
-            condition = self._deepen(Call(node, "_?_:_", None, [condition, true, false]), condition, true, false)
+            condition = self._set_depth(Call(node, "_?_:_", None, [condition, true, false]), condition, true, false)
         self._nesting -= 1
         return condition
 
@@ -269,9 +271,9 @@ class Parser:
         below: Callable[[], Expr] = (lambda: self._logical("&&")) if operator == "||" else self._binary
         terms = [below()]
         nodes: list[int] = []
-        while self._tokens[self._at].kind == operator:
-            offset = self._tokens[self._at].offset
-            self._at += 1
+        while self._tokens[self._position].kind == operator:
+            offset = self._tokens[self._position].offset
+            self._position += 1
             terms.append(below())
             nodes.append(self._new(offset))
         return self._balanced(f"_{operator}_", terms, nodes)
@@ -282,48 +284,48 @@ class Parser:
         middle = len(nodes) // 2
         left = self._balanced(function, terms[: middle + 1], nodes[:middle])
         right = self._balanced(function, terms[middle + 1 :], nodes[middle + 1 :])
-        return self._deepen(Call(nodes[middle], function, None, [left, right]), left, right, by=0)
+        return self._set_depth(Call(nodes[middle], function, None, [left, right]), left, right, by=0)
 
-    def _binary(self, least: int = _RELATION) -> Expr:
+    def _binary(self, min_precedence: int = _RELATION) -> Expr:
         """Parse left-associative binary operators of at least this precedence."""
         left = self._unary()
         while True:
-            token = self._tokens[self._at]
+            token = self._tokens[self._position]
             precedence = _PRECEDENCE.get(token.kind, 0)
-            if precedence < least:
+            if precedence < min_precedence:
                 return left
-            self._at += 1
+            self._position += 1
             node = self._new(token.offset)
             right = self._binary(precedence + 1)
-            left = self._deepen(Call(node, _FUNCTIONS[token.kind], None, [left, right]), left, right)
+            left = self._set_depth(Call(node, _FUNCTIONS[token.kind], None, [left, right]), left, right)
 
     def _unary(self) -> Expr:
         """Parse any number of C{!} or of C{-} before an operand."""
         self._sync(_OPERAND)
-        token = self._tokens[self._at]
+        token = self._tokens[self._position]
         kind = token.kind
         if kind not in ("!", "-"):
             return self._member()
         count = 1
-        while self._tokens[self._at + count].kind == kind:
+        while self._tokens[self._position + count].kind == kind:
             count += 1
-        following = self._tokens[self._at + count]
+        following = self._tokens[self._position + count]
         if kind == "-" and following.kind in (INT, FLOAT):
             # The last one is the sign of a number.
             if count == 1:
                 return self._member()
             count -= 1
-        self._at += count
+        self._position += count
         self._check_operand(kind, following)
         node = self._new(token.offset)
         operand = self._member()
         if count % 2 == 0:
             return operand
-        return self._deepen(Call(node, f"{kind}_", None, [operand]), operand, by=0)
+        return self._set_depth(Call(node, f"{kind}_", None, [operand]), operand, by=0)
 
     def _check_operand(self, kind: str, token: Token) -> None:
         """Report an invalid operand of C{!} or C{-}."""
-        after = self._tokens[self._at + 1] if token.kind == "-" else token
+        after = self._tokens[self._position + 1] if token.kind == "-" else token
         if token.kind in _OPERAND and token.kind != "!" and (token.kind != "-" or after.kind in (INT, FLOAT)):
             return
         if kind == "!" and token.kind not in _OPERAND:
@@ -331,8 +333,8 @@ class Parser:
             self._report(token.offset, f"Syntax error: extraneous input '{token.text}' expecting {expected}")
             raise SyntaxFailure
         if kind == "-":
-            seen = "-" if token.kind == EOF else "-" + token.text
-            self._report(token.offset, f"Syntax error: no viable alternative at input '{seen}'")
+            consumed = "-" if token.kind == EOF else "-" + token.text
+            self._report(token.offset, f"Syntax error: no viable alternative at input '{consumed}'")
             if token.kind == EOF:
                 self._mismatch(_OPERAND)
         else:
@@ -343,7 +345,7 @@ class Parser:
         """Return an operand with the selections, calls and indices behind it."""
         expr = self._primary()
         while True:
-            token = self._tokens[self._at]
+            token = self._tokens[self._position]
             if token.kind == ".":
                 expr = self._select(expr, token)
             elif token.kind == "[":
@@ -352,72 +354,72 @@ class Parser:
                 return expr
 
     def _select(self, operand: Expr, dot: Token) -> Expr:
-        self._at += 1
-        token = self._tokens[self._at]
+        self._position += 1
+        token = self._tokens[self._position]
         optional = token.kind == "?"
         if optional:
-            self._at += 1
+            self._position += 1
             self._sync(_NAMES)
-            token = self._tokens[self._at]
+            token = self._tokens[self._position]
         elif token.kind not in _NAMES:
             raise self._not_a_field(token)
-        self._at += 1
-        if not optional and token.kind == IDENTIFIER and self._tokens[self._at].kind == "(":
-            opening = self._tokens[self._at]
+        self._position += 1
+        if not optional and token.kind == IDENTIFIER and self._tokens[self._position].kind == "(":
+            opening = self._tokens[self._position]
             args = self._arguments()
-            return self._deepen(self._call(opening.offset, token.text, operand, args), operand, *args)
+            return self._set_depth(self._call(opening.offset, token.text, operand, args), operand, *args)
         field = self._field_name(token)
         if not optional:
-            return self._deepen(Select(self._new(dot.offset), operand, field), operand)
+            return self._set_depth(Select(self._new(dot.offset), operand, field), operand)
         if not self._optionals:
-            return self._problem(dot.offset, "unsupported syntax '.?'")
+            return self._report_semantic_error(dot.offset, "unsupported syntax '.?'")
         call = Call(self._new(dot.offset), "_?._", None, [operand, Literal(self._new(token.offset), field)])
-        return self._deepen(call, operand)
+        return self._set_depth(call, operand)
 
     def _not_a_field(self, token: Token) -> SyntaxFailure:
         if token.kind in _CONSTANTS:
             self._report(token.offset, f"Syntax error: mismatched input '{token.text}' expecting IDENTIFIER")
         else:
-            seen = "."
+            consumed = "."
             if token.kind != EOF:
-                seen += self.source.text[self._tokens[self._at - 1].offset + 1 : token.offset] + token.text
-            self._report(token.offset, f"Syntax error: no viable alternative at input '{seen}'")
+                consumed += self.source.text[self._tokens[self._position - 1].offset + 1 : token.offset] + token.text
+            self._report(token.offset, f"Syntax error: no viable alternative at input '{consumed}'")
         return SyntaxFailure()
 
     def _index(self, operand: Expr, opening: Token) -> Expr:
-        self._at += 1
+        self._position += 1
         self._sync(_INDEX)
-        optional = self._tokens[self._at].kind == "?"
+        optional = self._tokens[self._position].kind == "?"
         if optional:
-            self._at += 1
+            self._position += 1
         node = self._new(opening.offset)
-        index = self._within(_BRACKET)
-        self._take("]", closing=True)
+        index = self._expression_until(_BRACKET)
+        self._expect("]", closing=True)
         if optional and not self._optionals:
-            return self._problem(opening.offset, "unsupported syntax '[?'")
-        return self._deepen(Call(node, "_[?_]" if optional else "_[_]", None, [operand, index]), operand, index)
+            return self._report_semantic_error(opening.offset, "unsupported syntax '[?'")
+        return self._set_depth(Call(node, "_[?_]" if optional else "_[_]", None, [operand, index]), operand, index)
 
     def _arguments(self) -> list[Expr]:
-        self._at += 1
+        self._position += 1
         self._sync(_ARGUMENTS)
         args: list[Expr] = []
-        if self._tokens[self._at].kind != ")":
-            args.append(self._within(_ARGUMENT_END))
-            while self._tokens[self._at].kind == ",":
-                self._at += 1
-                args.append(self._within(_ARGUMENT_END))
-        self._take(")", closing=True)
+        if self._tokens[self._position].kind != ")":
+            args.append(self._expression_until(_ARGUMENT_END))
+            while self._tokens[self._position].kind == ",":
+                self._position += 1
+                args.append(self._expression_until(_ARGUMENT_END))
+        self._expect(")", closing=True)
         return args
 
     def _primary(self) -> Expr:
-        token = self._tokens[self._at]
+        token = self._tokens[self._position]
         kind = token.kind
         if kind == IDENTIFIER or kind == ".":
             return self._name()
-        self._at += 1
+        self._position += 1
         if kind == "(":
-            inner = self._within(_PARENTHESIS)
-            self._take(")", closing=True)
+            inner = self._expression_until(_PARENTHESIS)
+            self._expect(")", closing=True)
             return inner
         if kind == "[":
             return self._list(token)
@@ -427,65 +429,65 @@ class Parser:
 
     def _name(self) -> Expr:
         """Return a name, a call of a function, or a message."""
-        first = self._tokens[self._at]
+        first = self._tokens[self._position]
         prefix = ""
         if first.kind == ".":
             prefix = "."
-            self._at += 1
-            if self._tokens[self._at].kind != IDENTIFIER:
-                raise self._not_a_field(self._tokens[self._at])
-        token = self._tokens[self._at]
+            self._position += 1
+            if self._tokens[self._position].kind != IDENTIFIER:
+                raise self._not_a_field(self._tokens[self._position])
+        token = self._tokens[self._position]
         message = self._message_name()
         if message:
             return self._message(prefix + ".".join(message))
-        self._at += 1
-        after = self._tokens[self._at]
+        self._position += 1
+        after = self._tokens[self._position]
         if after.kind == "(":
             node = self._new(after.offset)
             args = self._arguments()
             if token.text in _RESERVED:
-                return self._problem(first.offset, f"reserved identifier: {token.text}")
+                return self._report_semantic_error(first.offset, f"reserved identifier: {token.text}")
             del self._offsets[node]
-            return self._deepen(self._call(after.offset, prefix + token.text, None, args), *args, by=0)
+            return self._set_depth(self._call(after.offset, prefix + token.text, None, args), *args, by=0)
         if token.text in _RESERVED:
-            return self._problem(first.offset, f"reserved identifier: {token.text}")
+            return self._report_semantic_error(first.offset, f"reserved identifier: {token.text}")
         return Ident(self._new(token.offset), prefix + token.text)
 
     def _message_name(self) -> list[str]:
         """Return the parts of C{a.b.C} if C{{} follows; the parser stands at that then."""
-        at = self._at
+        at = self._position
         names = [self._tokens[at].text]
         while self._tokens[at + 1].kind == "." and self._tokens[at + 2].kind == IDENTIFIER:
             at += 2
             names.append(self._tokens[at].text)
         if self._tokens[at + 1].kind != "{":
             return []
-        self._at = at + 1
+        self._position = at + 1
         return names
 
     def _message(self, name: str) -> Expr:
-        opening = self._tokens[self._at]
+        opening = self._tokens[self._position]
         node = self._new(opening.offset)
-        self._at += 1
+        self._position += 1
         self._sync(_FIELDS)
         entries: list[Entry] = []
-        if self._tokens[self._at].kind not in ("}", ","):
+        if self._tokens[self._position].kind not in ("}", ","):
             entries.append(self._field())
-            while self._tokens[self._at].kind == "," and self._tokens[self._at + 1].kind in _FIELD:
-                self._at += 1
+            while self._tokens[self._position].kind == "," and self._tokens[self._position + 1].kind in _FIELD:
+                self._position += 1
                 entries.append(self._field())
         self._close("}")
-        return self._deepen(StructExpr(node, name, entries), *(entry.value for entry in entries), by=0)
+        return self._set_depth(StructExpr(node, name, entries), *(entry.value for entry in entries), by=0)
 
     def _field(self) -> Entry:
         optional = self._optional_mark()
-        token = self._tokens[self._at]
+        token = self._tokens[self._position]
         if token.kind not in _NAMES:
             raise self._mismatch(_NAMES)
-        self._at += 1
+        self._position += 1
         name = self._field_name(token)
-        node = self._new(self._take(":").offset)
-        return Entry(node, name, self._within(_ENTRY_END), optional)
+        node = self._new(self._expect(":").offset)
+        return Entry(node, name, self._expression_until(_ENTRY_END), optional)
 
     def _field_name(self, token: Token) -> str:
         if token.kind != ESCAPED:
@@ -498,42 +500,42 @@ class Parser:
         node = self._new(opening.offset)
         self._sync(_ENTRIES)
         entries: list[Entry] = []
-        if self._tokens[self._at].kind not in ("}", ","):
+        if self._tokens[self._position].kind not in ("}", ","):
             entries.append(self._entry())
-            while self._tokens[self._at].kind == "," and self._tokens[self._at + 1].kind in _INDEX:
-                self._at += 1
+            while self._tokens[self._position].kind == "," and self._tokens[self._position + 1].kind in _INDEX:
+                self._position += 1
                 entries.append(self._entry())
         self._close("}")
         below = [part for entry in entries for part in (entry.key, entry.value)]
-        return self._deepen(MapExpr(node, entries), *below, by=0)
+        return self._set_depth(MapExpr(node, entries), *below, by=0)
 
     def _entry(self) -> Entry:
         optional = self._optional_mark()
-        key = self._within(_COLON)
-        node = self._new(self._take(":").offset)
-        return Entry(node, key, self._within(_ENTRY_END), optional)
+        key = self._expression_until(_COLON)
+        node = self._new(self._expect(":").offset)
+        return Entry(node, key, self._expression_until(_ENTRY_END), optional)
 
     def _list(self, opening: Token) -> Expr:
         node = self._new(opening.offset)
         self._sync(_ELEMENTS)
         elements: list[Expr] = []
         optional: set[int] = set()
-        if self._tokens[self._at].kind not in ("]", ","):
+        if self._tokens[self._position].kind not in ("]", ","):
             while True:
                 if self._optional_mark():
                     optional.add(len(elements))
-                elements.append(self._within(_ELEMENT_END))
-                if self._tokens[self._at].kind != "," or self._tokens[self._at + 1].kind not in _INDEX:
+                elements.append(self._expression_until(_ELEMENT_END))
+                if self._tokens[self._position].kind != "," or self._tokens[self._position + 1].kind not in _INDEX:
                     break
-                self._at += 1
+                self._position += 1
         self._close("]")
-        return self._deepen(ListExpr(node, elements, frozenset(optional)), *elements, by=0)
+        return self._set_depth(ListExpr(node, elements, frozenset(optional)), *elements, by=0)
 
     def _optional_mark(self) -> bool:
-        token = self._tokens[self._at]
+        token = self._tokens[self._position]
         if token.kind != "?":
             return False
-        self._at += 1
+        self._position += 1
         if not self._optionals:
             self._report(token.offset, "unsupported syntax '?'")
         return True
@@ -541,29 +543,29 @@ class Parser:
     def _close(self, kind: str) -> None:
         """Parse the end of a list, map or message, which may follow one comma."""
         self._sync(frozenset({kind, ","}))
-        if self._tokens[self._at].kind == ",":
-            self._at += 1
-        self._take(kind, closing=True)
+        if self._tokens[self._position].kind == ",":
+            self._position += 1
+        self._expect(kind, closing=True)
 
     def _literal(self, token: Token) -> Expr:
         text, kind = token.text, token.kind
         if kind == "-":
-            number = self._tokens[self._at]
-            self._at += 1
+            number = self._tokens[self._position]
+            self._position += 1
             text, kind = "-" + number.text, number.kind
         try:
             if kind == INT:
-                value: object = literals.read_int(text)
+                value: object = literals.parse_int(text)
             elif kind == STRING:
-                value = literals.read_string(text)
+                value = literals.parse_string(text)
             elif kind == UINT:
-                value = literals.read_uint(text)
+                value = literals.parse_uint(text)
             elif kind == FLOAT:
-                value = literals.read_double(text)
+                value = literals.parse_double(text)
             elif kind == BYTES:
-                value = literals.read_bytes(text)
+                value = literals.parse_bytes(text)
             else:
                 value = _CONSTANTS[kind]
         except literals.LiteralError as error:
-            return self._problem(token.offset, str(error))
+            return self._report_semantic_error(token.offset, str(error))
         return Literal(self._new(token.offset), value)

@@ -31,22 +31,22 @@ Schema = Mapping[str, JSONValue]
 #: Finds the schema that a reference names.
 Resolve = Callable[[str], Schema | None]
 
-MAX_REQUEST: Final = 3 * 1024 * 1024
-_MAX_STRING: Final = MAX_REQUEST - 2
+MAX_REQUEST_SIZE: Final = 3 * 1024 * 1024
+_MAX_STRING: Final = MAX_REQUEST_SIZE - 2
 
 _STRING: Final[Schema] = {"type": "string"}
 _METADATA: Final[Schema] = {"type": "object", "properties": {"name": _STRING, "generateName": _STRING}}
 
 #: By format: the type, the least size in JSON, the greatest length, and what reads it.
 _FORMATS: Final[dict[str, tuple[Type, int, int, Convert]]] = {
-    "byte": (types.BYTES, 2, _MAX_STRING, schemavalues.read_bytes),
-    "duration": (types.DURATION, 3, 32, schemavalues.read_duration),
-    "date": (types.TIMESTAMP, 12, 12, schemavalues.read_date),
-    "date-time": (types.TIMESTAMP, 21, 32, schemavalues.read_datetime),
+    "byte": (types.BYTES, 2, _MAX_STRING, schemavalues.parse_bytes),
+    "duration": (types.DURATION, 3, 32, schemavalues.parse_duration),
+    "date": (types.TIMESTAMP, 12, 12, schemavalues.parse_date),
+    "date-time": (types.TIMESTAMP, 21, 32, schemavalues.parse_datetime),
 }
 
 
-class Declaration:
+class DeclType:
     """
     A schema as CEL sees it.
 
@@ -67,8 +67,8 @@ class Declaration:
         min_size: int,
         max_elements: int = 0,
         convert: Convert | None = None,
-        fields: Mapping[str, Declaration] | None = None,
-        element: Declaration | None = None,
+        fields: Mapping[str, DeclType] | None = None,
+        element: DeclType | None = None,
         is_map: bool = False,
     ) -> None:
         self.type = type_
@@ -79,13 +79,13 @@ class Declaration:
         self.element = element
         self.is_map = is_map
 
-    def value(self, raw: JSONValue) -> Value:
+    def to_cel(self, raw: JSONValue) -> Value:
         """Convert raw JSON to a value of this type."""
         return raw if self.convert is None else self.convert(raw)
 
-    def at(self, path: tuple[str, ...]) -> Declaration | None:
+    def at(self, path: tuple[str, ...]) -> DeclType | None:
         """Return the declaration at a path below this, as in estimates: fields, C{@items}, C{@values}, C{@keys}."""
-        node: Declaration | None = self
+        node: DeclType | None = self
         for name in path:
             if node is None:
                 return None
@@ -103,15 +103,15 @@ class Declaration:
         return None if node is None else Estimate(0, node.max_elements)
 
 
-_KEY: Final = Declaration(types.STRING, 2)
-_BOOL: Final = Declaration(types.BOOL, 4)
-_INT: Final = Declaration(types.INT, 1)
-_DOUBLE: Final = Declaration(types.DOUBLE, 1, convert=schemavalues.read_number)
+_KEY: Final = DeclType(types.STRING, 2)
+_BOOL: Final = DeclType(types.BOOL, 4)
+_INT: Final = DeclType(types.INT, 1)
+_DOUBLE: Final = DeclType(types.DOUBLE, 1, convert=schemavalues.parse_number)
 
 
-def declare(
+def schema_decl_type(
     schema: Schema, name: str, resource_root: bool = False, resolve: Resolve | None = None
-) -> Declaration | None:
+) -> DeclType | None:
     """
     Return the CEL declaration of a schema.
 
@@ -120,35 +120,35 @@ def declare(
     @param resolve: Finds what C{$ref} names; a schema that contains itself ends in an object without fields.
     @return: C{None} if expressions cannot see it at all.
     """
-    return _Reader(resolve).declare(schema, name, resource_root)
+    return _DeclTypeBuilder(resolve).schema_decl_type(schema, name, resource_root)
 
 
-class _Reader:
+class _DeclTypeBuilder:
     def __init__(self, resolve: Resolve | None) -> None:
         self._resolve = resolve
-        self._open: list[str] = []
+        self._open_references: list[str] = []
 
-    def declare(self, schema: Schema, name: str, root: bool) -> Declaration | None:
+    def schema_decl_type(self, schema: Schema, name: str, root: bool) -> DeclType | None:
         reference = _reference(schema)
         if reference is None or self._resolve is None:
-            return self._nullable(schema, self._declare(schema, name, root))
-        if reference in self._open:
-            return self._declare({"type": "object"}, name, root)
+            return self._nullable(schema, self._schema_decl_type(schema, name, root))
+        if reference in self._open_references:
+            return self._schema_decl_type({"type": "object"}, name, root)
         target = self._resolve(reference)
         if target is None:
             return None
-        self._open.append(reference)
+        self._open_references.append(reference)
         try:
-            return self.declare(target, name, root)
+            return self.schema_decl_type(target, name, root)
         finally:
-            self._open.pop()
+            self._open_references.pop()
 
     @staticmethod
-    def _nullable(schema: Schema, found: Declaration | None) -> Declaration | None:
+    def _nullable(schema: Schema, result: DeclType | None) -> DeclType | None:
         """Return a conversion that passes null through, if the schema is nullable."""
-        if found is None or found.convert is None:
-            return found
-        convert, allowed = found.convert, bool(schema.get("nullable"))
+        if result is None or result.convert is None:
+            return result
+        convert, allowed = result.convert, bool(schema.get("nullable"))
 
         def checked(raw: JSONValue) -> Value:
             if raw is not None:
@@ -157,20 +157,20 @@ class _Reader:
                 return None
             raise CelError("invalid data, got null for schema with nullable=false")
 
-        return Declaration(
-            found.type,
-            found.min_size,
-            found.max_elements,
+        return DeclType(
+            result.type,
+            result.min_size,
+            result.max_elements,
             checked,
-            found.fields,
-            found.element,
-            found.is_map,
+            result.fields,
+            result.element,
+            result.is_map,
         )
 
-    def _declare(self, schema: Schema, name: str, root: bool) -> Declaration | None:
+    def _schema_decl_type(self, schema: Schema, name: str, root: bool) -> DeclType | None:
         if schema.get("x-kubernetes-int-or-string") or schema.get("format") == "int-or-string":
             length = schema.get("maxLength")
-            return Declaration(types.DYN, 1, _MAX_STRING if length is None else max(length, 0) * 4)
+            return DeclType(types.DYN, 1, _MAX_STRING if length is None else max(length, 0) * 4)
         kind = schema.get("type")
         if root:
             schema = _with_metadata(schema)
@@ -189,39 +189,39 @@ class _Reader:
             return _DOUBLE
         return _INT if kind == "integer" else None
 
-    def _list(self, schema: Schema, name: str) -> Declaration | None:
+    def _list(self, schema: Schema, name: str) -> DeclType | None:
         items = schema.get("items")
         if not isinstance(items, Mapping):
             return None
-        element = self.declare(items, f"{name}.@idx", bool(items.get("x-kubernetes-embedded-resource")))
+        element = self.schema_decl_type(items, f"{name}.@idx", bool(items.get("x-kubernetes-embedded-resource")))
         if element is None:
             return None
-        most = schema.get("maxItems")
-        count = (MAX_REQUEST - 2) // (element.min_size + 1) if most is None else max(most, 0)
+        max_count = schema.get("maxItems")
+        count = (MAX_REQUEST_SIZE - 2) // (element.min_size + 1) if max_count is None else max(max_count, 0)
         convert = _list_conversion(schema, element.convert)
-        return Declaration(types.list_of(element.type), 2, count, convert, element=element)
+        return DeclType(types.list_of(element.type), 2, count, convert, element=element)
 
-    def _map(self, schema: Schema, values: Schema, name: str) -> Declaration | None:
-        element = self.declare(values, f"{name}.@elem", bool(values.get("x-kubernetes-embedded-resource")))
+    def _map(self, schema: Schema, values: Schema, name: str) -> DeclType | None:
+        element = self.schema_decl_type(values, f"{name}.@elem", bool(values.get("x-kubernetes-embedded-resource")))
         if element is None:
             return None
-        most = schema.get("maxProperties")
-        count = (MAX_REQUEST - 2) // (element.min_size + 6) if most is None else max(most, 0)
+        max_count = schema.get("maxProperties")
+        count = (MAX_REQUEST_SIZE - 2) // (element.min_size + 6) if max_count is None else max(max_count, 0)
         type_ = types.map_of(types.STRING, element.type)
-        return Declaration(type_, 2, count, _map_conversion(element.convert), element=element, is_map=True)
+        return DeclType(type_, 2, count, _map_conversion(element.convert), element=element, is_map=True)
 
-    def _object(self, schema: Schema, name: str) -> Declaration:
+    def _object(self, schema: Schema, name: str) -> DeclType:
         properties: Mapping[str, Schema] = schema.get("properties") or {}
         required = set(schema.get("required") or ())
-        fields: dict[str, Declaration] = {}
+        fields: dict[str, DeclType] = {}
         convert: dict[str, Convert | None] = {}
         names: dict[str, str] = {}
-        plain = True
+        is_passthrough = True
         size = 2
-        for key, value in properties.items():
+        for key, prop in properties.items():
             identifier = escape(key)
-            field = self.declare(
-                value, f"{name}.{identifier or key}", bool(value.get("x-kubernetes-embedded-resource"))
+            field = self.schema_decl_type(
+                prop, f"{name}.{identifier or key}", bool(prop.get("x-kubernetes-embedded-resource"))
             )
             convert[key] = None if field is None else field.convert
             if field is None:
@@ -230,31 +230,33 @@ class _Reader:
                 fields[identifier] = field
                 if identifier != key:
                     names[identifier] = key
-            plain = plain and identifier == key and field.convert is None and not value.get("nullable")
-            if key in required and value.get("default") is None:
+            is_passthrough = is_passthrough and identifier == key and field.convert is None and not prop.get("nullable")
+            if key in required and prop.get("default") is None:
                 size += len(key.encode()) + field.min_size + 4
         type_ = ObjectType(name, _field_types(fields))
-        return Declaration(type_, size, convert=None if plain else _object_conversion(names, convert), fields=fields)
+        return DeclType(
+            type_, size, convert=None if is_passthrough else _object_conversion(names, convert), fields=fields
+        )
 
 
-def _field_types(fields: Mapping[str, Declaration]) -> dict[str, Type]:
+def _field_types(fields: Mapping[str, DeclType]) -> dict[str, Type]:
     """Return the types of fields; a key word may be written plainly after a dot."""
-    found = {identifier: field.type for identifier, field in fields.items()}
+    result = {identifier: field.type for identifier, field in fields.items()}
     for word in RESERVED:
         escaped = f"__{word}__"
-        if escaped in found:
-            found.setdefault(word, found[escaped])
-    return found
+        if escaped in result:
+            result.setdefault(word, result[escaped])
+    return result
 
 
 def _reference(schema: Schema) -> str | None:
-    found = schema.get("$ref")
-    if isinstance(found, str):
-        return found
+    result = schema.get("$ref")
+    if isinstance(result, str):
+        return result
     for part in schema.get("allOf") or ():
-        found = _reference(part)
-        if found is not None:
-            return found
+        result = _reference(part)
+        if result is not None:
+            return result
     return None
 
 
@@ -270,43 +272,43 @@ def _with_metadata(schema: Schema) -> Schema:
     return {**schema, "properties": {**properties, "kind": _STRING, "apiVersion": _STRING, "metadata": _METADATA}}
 
 
-def _string(schema: Schema) -> Declaration:
+def _string(schema: Schema) -> DeclType:
     length = schema.get("maxLength")
     known = _FORMATS.get(schema.get("format", ""))
     if known is not None:
-        type_, least, most, convert = known
+        type_, min_size, max_count, convert = known
         if type_ is types.BYTES and length is not None:
-            most = max(length, 0)
-        return Declaration(type_, least, most, convert)
+            max_count = max(length, 0)
+        return DeclType(type_, min_size, max_count, convert)
     if length is not None:
         # A character may take four bytes, and the request limit is in bytes.
-        most = max(length, 0) * 4
+        max_count = max(length, 0) * 4
     elif schema.get("enum"):
-        most = max((len(value.encode()) for value in schema["enum"] if isinstance(value, str)), default=0)
+        max_count = max((len(value.encode()) for value in schema["enum"] if isinstance(value, str)), default=0)
     else:
-        most = _MAX_STRING
-    return Declaration(types.STRING, 2, most)
+        max_count = _MAX_STRING
+    return DeclType(types.STRING, 2, max_count)
 
 
-def _expected(what: str, kind: str) -> CelError:
-    return CelError(f"invalid data, expected {what} for the provided schema with type={kind}")
+def _type_mismatch(description: str, kind: str) -> CelError:
+    return CelError(f"invalid data, expected {description} for the provided schema with type={kind}")
 
 
 def _list_conversion(schema: Schema, element: Convert | None) -> Convert | None:
     kind = schema.get("x-kubernetes-list-type")
     if kind == "set":
-        return lambda raw: SchemaSet(_is_list(raw), element)
+        return lambda raw: SchemaSet(_require_list(raw), element)
     if kind == "map":
         keys = [escape(key) or key for key in schema.get("x-kubernetes-list-map-keys") or ()]
-        return lambda raw: SchemaMapList(_is_list(raw), element, keys)
+        return lambda raw: SchemaMapList(_require_list(raw), element, keys)
     if element is None:
         return None
-    return lambda raw: SchemaList(_is_list(raw), element)
+    return lambda raw: SchemaList(_require_list(raw), element)
 
 
-def _is_list(raw: JSONValue) -> list[JSONValue]:
+def _require_list(raw: JSONValue) -> list[JSONValue]:
     if type(raw) is not list:
-        raise _expected("an array", "array")
+        raise _type_mismatch("an array", "array")
     return raw
 
 
@@ -317,7 +319,7 @@ def _map_conversion(element: Convert | None) -> Convert | None:
 
     def convert(raw: JSONValue) -> Value:
         if type(raw) is not dict:
-            raise _expected("a map", "object")
+            raise _type_mismatch("a map", "object")
         return SchemaMap(raw, each)
 
     return convert
@@ -327,7 +329,7 @@ def _object_conversion(names: Mapping[str, str], fields: Mapping[str, Convert | 
     # A key word stands for itself where it follows a dot.
     def convert(raw: JSONValue) -> Value:
         if type(raw) is not dict:
-            raise _expected("a map", "object")
+            raise _type_mismatch("a map", "object")
         return SchemaObject(raw, names, fields)
 
     return convert

@@ -14,7 +14,7 @@ from typing import Final
 
 from kubetwist.api.go.durations import parse_nanoseconds
 from kubetwist.cel.errors import CelError
-from kubetwist.cel.standard.times import SECOND, read_timestamp
+from kubetwist.cel.standard.times import SECOND, parse_timestamp
 from kubetwist.cel.values import LISTS, MISSING, Duration, ListValue, MapValue, Timestamp, Value, equal
 
 from ..api.jsontypes import JSONObject, JSONValue
@@ -36,7 +36,7 @@ _UNITS: Final = {
 _zoned = re.compile(r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$").search
 
 
-def _expect_text(raw: JSONValue) -> str:
+def _require_string(raw: JSONValue) -> str:
     if type(raw) is not str:
         raise CelError(f"invalid data, expected string, got {_go_type(raw)}")
     return raw
@@ -48,37 +48,37 @@ def _go_type(raw: JSONValue) -> str:
     return names.get(type(raw), "interface {}")
 
 
-def read_duration(raw: JSONValue) -> Duration:
+def parse_duration(raw: JSONValue) -> Duration:
     """Return a string of format C{duration}: as Go writes it, or C{2 weeks}."""
-    text = _expect_text(raw)
+    text = _require_string(raw)
     try:
         return Duration(parse_nanoseconds(text))
     except ValueError:
         pass
-    total, offset, found = 0, 0, False
+    total, offset, matched = 0, 0, False
     while (match := _duration_part(text, offset)) is not None:
         unit = match[2].lower()
         length = _UNITS.get(unit) or _UNITS.get(unit.removesuffix("s"))
         if length is None:
             break
-        total, offset, found = total + int(match[1]) * length, match.end(), True
-    if not found:
+        total, offset, matched = total + int(match[1]) * length, match.end(), True
+    if not matched:
         raise CelError(f'Invalid duration {text}: unable to parse "{text}" as duration')
     return Duration(total)
 
 
-def read_date(raw: JSONValue) -> Timestamp:
+def parse_date(raw: JSONValue) -> Timestamp:
     """Return a string of format C{date}."""
-    text = _expect_text(raw)
+    text = _require_string(raw)
     try:
-        return read_timestamp(f"{text}T00:00:00Z")
+        return parse_timestamp(f"{text}T00:00:00Z")
     except CelError:
         raise CelError(f"Invalid date formatted string {text}: parsing time") from None
 
 
-def read_datetime(raw: JSONValue) -> Timestamp:
+def parse_datetime(raw: JSONValue) -> Timestamp:
     """Return a string of format C{date-time}."""
-    text = _expect_text(raw)
+    text = _require_string(raw)
     moment = text.replace("t", "T").replace("z", "Z").replace(" ", "T", 1)
     zone = _zoned(moment)
     if zone is None:
@@ -86,21 +86,21 @@ def read_datetime(raw: JSONValue) -> Timestamp:
     elif len(zone[0]) == 5:
         moment = f"{moment[:-2]}:{moment[-2:]}"
     try:
-        return read_timestamp(moment)
+        return parse_timestamp(moment)
     except CelError:
         raise CelError(f"Invalid date-time formatted string {text}: parsing time") from None
 
 
-def read_bytes(raw: JSONValue) -> bytes:
+def parse_bytes(raw: JSONValue) -> bytes:
     """Return a string of format C{byte}: base64."""
-    text = _expect_text(raw)
+    text = _require_string(raw)
     try:
         return b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise CelError(f"Invalid byte formatted string {text}: illegal base64 data") from None
 
 
-def read_number(raw: JSONValue) -> float:
+def parse_number(raw: JSONValue) -> float:
     """Return a double; in JSON it may be written as an integer."""
     if type(raw) is float or type(raw) is int:
         return float(raw)
@@ -132,10 +132,10 @@ class SchemaObject(MapValue):
         return value if convert is None else convert(value)
 
     def __iter__(self) -> Iterator[str]:
-        shown = {name: identifier for identifier, name in self._names.items()}
+        identifiers = {name: identifier for identifier, name in self._names.items()}
         for name, value in self.raw.items():
             if name in self._convert and value is not None:
-                yield shown.get(name, name)
+                yield identifiers.get(name, name)
 
     def __len__(self) -> int:
         return len(self.raw)
@@ -163,30 +163,30 @@ class SchemaMap(MapValue):
 class SchemaList(ListValue):
     """A list of values of one schema."""
 
-    __slots__ = ("_convert", "_made")
+    __slots__ = ("_convert", "_converted")
 
     def __init__(self, raw: Sequence[JSONValue], convert: Convert | None) -> None:
-        self._made: list[Value] | None = None if convert is not None else list(raw)
+        self._converted: list[Value] | None = None if convert is not None else list(raw)
         self._convert = (raw, convert)
 
-    def _all(self) -> list[Value]:
+    def _convert_all(self) -> list[Value]:
         """Return every element, converted once."""
-        if self._made is None:
+        if self._converted is None:
             raw, convert = self._convert
             assert convert is not None
-            self._made = [convert(element) for element in raw]
-        return self._made
+            self._converted = [convert(element) for element in raw]
+        return self._converted
 
     def __getitem__(self, index: JSONValue) -> JSONValue:
-        if self._made is not None:
-            return self._made[index]
+        if self._converted is not None:
+            return self._converted[index]
         raw, convert = self._convert
         if convert is None or isinstance(index, slice):
-            return self._all()[index]
+            return self._convert_all()[index]
         return convert(raw[index])
 
     def __iter__(self) -> Iterator[Value]:
-        return iter(self._all())
+        return iter(self._convert_all())
 
     def __len__(self) -> int:
         return len(self._convert[0])
@@ -237,8 +237,8 @@ class SchemaMapList(SchemaList):
             return False
         known = {self._key_of(element): element for element in self}
         for element in other:
-            mine = known.get(self._key_of(element), MISSING)
-            if mine is MISSING or not equal(mine, element):
+            counterpart = known.get(self._key_of(element), MISSING)
+            if counterpart is MISSING or not equal(counterpart, element):
                 return False
         return True
 

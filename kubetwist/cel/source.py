@@ -12,7 +12,7 @@ _MAX_SNIPPET = 16384
 _MAX_ISSUES = 100
 
 #: The position of errors without a place in the text.
-NOWHERE = (-1, -1)
+NO_POSITION = (-1, -1)
 
 
 class Source:
@@ -25,7 +25,7 @@ class Source:
     def position(self, offset: int) -> tuple[int, int]:
         """Return the line, counted from 1, and column, counted from 0, of an offset in code points."""
         if offset < 0:
-            return NOWHERE
+            return NO_POSITION
         if not self.text:
             # There is a line, but nothing on it.
             return 1, -1
@@ -47,12 +47,12 @@ class Source:
         return CompileErrors(ordered, "\n".join(lines))
 
     def _display(self, issue: Issue) -> str:
-        shown = f"ERROR: <input>:{issue.line}:{issue.column + 1}: {issue.message}"
+        location = f"ERROR: <input>:{issue.line}:{issue.column + 1}: {issue.message}"
         line = self.line(issue.line)
         if line is None or issue.column < 0 or len(line.encode()) > _MAX_SNIPPET:
-            return shown
+            return location
         line = line.replace("\t", " ")
         # Characters that are two columns wide are underlined with wide characters.
         dots = "".join("．" if char > "\x7f" else "." for char in line[: issue.column])
         wide = issue.column < len(line) and line[issue.column] > "\x7f"
-        return f"{shown}\n | {line}\n | {dots}{'＾' if wide else '^'}"
+        return f"{location}\n | {line}\n | {dots}{'＾' if wide else '^'}"

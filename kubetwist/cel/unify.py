@@ -19,39 +19,39 @@ _WILD: Final = frozenset({Kind.DYN, Kind.ERROR})
 _LOOSE: Final = _WILD | {Kind.TYPE_PARAM, Kind.NULL}
 
 
-def display(type_: Type) -> str:
+def format_cel_type(type_: Type) -> str:
     """Return a type as errors name it."""
     name = _NAMES.get(type_.kind)
     if name is not None:
         return name
     if not type_.parameters:
         return f"wrapper({type_.name})" if type_.nullable else type_.name
-    return f"{type_.name}({', '.join(map(display, type_.parameters))})"
+    return f"{type_.name}({', '.join(map(format_cel_type, type_.parameters))})"
 
 
-class Bindings:
+class TypeSubstitutions:
     """The bindings of type variables; a failed step is rolled back."""
 
-    __slots__ = ("_trail", "known")
+    __slots__ = ("_undo_log", "mapping")
 
     def __init__(self) -> None:
-        self.known: dict[str, Type] = {}
-        self._trail: list[tuple[str, Type | None]] = []
+        self.mapping: dict[str, Type] = {}
+        self._undo_log: list[tuple[str, Type | None]] = []
 
     def set(self, name: str, type_: Type) -> None:
         """Let a variable stand for a type."""
-        self._trail.append((name, self.known.get(name)))
-        self.known[name] = type_
+        self._undo_log.append((name, self.mapping.get(name)))
+        self.mapping[name] = type_
 
-    def _kept(self, kept: bool) -> bool:
+    def _commit_or_rollback(self, kept: bool) -> bool:
         """Commit the bindings made since the last step, or roll them back."""
         if not kept:
-            for name, before in reversed(self._trail):
+            for name, before in reversed(self._undo_log):
                 if before is None:
-                    del self.known[name]
+                    del self.mapping[name]
                 else:
-                    self.known[name] = before
-        self._trail.clear()
+                    self.mapping[name] = before
+        self._undo_log.clear()
         return kept
 
     def assign(self, first: Type, second: Type) -> bool:
@@ -60,7 +60,7 @@ class Bindings:
 
         If it is, the type variables are bound accordingly.
         """
-        return self._kept(_assignable(self, first, second))
+        return self._commit_or_rollback(_assignable(self, first, second))
 
     def assign_all(self, first: Sequence[Type], second: Sequence[Type]) -> bool:
         """L{assign} the types pairwise."""
@@ -69,81 +69,81 @@ class Bindings:
         for one, other in zip(first, second, strict=True):
             if one.kind is not other.kind and one.kind not in _LOOSE and other.kind not in _LOOSE:
                 return False
-        return self._kept(_all_assignable(self, first, second))
+        return self._commit_or_rollback(_all_assignable(self, first, second))
 
 
-def _all_assignable(bindings: Bindings, first: Sequence[Type], second: Sequence[Type]) -> bool:
+def _all_assignable(substitutions: TypeSubstitutions, first: Sequence[Type], second: Sequence[Type]) -> bool:
     return len(first) == len(second) and all(
-        _assignable(bindings, one, other) for one, other in zip(first, second, strict=True)
+        _assignable(substitutions, one, other) for one, other in zip(first, second, strict=True)
     )
 
 
-def _assignable(bindings: Bindings, first: Type, second: Type) -> bool:
+def _assignable(substitutions: TypeSubstitutions, first: Type, second: Type) -> bool:
     kind, other = first.kind, second.kind
     if other is Kind.TYPE_PARAM:
-        valid, bound = _binds(bindings, first, second)
+        valid, bound = _is_valid_type_substitution(substitutions, first, second)
         if valid:
             return True
         if bound:
             return False
     if kind is Kind.TYPE_PARAM:
-        return _binds(bindings, second, first)[0]
+        return _is_valid_type_substitution(substitutions, second, first)[0]
     if kind in _WILD or other in _WILD:
         return True
     if kind is Kind.NULL:
-        return _takes_null(second)
+        return _is_assignable_to_null(second)
     if other is Kind.NULL:
-        return _takes_null(first)
+        return _is_assignable_to_null(first)
     if kind is Kind.TYPE:
         return other is Kind.TYPE
     if kind in _CONTAINERS:
         return (
             kind is other
             and first.name == second.name
-            and _all_assignable(bindings, first.parameters, second.parameters)
+            and _all_assignable(substitutions, first.parameters, second.parameters)
         )
     return kind is other and first.name == second.name
 
 
-def _takes_null(type_: Type) -> bool:
+def _is_assignable_to_null(type_: Type) -> bool:
     return type_.kind is Kind.NULL or type_.nullable or type_.kind in _NULLABLE
 
 
-def _binds(bindings: Bindings, type_: Type, variable: Type) -> tuple[bool, bool]:
+def _is_valid_type_substitution(substitutions: TypeSubstitutions, type_: Type, variable: Type) -> tuple[bool, bool]:
     """Return whether a variable may stand for a type, and whether it stood for one before."""
     if type_ == variable:
         return True, True
-    bound = bindings.known.get(variable.name)
+    bound = substitutions.mapping.get(variable.name)
     if bound is not None:
         if type_ == bound:
             return True, True
-        if _assignable(bindings, type_, bound):
+        if _assignable(substitutions, type_, bound):
             general = most_general(type_, bound)
-            if not _occurs(bindings, variable, general):
-                bindings.set(variable.name, general)
+            if not _occurs(substitutions, variable, general):
+                substitutions.set(variable.name, general)
             return True, True
         return False, True
-    if not _occurs(bindings, variable, type_):
-        bindings.set(variable.name, type_)
+    if not _occurs(substitutions, variable, type_):
+        substitutions.set(variable.name, type_)
         return True, False
     return False, False
 
 
-def _occurs(bindings: Bindings, variable: Type, within: Type) -> bool:
+def _occurs(substitutions: TypeSubstitutions, variable: Type, within: Type) -> bool:
     if variable == within:
         return True
     if within.kind is Kind.TYPE_PARAM:
-        bound = bindings.known.get(within.name)
-        return bound is not None and _occurs(bindings, variable, bound)
-    return any(_occurs(bindings, variable, parameter) for parameter in within.parameters)
+        bound = substitutions.mapping.get(within.name)
+        return bound is not None and _occurs(substitutions, variable, bound)
+    return any(_occurs(substitutions, variable, parameter) for parameter in within.parameters)
 
 
 def most_general(first: Type, second: Type) -> Type:
     """Return the more general of two compatible types."""
-    return first if _at_most_as_specific(first, second) else second
+    return first if _is_equal_or_less_specific(first, second) else second
 
 
-def _at_most_as_specific(first: Type, second: Type) -> bool:
+def _is_equal_or_less_specific(first: Type, second: Type) -> bool:
     if first.kind in (Kind.DYN, Kind.TYPE_PARAM):
         return True
     if second.kind in (Kind.DYN, Kind.TYPE_PARAM) or first.kind is not second.kind:
@@ -152,34 +152,34 @@ def _at_most_as_specific(first: Type, second: Type) -> bool:
         return (
             first.name == second.name
             and len(first.parameters) == len(second.parameters)
-            and all(map(_at_most_as_specific, first.parameters, second.parameters))
+            and all(map(_is_equal_or_less_specific, first.parameters, second.parameters))
         )
     return first.kind is Kind.TYPE or first == second
 
 
-def substitute(bindings: Mapping[str, Type], type_: Type, free_to_dyn: bool = False) -> Type:
+def substitute(substitutions: Mapping[str, Type], type_: Type, free_to_dyn: bool = False) -> Type:
     """
     Return a type with its variables substituted.
 
     @param free_to_dyn: Make those that stand for nothing L{DYN}.
     """
     if type_.kind is Kind.TYPE_PARAM:
-        bound = bindings.get(type_.name)
+        bound = substitutions.get(type_.name)
         if bound is not None:
-            return substitute(bindings, bound, free_to_dyn)
+            return substitute(substitutions, bound, free_to_dyn)
         return DYN if free_to_dyn else type_
     if not type_.parameters:
         return type_
-    parameters = tuple(substitute(bindings, parameter, free_to_dyn) for parameter in type_.parameters)
+    parameters = tuple(substitute(substitutions, parameter, free_to_dyn) for parameter in type_.parameters)
     return type_ if parameters == type_.parameters else Type(type_.kind, type_.name, parameters, type_.nullable)
 
 
-def variables_of(types: Sequence[Type]) -> set[str]:
+def type_params(types: Sequence[Type]) -> set[str]:
     """Return the names of the variables in some types."""
     found: set[str] = set()
     for type_ in types:
         if type_.kind is Kind.TYPE_PARAM:
             found.add(type_.name)
         else:
-            found |= variables_of(type_.parameters)
+            found |= type_params(type_.parameters)
     return found

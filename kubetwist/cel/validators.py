@@ -9,9 +9,9 @@ from kubetwist.api.patterns import PatternError, compiled
 from kubetwist.cel.ast import Call, Expr, ListExpr, Literal, MapExpr, children, walk
 from kubetwist.cel.checker import Checked
 from kubetwist.cel.errors import CelError
-from kubetwist.cel.standard.times import SECOND, read_duration, read_timestamp, timestamp_of
+from kubetwist.cel.standard.times import SECOND, parse_duration, parse_timestamp, timestamp_of
 from kubetwist.cel.types import Kind, Type
-from kubetwist.cel.unify import display
+from kubetwist.cel.unify import format_cel_type
 from kubetwist.cel.values import Value
 
 #: Finds problems: pairs of a node and a message.
@@ -23,14 +23,14 @@ _MIXED: Final = frozenset({"format"})
 
 def _duration(value: Value) -> None:
     if type(value) is str:
-        read_duration(value)
+        parse_duration(value)
     elif type(value) is int:
         raise CelError("")
 
 
 def _timestamp(value: Value) -> None:
     if type(value) is str:
-        read_timestamp(value)
+        parse_timestamp(value)
     elif type(value) is int:
         timestamp_of(value * SECOND)
 
@@ -95,7 +95,7 @@ def _mixed(elements: Sequence[tuple[Expr, Type]], once: bool) -> Iterator[tuple[
     for expr, type_ in elements[1:]:
         first = elements[0][1]
         if not _equivalent(first, type_):
-            yield expr, f"expected type '{display(first)}' but found '{display(type_)}'"
+            yield expr, f"expected type '{format_cel_type(first)}' but found '{format_cel_type(type_)}'"
             if once:
                 return
 

@@ -23,7 +23,7 @@ from ..registry.stores import decoded_object
 from .machinery.controller import Controller
 
 if TYPE_CHECKING:
-    from ..cel.schemas import Declaration
+    from ..cel.schemas import DeclType
 
 GROUP = "admissionregistration.k8s.io"
 RESOURCE = "validatingadmissionpolicies"
@@ -73,7 +73,7 @@ class ValidatingAdmissionPolicyStatusController(Controller[str]):
             if (info.group, info.resource) == (resource.group, resource.resource) and resource.version in info.versions
         ]
 
-    def _params(self, policy: JSONObject) -> Declaration | None:
+    def _params(self, policy: JSONObject) -> DeclType | None:
         kind = policy["spec"].get("paramKind")
         if kind is None:
             return None
@@ -83,9 +83,9 @@ class ValidatingAdmissionPolicyStatusController(Controller[str]):
             return None
         return self._declaration(GroupVersionKind(group, version, kind["kind"]))
 
-    def _declaration(self, gvk: GroupVersionKind) -> Declaration | None:
+    def _declaration(self, gvk: GroupVersionKind) -> DeclType | None:
         """Return the CEL type of a kind, or L{None} if its schema is unknown."""
-        from ..cel.schemas import declare
+        from ..cel.schemas import schema_decl_type
 
         definitions = self.context.registry.context.definitions
         if definitions is not None and definitions.knows(gvk):
@@ -94,10 +94,10 @@ class ValidatingAdmissionPolicyStatusController(Controller[str]):
             def resolve(reference: str) -> JSONObject:
                 return definitions.openapi_schema(reference.removeprefix(_REFERENCE))
 
-            return declare(definitions.openapi_schema(named), gvk.kind, True, resolve)
+            return schema_decl_type(definitions.openapi_schema(named), gvk.kind, True, resolve)
         for info in self.context.resources():
             if (info.group, info.kind) == (gvk.group, gvk.kind) and gvk.version in info.versions:
                 served = self.context.stores.custom.get(f"{info.resource}.{info.group}")
                 if served is not None:
-                    return declare(served.definition.version(gvk.version).schema, gvk.kind, True)
+                    return schema_decl_type(served.definition.version(gvk.version).schema, gvk.kind, True)
         return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kubetwist.cel import types
 from kubetwist.cel.environment import Environment
-from kubetwist.cel.estimates import CallEstimate, Estimate, Meter, Node, fixed
+from kubetwist.cel.estimates import AstNode, CallEstimate, Estimate, FunctionTracker, fixed
 from kubetwist.cel.functions import Library, function, member, overload
 from kubetwist.cel.values import Value
 from tests.cel.support import CelTestCase
@@ -15,20 +15,20 @@ from tests.cel.support import CelTestCase
 class Prices:
     """A cost model: C{weigh} costs its argument, C{pair} what its overload says."""
 
-    def meter(self, function: str, overload: str) -> Meter | int | None:
+    def call_cost(self, function: str, overload: str) -> FunctionTracker | int | None:
         """A price."""
         if function == "weigh":
             return lambda args, result: args[0]
         return {"pair_int": 20, "": 30}.get(overload) if function == "pair" else None
 
-    def estimate(
-        self, function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    def estimate_call_cost(
+        self, function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
     ) -> CallEstimate | None:
         """A range."""
         if function == "weigh":
             return CallEstimate(Estimate(0, 100))
         if function == "grow" and target is not None:
-            return CallEstimate(fixed(1), target.size.scaled(2))
+            return CallEstimate(fixed(1), target.size.multiply_by_cost_factor(2))
         return None
 
 
@@ -48,7 +48,7 @@ class PriceTestCase(CelTestCase):
                 function(
                     "pair",
                     overload("pair_int", (types.INT,), types.INT, same),
-                    overload("pair_string", (types.STRING,), types.STRING, same, meter=7),
+                    overload("pair_string", (types.STRING,), types.STRING, same, tracker=7),
                 ),
                 function("grow", member("grow_string", (types.STRING,), types.STRING, lambda text: text * 2)),
             ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubetwist.cel.environment import Environment
-from kubetwist.cel.schemas import Declaration, declare
+from kubetwist.cel.schemas import DeclType, schema_decl_type
 from tests.cel.support import CelTestCase
 
 STRING = {"type": "string"}
@@ -84,9 +84,9 @@ OBJECT: dict[str, Any] = {
 }
 
 
-def declared(schema: dict[str, Any], **options: Any) -> Declaration:
+def declared(schema: dict[str, Any], **options: Any) -> DeclType:
     """The declaration of a schema that has one."""
-    found = declare(schema, "self", **options)
+    found = schema_decl_type(schema, "self", **options)
     assert found is not None
     return found
 
@@ -101,4 +101,4 @@ class SchemaTestCase(CelTestCase):
 
     def evaluate(self, text: str, **values: Any) -> Any:
         """The value of an expression over the object."""
-        return self.compile(text).evaluate({"self": DECLARATION.value(values.get("raw", OBJECT))})[0]
+        return self.compile(text).evaluate({"self": DECLARATION.to_cel(values.get("raw", OBJECT))})[0]

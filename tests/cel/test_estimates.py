@@ -19,7 +19,7 @@ class EstimateTests(SynchronousTestCase):
     @given(ESTIMATES, ESTIMATES)
     def test_ranges(self, one: Estimate, other: Estimate) -> None:
         """Every operation gives a range again, whose ends do not exceed 64 bits."""
-        for made in (one.plus(other), one.times(other), one.union(other), one.scaled(0.1)):
+        for made in (one.add(other), one.multiply(other), one.union(other), one.multiply_by_cost_factor(0.1)):
             self.assertTrue(0 <= made.min <= made.max <= MAX, made)
 
     @given(ESTIMATES, ESTIMATES)
@@ -30,10 +30,10 @@ class EstimateTests(SynchronousTestCase):
 
     def test_examples(self) -> None:
         """Ends are added, multiplied and rounded up one by one."""
-        self.assertEqual(Estimate(1, 5).plus(fixed(2)), Estimate(3, 7))
-        self.assertEqual(Estimate(1, 5).times(fixed(3)), Estimate(3, 15))
-        self.assertEqual(Estimate(1, 11).scaled(0.1), Estimate(1, 2))
-        self.assertEqual(UNKNOWN.plus(fixed(1)), Estimate(1, MAX))
+        self.assertEqual(Estimate(1, 5).add(fixed(2)), Estimate(3, 7))
+        self.assertEqual(Estimate(1, 5).multiply(fixed(3)), Estimate(3, 15))
+        self.assertEqual(Estimate(1, 11).multiply_by_cost_factor(0.1), Estimate(1, 2))
+        self.assertEqual(UNKNOWN.add(fixed(1)), Estimate(1, MAX))
 
     def test_scale(self) -> None:
         """A product is rounded up and sticks at the maximum."""

@@ -7,7 +7,7 @@ from typing import Any
 from kubetwist.cel.environment import Environment
 from kubetwist.cel.errors import CompileErrors
 from kubetwist.cel.estimates import Estimate
-from kubetwist.cel.schemas import declare
+from kubetwist.cel.schemas import schema_decl_type
 from tests.cel.schemacase import DECLARATION, STRING, SchemaTestCase, declared
 
 
@@ -37,8 +37,8 @@ class TypeTests(SchemaTestCase):
         for text in ("self.spec.anything", "self.spec.blob.hidden", "self.metadata.labels", "self.spec.nosuch"):
             error = self.assertRaises(CompileErrors, self.compile, text)
             self.assertIn("undefined field", str(error))
-        self.assertIsNone(declare({"x-kubernetes-preserve-unknown-fields": True}, "self"))
-        self.assertIsNone(declare({"type": "array", "items": {}}, "self"))
+        self.assertIsNone(schema_decl_type({"x-kubernetes-preserve-unknown-fields": True}, "self"))
+        self.assertIsNone(schema_decl_type({"type": "array", "items": {}}, "self"))
 
     def test_resources(self) -> None:
         """The kind, version and names of a resource can be read, of an embedded one, too."""

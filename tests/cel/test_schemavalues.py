@@ -78,14 +78,14 @@ class ValueTests(SchemaTestCase):
             {"type": "object", "properties": {"a": STRING, "l": {"type": "array", "items": {"type": "integer"}}}}
         )
         raw = {"a": "x", "l": [1]}
-        self.assertIs(declaration.value(raw), raw)
+        self.assertIs(declaration.to_cel(raw), raw)
         self.assertIsNone(declaration.convert)
 
     def test_bad_values(self) -> None:
         """A value that is not what its schema says is an error where it is read, and only there."""
         raw: dict[str, Any] = {"spec": {**OBJECT["spec"], "when": "soon", "lasts": 5, "limits": [], "data": "!"}}
         program = self.compile("self.spec.count")
-        self.assertEqual(program.evaluate({"self": DECLARATION.value(raw)})[0], 3)
+        self.assertEqual(program.evaluate({"self": DECLARATION.to_cel(raw)})[0], 3)
         for text, message in {
             "self.spec.when": "Invalid date-time formatted string soon",
             "self.spec.lasts": "invalid data, expected string, got int64",

@@ -16,13 +16,13 @@ from kubetwist.cel.types import (
     optional_of,
     type_parameter,
 )
-from kubetwist.cel.unify import Bindings, display, most_general, substitute, variables_of
+from kubetwist.cel.unify import TypeSubstitutions, format_cel_type, most_general, substitute, type_params
 
 T, U = type_parameter("T"), type_parameter("U")
 
 
 class BindingTests(SynchronousTestCase):
-    """Tests for L{Bindings}."""
+    """Tests for L{TypeSubstitutions}."""
 
     def test_plain(self) -> None:
         """A type goes with itself and with the dynamic one, in either direction."""
@@ -34,33 +34,33 @@ class BindingTests(SynchronousTestCase):
             (list_of(INT), list_of(STRING), False),
             (list_of(INT), map_of(INT, INT), False),
         ):
-            self.assertIs(Bindings().assign(first, second), goes, (first, second))
-            self.assertIs(Bindings().assign(second, first), goes, (second, first))
+            self.assertIs(TypeSubstitutions().assign(first, second), goes, (first, second))
+            self.assertIs(TypeSubstitutions().assign(second, first), goes, (second, first))
 
     def test_null(self) -> None:
         """Null goes with optionals, durations and nullable types, and not with plain ones."""
         for type_, goes in ((DURATION, True), (optional_of(INT), True), (nullable(INT), True), (INT, False)):
-            self.assertIs(Bindings().assign(NULL, type_), goes, type_)
+            self.assertIs(TypeSubstitutions().assign(NULL, type_), goes, type_)
 
     def test_variables(self) -> None:
         """A variable stands for the same type wherever it occurs."""
-        bindings = Bindings()
+        bindings = TypeSubstitutions()
         self.assertTrue(bindings.assign_all((INT, list_of(INT)), (T, list_of(T))))
-        self.assertEqual(bindings.known, {"T": INT})
+        self.assertEqual(bindings.mapping, {"T": INT})
         self.assertFalse(bindings.assign(STRING, T))
 
     def test_taken_back(self) -> None:
         """What a failed step has bound is taken back."""
-        bindings = Bindings()
+        bindings = TypeSubstitutions()
         self.assertFalse(bindings.assign_all((INT, STRING), (T, list_of(U))))
         self.assertFalse(bindings.assign_all((map_of(INT, STRING), INT), (map_of(T, U), T, U)))
-        self.assertEqual(bindings.known, {})
+        self.assertEqual(bindings.mapping, {})
 
     def test_not_within_itself(self) -> None:
         """A variable cannot stand for a type that contains it."""
-        bindings = Bindings()
+        bindings = TypeSubstitutions()
         self.assertFalse(bindings.assign(list_of(T), T))
-        self.assertEqual(bindings.known, {})
+        self.assertEqual(bindings.mapping, {})
 
     def test_general(self) -> None:
         """Of two types the one that says less is the more general one."""
@@ -73,10 +73,10 @@ class BindingTests(SynchronousTestCase):
         self.assertEqual(substitute({"T": STRING}, type_), map_of(STRING, list_of(U)))
         self.assertEqual(substitute({"T": STRING}, type_, free_to_dyn=True), map_of(STRING, list_of(DYN)))
         self.assertEqual(substitute({"T": U, "U": INT}, T), INT)
-        self.assertEqual(variables_of((type_, INT)), {"T", "U"})
+        self.assertEqual(type_params((type_, INT)), {"T", "U"})
 
     def test_display(self) -> None:
         """Errors name types in the reference's words."""
-        self.assertEqual(display(map_of(STRING, NULL)), "map(string, null)")
-        self.assertEqual(display(list_of(DURATION)), "list(duration)")
-        self.assertEqual(display(nullable(INT)), "wrapper(int)")
+        self.assertEqual(format_cel_type(map_of(STRING, NULL)), "map(string, null)")
+        self.assertEqual(format_cel_type(list_of(DURATION)), "list(duration)")
+        self.assertEqual(format_cel_type(nullable(INT)), "wrapper(int)")

@@ -59,11 +59,11 @@ def apply_configuration(obj: JSONObject, value: JSONValue, kind: MergeType) -> J
     @raise MutationFailed: It does not fit the type, or would replace what can only be replaced as a whole.
     """
     from ...cel.errors import CelError
-    from ...cel.library.mutation import ObjectValue, to_object, type_problems
+    from ...cel.library.mutation import ObjectValue, to_object, type_mismatches
 
     if not isinstance(value, ObjectValue):
         raise MutationFailed("unsupported return type from ApplyConfiguration expression")
-    problems = type_problems(value)
+    problems = type_mismatches(value)
     if problems:
         raise MutationFailed(f"type mismatch: {problems}")
     try:

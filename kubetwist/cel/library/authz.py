@@ -4,9 +4,9 @@ Questions to the authorizer: C{authorizer.group("apps").resource("deployments").
 See kubernetes/apiserver, C{pkg/cel/library/authz.go}.
 
 Authorizers may have to wait for their verdict, and evaluation waits for nothing. So a verdict that is not there yet
-ends the evaluation with L{NeedsDecision}, which no operator absorbs. L{evaluate} awaits the verdict, and begins again;
-the authorizer's value has kept it. Costs are those of one evaluation, and a check costs so much that there are two of
-them in an expression at most.
+ends the evaluation with L{DecisionPending}, which no operator absorbs. L{evaluate} awaits the verdict and begins
+again; the authorizer's value has kept it. Costs are those of one evaluation, and a check costs so much that there are
+two of them in an expression at most.
 """
 
 from __future__ import annotations
@@ -67,16 +67,16 @@ def _failed(error: Exception) -> DecisionValue:
     return DecisionValue(Verdict(Decision.NO_OPINION), str(error))
 
 
-class NeedsDecision(Exception):
+class DecisionPending(Exception):
     """Raised by an evaluation that needs a pending decision; await L{settle}, then evaluate again."""
 
-    def __init__(self, authorizer: Authorizer, question: _Question, pending: Awaitable[Verdict]) -> None:
+    def __init__(self, authorizer: Authorizer, attributes: _CheckAttributes, pending: Awaitable[Verdict]) -> None:
         super().__init__("a verdict of the authorizer is not there yet")
         self._authorizer = authorizer
-        self._question = question
+        self._question = attributes
         self._pending = pending
 
-    async def settle(self) -> None:
+    async def resolve(self) -> None:
         """Wait for the decision, and store it in the authorizer's value."""
         try:
             decision = DecisionValue(await self._pending)
@@ -85,7 +85,7 @@ class NeedsDecision(Exception):
             if type(error).__name__ == "CancelledError":
                 raise
             decision = _failed(error)
-        self._authorizer.known[self._question] = decision
+        self._authorizer.decisions[self._question] = decision
 
 
 class Authorizer(_Incomparable):
@@ -96,7 +96,7 @@ class Authorizer(_Incomparable):
     @ivar known: The decisions so far; shared with the values for other accounts. One per request to admission.
     """
 
-    __slots__ = ("_authorize", "account", "known", "user")
+    __slots__ = ("_authorize", "account", "decisions", "user")
     cel_type = AUTHORIZER_TYPE
 
     def __init__(
@@ -104,47 +104,47 @@ class Authorizer(_Incomparable):
         user: UserInfo,
         authorize: Authorize,
         account: tuple[str, str] | None = None,
-        known: dict[_Question, DecisionValue] | None = None,
+        decisions: dict[_CheckAttributes, DecisionValue] | None = None,
     ) -> None:
         self.user = user
         self.account = account
-        self.known: dict[_Question, DecisionValue] = {} if known is None else known
+        self.decisions: dict[_CheckAttributes, DecisionValue] = {} if decisions is None else decisions
         self._authorize = authorize
 
     def for_account(self, namespace: str, name: str) -> Authorizer:
         """Return the authorizer for a service account."""
         user = UserInfo(service_account_user(namespace, name), groups=service_account_groups(namespace))
-        return Authorizer(user, self._authorize, (namespace, name), self.known)
+        return Authorizer(user, self._authorize, (namespace, name), self.decisions)
 
     def request_resource(
         self, group: str, resource: str, subresource: str = "", namespace: str = "", name: str = ""
     ) -> ResourceCheck:
         """Return the variable C{authorizer.requestResource}: what the request is about."""
-        question = _Question(self.account, group=group, resource=resource, subresource=subresource)
-        return ResourceCheck(self, evolve(question, namespace=namespace, name=name))
+        attributes = _CheckAttributes(self.account, group=group, resource=resource, subresource=subresource)
+        return ResourceCheck(self, evolve(attributes, namespace=namespace, name=name))
 
-    def decide(self, question: _Question) -> DecisionValue:
+    def decide(self, attributes: _CheckAttributes) -> DecisionValue:
         """
         Ask, unless the answer is known.
 
-        @raise NeedsDecision: The answer is on its way.
+        @raise DecisionPending: The answer is on its way.
         """
-        found = self.known.get(question)
+        found = self.decisions.get(attributes)
         if found is None:
             try:
-                verdict = self._authorize(question.attributes(self.user))
+                verdict = self._authorize(attributes.authorizer_attributes(self.user))
             except Exception as error:
                 found = _failed(error)
             else:
                 if not isinstance(verdict, Verdict):
-                    raise NeedsDecision(self, question, verdict)
+                    raise DecisionPending(self, attributes, verdict)
                 found = DecisionValue(verdict)
-            self.known[question] = found
+            self.decisions[attributes] = found
         return found
 
 
 @frozen
-class _Question:
+class _CheckAttributes:
     """The attributes of an authorization check."""
 
     account: tuple[str, str] | None
@@ -158,7 +158,7 @@ class _Question:
     field_selector: str = ""
     label_selector: str = ""
 
-    def attributes(self, user: UserInfo) -> AuthorizerAttributes:
+    def authorizer_attributes(self, user: UserInfo) -> AuthorizerAttributes:
         if self.path:
             return AuthorizerAttributes(user, self.verb, path=self.path, is_resource_request=False)
         # Selectors that make no sense narrow nothing down.
@@ -187,11 +187,11 @@ class _Question:
 class _Check(_Incomparable):
     """A question, as far as it was put together."""
 
-    __slots__ = ("authorizer", "question")
+    __slots__ = ("attributes", "authorizer")
 
-    def __init__(self, authorizer: Authorizer, question: _Question) -> None:
+    def __init__(self, authorizer: Authorizer, attributes: _CheckAttributes) -> None:
         self.authorizer = authorizer
-        self.question = question
+        self.attributes = attributes
 
 
 class PathCheck(_Check):
@@ -218,11 +218,11 @@ class ResourceCheck(_Check):
 def _path(authorizer: Authorizer, path: str) -> PathCheck:
     if not path.strip():
         raise CelError("path must not be empty")
-    return PathCheck(authorizer, _Question(authorizer.account, path=path))
+    return PathCheck(authorizer, _CheckAttributes(authorizer.account, path=path))
 
 
 def _group(authorizer: Authorizer, group: str) -> GroupCheck:
-    return GroupCheck(authorizer, _Question(authorizer.account, group=group))
+    return GroupCheck(authorizer, _CheckAttributes(authorizer.account, group=group))
 
 
 def _service_account(authorizer: Authorizer, namespace: str, name: str) -> Authorizer:
@@ -236,19 +236,19 @@ def _service_account(authorizer: Authorizer, namespace: str, name: str) -> Autho
 def _resource(check: GroupCheck, resource: str) -> ResourceCheck:
     if not resource.strip():
         raise CelError("resource must not be empty")
-    return ResourceCheck(check.authorizer, evolve(check.question, resource=resource))
+    return ResourceCheck(check.authorizer, evolve(check.attributes, resource=resource))
 
 
 def _setter(field: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
     def setter(check: ResourceCheck, text: str) -> ResourceCheck:
         changes: dict[str, Any] = {field: text}
-        return ResourceCheck(check.authorizer, evolve(check.question, **changes))
+        return ResourceCheck(check.authorizer, evolve(check.attributes, **changes))
 
     return setter
 
 
 def _check(check: _Check, verb: str) -> DecisionValue:
-    return check.authorizer.decide(evolve(check.question, verb=verb))
+    return check.authorizer.decide(evolve(check.attributes, verb=verb))
 
 
 def _errored(decision: DecisionValue) -> bool:
@@ -324,5 +324,5 @@ async def evaluate(program: _Program, variables: Mapping[str, Value], **limits: 
     while True:
         try:
             return program.evaluate(variables, **limits)
-        except NeedsDecision as needed:
-            await needed.settle()
+        except DecisionPending as needed:
+            await needed.resolve()

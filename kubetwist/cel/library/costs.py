@@ -18,10 +18,10 @@ from kubetwist.cel.estimates import (
     REGEX_LENGTH_FACTOR,
     STRING_TRAVERSAL_FACTOR,
     STRUCT_CREATE_COST,
+    AstNode,
     CallEstimate,
     Estimate,
-    Meter,
-    Node,
+    FunctionTracker,
     fixed,
     scale,
 )
@@ -34,14 +34,14 @@ from kubetwist.cel.types import Kind
 from kubetwist.cel.values import LISTS, MAPS, OpaqueValue, Value, entries, size_for_cost
 
 #: So much that no expression can afford more than two of them.
-_CHECK: Final = 350_000
+_AUTHORIZATION_CHECK_COST: Final = 350_000
 
 #: Selectors have a requirement for every two characters, at worst.
 _REQUIREMENTS_PER_CHARACTER: Final = 0.5
 _REQUIREMENT: Final = float(LIST_CREATE_COST + STRUCT_CREATE_COST)
 
-_LONGEST_FORMAT: Final = 64
-_LONGEST_FORMAT_PATTERN: Final = 128
+_MAX_FORMAT_SIZE: Final = 64
+_MAX_FORMAT_PATTERN_SIZE: Final = 128
 
 #: Functions with a nominal cost, independent of their arguments.
 _NOMINAL: Final = frozenset(
@@ -78,215 +78,225 @@ def _traversal(value: Value) -> int:
 # Meters: the price of a call that was made.
 
 
-def _by_size(factor: float) -> Meter:
-    def meter(arguments: Sequence[Value], result: Value) -> int | None:
+def _track_size(factor: float) -> FunctionTracker:
+    def track(arguments: Sequence[Value], result: Value) -> int | None:
         return scale(size_for_cost(arguments[0]), factor) if arguments else None
 
-    return meter
+    return track
 
 
-def _meter_traversing(arguments: Sequence[Value], result: Value) -> int:
+def _track_traversal(arguments: Sequence[Value], result: Value) -> int:
     return _traversal(arguments[0]) if arguments else 0
 
 
-def _meter_selector(arguments: Sequence[Value], result: Value) -> int | None:
+def _track_selector(arguments: Sequence[Value], result: Value) -> int | None:
     return _selector_estimate(fixed(size_for_cost(arguments[1]))).max if len(arguments) > 1 else None
 
 
-def _meter_join(arguments: Sequence[Value], result: Value) -> int | None:
+def _track_join(arguments: Sequence[Value], result: Value) -> int | None:
     return scale(size_for_cost(result), 2 * STRING_TRAVERSAL_FACTOR) if arguments else None
 
 
-def _text_price(text: Value) -> int:
+def _text_cost(text: Value) -> int:
     # One more than its length: an expression costs something with an empty text, too.
     return scale(1 + size_for_cost(text), STRING_TRAVERSAL_FACTOR)
 
 
-def _meter_find(arguments: Sequence[Value], result: Value) -> int | None:
+def _track_find(arguments: Sequence[Value], result: Value) -> int | None:
     if len(arguments) < 2:
         return None
-    return _text_price(arguments[0]) * scale(size_for_cost(arguments[1]), REGEX_LENGTH_FACTOR)
+    return _text_cost(arguments[0]) * scale(size_for_cost(arguments[1]), REGEX_LENGTH_FACTOR)
 
 
-def _meter_validate(arguments: Sequence[Value], result: Value) -> int | None:
+def _track_validate(arguments: Sequence[Value], result: Value) -> int | None:
     if len(arguments) < 2 or not isinstance(arguments[0], Format):
         return None
-    return _text_price(arguments[1]) * scale(arguments[0].pattern_length, REGEX_LENGTH_FACTOR)
+    return _text_cost(arguments[1]) * scale(arguments[0].pattern_length, REGEX_LENGTH_FACTOR)
 
 
-def _contains_price(arguments: Sequence[Value], parsed: bool) -> int:
+def _contains_cost(arguments: Sequence[Value], parsed: bool) -> int:
     size = size_for_cost(arguments[0])
-    price = scale(size + size, STRING_TRAVERSAL_FACTOR)
-    return price + scale(size_for_cost(arguments[1]), STRING_TRAVERSAL_FACTOR) if parsed else price
+    cost = scale(size + size, STRING_TRAVERSAL_FACTOR)
+    return cost + scale(size_for_cost(arguments[1]), STRING_TRAVERSAL_FACTOR) if parsed else cost
 
 
-def _meter_contains_ip(overload: str) -> Meter:
-    def meter(arguments: Sequence[Value], result: Value) -> int | None:
-        return _contains_price(arguments, overload == "cidr_contains_ip_string") if len(arguments) > 1 else None
+def _track_contains_ip(overload: str) -> FunctionTracker:
+    def track(arguments: Sequence[Value], result: Value) -> int | None:
+        return _contains_cost(arguments, overload == "cidr_contains_ip_string") if len(arguments) > 1 else None
 
-    return meter
+    return track
 
 
-def _meter_contains_cidr(overload: str) -> Meter:
-    def meter(arguments: Sequence[Value], result: Value) -> int | None:
+def _track_contains_cidr(overload: str) -> FunctionTracker:
+    def track(arguments: Sequence[Value], result: Value) -> int | None:
         if len(arguments) < 2:
             return None
         masking = scale(size_for_cost(arguments[0]), STRING_TRAVERSAL_FACTOR) + 1
-        return _contains_price(arguments, overload == "cidr_contains_cidr_string") + masking
+        return _contains_cost(arguments, overload == "cidr_contains_cidr_string") + masking
 
-    return meter
+    return track
 
 
-def _meter_equality(arguments: Sequence[Value], result: Value) -> int | None:
+def _track_equality(arguments: Sequence[Value], result: Value) -> int | None:
     return 1 if len(arguments) == 2 and isinstance(arguments[0], OpaqueValue) else None
 
 
-_ONCE: Final = _by_size(STRING_TRAVERSAL_FACTOR)
-_TWICE: Final = _by_size(2 * STRING_TRAVERSAL_FACTOR)
+_ONCE: Final = _track_size(STRING_TRAVERSAL_FACTOR)
+_TWICE: Final = _track_size(2 * STRING_TRAVERSAL_FACTOR)
 
-_METERS: Final[dict[str, Meter | int]] = {
-    "check": _CHECK,
+_TRACKERS: Final[dict[str, FunctionTracker | int]] = {
+    "check": _AUTHORIZATION_CHECK_COST,
     **dict.fromkeys(_NOMINAL, 1),
-    "fieldSelector": _meter_selector,
-    "labelSelector": _meter_selector,
-    **dict.fromkeys(_TRAVERSING, _meter_traversing),
+    "fieldSelector": _track_selector,
+    "labelSelector": _track_selector,
+    **dict.fromkeys(_TRAVERSING, _track_traversal),
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim", "jsonpatch.escapeKey"), _ONCE),
     "replace": _TWICE,
     "split": _TWICE,
-    "join": _meter_join,
-    "find": _meter_find,
-    "findAll": _meter_find,
+    "join": _track_join,
+    "find": _track_find,
+    "findAll": _track_find,
     **dict.fromkeys(("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"), _ONCE),
     "ip.isCanonical": _TWICE,
-    "validate": _meter_validate,
-    "_==_": _meter_equality,
+    "validate": _track_validate,
+    "_==_": _track_equality,
 }
 
 # Estimates: what calls may cost, before anything is known of their arguments but their types and sizes.
 
-_Estimator = Callable[[str, str, Node | None, Sequence[Node]], CallEstimate | None]
+_Estimator = Callable[[str, str, AstNode | None, Sequence[AstNode]], CallEstimate | None]
 
 
-def _estimated(cost: Estimate, size: Estimate | None = None) -> CallEstimate:
+def _estimate(cost: Estimate, size: Estimate | None = None) -> CallEstimate:
     return CallEstimate(cost, size)
 
 
 def _selector_estimate(length: Estimate) -> Estimate:
-    requirements = length.scaled(_REQUIREMENTS_PER_CHARACTER).scaled(_REQUIREMENT)
-    return fixed(LIST_CREATE_COST).plus(length.scaled(STRING_TRAVERSAL_FACTOR)).plus(requirements)
+    requirements = length.multiply_by_cost_factor(_REQUIREMENTS_PER_CHARACTER).multiply_by_cost_factor(_REQUIREMENT)
+    return fixed(LIST_CREATE_COST).add(length.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR)).add(requirements)
 
 
 def _estimate_selector(
-    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
 ) -> CallEstimate | None:
-    return _estimated(_selector_estimate(arguments[0].size)) if len(arguments) == 1 else None
+    return _estimate(_selector_estimate(arguments[0].size)) if len(arguments) == 1 else None
 
 
 def _estimate_traversing(
-    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
 ) -> CallEstimate | None:
     if target is None:
         return None
     element = target.element()
     if element is None:
         # A text: indexOf and lastIndexOf.
-        return _estimated(target.size.scaled(STRING_TRAVERSAL_FACTOR))
-    each = ONE
+        return _estimate(target.size.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR))
+    element_cost = ONE
     if element.type.kind in (Kind.STRING, Kind.BYTES):
-        each = each.plus(element.size.scaled(STRING_TRAVERSAL_FACTOR))
-    return _estimated(target.size.times(each))
+        element_cost = element_cost.add(element.size.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR))
+    return _estimate(target.size.multiply(element_cost))
 
 
 def _estimate_parsed(
-    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
 ) -> CallEstimate | None:
     """Estimate a function that reads its one argument and returns a value of the same size."""
     if len(arguments) != 1:
         return None
     size = arguments[0].size
-    return _estimated(size.scaled(STRING_TRAVERSAL_FACTOR), size)
+    return _estimate(size.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR), size)
 
 
 def _estimate_rewritten(
-    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
 ) -> CallEstimate | None:
     """Estimate a function that reads its target and returns a value of at most its size."""
-    return None if target is None else _estimated(target.size.scaled(STRING_TRAVERSAL_FACTOR), target.size)
+    return (
+        None if target is None else _estimate(target.size.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR), target.size)
+    )
 
 
 def _estimate_replace(
-    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
 ) -> CallEstimate | None:
     if target is None or len(arguments) < 2:
         return None
     size, old, new = target.size, arguments[0].size, arguments[1].size
-    most, kept_most = _longest_replacement(size.max, old.min, new.max)
-    least, kept_least = _shortest_replacement(size.min, old.max, new.min)
-    replaced = Estimate(least, most).times(new).plus(Estimate(kept_least, kept_most))
-    return _estimated(size.scaled(2 * STRING_TRAVERSAL_FACTOR), replaced)
+    max_count, max_kept = _max_replacements(size.max, old.min, new.max)
+    min_count, min_kept = _min_replacements(size.min, old.max, new.min)
+    replaced = Estimate(min_count, max_count).multiply(new).add(Estimate(min_kept, max_kept))
+    return _estimate(size.multiply_by_cost_factor(2 * STRING_TRAVERSAL_FACTOR), replaced)
 
 
-def _times_in(size: int, old: int) -> int:
+def _max_occurrences(size: int, old: int) -> int:
     return min(math.ceil(float(size) / float(old)), MAX)
 
 
-def _longest_replacement(size: int, old: int, new: int) -> tuple[int, int]:
+def _max_replacements(size: int, old: int, new: int) -> tuple[int, int]:
     """Return the maximum number of replacements, and the length of the unreplaced text."""
     if not old:
         # Nothing is around every character.
         return min(size + 1, MAX), size
-    return (0, size) if new <= old else (_times_in(size, old), 0)
+    return (0, size) if new <= old else (_max_occurrences(size, old), 0)
 
 
-def _shortest_replacement(size: int, old: int, new: int) -> tuple[int, int]:
+def _min_replacements(size: int, old: int, new: int) -> tuple[int, int]:
     """Return the same for the fewest replacements."""
     if not old:
         return min(size + 1, MAX), size
-    return (0, size) if old <= new else (_times_in(size, old), 0)
+    return (0, size) if old <= new else (_max_occurrences(size, old), 0)
 
 
 def _estimate_split(
-    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
 ) -> CallEstimate | None:
     if target is None:
         return None
-    most = target.size.max
+    max_count = target.size.max
     if len(arguments) > 1 and type(arguments[1].literal) is int:
-        most = arguments[1].literal & MAX
-    return _estimated(target.size.scaled(2 * STRING_TRAVERSAL_FACTOR), Estimate(0, most))
+        max_count = arguments[1].literal & MAX
+    return _estimate(target.size.multiply_by_cost_factor(2 * STRING_TRAVERSAL_FACTOR), Estimate(0, max_count))
 
 
-def _estimate_join(function: str, overload: str, target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
+def _estimate_join(
+    function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
+) -> CallEstimate | None:
     if target is None:
         return None
     count, element = target.size, target.element()
-    size = fixed(0) if element is None else count.times(element.size)
+    size = fixed(0) if element is None else count.multiply(element.size)
     if arguments:
         separators = Estimate(max(count.min - 1, 0), max(count.max - 1, 0))
-        size = size.plus(arguments[0].size.times(separators))
-    return _estimated(size.scaled(STRING_TRAVERSAL_FACTOR), size)
+        size = size.add(arguments[0].size.multiply(separators))
+    return _estimate(size.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR), size)
 
 
-def _estimate_find(function: str, overload: str, target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
+def _estimate_find(
+    function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
+) -> CallEstimate | None:
     if target is None or not arguments:
         return None
-    text = target.size.plus(ONE).scaled(STRING_TRAVERSAL_FACTOR)
-    pattern = arguments[0].size.scaled(REGEX_LENGTH_FACTOR)
-    return _estimated(text.times(pattern), Estimate(0, target.size.max))
+    text = target.size.add(ONE).multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR)
+    pattern = arguments[0].size.multiply_by_cost_factor(REGEX_LENGTH_FACTOR)
+    return _estimate(text.multiply(pattern), Estimate(0, target.size.max))
 
 
-def _estimate_text(function: str, overload: str, target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
-    return _estimated(arguments[0].size.scaled(STRING_TRAVERSAL_FACTOR)) if arguments else None
+def _estimate_text(
+    function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
+) -> CallEstimate | None:
+    return _estimate(arguments[0].size.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR)) if arguments else None
 
 
-def _estimate_ip(function: str, overload: str, target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
-    return _estimated(ONE) if overload == "cidr_ip" else _estimate_text(function, overload, target, arguments)
+def _estimate_ip(
+    function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
+) -> CallEstimate | None:
+    return _estimate(ONE) if overload == "cidr_ip" else _estimate_text(function, overload, target, arguments)
 
 
 def _estimate_canonical(
-    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
 ) -> CallEstimate | None:
-    return _estimated(arguments[0].size.scaled(2 * STRING_TRAVERSAL_FACTOR)) if arguments else None
+    return _estimate(arguments[0].size.multiply_by_cost_factor(2 * STRING_TRAVERSAL_FACTOR)) if arguments else None
 
 
 #: Bytes of an address.
@@ -294,25 +304,25 @@ _ADDRESS: Final = Estimate(4, 16)
 
 
 def _estimate_contains(
-    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
 ) -> CallEstimate | None:
     if not arguments:
         return None
-    cost = _ADDRESS.plus(_ADDRESS).scaled(STRING_TRAVERSAL_FACTOR)
+    cost = _ADDRESS.add(_ADDRESS).multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR)
     if function == "containsCIDR":
-        cost = cost.plus(_ADDRESS.scaled(STRING_TRAVERSAL_FACTOR)).plus(ONE)
+        cost = cost.add(_ADDRESS.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR)).add(ONE)
     if overload in ("cidr_contains_ip_string", "cidr_contains_cidr_string"):
-        cost = cost.plus(arguments[0].size.scaled(STRING_TRAVERSAL_FACTOR))
-    return _estimated(cost)
+        cost = cost.add(arguments[0].size.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR))
+    return _estimate(cost)
 
 
 def _estimate_validate(
-    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
 ) -> CallEstimate | None:
     if not arguments:
         return None
-    text = arguments[0].size.scaled(STRING_TRAVERSAL_FACTOR)
-    return _estimated(text.scaled(_LONGEST_FORMAT_PATTERN * REGEX_LENGTH_FACTOR))
+    text = arguments[0].size.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR)
+    return _estimate(text.multiply_by_cost_factor(_MAX_FORMAT_PATTERN_SIZE * REGEX_LENGTH_FACTOR))
 
 
 _CONSTANT_EQUALITY: Final = frozenset(
@@ -331,7 +341,7 @@ _CONSTANT_EQUALITY: Final = frozenset(
 
 
 def _estimate_equality(
-    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
 ) -> CallEstimate | None:
     if len(arguments) != 2 or arguments[0].type != arguments[1].type:
         return None
@@ -339,23 +349,23 @@ def _estimate_equality(
     if type_.kind not in (Kind.OPAQUE, Kind.STRUCT):
         return None
     if type_.name in _CONSTANT_EQUALITY:
-        return _estimated(ONE)
+        return _estimate(ONE)
     if type_.name == FORMAT_TYPE.name:
-        return _estimated(Estimate(1, _LONGEST_FORMAT).scaled(STRING_TRAVERSAL_FACTOR))
+        return _estimate(Estimate(1, _MAX_FORMAT_SIZE).multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR))
     if type_.name == URL_TYPE.name:
         # Only the right-hand side is looked at, in the reference.
-        size = arguments[1].known_size or ONE
-        return _estimated(Estimate(1, size.max).scaled(STRING_TRAVERSAL_FACTOR))
+        size = arguments[1].computed_size or ONE
+        return _estimate(Estimate(1, size.max).multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR))
     return None
 
 
-def _fixed(price: int) -> _Estimator:
-    estimate = _estimated(fixed(price))
+def _fixed(cost: int) -> _Estimator:
+    estimate = _estimate(fixed(cost))
     return lambda function, overload, target, arguments: estimate
 
 
 _ESTIMATES: Final[dict[str, _Estimator]] = {
-    "check": _fixed(_CHECK),
+    "check": _fixed(_AUTHORIZATION_CHECK_COST),
     **dict.fromkeys(_NOMINAL, _fixed(1)),
     "fieldSelector": _estimate_selector,
     "labelSelector": _estimate_selector,
@@ -381,18 +391,18 @@ _ESTIMATES: Final[dict[str, _Estimator]] = {
 class KubernetesCosts:
     """L{kubetwist.cel.estimates.CostModel} of Kubernetes."""
 
-    def meter(self, function: str, overload: str) -> Meter | int | None:
+    def call_cost(self, function: str, overload: str) -> FunctionTracker | int | None:
         """@see: L{kubetwist.cel.estimates.CostModel.meter}."""
         if function == "containsIP":
-            return _meter_contains_ip(overload)
+            return _track_contains_ip(overload)
         if function == "containsCIDR":
-            return _meter_contains_cidr(overload)
+            return _track_contains_cidr(overload)
         if function == "ip" and overload == "cidr_ip":
             return 1
-        return _METERS.get(function)
+        return _TRACKERS.get(function)
 
-    def estimate(
-        self, function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    def estimate_call_cost(
+        self, function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
     ) -> CallEstimate | None:
         """@see: L{kubetwist.cel.estimates.CostModel.estimate}."""
         found = _ESTIMATES.get(function)

@@ -65,20 +65,20 @@ def _is_sorted(values: Iterable[Value]) -> bool:
     return True
 
 
-def _extreme(name: str, sign: int) -> Callable[[Iterable[Value]], Value]:
-    def extreme(values: Iterable[Value]) -> Value:
-        found: Value = None
+def _min_or_max(name: str, sign: int) -> Callable[[Iterable[Value]], Value]:
+    def min_or_max(values: Iterable[Value]) -> Value:
+        result: Value = None
         empty = True
         for value in values:
             if not is_comparable(value):
                 raise no_such_overload()
-            if empty or order(found, value) == sign:
-                found, empty = value, False
+            if empty or order(result, value) == sign:
+                result, empty = value, False
         if empty:
             raise CelError(f"{name} called on empty list")
-        return found
+        return result
 
-    return extreme
+    return min_or_max
 
 
 def _sum_int(values: Iterable[Value]) -> int:
@@ -131,14 +131,14 @@ _SUMS: Final[tuple[tuple[str, Type, Callable[[Iterable[Value]], Value]], ...]] =
 )
 
 
-def index_of(values: Sequence[Value], wanted: Value) -> int:
+def index_of(values: Sequence[Value], sought: Value) -> int:
     """Return the first index of a value, or -1."""
-    return next((index for index, value in enumerate(values) if equal(value, wanted)), -1)
+    return next((index for index, value in enumerate(values) if equal(value, sought)), -1)
 
 
-def last_index_of(values: Sequence[Value], wanted: Value) -> int:
+def last_index_of(values: Sequence[Value], sought: Value) -> int:
     """Return the last index of a value, or -1."""
-    return next((index for index in range(len(values) - 1, -1, -1) if equal(values[index], wanted)), -1)
+    return next((index for index in range(len(values) - 1, -1, -1) if equal(values[index], sought)), -1)
 
 
 def _for_comparable(name: str, call: Callable[[Iterable[Value]], Value]) -> list[Overload]:
@@ -157,8 +157,8 @@ KUBERNETES_LISTS: Final = Library(
         function(
             "sum", *(member(f"list_{kind}_sum_{kind}", (list_of(type_),), type_, call) for kind, type_, call in _SUMS)
         ),
-        function("max", *_for_comparable("max", _extreme("max", -1))),
-        function("min", *_for_comparable("min", _extreme("min", 1))),
+        function("max", *_for_comparable("max", _min_or_max("max", -1))),
+        function("min", *_for_comparable("min", _min_or_max("min", 1))),
         function("indexOf", member("list_a_index_of_int", (list_of(_A), _A), INT, index_of)),
         function("lastIndexOf", member("list_a_last_index_of_int", (list_of(_A), _A), INT, last_index_of)),
     ],

@@ -16,14 +16,14 @@ from kubetwist.cel.estimates import (
     LIST_CREATE_COST,
     MAX,
     STRING_TRAVERSAL_FACTOR,
+    AstNode,
     CallEstimate,
     Estimate,
-    Estimator,
-    Node,
+    FunctionEstimator,
     fixed,
 )
 from kubetwist.cel.functions import Library, function, member, overload
-from kubetwist.cel.library._members import Members
+from kubetwist.cel.library._valueset import ValueSet
 from kubetwist.cel.library.kubelists import COMPARABLE, is_comparable, order
 from kubetwist.cel.macros import bind
 from kubetwist.cel.types import DYN, INT, list_of, type_parameter
@@ -31,7 +31,7 @@ from kubetwist.cel.values import LISTS as LIST_TYPES
 from kubetwist.cel.values import Value, size_for_cost, type_of
 
 #: No list that costs less than the limit on an evaluation is longer.
-_LONGEST_RANGE: Final = 1_000_000
+_MAX_RANGE_LENGTH: Final = 1_000_000
 
 _T: Final = type_parameter("T")
 _LIST: Final = list_of(_T)
@@ -92,7 +92,7 @@ def _sort_by_keys(values: Sequence[Value], keys: Sequence[Value]) -> Sequence[Va
 
 
 def _range(count: int) -> list[int]:
-    if count > _LONGEST_RANGE:
+    if count > _MAX_RANGE_LENGTH:
         # The reference would build it, and then find that it cost too much.
         raise CostLimitExceeded
     return list(range(count))
@@ -103,7 +103,7 @@ def _reverse(values: Sequence[Value]) -> list[Value]:
 
 
 def _distinct(values: Sequence[Value]) -> list[Value]:
-    seen = Members()
+    seen = ValueSet()
     unique: list[Value] = []
     for value in values:
         if value not in seen:
@@ -139,85 +139,85 @@ def _expand_sort_by(builder: Builder, target: Expr | None, args: Sequence[Expr])
 
 
 def _allocating(factor: float, size: Estimate) -> CallEstimate:
-    return CallEstimate(size.scaled(factor).plus(fixed(1 + LIST_CREATE_COST)), size)
+    return CallEstimate(size.multiply_by_cost_factor(factor).add(fixed(1 + LIST_CREATE_COST)), size)
 
 
-def _literal_size(node: Node, default: int) -> int:
+def _literal_size(node: AstNode, default: int) -> int:
     value = node.literal
     return max(value, 0) if type(value) is int else default
 
 
-def _estimate_slice(target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
+def _estimate_slice(target: AstNode | None, arguments: Sequence[AstNode]) -> CallEstimate | None:
     if target is None or len(arguments) != 2:
         return None
     length = _literal_size(arguments[1], target.size.max) - _literal_size(arguments[0], 0)
     return _allocating(1, fixed(length & MAX))
 
 
-def _estimate_range(target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
+def _estimate_range(target: AstNode | None, arguments: Sequence[AstNode]) -> CallEstimate | None:
     if target is not None or len(arguments) != 1:
         return None
     return _allocating(1, fixed(_literal_size(arguments[0], MAX)))
 
 
-def _estimate_reverse(target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
+def _estimate_reverse(target: AstNode | None, arguments: Sequence[AstNode]) -> CallEstimate | None:
     return None if target is None or arguments else _allocating(1, target.size)
 
 
-def _estimate_flatten(target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
+def _estimate_flatten(target: AstNode | None, arguments: Sequence[AstNode]) -> CallEstimate | None:
     if target is None or len(arguments) > 1:
         return None
     depth = _literal_size(arguments[0], MAX) if arguments else 1
     return _allocating(float(depth), target.size)
 
 
-def _estimate_distinct(target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
-    return None if target is None or arguments else _allocating(2.0, target.size.times(target.size))
+def _estimate_distinct(target: AstNode | None, arguments: Sequence[AstNode]) -> CallEstimate | None:
+    return None if target is None or arguments else _allocating(2.0, target.size.multiply(target.size))
 
 
 def _sort_factor(kind: str) -> float:
     return 2.0 + (STRING_TRAVERSAL_FACTOR if kind in ("string", "bytes") else 0)
 
 
-def _estimate_sort(kind: str) -> Estimator:
-    def estimate(target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
+def _estimate_sort(kind: str) -> FunctionEstimator:
+    def estimator(target: AstNode | None, arguments: Sequence[AstNode]) -> CallEstimate | None:
         if target is None or arguments:
             return None
-        return _allocating(_sort_factor(kind), target.size.times(target.size))
+        return _allocating(_sort_factor(kind), target.size.multiply(target.size))
 
-    return estimate
+    return estimator
 
 
-def _estimate_sort_by(kind: str) -> Estimator:
-    def estimate(target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
+def _estimate_sort_by(kind: str) -> FunctionEstimator:
+    def estimator(target: AstNode | None, arguments: Sequence[AstNode]) -> CallEstimate | None:
         if target is None or len(arguments) != 1:
             return None
-        return _allocating(_sort_factor(kind), arguments[0].size.times(arguments[0].size))
+        return _allocating(_sort_factor(kind), arguments[0].size.multiply(arguments[0].size))
 
-    return estimate
+    return estimator
 
 
-def _price(factor: float, size: int) -> int:
+def _allocation_cost(factor: float, size: int) -> int:
     return int(float(size) * factor) + 1 + LIST_CREATE_COST
 
 
-def _meter_result(arguments: Sequence[Value], result: Value) -> int:
-    return _price(1, size_for_cost(result))
+def _track_result(arguments: Sequence[Value], result: Value) -> int:
+    return _allocation_cost(1, size_for_cost(result))
 
 
-def _meter_flatten(arguments: Sequence[Value], result: Value) -> int:
+def _track_flatten(arguments: Sequence[Value], result: Value) -> int:
     depth = float(arguments[1]) if len(arguments) == 2 else 1.0
-    return _price(depth, size_for_cost(arguments[0]))
+    return _allocation_cost(depth, size_for_cost(arguments[0]))
 
 
-def _meter_comparing(index: int) -> Callable[[Sequence[Value], Value], int]:
-    def meter(arguments: Sequence[Value], result: Value) -> int:
+def _track_comparisons(index: int) -> Callable[[Sequence[Value], Value], int]:
+    def tracker(arguments: Sequence[Value], result: Value) -> int:
         values = arguments[index]
         size = len(values)
         kind = type_of(values[0]).name if size else ""
-        return _price(_sort_factor(kind), size * size)
+        return _allocation_cost(_sort_factor(kind), size * size)
 
-    return meter
+    return tracker
 
 
 LISTS: Final = Library(
@@ -225,7 +225,7 @@ LISTS: Final = Library(
     [
         function(
             "slice",
-            member("list_slice", (_LIST, INT, INT), _LIST, _slice, meter=_meter_result, estimate=_estimate_slice),
+            member("list_slice", (_LIST, INT, INT), _LIST, _slice, tracker=_track_result, estimator=_estimate_slice),
         ),
         function(
             "flatten",
@@ -235,8 +235,8 @@ LISTS: Final = Library(
                 _LIST,
                 _flatten,
                 guarded=False,
-                meter=_meter_flatten,
-                estimate=_estimate_flatten,
+                tracker=_track_flatten,
+                estimator=_estimate_flatten,
             ),
             member(
                 "list_flatten_int",
@@ -244,8 +244,8 @@ LISTS: Final = Library(
                 list_of(DYN),
                 _flatten,
                 guarded=False,
-                meter=_meter_flatten,
-                estimate=_estimate_flatten,
+                tracker=_track_flatten,
+                estimator=_estimate_flatten,
             ),
         ),
         function(
@@ -256,8 +256,8 @@ LISTS: Final = Library(
                     (list_of(type_),),
                     list_of(type_),
                     _sort,
-                    meter=_meter_comparing(0),
-                    estimate=_estimate_sort(kind),
+                    tracker=_track_comparisons(0),
+                    estimator=_estimate_sort(kind),
                 )
                 for kind, type_ in COMPARABLE
             ),
@@ -270,23 +270,25 @@ LISTS: Final = Library(
                     (_LIST, list_of(type_)),
                     _LIST,
                     _sort_by_keys,
-                    meter=_meter_comparing(1),
-                    estimate=_estimate_sort_by(kind),
+                    tracker=_track_comparisons(1),
+                    estimator=_estimate_sort_by(kind),
                 )
                 for kind, type_ in COMPARABLE
             ),
         ),
         function(
             "lists.range",
-            overload("lists_range", (INT,), list_of(INT), _range, meter=_meter_result, estimate=_estimate_range),
+            overload("lists_range", (INT,), list_of(INT), _range, tracker=_track_result, estimator=_estimate_range),
         ),
         function(
             "reverse",
-            member("list_reverse", (_LIST,), _LIST, _reverse, meter=_meter_result, estimate=_estimate_reverse),
+            member("list_reverse", (_LIST,), _LIST, _reverse, tracker=_track_result, estimator=_estimate_reverse),
         ),
         function(
             "distinct",
-            member("list_distinct", (_LIST,), _LIST, _distinct, meter=_meter_comparing(0), estimate=_estimate_distinct),
+            member(
+                "list_distinct", (_LIST,), _LIST, _distinct, tracker=_track_comparisons(0), estimator=_estimate_distinct
+            ),
         ),
     ],
     macros=[Macro("sortBy", 2, True, _expand_sort_by)],

@@ -2,7 +2,7 @@
 Types of MutatingAdmissionPolicies: C{Object{spec: Object.spec{replicas: 3}}} and C{JSONPatch{op: "add", ...}}.
 
 See kubernetes/apiserver, C{pkg/cel/mutation}. C{Object} and all names below it are types without a schema: they have
-every field, of any type. Whether the names fit the fields is seen in the value: L{type_problems}.
+every field, of any type. Whether the names fit the fields is seen in the value: L{type_mismatches}.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from kubetwist.api.go.quote import quoted
 from kubetwist.cel.errors import CelError
-from kubetwist.cel.standard.times import show_duration, show_timestamp
+from kubetwist.cel.standard.times import format_duration, format_timestamp
 from kubetwist.cel.types import DYN, STRING, Kind, ObjectType, Type, list_of
 from kubetwist.cel.values import LISTS, MAPS, Duration, MapValue, OpaqueValue, Timestamp, UInt, Value, entries, equal
 
@@ -22,12 +22,12 @@ from ...api.jsontypes import JSONObject, JSONValue
 _OBJECT: Final = "Object"
 
 #: The largest integers written as JSON numbers; larger ones are written as strings.
-_LARGEST_NUMBER: Final = (1 << 53) - 1
+_MAX_JSON_INTEGER: Final = (1 << 53) - 1
 #: Values of CEL that nest deeper than this do not come about in what Kubernetes lets expressions cost.
-_DEEPEST: Final = 200
+_MAX_DEPTH: Final = 200
 
 
-class _EveryField(Mapping[str, Type]):
+class _AnyField(Mapping[str, Type]):
     """Has every name."""
 
     def __getitem__(self, name: str) -> Type:
@@ -74,9 +74,9 @@ class JSONPatch(OpaqueValue):
     def __init__(self, fields: Mapping[str, Value]) -> None:
         for name in fields.keys() - _PATCH_FIELDS:
             raise CelError(f"unexpected JSONPatchType field '{name}'")
-        self.op = _text(fields, "op")
-        self.path = _text(fields, "path")
-        self.source = _text(fields, "from")
+        self.op = _string_field(fields, "op")
+        self.path = _string_field(fields, "path")
+        self.source = _string_field(fields, "from")
         self.has_value = "value" in fields
         self.value = fields.get("value")
 
@@ -99,9 +99,9 @@ class JSONPatch(OpaqueValue):
         if self.source:
             operation["from"] = self.source
         if self.has_value:
-            problems = type_problems(self.value) if isinstance(self.value, ObjectValue) else ""
-            if problems:
-                raise CelError(f"type mismatch: {problems}")
+            mismatches = type_mismatches(self.value) if isinstance(self.value, ObjectValue) else ""
+            if mismatches:
+                raise CelError(f"type mismatch: {mismatches}")
             try:
                 operation["value"] = to_json(self.value)
             except CelError as error:
@@ -110,7 +110,7 @@ class JSONPatch(OpaqueValue):
         return operation
 
 
-def _text(fields: Mapping[str, Value], name: str) -> str:
+def _string_field(fields: Mapping[str, Value], name: str) -> str:
     value = fields.get(name, "")
     if type(value) is not str:
         raise CelError(f"unexpected type {_go_type(value)} for JSONPatchType '{name}' field")
@@ -123,7 +123,7 @@ def _go_type(value: Value) -> str:
 
 
 def _object_type(name: str) -> ObjectType:
-    type_ = ObjectType(name, _EveryField(), lambda fields: ObjectValue(type_, fields))
+    type_ = ObjectType(name, _AnyField(), lambda fields: ObjectValue(type_, fields))
     return type_
 
 
@@ -154,16 +154,16 @@ def find_type(name: str) -> Type | None:
     return found or (_object_type(name) if name.startswith(f"{_OBJECT}.") else None)
 
 
-def type_problems(value: ObjectValue) -> str:
+def type_mismatches(value: ObjectValue) -> str:
     """
     Check that the type names of all objects within are those of their fields.
 
     @return: The names that differ, one per line; C{""} if there are none.
     """
-    return "\n".join(_problems(value, value.cel_type.name, _DEEPEST))
+    return "\n".join(_find_type_mismatches(value, value.cel_type.name, _MAX_DEPTH))
 
 
-def _problems(value: Value, path: str, depth: int) -> Iterator[str]:
+def _find_type_mismatches(value: Value, path: str, depth: int) -> Iterator[str]:
     if not depth:
         yield f"{quoted(path)} nests too deep"
     elif isinstance(value, ObjectValue):
@@ -174,16 +174,16 @@ def _problems(value: Value, path: str, depth: int) -> Iterator[str]:
                 "which matches field name path from root Object type"
             )
         for field, one in value.fields.items():
-            yield from _problems(one, f"{path}.{field}", depth - 1)
+            yield from _find_type_mismatches(one, f"{path}.{field}", depth - 1)
     elif isinstance(value, LISTS):
         for one in value:
-            yield from _problems(one, path, depth - 1)
+            yield from _find_type_mismatches(one, path, depth - 1)
     elif isinstance(value, MAPS):
         for _, one in entries(value):
-            yield from _problems(one, path, depth - 1)
+            yield from _find_type_mismatches(one, path, depth - 1)
 
 
-def to_json(value: Value, depth: int = _DEEPEST) -> JSONValue:
+def to_json(value: Value, depth: int = _MAX_DEPTH) -> JSONValue:
     """
     Convert a value to JSON.
 
@@ -193,15 +193,15 @@ def to_json(value: Value, depth: int = _DEEPEST) -> JSONValue:
         return value
     if isinstance(value, float):
         # Whole numbers are written without a point, and so become integers.
-        return int(value) if value.is_integer() and abs(value) <= _LARGEST_NUMBER else value
+        return int(value) if value.is_integer() and abs(value) <= _MAX_JSON_INTEGER else value
     if isinstance(value, int):
-        return int(value) if abs(value) <= _LARGEST_NUMBER else str(int(value))
+        return int(value) if abs(value) <= _MAX_JSON_INTEGER else str(int(value))
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, Timestamp):
-        return show_timestamp(value)
+        return format_timestamp(value)
     if isinstance(value, Duration):
-        return show_duration(value)
+        return format_duration(value)
     if not depth:
         raise CelError("value nests too deep")
     if isinstance(value, LISTS):
@@ -223,21 +223,21 @@ def to_object(value: ObjectValue) -> JSONObject:
 
     @raise CelError: It has something that JSON has not, or keys of maps that are no texts.
     """
-    return {name: _plain(name, one, _DEEPEST) for name, one in value.fields.items()}
+    return {name: _unstructured(name, one, _MAX_DEPTH) for name, one in value.fields.items()}
 
 
-def _plain(name: str, value: Value, depth: int) -> JSONValue:
+def _unstructured(name: str, value: Value, depth: int) -> JSONValue:
     if not depth:
         raise CelError(f"fail to convert field {quoted(name)}: value nests too deep")
     if isinstance(value, LISTS):
-        return [_plain(name, one, depth - 1) for one in value]
+        return [_unstructured(name, one, depth - 1) for one in value]
     if isinstance(value, MAPS):
         plain: JSONObject = {}
         for key, one in entries(value):
             if not isinstance(key, str):
                 problem = f"map key {quoted(_key(key))} is of type {_cel_type(key)}, not string"
                 raise CelError(f"fail to convert field {quoted(name)}: {problem}")
-            plain[key] = _plain(key, one, depth - 1)
+            plain[key] = _unstructured(key, one, depth - 1)
         return plain
     if value is None or isinstance(value, (bool, str, float)):
         return value

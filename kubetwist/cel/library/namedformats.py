@@ -52,7 +52,7 @@ def _prefix(problems: Callable[[str, bool], Sequence[str]]) -> Callable[[str], S
     return lambda text: problems(text, True)
 
 
-def _uri_problems(text: str) -> Sequence[str]:
+def _validate_uri(text: str) -> Sequence[str]:
     try:
         parse_request_uri(text)
     except URLError as error:
@@ -60,11 +60,11 @@ def _uri_problems(text: str) -> Sequence[str]:
     return []
 
 
-def _schema_format(name: str, problem: str) -> Callable[[str], Sequence[str]]:
+def _openapi_format(name: str, message: str) -> Callable[[str], Sequence[str]]:
     def problems(text: str) -> Sequence[str]:
         from kubetwist.api.formats import FORMATS
 
-        return [] if FORMATS[name](text) else [problem]
+        return [] if FORMATS[name](text) else [message]
 
     return problems
 
@@ -83,11 +83,11 @@ FORMATS: Final = {
     "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", 60, _prefix(validate_dns1123_subdomain)),
     "dns1035LabelPrefix": Format("DNS1035LabelPrefix", 30, _prefix(validate_dns1035_label)),
     "labelValue": Format("LabelValue", 40, validate_label_value),
-    "uri": Format("URI", 1103, _uri_problems),
-    "uuid": Format("uuid", _UUID_PATTERN, _schema_format("uuid", "does not match the UUID format")),
-    "byte": Format("byte", 84, _schema_format("byte", "invalid base64")),
-    "date": Format("date", _TIME_PATTERN, _schema_format("date", "invalid date")),
-    "datetime": Format("datetime", _TIME_PATTERN, _schema_format("datetime", "invalid datetime")),
+    "uri": Format("URI", 1103, _validate_uri),
+    "uuid": Format("uuid", _UUID_PATTERN, _openapi_format("uuid", "does not match the UUID format")),
+    "byte": Format("byte", 84, _openapi_format("byte", "invalid base64")),
+    "date": Format("date", _TIME_PATTERN, _openapi_format("date", "invalid date")),
+    "datetime": Format("datetime", _TIME_PATTERN, _openapi_format("datetime", "invalid datetime")),
 }
 
 

@@ -17,7 +17,7 @@ from kubetwist.cel.values import MAX_INT, MIN_INT, OpaqueValue, Value
 
 QUANTITY_TYPE: Final = ObjectType("kubernetes.Quantity")
 
-_FORMAT_PROBLEM: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_FORMAT_ERROR: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
 def _within(number: int) -> bool:
@@ -31,13 +31,13 @@ class QuantityValue(OpaqueValue):
     @ivar small: Kept in a machine word by the reference, not as a big decimal.
     """
 
-    __slots__ = ("exponent", "number", "small")
+    __slots__ = ("exponent", "is_int64", "number")
     cel_type = QUANTITY_TYPE
 
-    def __init__(self, number: int, exponent: int, small: bool) -> None:
+    def __init__(self, number: int, exponent: int, is_int64: bool) -> None:
         self.number = number
         self.exponent = exponent
-        self.small = small
+        self.is_int64 = is_int64
 
     @classmethod
     def parse(cls, text: str) -> QuantityValue:
@@ -48,17 +48,17 @@ class QuantityValue(OpaqueValue):
         """
         # Objects may have blanks around quantities; CEL does not allow them.
         if text != text.strip():
-            raise CelError(_FORMAT_PROBLEM)
+            raise CelError(_FORMAT_ERROR)
         try:
             quantity = Quantity.parse(text)
         except ValueError as error:
             raise CelError(str(error)) from None
         parts = int64_amount(text)
         if parts is not None:
-            return cls(*parts, small=True)
+            return cls(*parts, is_int64=True)
         if quantity.family == "binary" and abs(quantity.nanos) == MAX_INT * 10**9:
-            return cls(quantity.sign() * MAX_INT, 0, small=False)
-        return cls(quantity.nanos, -9, small=False)
+            return cls(quantity.sign() * MAX_INT, 0, is_int64=False)
+        return cls(quantity.nanos, -9, is_int64=False)
 
     def equals(self, other: Value) -> bool:
         """Compare by amount."""
@@ -66,39 +66,39 @@ class QuantityValue(OpaqueValue):
 
     def compare(self, other: QuantityValue) -> int:
         """Return -1, 0 or 1."""
-        left, right, _ = _aligned(self, other)
+        left, right, _ = _align(self, other)
         return (left > right) - (left < right)
 
-    def plus(self, other: QuantityValue) -> QuantityValue:
+    def add(self, other: QuantityValue) -> QuantityValue:
         """Return the sum."""
-        if self.small and other.small:
+        if self.is_int64 and other.is_int64:
             if not other.number:
                 return self
             if not self.number:
                 return other
-            left, right, exponent = _aligned(self, other)
+            left, right, exponent = _align(self, other)
             if _within(left) and _within(right) and _within(left + right):
-                return QuantityValue(left + right, exponent, small=True)
-        left, right, exponent = _aligned(self, other)
-        return QuantityValue(left + right, exponent, small=False)
+                return QuantityValue(left + right, exponent, is_int64=True)
+        left, right, exponent = _align(self, other)
+        return QuantityValue(left + right, exponent, is_int64=False)
 
-    def negated(self) -> QuantityValue:
+    def negate(self) -> QuantityValue:
         """Return the negated amount."""
-        return QuantityValue(-self.number, self.exponent, self.small)
+        return QuantityValue(-self.number, self.exponent, self.is_int64)
 
-    def integer(self) -> int | None:
+    def as_int64(self) -> int | None:
         """Return the amount, if the reference keeps it in 64 bits."""
-        if not self.small or self.exponent < 0 or (self.number and self.exponent > 18):
+        if not self.is_int64 or self.exponent < 0 or (self.number and self.exponent > 18):
             return None
         number = self.number * 10**self.exponent if self.number else 0
         return number if _within(number) else None
 
 
-def _aligned(one: QuantityValue, other: QuantityValue) -> tuple[int, int, int]:
+def _align(left: QuantityValue, other: QuantityValue) -> tuple[int, int, int]:
     """Return both numbers with the same exponent, the lower one."""
-    exponent = min(one.exponent, other.exponent)
+    exponent = min(left.exponent, other.exponent)
     return (
-        one.number * 10 ** (one.exponent - exponent),
+        left.number * 10 ** (left.exponent - exponent),
         other.number * 10 ** (other.exponent - exponent),
         exponent,
     )
@@ -117,11 +117,11 @@ def _sign(quantity: QuantityValue) -> int:
 
 
 def _is_integer(quantity: QuantityValue) -> bool:
-    return quantity.integer() is not None
+    return quantity.as_int64() is not None
 
 
 def _as_integer(quantity: QuantityValue) -> int:
-    number = quantity.integer()
+    number = quantity.as_int64()
     if number is None:
         raise CelError("cannot convert value to integer")
     return number
@@ -140,19 +140,19 @@ def _as_float(quantity: QuantityValue) -> float:
 
 
 def _add(quantity: QuantityValue, other: QuantityValue) -> QuantityValue:
-    return quantity.plus(other)
+    return quantity.add(other)
 
 
 def _add_int(quantity: QuantityValue, number: int) -> QuantityValue:
-    return quantity.plus(QuantityValue(number, 0, small=True))
+    return quantity.add(QuantityValue(number, 0, is_int64=True))
 
 
 def _sub(quantity: QuantityValue, other: QuantityValue) -> QuantityValue:
-    return quantity.plus(other.negated())
+    return quantity.add(other.negate())
 
 
 def _sub_int(quantity: QuantityValue, number: int) -> QuantityValue:
-    return quantity.plus(QuantityValue(-number, 0, small=True))
+    return quantity.add(QuantityValue(-number, 0, is_int64=True))
 
 
 def _is_greater(quantity: QuantityValue, other: QuantityValue) -> bool:

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kubetwist.cel.estimates import ONE, CallEstimate, Estimator, Meter, Node
+from kubetwist.cel.estimates import ONE, AstNode, CallEstimate, FunctionEstimator, FunctionTracker
 from kubetwist.cel.functions import Library, Overload, function, overload
-from kubetwist.cel.library._members import Members
+from kubetwist.cel.library._valueset import ValueSet
 from kubetwist.cel.types import BOOL, list_of, type_parameter
 from kubetwist.cel.values import Value, size_for_cost
 
 
-def contains(values: Sequence[Value], wanted: Sequence[Value]) -> bool:
+def contains(values: Sequence[Value], subset: Sequence[Value]) -> bool:
     """Return whether every element of the second list is in the first."""
-    members = Members(values)
-    return all(value in members for value in wanted)
+    members = ValueSet(values)
+    return all(value in members for value in subset)
 
 
 def _equivalent(one: Sequence[Value], other: Sequence[Value]) -> bool:
@@ -27,24 +27,24 @@ def _equivalent(one: Sequence[Value], other: Sequence[Value]) -> bool:
 
 
 def _intersects(one: Sequence[Value], other: Sequence[Value]) -> bool:
-    members = Members(other)
+    members = ValueSet(other)
     return any(value in members for value in one)
 
 
-def _estimate(factor: float) -> Estimator:
-    def estimate(target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
+def _estimator(factor: float) -> FunctionEstimator:
+    def estimator(target: AstNode | None, arguments: Sequence[AstNode]) -> CallEstimate | None:
         if len(arguments) != 2:
             return None
-        return CallEstimate(arguments[0].size.times(arguments[1].size).scaled(factor).plus(ONE))
+        return CallEstimate(arguments[0].size.multiply(arguments[1].size).multiply_by_cost_factor(factor).add(ONE))
 
-    return estimate
+    return estimator
 
 
-def _meter(factor: int) -> Meter:
-    def meter(arguments: Sequence[Value], result: Value) -> int:
+def _tracker(factor: int) -> FunctionTracker:
+    def tracker(arguments: Sequence[Value], result: Value) -> int:
         return 1 + size_for_cost(arguments[0]) * size_for_cost(arguments[1]) * factor
 
-    return meter
+    return tracker
 
 
 _LIST: Final = list_of(type_parameter("T"))
@@ -56,8 +56,8 @@ def _overload(name: str, call: object, factor: int) -> Overload:
         (_LIST, _LIST),
         BOOL,
         call,  # type: ignore[arg-type]
-        meter=_meter(factor),
-        estimate=_estimate(factor),
+        tracker=_tracker(factor),
+        estimator=_estimator(factor),
     )
 
 

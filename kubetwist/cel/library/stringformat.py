@@ -17,7 +17,7 @@ from kubetwist.cel.ast import Call, Expr, ListExpr, Literal, MapExpr, walk
 from kubetwist.cel.checker import Checked
 from kubetwist.cel.errors import CelError, CostLimitExceeded
 from kubetwist.cel.standard.gonumbers import format_g
-from kubetwist.cel.standard.times import show_duration, show_timestamp
+from kubetwist.cel.standard.times import format_duration, format_timestamp
 from kubetwist.cel.types import Kind, Type
 from kubetwist.cel.values import LISTS, MAPS, Duration, Timestamp, UInt, Value, entries, type_of
 
@@ -25,11 +25,11 @@ _clause = re.compile(r"%(?:(%)|(?:(\.)([0-9]*))?(.)?)", re.DOTALL).search
 
 _DEFAULT_PRECISION: Final = 6
 #: The maximum number of digits after the point.
-_LARGEST_PRECISION: Final = 1000
+_MAX_PRECISION: Final = 1000
 #: The reference keeps the least number of these digits in a byte.
 _FRACTION_MODULUS: Final = 256
 #: The maximum length of a result.
-_LONGEST: Final = 64 << 20
+_MAX_RESULT_LENGTH: Final = 64 << 20
 
 _STRING_RULE: Final = (
     "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, "
@@ -46,7 +46,7 @@ _SUPERSCRIPTS: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹
 _SPECIAL_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
-def _misfit(problem: str) -> CelError:
+def _format_error(problem: str) -> CelError:
     return CelError(f"error during formatting: {problem}")
 
 
@@ -66,30 +66,30 @@ def _text(value: Value) -> str:
             return value.decode()
         except UnicodeDecodeError:
             problem = "invalid UTF-8 in bytes, cannot convert to string"
-            raise _misfit(f"could not convert argument {quoted(problem)} to string") from None
+            raise _format_error(f"could not convert argument {quoted(problem)} to string") from None
     if isinstance(value, Timestamp):
-        return show_timestamp(value)
+        return format_timestamp(value)
     if isinstance(value, Duration):
-        return show_duration(value)
+        return format_duration(value)
     if isinstance(value, Type):
         return value.name
     return str(value) if type(value) is str else str(int(value))
 
 
-def _shown(value: Value) -> str:
+def _format_value(value: Value) -> str:
     """Format C{%s}."""
     if value is None:
         return "null"
     if isinstance(value, LISTS):
-        return _shown_list(value)
+        return _format_list(value)
     if isinstance(value, MAPS) and _type_name(value) == "map":
-        return _shown_map(value)
+        return _format_map(value)
     if isinstance(value, (bool, int, float, str, bytes, Timestamp, Duration, Type)):
         return _text(value)
-    raise _misfit(f"{_STRING_RULE}, was given {_type_name(value)}")
+    raise _format_error(f"{_STRING_RULE}, was given {_type_name(value)}")
 
 
-def _shown_inside(value: Value) -> str:
+def _format_nested(value: Value) -> str:
     """Return a value within a list or map: as it would be written in CEL."""
     if isinstance(value, str):
         return quoted(value)
@@ -102,22 +102,22 @@ def _shown_inside(value: Value) -> str:
     if isinstance(value, Duration):
         return f"duration({quoted(_text(value))})"
     if value is None or isinstance(value, (bool, int, Type, *LISTS)):
-        return _shown(value)
+        return _format_value(value)
     if isinstance(value, MAPS) and _type_name(value) == "map":
-        return _shown_map(value)
-    raise _misfit(f"no formatting function for {_type_name(value)}")
+        return _format_map(value)
+    raise _format_error(f"no formatting function for {_type_name(value)}")
 
 
-def _shown_list(values: Sequence[Value]) -> str:
-    return f"[{', '.join(map(_shown_inside, values))}]"
+def _format_list(values: Sequence[Value]) -> str:
+    return f"[{', '.join(map(_format_nested, values))}]"
 
 
-def _shown_map(values: Mapping[Value, Value]) -> str:
+def _format_map(values: Mapping[Value, Value]) -> str:
     pairs = []
     for key, value in entries(values):
         if not isinstance(key, (str, bool, int)):
-            raise _misfit(f"no formatting function for map key of type {_type_name(key)}")
-        pairs.append((_shown_inside(key), _shown_inside(value)))
+            raise _format_error(f"no formatting function for map key of type {_type_name(key)}")
+        pairs.append((_format_nested(key), _format_nested(value)))
     pairs.sort(key=lambda pair: pair[0].encode("utf-8", "replace"))
     return f"{{{', '.join(f'{key}:{value}' for key, value in pairs)}}}"
 
@@ -125,7 +125,7 @@ def _shown_map(values: Mapping[Value, Value]) -> str:
 def _decimal(value: Value) -> str:
     """Format C{%d}."""
     if type(value) is not int and type(value) is not UInt:
-        raise _misfit(f"{_DECIMAL_RULE}, was given {_type_name(value)}")
+        raise _format_error(f"{_DECIMAL_RULE}, was given {_type_name(value)}")
     return str(int(value))
 
 
@@ -134,10 +134,10 @@ def _number(value: Value, rule: str) -> float:
         return value
     if type(value) is str and value in _SPECIAL_NUMBERS:
         return _SPECIAL_NUMBERS[value]
-    raise _misfit(f"{rule}, was given {_type_name(value)}")
+    raise _format_error(f"{rule}, was given {_type_name(value)}")
 
 
-def _without_digits(number: float) -> str | None:
+def _format_non_finite(number: float) -> str | None:
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
@@ -148,7 +148,7 @@ def _without_digits(number: float) -> str | None:
 def _fixed(value: Value, precision: int) -> str:
     """Format C{%f}."""
     number = _number(value, _FIXED_RULE)
-    special = _without_digits(number)
+    special = _format_non_finite(number)
     if special:
         return special
     # Zero has no sign here.
@@ -163,7 +163,7 @@ def _fixed(value: Value, precision: int) -> str:
 def _scientific(value: Value, precision: int) -> str:
     """Format C{%e}: the precision is used as the minimum width, and there are always six digits."""
     number = _number(value, _SCIENTIFIC_RULE)
-    special = _without_digits(number)
+    special = _format_non_finite(number)
     if special:
         return special.rjust(precision)
     digits, _, exponent = format(number or 0.0, f".{_DEFAULT_PRECISION}e").partition("e")
@@ -175,14 +175,14 @@ def _binary(value: Value) -> str:
     if isinstance(value, bool):
         return "1" if value else "0"
     if not isinstance(value, int):
-        raise _misfit(f"{_BINARY_RULE}, was given {_type_name(value)}")
+        raise _format_error(f"{_BINARY_RULE}, was given {_type_name(value)}")
     return f"{int(value):b}"
 
 
 def _octal(value: Value) -> str:
     """Format C{%o}."""
     if type(value) is not int and type(value) is not UInt:
-        raise _misfit(f"{_OCTAL_RULE}, was given {_type_name(value)}")
+        raise _format_error(f"{_OCTAL_RULE}, was given {_type_name(value)}")
     return f"{int(value):o}"
 
 
@@ -193,7 +193,7 @@ def _hexadecimal(value: Value) -> str:
     if isinstance(value, bytes):
         return value.hex()
     if type(value) is not int and type(value) is not UInt:
-        raise _misfit(f"{_HEXADECIMAL_RULE}, was given {_type_name(value)}")
+        raise _format_error(f"{_HEXADECIMAL_RULE}, was given {_type_name(value)}")
     return f"{int(value):x}"
 
 
@@ -203,7 +203,7 @@ def _upper_hexadecimal(value: Value) -> str:
 
 
 _PLAIN: Final[Mapping[str, Callable[[Value], str]]] = {
-    "s": _shown,
+    "s": _format_value,
     "d": _decimal,
     "b": _binary,
     "o": _octal,
@@ -213,8 +213,8 @@ _PLAIN: Final[Mapping[str, Callable[[Value], str]]] = {
 _PRECISE: Final[Mapping[str, Callable[[Value, int], str]]] = {"f": _fixed, "e": _scientific}
 
 
-def _unparsable(why: str) -> CelError:
-    return CelError(f"could not parse formatting clause: {why}")
+def _clause_error(reason: str) -> CelError:
+    return CelError(f"could not parse formatting clause: {reason}")
 
 
 #: Makes a clause's text: of the number of the argument, the letter and the digits after the point.
@@ -244,54 +244,54 @@ def _expand(text: str, count: int, render: _Render, checking: bool = False) -> t
     @return: The text, and how many clauses there were.
     """
     parts: list[str] = []
-    position, used, length = 0, 0, 0
-    while match := _clause(text, position):
-        parts.append(text[position : match.start()])
-        position = match.end()
+    offset, used_count, length = 0, 0, 0
+    while match := _clause(text, offset):
+        parts.append(text[offset : match.start()])
+        offset = match.end()
         percent, dot, digits, letter = match.groups()
         if percent:
             parts.append("%")
             continue
         if checking and not dot and letter is None:
             raise CelError("unexpected end of string")
-        if used >= count:
-            raise CelError(f"index {used} out of range")
-        parts.append(render(used, *_parsed(dot, digits, letter)))
-        used += 1
+        if used_count >= count:
+            raise CelError(f"index {used_count} out of range")
+        parts.append(render(used_count, *_parsed(dot, digits, letter)))
+        used_count += 1
         length += len(parts[-1])
-        if length > _LONGEST:
+        if length > _MAX_RESULT_LENGTH:
             raise CostLimitExceeded
-    parts.append(text[position:])
-    return "".join(parts), used
+    parts.append(text[offset:])
+    return "".join(parts), used_count
 
 
 def _parsed(dot: str | None, digits: str, letter: str | None) -> tuple[str, int]:
     precision = _DEFAULT_PRECISION
     if dot:
         if letter is None:
-            raise _unparsable("error while parsing precision: could not find end of precision specifier")
+            raise _clause_error("error while parsing precision: could not find end of precision specifier")
         precision = _precision(digits)
     if letter is None:
         raise CelError("unexpected end of string")
     if letter not in _PLAIN and letter not in _PRECISE:
         # The reference looks at one byte.
         shown = letter if letter.isascii() else chr(letter.encode("utf-8", "replace")[0])
-        raise _unparsable(f'unrecognized formatting clause "{shown}"')
+        raise _clause_error(f'unrecognized formatting clause "{shown}"')
     return letter, precision
 
 
 def _precision(digits: str) -> int:
     problem = "error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing"
     if not digits:
-        raise _unparsable(f'{problem} "": invalid syntax')
-    if len(digits) > 18 or int(digits) > _LARGEST_PRECISION:
-        raise _unparsable(f"{problem} {quoted(digits)}: value out of range")
+        raise _clause_error(f'{problem} "": invalid syntax')
+    if len(digits) > 18 or int(digits) > _MAX_PRECISION:
+        raise _clause_error(f"{problem} {quoted(digits)}: value out of range")
     return int(digits)
 
 
 # Formats that are literals, with arguments that are a literal list, are checked when they are compiled.
 
-_ANYTHING: Final = frozenset(
+_ALL_KINDS: Final = frozenset(
     (
         *(Kind.LIST, Kind.MAP, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.BOOL, Kind.STRING),
         *(Kind.TIMESTAMP, Kind.BYTES, Kind.DURATION, Kind.TYPE, Kind.NULL),
@@ -300,7 +300,7 @@ _ANYTHING: Final = frozenset(
 _INTEGERS: Final = frozenset((Kind.INT, Kind.UINT))
 _DOUBLES: Final = frozenset((Kind.DOUBLE, Kind.STRING))
 _KINDS: Final = {
-    "s": (_ANYTHING, _STRING_RULE),
+    "s": (_ALL_KINDS, _STRING_RULE),
     "d": (_INTEGERS, _DECIMAL_RULE),
     "f": (_DOUBLES, _FIXED_RULE),
     "e": (_DOUBLES, _SCIENTIFIC_RULE),
@@ -322,28 +322,28 @@ def check_formats(checked: Checked) -> Iterator[tuple[Expr, str]]:
 
 
 def _check_format(checked: Checked, call: Call, text: str, arguments: Sequence[Expr]) -> Iterator[tuple[Expr, str]]:
-    where: Expr = call
+    location: Expr = call
 
     def render(index: int, letter: str, precision: int) -> str:
-        nonlocal where
+        nonlocal location
         kinds, rule = _KINDS[letter]
-        bad = _misfitting(checked, arguments[index], kinds, inside=letter == "s")
-        if bad is not None:
-            where = bad
-            raise _misfit(f"{rule}, was given {checked.types[bad.id].name}")
+        mismatch = _find_mismatch(checked, arguments[index], kinds, inside=letter == "s")
+        if mismatch is not None:
+            location = mismatch
+            raise _format_error(f"{rule}, was given {checked.types[mismatch.id].name}")
         return ""
 
     try:
-        _, used = _expand(text, len(arguments), render, checking=True)
+        _, used_count = _expand(text, len(arguments), render, checking=True)
     except CelError as error:
-        yield where, error.message
+        yield location, error.message
         return
-    if len(arguments) > used:
-        problem = f"too many arguments supplied to string.format (expected {used}, got {len(arguments)})"
+    if len(arguments) > used_count:
+        problem = f"too many arguments supplied to string.format (expected {used_count}, got {len(arguments)})"
         yield call, problem
 
 
-def _misfitting(checked: Checked, argument: Expr, kinds: frozenset[Kind], inside: bool) -> Expr | None:
+def _find_mismatch(checked: Checked, argument: Expr, kinds: frozenset[Kind], inside: bool) -> Expr | None:
     """Return the part of an argument that is of none of these kinds."""
     type_ = checked.types[argument.id]
     if not type_.is_dyn and type_.kind not in kinds:
@@ -355,5 +355,5 @@ def _misfitting(checked: Checked, argument: Expr, kinds: frozenset[Kind], inside
         parts = argument.elements
     elif isinstance(argument, MapExpr):
         parts = [part for entry in argument.entries for part in (entry.key, entry.value)]
-    found = (_misfitting(checked, part, kinds, inside) for part in parts)
+    found = (_find_mismatch(checked, part, kinds, inside) for part in parts)
     return next((part for part in found if part is not None), None)

@@ -16,7 +16,7 @@ from kubetwist.cel.types import DYN, INT, STRING, list_of
 from kubetwist.cel.values import Value
 
 #: Results are made in one go, however long they get; nothing that Kubernetes serves is longer than this.
-_LONGEST: Final = 64 << 20
+_MAX_RESULT_LENGTH: Final = 64 << 20
 
 _LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _UPPER: Final = {lower: lower - 32 for lower in range(ord("a"), ord("z") + 1)}
@@ -81,7 +81,7 @@ def _upper_ascii(text: str) -> str:
 def _replace(text: str, old: str, new: str, count: int = -1) -> str:
     if len(new) > len(old):
         found = text.count(old) if count < 0 else min(text.count(old), count)
-        if len(text) + found * (len(new) - len(old)) > _LONGEST:
+        if len(text) + found * (len(new) - len(old)) > _MAX_RESULT_LENGTH:
             raise CostLimitExceeded
     return text.replace(old, new, max(count, -1))
 
@@ -120,14 +120,14 @@ def _join(values: Sequence[Value], separator: str = "") -> str:
     length = len(separator) * len(texts)
     for text in texts:
         if type(text) is not str:
-            raise CelError(f"join: invalid input: {_shown(text)}")
+            raise CelError(f"join: invalid input: {_format_value(text)}")
         length += len(text)
-    if length > _LONGEST:
+    if length > _MAX_RESULT_LENGTH:
         raise CostLimitExceeded
     return separator.join(texts)
 
 
-def _shown(value: Value) -> str:
+def _format_value(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

@@ -28,15 +28,15 @@ def _named_types() -> dict[str, Type]:
     return named
 
 
-def _inserted(entries: dict[Value, Value], key: Value, value: Value) -> dict[Value, Value]:
+def _insert(entries: dict[Value, Value], key: Value, value: Value) -> dict[Value, Value]:
     if find(entries, key) is not MISSING:
-        raise CelError(f"insert failed: key {operators.show_key(key)} already exists")
+        raise CelError(f"insert failed: key {operators.format_key(key)} already exists")
     return {**entries, key: value}
 
 
-def _merged(entries: dict[Value, Value], more: dict[Value, Value]) -> dict[Value, Value]:
+def _insert_all(entries: dict[Value, Value], more: dict[Value, Value]) -> dict[Value, Value]:
     for key, value in more.items():
-        entries = _inserted(entries, key, value)
+        entries = _insert(entries, key, value)
     return entries
 
 
@@ -50,14 +50,14 @@ STANDARD: Final = Library(
 BINDINGS: Final = Library("cel.lib.ext.cel.bindings", macros=BINDING_MACROS)
 
 
-def _insertion() -> Function:
+def _map_insert() -> Function:
     return function(
         MAP_INSERT,
-        overload("@mapInsert_map_map", (_MAP, _MAP), _MAP, _merged),
-        overload("@mapInsert_map_key_value", (_MAP, _K, _V), _MAP, _inserted),
+        overload("@mapInsert_map_map", (_MAP, _MAP), _MAP, _insert_all),
+        overload("@mapInsert_map_key_value", (_MAP, _K, _V), _MAP, _insert),
     )
 
 
 TWO_VARIABLE_COMPREHENSIONS: Final = Library(
-    "cel.lib.ext.comprev2", functions=(_insertion(),), macros=TWO_VARIABLE_MACROS
+    "cel.lib.ext.comprev2", functions=(_map_insert(),), macros=TWO_VARIABLE_MACROS
 )

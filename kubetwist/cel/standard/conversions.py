@@ -14,10 +14,10 @@ from kubetwist.cel.standard.operators import A
 from kubetwist.cel.standard.times import (
     SECOND,
     conversion_error,
-    read_duration,
-    read_timestamp,
-    show_duration,
-    show_timestamp,
+    format_duration,
+    format_timestamp,
+    parse_duration,
+    parse_timestamp,
     timestamp_of,
 )
 from kubetwist.cel.types import (
@@ -43,7 +43,7 @@ def _identity(value: Value) -> Value:
     return value
 
 
-def _read_bool(text: str) -> bool:
+def _parse_bool(text: str) -> bool:
     if text in _TRUE:
         return True
     if text in _FALSE:
@@ -51,21 +51,21 @@ def _read_bool(text: str) -> bool:
     raise conversion_error(STRING, BOOL)
 
 
-def _read_double(text: str) -> float:
+def _parse_double(text: str) -> float:
     number = parse_float(text)
     if number is None:
         raise conversion_error(STRING, DOUBLE)
     return number
 
 
-def _read_int(text: str) -> int:
+def _parse_int(text: str) -> int:
     number = parse_int(text)
     if number is None or not MIN_INT <= number <= MAX_INT:
         raise conversion_error(STRING, INT)
     return number
 
 
-def _read_uint(text: str) -> UInt:
+def _parse_uint(text: str) -> UInt:
     number = parse_uint(text)
     if number is None or number > MAX_UINT:
         raise conversion_error(STRING, UINT)
@@ -103,11 +103,11 @@ def _decode(value: bytes) -> str:
         raise CelError("invalid UTF-8 in bytes, cannot convert to string") from None
 
 
-def _show_bool(value: bool) -> str:
+def _format_bool(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _show_int(value: int) -> str:
+def _format_int(value: int) -> str:
     return str(int(value))
 
 
@@ -154,13 +154,13 @@ def _convert(name: str, *overloads: tuple[str, Type, Callable[..., Value]], to: 
 FUNCTIONS: Final = (
     function("type", overload("type", (A,), type_of_type(A), _type)),
     function("dyn", overload("to_dyn", (A,), DYN, _identity)),
-    _convert("bool", ("bool_to_bool", BOOL, _identity), ("string_to_bool", STRING, _read_bool), to=BOOL),
+    _convert("bool", ("bool_to_bool", BOOL, _identity), ("string_to_bool", STRING, _parse_bool), to=BOOL),
     _convert("bytes", ("bytes_to_bytes", BYTES, _identity), ("string_to_bytes", STRING, str.encode), to=BYTES),
     _convert(
         "double",
         ("double_to_double", DOUBLE, _identity),
         ("int64_to_double", INT, float),
-        ("string_to_double", STRING, _read_double),
+        ("string_to_double", STRING, _parse_double),
         ("uint64_to_double", UINT, float),
         to=DOUBLE,
     ),
@@ -168,7 +168,7 @@ FUNCTIONS: Final = (
         "duration",
         ("duration_to_duration", DURATION, _identity),
         ("int64_to_duration", INT, _int_to_duration),
-        ("string_to_duration", STRING, read_duration),
+        ("string_to_duration", STRING, parse_duration),
         to=DURATION,
     ),
     _convert(
@@ -176,7 +176,7 @@ FUNCTIONS: Final = (
         ("int64_to_int64", INT, _identity),
         ("double_to_int64", DOUBLE, _double_to_int),
         ("duration_to_int64", DURATION, _duration_to_int),
-        ("string_to_int64", STRING, _read_int),
+        ("string_to_int64", STRING, _parse_int),
         ("timestamp_to_int64", TIMESTAMP, _timestamp_to_int),
         ("uint64_to_int64", UINT, _uint_to_int),
         to=INT,
@@ -184,20 +184,20 @@ FUNCTIONS: Final = (
     _convert(
         "string",
         ("string_to_string", STRING, _identity),
-        ("bool_to_string", BOOL, _show_bool),
+        ("bool_to_string", BOOL, _format_bool),
         ("bytes_to_string", BYTES, _decode),
         ("double_to_string", DOUBLE, format_g),
-        ("duration_to_string", DURATION, show_duration),
-        ("int64_to_string", INT, _show_int),
-        ("timestamp_to_string", TIMESTAMP, show_timestamp),
-        ("uint64_to_string", UINT, _show_int),
+        ("duration_to_string", DURATION, format_duration),
+        ("int64_to_string", INT, _format_int),
+        ("timestamp_to_string", TIMESTAMP, format_timestamp),
+        ("uint64_to_string", UINT, _format_int),
         to=STRING,
     ),
     _convert(
         "timestamp",
         ("timestamp_to_timestamp", TIMESTAMP, _identity),
         ("int64_to_timestamp", INT, _int_to_timestamp),
-        ("string_to_timestamp", STRING, read_timestamp),
+        ("string_to_timestamp", STRING, parse_timestamp),
         to=TIMESTAMP,
     ),
     _convert(
@@ -205,7 +205,7 @@ FUNCTIONS: Final = (
         ("uint64_to_uint64", UINT, _identity),
         ("double_to_uint64", DOUBLE, _double_to_uint),
         ("int64_to_uint64", INT, _int_to_uint),
-        ("string_to_uint64", STRING, _read_uint),
+        ("string_to_uint64", STRING, _parse_uint),
         to=UINT,
     ),
     function("contains", member("contains_string", (STRING, STRING), BOOL, _contains)),

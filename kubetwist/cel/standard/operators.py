@@ -158,12 +158,12 @@ def _subtract_timestamps(left: Timestamp, right: Timestamp) -> Duration:
 
 
 #: Lists longer than this are joined without copying them.
-_COPIED: Final = 1000
+_MAX_COPIED_LENGTH: Final = 1000
 #: No list may get longer: doubling one again and again costs next to nothing.
-_LONGEST: Final = 2_000_000
+_MAX_LIST_LENGTH: Final = 2_000_000
 
 
-class _Joined(ListValue):
+class _ConcatList(ListValue):
     """Two lists as one."""
 
     __slots__ = ("_left", "_right", "_size")
@@ -183,7 +183,7 @@ class _Joined(ListValue):
             raise IndexError(index)
         index %= self._size
         part: Value = self
-        while isinstance(part, _Joined):
+        while isinstance(part, _ConcatList):
             if index < len(part._left):
                 part = part._left
             else:
@@ -195,20 +195,20 @@ class _Joined(ListValue):
         pending: list[Value] = [self]
         while pending:
             part = pending.pop()
-            if isinstance(part, _Joined):
+            if isinstance(part, _ConcatList):
                 pending += (part._right, part._left)
             else:
                 yield from part
 
     def concat(self, other: Value) -> Value:
         """Return the elements of both, in order."""
-        return _joined(self, other)
+        return _concat(self, other)
 
 
-def _joined(left: Value, right: Value) -> Value:
-    if len(left) + len(right) > _LONGEST:
+def _concat(left: Value, right: Value) -> Value:
+    if len(left) + len(right) > _MAX_LIST_LENGTH:
         raise CostLimitExceeded
-    return _Joined(left, right)
+    return _ConcatList(left, right)
 
 
 def _add_lists(left: Value, right: Value) -> Value:
@@ -216,7 +216,7 @@ def _add_lists(left: Value, right: Value) -> Value:
         return left.concat(right)
     if not right:
         return left
-    return [*left, *right] if len(left) + len(right) <= _COPIED else _joined(left, right)
+    return [*left, *right] if len(left) + len(right) <= _MAX_COPIED_LENGTH else _concat(left, right)
 
 
 def _negate_double(number: float) -> float:
@@ -262,7 +262,7 @@ _MODULO: Final = (
 # In the reference an operator is a method of its left operand; these are the types that have it, and all others answer
 # with the operator's name.
 _NUMERIC: Final = frozenset({int, UInt, float})
-_HAVE: Final[dict[str, frozenset[type]]] = {
+_TYPES_WITH_OPERATOR: Final[dict[str, frozenset[type]]] = {
     "_+_": _NUMERIC | {str, bytes, Duration, Timestamp},
     "_-_": _NUMERIC | {Duration, Timestamp, str},
     "_*_": _NUMERIC | {str, Duration, Timestamp},
@@ -277,11 +277,11 @@ def _generic(name: str, overloads: tuple[Overload, ...]) -> Binary:
     python = {
         BYTES: bytes, DOUBLE: float, DURATION: Duration, INT: int, STRING: str, TIMESTAMP: Timestamp, UINT: UInt,
     }  # fmt: skip
-    for each in overloads:
-        left, right = each.parameters
+    for candidate in overloads:
+        left, right = candidate.parameters
         if left in python:
-            table[python[left], python[right]] = each.call
-    have, lists = _HAVE[name], name == "_+_"
+            table[python[left], python[right]] = candidate.call
+    has_operator, lists = _TYPES_WITH_OPERATOR[name], name == "_+_"
 
     def apply(left: Value, right: Value) -> Value:
         found = table.get((type(left), type(right)))
@@ -291,7 +291,7 @@ def _generic(name: str, overloads: tuple[Overload, ...]) -> Binary:
             if isinstance(right, LISTS):
                 return _add_lists(left, right)
             raise no_such_overload()
-        if type(left) in have:
+        if type(left) in has_operator:
             raise no_such_overload()
         raise CelError(f"no such overload: {name}")
 
@@ -335,7 +335,7 @@ def greater_equals(left: Value, right: Value) -> bool:
     return compare(left, right) >= 0
 
 
-def _relation(name: str, word: str, generic: Binary, quick: Binary) -> Function:
+def _relation(name: str, word: str, generic: Binary, typed: Binary) -> Function:
     """Return one of the relations for all pairs of types that have an order."""
     pairs: list[tuple[str, Type, Type]] = [
         ("bool", BOOL, BOOL),
@@ -357,7 +357,7 @@ def _relation(name: str, word: str, generic: Binary, quick: Binary) -> Function:
     return function(
         name,
         *(
-            overload(f"{word}_{suffix}", (left, right), BOOL, quick if left in plain and right in plain else generic)
+            overload(f"{word}_{suffix}", (left, right), BOOL, typed if left in plain and right in plain else generic)
             for suffix, left, right in pairs
         ),
     )
@@ -381,7 +381,7 @@ def size(value: Value) -> int:
     raise CelError("no such overload: size")
 
 
-def show_key(key: Value) -> str:
+def format_key(key: Value) -> str:
     """Return a key or index as errors name it."""
     if type(key) is bool:
         return "true" if key else "false"
@@ -432,11 +432,11 @@ def select(container: Value, key: Value) -> Value:
     if found is not MISSING:
         return found
     if isinstance(container, LISTS):
-        raise CelError(f"index out of bounds: {show_key(key)}")
-    raise CelError(f"no such key: {show_key(key)}")
+        raise CelError(f"index out of bounds: {format_key(key)}")
+    raise CelError(f"no such key: {format_key(key)}")
 
 
-def _special(*_: Value) -> Value:
+def _compiled_inline(*_: Value) -> Value:
     raise AssertionError("the compiler knows this one itself")
 
 
@@ -464,13 +464,13 @@ _OPTIONAL_LIST: Final = optional_of(list_of(B))
 _OPTIONAL_MAP: Final = optional_of(_MAP)
 
 FUNCTIONS: Final = (
-    function("_?_:_", overload("conditional", (BOOL, A, A), A, _special)),
-    function("_&&_", overload("logical_and", (BOOL, BOOL), BOOL, _special)),
-    function("_||_", overload("logical_or", (BOOL, BOOL), BOOL, _special)),
+    function("_?_:_", overload("conditional", (BOOL, A, A), A, _compiled_inline)),
+    function("_&&_", overload("logical_and", (BOOL, BOOL), BOOL, _compiled_inline)),
+    function("_||_", overload("logical_or", (BOOL, BOOL), BOOL, _compiled_inline)),
     function("!_", overload("logical_not", (BOOL,), BOOL, _not)),
     function("@not_strictly_false", overload("not_strictly_false", (BOOL,), BOOL, not_strictly_false)),
     function("_==_", overload("equals", (A, A), BOOL, equal)),
-    function("_!=_", overload("not_equals", (A, A), BOOL, _special)),
+    function("_!=_", overload("not_equals", (A, A), BOOL, _compiled_inline)),
     function("_+_", *_ADD),
     function("_-_", *_SUBTRACT),
     function("_*_", *_MULTIPLY),
@@ -484,17 +484,17 @@ FUNCTIONS: Final = (
     *_relations(),
     function(
         "_[_]",
-        overload("index_list", (_LIST, INT), A, _special),
-        overload("index_map", (_MAP, A), B, _special),
-        overload("optional_list_index_int", (_OPTIONAL_LIST, INT), _OPTIONAL, _special),
-        overload("optional_map_index_value", (_OPTIONAL_MAP, A), _OPTIONAL, _special),
+        overload("index_list", (_LIST, INT), A, _compiled_inline),
+        overload("index_map", (_MAP, A), B, _compiled_inline),
+        overload("optional_list_index_int", (_OPTIONAL_LIST, INT), _OPTIONAL, _compiled_inline),
+        overload("optional_map_index_value", (_OPTIONAL_MAP, A), _OPTIONAL, _compiled_inline),
     ),
     function(
         "_[?_]",
-        overload("list_optindex_optional_int", (list_of(B), INT), _OPTIONAL, _special),
-        overload("optional_list_optindex_optional_int", (_OPTIONAL_LIST, INT), _OPTIONAL, _special),
-        overload("map_optindex_optional_value", (_MAP, A), _OPTIONAL, _special),
-        overload("optional_map_optindex_optional_value", (_OPTIONAL_MAP, A), _OPTIONAL, _special),
+        overload("list_optindex_optional_int", (list_of(B), INT), _OPTIONAL, _compiled_inline),
+        overload("optional_list_optindex_optional_int", (_OPTIONAL_LIST, INT), _OPTIONAL, _compiled_inline),
+        overload("map_optindex_optional_value", (_MAP, A), _OPTIONAL, _compiled_inline),
+        overload("optional_map_optindex_optional_value", (_OPTIONAL_MAP, A), _OPTIONAL, _compiled_inline),
     ),
     function(
         "@in",
@@ -526,4 +526,4 @@ GENERIC: Final[dict[str, Callable[..., Value]]] = {
     "@not_strictly_false": not_strictly_false,
 }
 
-__all__ = ["FUNCTIONS", "GENERIC", "SECOND", "add", "lookup", "select", "show_key"]
+__all__ = ["FUNCTIONS", "GENERIC", "SECOND", "add", "format_key", "lookup", "select"]

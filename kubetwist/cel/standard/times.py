@@ -56,7 +56,7 @@ def conversion_error(from_: types.Type, to: types.Type) -> CelError:
     return CelError(f"type conversion error from '{from_}' to '{to}'")
 
 
-def read_timestamp(text: str) -> Timestamp:
+def parse_timestamp(text: str) -> Timestamp:
     """
     Return a timestamp from RFC 3339.
 
@@ -85,7 +85,7 @@ def read_timestamp(text: str) -> Timestamp:
     return timestamp_of(seconds * SECOND + ns, offset)
 
 
-def read_duration(text: str) -> Duration:
+def parse_duration(text: str) -> Duration:
     """
     Return a duration as Go writes it.
 
@@ -97,7 +97,7 @@ def read_duration(text: str) -> Duration:
         raise conversion_error(STRING, DURATION) from None
 
 
-def show_timestamp(value: Timestamp) -> str:
+def format_timestamp(value: Timestamp) -> str:
     """Return a timestamp in RFC 3339, with as many digits as it needs and the offset that it was read with."""
     seconds, ns = divmod(value.ns, SECOND)
     try:
@@ -114,12 +114,12 @@ def show_timestamp(value: Timestamp) -> str:
     return f"{day}T{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}{fraction}{zone}"
 
 
-def show_duration(value: Duration) -> str:
+def format_duration(value: Duration) -> str:
     """Return a duration in seconds: C{90.5s}."""
     return format_f(value.ns // SECOND + value.ns % SECOND / 1e9) + "s"
 
 
-def _distance(name: str) -> timedelta | None:
+def _parse_offset(name: str) -> timedelta | None:
     """Return the UTC offset of a time zone given as an offset: C{+02:00}."""
     hours, colon, minutes = name.partition(":")
     if not colon:
@@ -155,13 +155,13 @@ def _zone(name: str) -> tzinfo | None:
         raise CelError(f"unknown time zone {name}") from None
 
 
-def _at(value: Timestamp, zone: str) -> datetime:
+def _in_zone(value: Timestamp, zone: str) -> datetime:
     moment = _EPOCH + timedelta(seconds=value.ns // SECOND)
     if zone == "UTC":
         return moment
-    distance = _distance(zone)
+    utc_offset = _parse_offset(zone)
     try:
-        return moment.astimezone(_zone(zone)) if distance is None else moment + distance
+        return moment.astimezone(_zone(zone)) if utc_offset is None else moment + utc_offset
     except OverflowError:
         raise CelError("timestamp overflow") from None
 
@@ -170,7 +170,7 @@ def _year_day(moment: datetime) -> int:
     return moment.timetuple().tm_yday - 1
 
 
-_PARTS: Final[dict[str, tuple[str, Callable[[datetime], int]]]] = {
+_TIMESTAMP_ACCESSORS: Final[dict[str, tuple[str, Callable[[datetime], int]]]] = {
     "getFullYear": ("timestamp_to_year", lambda moment: moment.year),
     "getMonth": ("timestamp_to_month", lambda moment: moment.month - 1),
     "getDayOfYear": ("timestamp_to_day_of_year", _year_day),
@@ -182,7 +182,7 @@ _PARTS: Final[dict[str, tuple[str, Callable[[datetime], int]]]] = {
     "getSeconds": ("timestamp_to_seconds", lambda moment: moment.second),
 }
 
-_DURATION_PARTS: Final = {
+_DURATION_ACCESSORS: Final = {
     "getHours": ("duration_to_hours", 3600 * SECOND),
     "getMinutes": ("duration_to_minutes", 60 * SECOND),
     "getSeconds": ("duration_to_seconds", SECOND),
@@ -191,39 +191,39 @@ _DURATION_PARTS: Final = {
 
 
 def _milliseconds(value: Timestamp, zone: str = "UTC") -> int:
-    _at(value, zone)
+    _in_zone(value, zone)
     return value.ns % SECOND // 1_000_000
 
 
-def _part(name: str) -> Callable[..., int]:
-    read = _PARTS[name][1]
+def _timestamp_accessor(name: str) -> Callable[..., int]:
+    read = _TIMESTAMP_ACCESSORS[name][1]
 
-    def part(value: Timestamp, zone: str = "UTC") -> int:
-        return read(_at(value, zone))
+    def accessor(value: Timestamp, zone: str = "UTC") -> int:
+        return read(_in_zone(value, zone))
 
-    return part
+    return accessor
 
 
-def _duration_part(unit: int) -> Callable[[Duration], int]:
-    def part(value: Duration) -> int:
+def _duration_accessor(unit: int) -> Callable[[Duration], int]:
+    def accessor(value: Duration) -> int:
         # Toward zero, as Go divides.
         return value.ns // unit if value.ns >= 0 else -(-value.ns // unit)
 
-    return part
+    return accessor
 
 
 def _functions() -> list[Function]:
     found = []
-    for name in (*_PARTS, "getMilliseconds"):
-        read = _milliseconds if name == "getMilliseconds" else _part(name)
-        id = "timestamp_to_milliseconds" if name == "getMilliseconds" else _PARTS[name][0]
+    for name in (*_TIMESTAMP_ACCESSORS, "getMilliseconds"):
+        read = _milliseconds if name == "getMilliseconds" else _timestamp_accessor(name)
+        id = "timestamp_to_milliseconds" if name == "getMilliseconds" else _TIMESTAMP_ACCESSORS[name][0]
         overloads = [
             member(id, (TIMESTAMP,), INT, read),
             member(f"{id}_with_tz", (TIMESTAMP, STRING), INT, read),
         ]
-        if name in _DURATION_PARTS:
-            id, unit = _DURATION_PARTS[name]
-            overloads.append(member(id, (DURATION,), INT, _duration_part(unit)))
+        if name in _DURATION_ACCESSORS:
+            id, unit = _DURATION_ACCESSORS[name]
+            overloads.append(member(id, (DURATION,), INT, _duration_accessor(unit)))
         found.append(function(name, *overloads))
     return found
 

@@ -16,7 +16,7 @@ from ...api.options import CreateOptions, WriteOptions
 from ...api.record import Record
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
-from ...cel.sparing import compute_rules
+from ...cel.allowance import compute_rules
 from ...storage.errors import KeyExists
 from .allocation import AllocationConflict
 from .empties import as_sent

@@ -16,7 +16,7 @@ from ...api.options import WriteOptions
 from ...api.record import Record
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, GroupVersionKind, JSONObject
-from ...cel.sparing import compute_rules
+from ...cel.allowance import compute_rules
 from ...storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from .allocation import NOTHING, AllocationConflict
 from .creation import try_create

@@ -39,8 +39,8 @@ from ...cel.errors import (
 )
 from ...cel.names import escape
 from ...cel.schemas import (
-    Declaration,
-    declare,
+    DeclType,
+    schema_decl_type,
 )
 from ...cel.types import (
     BOOL,
@@ -123,12 +123,12 @@ class CompiledRule:
         return str(self.rule.get("message") or self.rule.get("rule") or "").strip()
 
 
-def compile_rules(schema: JSONObject, rules: Sequence[JSONObject], declaration: Declaration) -> list[CompiledRule]:
+def compile_rules(schema: JSONObject, rules: Sequence[JSONObject], declaration: DeclType) -> list[CompiledRule]:
     """Return the rules of one place, without those below."""
     return [_compiled(schema, rule, declaration) for rule in rules]
 
 
-def _compiled(schema: JSONObject, rule: JSONObject, declaration: Declaration) -> CompiledRule:
+def _compiled(schema: JSONObject, rule: JSONObject, declaration: DeclType) -> CompiledRule:
     text = rule.get("rule") or ""
     if not text.strip():
         return CompiledRule(rule)
@@ -179,7 +179,7 @@ def _base() -> Environment:
     return kubernetes_environment()
 
 
-def environment_of(declaration: Declaration, *, optional: bool) -> Environment:
+def environment_of(declaration: DeclType, *, optional: bool) -> Environment:
     """Return the variables of the rules at a place: C{self}, and C{oldSelf}, which may be an optional value."""
     mine = declaration.type
     return _base().extend({"self": mine, "oldSelf": optional_of(mine) if optional else mine})
@@ -255,7 +255,7 @@ class _Ratchet:
 class RuleTree:
     """The rules of a schema, and of all that is below it."""
 
-    def __init__(self, schema: JSONObject, rules: list[CompiledRule], declaration: Declaration) -> None:
+    def __init__(self, schema: JSONObject, rules: list[CompiledRule], declaration: DeclType) -> None:
         self._kind: str = schema.get("type") or ""
         self._rules = rules
         self._declaration = declaration
@@ -277,11 +277,11 @@ class RuleTree:
         """
         if not has_rules(schema):
             return None
-        declaration = declare(schema, SELF_TYPE, root)
+        declaration = schema_decl_type(schema, SELF_TYPE, root)
         return None if declaration is None else cls._made(schema, schema, declaration)
 
     @classmethod
-    def _made(cls, rules: JSONObject, schema: JSONObject, declaration: Declaration) -> RuleTree | None:
+    def _made(cls, rules: JSONObject, schema: JSONObject, declaration: DeclType) -> RuleTree | None:
         """
         @param rules: The schema whose rules count: C{schema}, or a part of its C{allOf}.
         """
@@ -299,7 +299,7 @@ class RuleTree:
                 field = (declaration.fields or {}).get(identifier)
             else:
                 # Rules above cannot speak of it, but its own can.
-                field = declare(inner, SELF_TYPE, bool(inner.get("x-kubernetes-embedded-resource")))
+                field = schema_decl_type(inner, SELF_TYPE, bool(inner.get("x-kubernetes-embedded-resource")))
             if field is not None:
                 made = cls._made(part, inner, field)
                 if made is not None:
@@ -387,7 +387,7 @@ class RuleTree:
             run.causes.append(invalid(where, self._kind, f"validation failed {NO_BUDGET}"))
             run.budget = -1
             return
-        wrap = self._declaration.value
+        wrap = self._declaration.to_cel
         itself = wrap(value)
         before = wrap(old) if self._needs_old and old is not None else None
         for rule in self._rules:

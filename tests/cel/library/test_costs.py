@@ -41,15 +41,15 @@ class CostTests(SynchronousTestCase):
 
     def test_checks(self) -> None:
         """A check of an authorizer is so expensive that only two fit in a limit."""
-        found = KubernetesCosts().estimate("check", "", None, ())
+        found = KubernetesCosts().estimate_call_cost("check", "", None, ())
         assert found is not None
         self.assertEqual(found.cost, Estimate(350_000, 350_000))
 
     def test_unknown(self) -> None:
         """Functions that Kubernetes does not price have the engine's prices."""
         costs = KubernetesCosts()
-        self.assertIsNone(costs.meter("startsWith", "starts_with_string"))
-        self.assertIsNone(costs.estimate("startsWith", "starts_with_string", None, ()))
+        self.assertIsNone(costs.call_cost("startsWith", "starts_with_string"))
+        self.assertIsNone(costs.estimate_call_cost("startsWith", "starts_with_string", None, ()))
 
     @given(
         st.sampled_from(

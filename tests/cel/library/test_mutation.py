@@ -13,7 +13,7 @@ from kubetwist.cel.library.mutation import (
     OBJECT_TYPE,
     JSONPatch,
     to_object,
-    type_problems,
+    type_mismatches,
 )
 from kubetwist.cel.types import DYN
 
@@ -35,7 +35,7 @@ class MutationTests(SynchronousTestCase):
         )
         self.assertEqual(program.output_type, OBJECT_TYPE)
         value, _ = program.evaluate({"object": {"n": 2}})
-        self.assertEqual(type_problems(value), "")
+        self.assertEqual(type_mismatches(value), "")
         self.assertEqual(
             to_object(value),
             {
@@ -48,7 +48,7 @@ class MutationTests(SynchronousTestCase):
         """An object of a type that is not named after its field is told, wherever it is."""
         value = self.value("Object{spec: Object.metadata{}, list: [Object.wrong{}], map: {'k': Object.map{}}}")
         self.assertEqual(
-            type_problems(value),
+            type_mismatches(value),
             'unexpected type name "Object.metadata", expected "Object.spec", which matches field name path from root '
             'Object type\nunexpected type name "Object.wrong", expected "Object.list", which matches field name path '
             "from root Object type",

@@ -260,7 +260,7 @@ class RuleTests(SynchronousTestCase):
 
     def test_slow_evaluation(self) -> None:
         """An evaluation that takes too long by itself is reported as one that exceeds the cost budget."""
-        self.patch(Frame, "look", interrupt)
+        self.patch(Frame, "check_deadline", interrupt)
         schema = spec(rule("self.l.all(x, x > 0)"), l={"type": "array", "items": INTEGER})
         (found,) = self.found(schema, {"spec": {"l": [1] * 200}})
         self.assertIn("'operation cancelled: actual cost limit exceeded': no further validation rules will be", found)

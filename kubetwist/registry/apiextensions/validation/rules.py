@@ -15,7 +15,7 @@ from ....schema.structuralrules import unsupported
 from ....schema.validation.rulepaths import valid_field_path
 
 if TYPE_CHECKING:
-    from ....cel.schemas import Declaration
+    from ....cel.schemas import DeclType
     from ....schema.validation.celrules import CompiledRule
 
 #: The estimated cost that one expression, and all of a schema, may have.
@@ -90,7 +90,7 @@ class RuleContext:
         self._parent = parent
         self._step = step
         self._inside: bool = bool(schema.get("x-kubernetes-validations")) or (parent is not None and parent._inside)
-        self._declaration: Declaration | None = None
+        self._declaration: DeclType | None = None
         self.total: TotalCost = TotalCost() if parent is None else parent.total
         self.most: int | None = 1 if parent is None else _product(parent.most, _elements(parent.schema))
 
@@ -99,15 +99,15 @@ class RuleContext:
         return RuleContext(schema, self, (kind, name))
 
     @property
-    def declaration(self) -> Declaration | None:
+    def declaration(self) -> DeclType | None:
         """The type of the place, as CEL sees it; L{None} when it has none."""
         if self._declaration is None:
             self._declaration = self._found()
         return self._declaration
 
-    def _found(self) -> Declaration | None:
+    def _found(self) -> DeclType | None:
         from ....cel.names import escape
-        from ....cel.schemas import declare
+        from ....cel.schemas import schema_decl_type
         from ....schema.validation.celrules import SELF_TYPE
 
         if self._parent is not None and self._parent._inside:
@@ -119,7 +119,7 @@ class RuleContext:
             if found is not None:
                 return found
         root = self._parent is None or bool(self.schema.get("x-kubernetes-embedded-resource"))
-        return declare(self.schema, SELF_TYPE, root)
+        return schema_decl_type(self.schema, SELF_TYPE, root)
 
 
 class TotalCost:
@@ -176,7 +176,7 @@ def validate_compiled_rules(context: RuleContext, path: str, uncorrelated: str |
 def _validate_compiled_rule(
     rule: CompiledRule,
     context: RuleContext,
-    declaration: Declaration,
+    declaration: DeclType,
     path: str,
     uncorrelated: str | None,
 ) -> list[FieldError]:

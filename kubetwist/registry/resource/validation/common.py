@@ -10,7 +10,7 @@ from ....api.errors import duplicate, forbidden, go_json, internal, invalid, req
 from ....api.jsontypes import JSONValue
 from ....api.names import byte_length, validate_qualified_name
 from ....api.resource import JSONObject
-from ....cel.devices import BrokenSelector, CostlySelector, SelectorError, check_selector
+from ....cel.devices import SelectorCostError, SelectorError, SelectorProgramError, check_selector
 from ...generic.validation.fields import ErrorList, check, dns_subdomain
 
 MOST: Final = 32
@@ -150,9 +150,9 @@ def validate_selector(selector: JSONObject, path: str, errors: ErrorList) -> Non
 def _expression(text: str, path: str, errors: ErrorList) -> None:
     try:
         check_selector(text)
-    except CostlySelector as error:
+    except SelectorCostError as error:
         errors.append(forbidden(path, str(error)))
-    except BrokenSelector as error:
+    except SelectorProgramError as error:
         errors.append(internal(path, str(error)))
     except SelectorError as error:
         errors.append(invalid(path, text, str(error)))

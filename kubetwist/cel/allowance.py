@@ -15,14 +15,14 @@ from ..api.requestscope import RequestScope
 
 _Result = TypeVar("_Result")
 
-#: Total cost of the evaluations within one L{briefly}: some milliseconds.
-BRIEF_COST: Final = 5_000
+#: Total cost of the evaluations within one L{with_allowance}: some milliseconds.
+MAX_REACTOR_COST: Final = 5_000
 #: Fixed cost of each evaluation.
-CALL_COST: Final = 5
+EVALUATION_BASE_COST: Final = 5
 
 
-class TakesLong(Exception):
-    """An evaluation exceeds the allowance of L{briefly}. It had no side effects and can be repeated elsewhere."""
+class AllowanceExceeded(Exception):
+    """An evaluation exceeds the allowance of L{with_allowance}. It can be repeated in a thread."""
 
 
 class Allowance:
@@ -32,27 +32,27 @@ class Allowance:
     @ivar left: The remaining cost; below zero, evaluations are refused.
     """
 
-    __slots__ = ("left",)
+    __slots__ = ("remaining",)
 
     def __init__(self, cost: int) -> None:
-        self.left = cost
+        self.remaining = cost
 
 
 #: The allowance of the running code; L{None} if only the limits of each evaluation apply.
-allowance: Final[ContextVar[Allowance | None]] = ContextVar("allowance", default=None)
+current_allowance: Final[ContextVar[Allowance | None]] = ContextVar("current_allowance", default=None)
 
 
-def briefly(function: Callable[..., _Result], *arguments: object) -> _Result:
+def with_allowance(function: Callable[..., _Result], *arguments: object) -> _Result:
     """
     Call a function with an allowance for the cost of its evaluations.
 
-    @raise TakesLong: The evaluations exceed the allowance.
+    @raise AllowanceExceeded: The evaluations exceed the allowance.
     """
-    token = allowance.set(Allowance(BRIEF_COST))
+    token = current_allowance.set(Allowance(MAX_REACTOR_COST))
     try:
         return function(*arguments)
     finally:
-        allowance.reset(token)
+        current_allowance.reset(token)
 
 
 async def compute_rules(
@@ -72,8 +72,8 @@ async def compute_rules(
         return function(*arguments)
     if not scope.large(size):
         try:
-            return briefly(function, *arguments)
-        except TakesLong:
+            return with_allowance(function, *arguments)
+        except AllowanceExceeded:
             pass
     result: _Result = await in_thread(function, *arguments)
     return result

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.cel.metering}."""
+"""Tests for L{kubetwist.cel.runtimecost}."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class ActualCostTests(CelTestCase):
     def test_time(self) -> None:
         """An evaluation that takes longer than it may is given up, whatever it costs."""
         program = self.compile("ints.all(x, ints.all(y, x + y >= 0))")
-        error = self.assertRaises(EvaluationError, program.evaluate, {"ints": list(range(1000))}, 10**9, seconds=0.0)
+        error = self.assertRaises(EvaluationError, program.evaluate, {"ints": list(range(1000))}, 10**9, timeout=0.0)
         self.assertEqual((error.message, error.interrupted), ("operation interrupted", True))
 
     def test_growing_lists(self) -> None:

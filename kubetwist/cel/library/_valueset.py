@@ -12,10 +12,10 @@ from kubetwist.cel.values import UInt, Value, equal
 _NUMBERS: Final = frozenset((int, UInt, float))
 
 #: Comparisons of other values than texts and numbers; nothing that may be evaluated could pay for more.
-_MOST_COMPARISONS: Final = 10_000_000
+_MAX_COMPARISONS: Final = 10_000_000
 
 
-class Members:
+class ValueSet:
     """Values that were added; none equals another type's but numbers."""
 
     __slots__ = ("_comparisons", "_numbers", "_others", "_texts")
@@ -46,6 +46,6 @@ class Members:
             # NaN equals no number, not even itself.
             return value == value and value in self._numbers
         self._comparisons += len(self._others)
-        if self._comparisons > _MOST_COMPARISONS:
+        if self._comparisons > _MAX_COMPARISONS:
             raise CostLimitExceeded
         return any(equal(value, other) for other in self._others)

@@ -6,29 +6,36 @@ from collections.abc import Callable
 from typing import Any
 
 from kubetwist.api.requestscope import MAX_SIZE_IN_REACTOR, RequestScope
+from kubetwist.cel.allowance import (
+    EVALUATION_BASE_COST,
+    MAX_REACTOR_COST,
+    AllowanceExceeded,
+    compute_rules,
+    current_allowance,
+    with_allowance,
+)
 from kubetwist.cel.errors import EvaluationError
-from kubetwist.cel.sparing import BRIEF_COST, CALL_COST, TakesLong, allowance, briefly, compute_rules
 
 from .support import VALUES, CelTestCase
 
 
 class SparingTests(CelTestCase):
-    """Tests for L{briefly}."""
+    """Tests for L{with_allowance}."""
 
     def test_cheap(self) -> None:
         """Evaluations within the allowance have their usual value, cost and errors."""
         for text in ("i + 1", "ints.all(x, x > 0)"):
             program = self.compile(text)
-            self.assertEqual(briefly(program.evaluate, VALUES), program.evaluate(VALUES))
-        error = self.assertRaises(EvaluationError, briefly, self.compile("1 / (i - i)").evaluate, VALUES)
+            self.assertEqual(with_allowance(program.evaluate, VALUES), program.evaluate(VALUES))
+        error = self.assertRaises(EvaluationError, with_allowance, self.compile("1 / (i - i)").evaluate, VALUES)
         self.assertEqual(error.message, "division by zero")
 
     def test_costly(self) -> None:
         """Evaluations beyond the allowance are cancelled, and no expression can suppress that."""
-        values = {**VALUES, "ints": [1] * BRIEF_COST}
+        values = {**VALUES, "ints": [1] * MAX_REACTOR_COST}
         for text in ("ints.all(x, x > 0)", "ints.all(x, x > 0) || true", "[ints].all(l, l.all(x, x > 0)) || flag"):
             program = self.compile(text)
-            self.assertRaises(TakesLong, briefly, program.evaluate, values)
+            self.assertRaises(AllowanceExceeded, with_allowance, program.evaluate, values)
             self.assertTrue(program.evaluate(values)[0])
 
     def test_together(self) -> None:
@@ -42,14 +49,14 @@ class SparingTests(CelTestCase):
                 program.evaluate(VALUES)
                 made.append(1)
 
-        self.assertRaises(TakesLong, briefly, evaluate_often)
-        self.assertLessEqual(len(made) * (cost + CALL_COST), BRIEF_COST)
-        self.assertIsNone(allowance.get())
+        self.assertRaises(AllowanceExceeded, with_allowance, evaluate_often)
+        self.assertLessEqual(len(made) * (cost + EVALUATION_BASE_COST), MAX_REACTOR_COST)
+        self.assertIsNone(current_allowance.get())
 
     def test_own_limit(self) -> None:
         """An evaluation that exceeds its own limit fails with that error, with or without an allowance."""
         program = self.compile("ints.all(x, x > 0)")
-        error = self.assertRaises(EvaluationError, briefly, program.evaluate, VALUES, 2)
+        error = self.assertRaises(EvaluationError, with_allowance, program.evaluate, VALUES, 2)
         self.assertTrue(error.cost_exceeded)
 
 
@@ -74,7 +81,7 @@ class ComputeRulesTests(CelTestCase):
     def test_no_thread(self) -> None:
         """Without a computation thread everything is evaluated immediately, whatever it costs."""
         self.assertEqual(
-            (True, 0), self.computed(RequestScope(), MAX_SIZE_IN_REACTOR + 1, "ints.all(x, x > 0)", BRIEF_COST)
+            (True, 0), self.computed(RequestScope(), MAX_SIZE_IN_REACTOR + 1, "ints.all(x, x > 0)", MAX_REACTOR_COST)
         )
 
     def test_cheap(self) -> None:
@@ -84,11 +91,12 @@ class ComputeRulesTests(CelTestCase):
     def test_costly(self) -> None:
         """An expensive evaluation for a small object is repeated in the thread."""
         self.assertEqual(
-            (True, 1), self.computed(RequestScope(in_thread=self.in_thread), 10, "ints.all(x, x > 0)", BRIEF_COST)
+            (True, 1), self.computed(RequestScope(in_thread=self.in_thread), 10, "ints.all(x, x > 0)", MAX_REACTOR_COST)
         )
 
     def test_large(self) -> None:
         """An evaluation for a large object runs in the thread."""
         self.assertEqual(
-            (True, 1), self.computed(RequestScope(in_thread=self.in_thread), MAX_SIZE_IN_REACTOR + 1, "i + 1 > 0")
+            (True, 1),
+            self.computed(RequestScope(in_thread=self.in_thread), MAX_SIZE_IN_REACTOR + 1, "i + 1 > 0"),
         )

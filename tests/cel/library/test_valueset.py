@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.cel.library._members}."""
+"""Tests for L{kubetwist.cel.library._valueset}."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.cel.errors import CostLimitExceeded
-from kubetwist.cel.library import _members
-from kubetwist.cel.library._members import Members
+from kubetwist.cel.library import _valueset
+from kubetwist.cel.library._valueset import ValueSet
 from kubetwist.cel.values import UInt, equal
 
 VALUES = st.one_of(
@@ -26,23 +26,23 @@ VALUES = st.one_of(
 )
 
 
-class MembersTests(SynchronousTestCase):
-    """Tests for L{Members}."""
+class ValueSetTests(SynchronousTestCase):
+    """Tests for L{ValueSet}."""
 
     @given(st.lists(VALUES, max_size=6), VALUES)
     def test_as_comparisons(self, values: list[Any], value: Any) -> None:
         """A value is a member if it equals one that was added, as CEL sees it."""
-        self.assertIs(value in Members(values), any(equal(value, other) for other in values))
+        self.assertIs(value in ValueSet(values), any(equal(value, other) for other in values))
 
     def test_nan(self) -> None:
         """NaN is no member, even if it was added."""
         nan = float("nan")
-        self.assertNotIn(nan, Members([nan]))
+        self.assertNotIn(nan, ValueSet([nan]))
 
     def test_bounded(self) -> None:
         """Comparisons with values that have no hash are limited."""
-        self.patch(_members, "_MOST_COMPARISONS", 10)
-        members = Members([[1], [2], [3], [4]])
+        self.patch(_valueset, "_MAX_COMPARISONS", 10)
+        members = ValueSet([[1], [2], [3], [4]])
         self.assertIn([4], members)
         self.assertNotIn([5], members)
         with self.assertRaises(CostLimitExceeded):
