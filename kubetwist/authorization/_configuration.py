@@ -1,5 +1,5 @@
 """
---authorization-config: who is asked, in which order, and which webhooks there are.
+The configuration C{--authorization-config}: the authorizers, their order, and the settings of webhooks.
 
 @see: kubernetes/apiserver, C{pkg/apis/apiserver/validation}; kubernetes, C{pkg/kubeapiserver/authorizer/config.go}.
 """
@@ -53,7 +53,7 @@ WEBHOOK: Final = "Webhook"
 _SCHEME: Final = "k8s.io/apiserver/pkg/apis/apiserver/load/load.go:31"
 _SECOND: Final = 1_000_000_000
 _MAX_TIMEOUT: Final = 30 * _SECOND
-#: By field: what it is without saying so.
+#: Default values of the TTL fields, in nanoseconds.
 _TTLS: Final = {"authorizedTTL": 300 * _SECOND, "unauthorizedTTL": 30 * _SECOND}
 
 _CONFIGURATION: Final = Struct(
@@ -121,14 +121,15 @@ class AuthorizationConfiguration:
 
 
 def load_configuration(
-    content: bytes, known: Collection[str], wanted: Collection[str] = ()
+    content: bytes, known_types: Collection[str], required_types: Collection[str] = ()
 ) -> AuthorizationConfiguration:
     """
-    Make sense of the file. Reads the kubeconfigs that it names, and so blocks.
+    Decode and validate the file, and read the kubeconfigs that it names. Blocks on file I/O.
 
-    @param known: The types of authorizers that there are.
-    @param wanted: Those that must be there.
-    @raise ValueError: The file is invalid; the message is that of the reference.
+    @param content: The content of the file.
+    @param known_types: The known types of authorizers.
+    @param required_types: The types that the file must contain.
+    @raise ValueError: The file is invalid; the text is the reference's.
     """
     authorizers: list[JSONObject] = []
     if content:
@@ -140,7 +141,7 @@ def load_configuration(
         except ValueError as error:
             raise ConfigurationError(f"failed to load AuthorizationConfiguration from file: {error}") from None
     causes: list[FieldError] = []
-    conditions = _validate(authorizers, known, causes)
+    conditions = _validate(authorizers, known_types, causes)
     if causes:
         raise ConfigurationError(aggregate(causes).removeprefix(": "))
     problems = [
@@ -148,14 +149,14 @@ def load_configuration(
         for one in authorizers
         if one["type"] != WEBHOOK and one["name"] != one["type"].lower()
     ]
-    missing = sorted(set(wanted) - {one["type"] for one in authorizers})
+    missing = sorted(set(required_types) - {one["type"] for one in authorizers})
     if missing:
         problems.append(f"missing required types: [{' '.join(missing)}]")
     if problems:
         raise ConfigurationError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
     files: list[Path] = []
-    made = tuple(_made(one, conditions.get(index), files) for index, one in enumerate(authorizers))
-    return AuthorizationConfiguration(made, tuple(files))
+    compiled = tuple(_compile(one, conditions.get(index), files) for index, one in enumerate(authorizers))
+    return AuthorizationConfiguration(compiled, tuple(files))
 
 
 def _read_durations(webhook: JSONObject) -> None:
@@ -165,9 +166,9 @@ def _read_durations(webhook: JSONObject) -> None:
 
 
 def _validate(
-    authorizers: list[JSONObject], known: Collection[str], causes: list[FieldError]
+    authorizers: list[JSONObject], known_types: Collection[str], causes: list[FieldError]
 ) -> dict[int, MatchConditions | None]:
-    """Conditions by the places of webhooks; what is wrong is added to C{causes}."""
+    """Return the match conditions of webhooks by index of the authorizer; add errors to C{causes}."""
     if not authorizers:
         causes.append(required("authorizers", "at least one authorization mode must be defined"))
     types: set[str] = set()
@@ -179,8 +180,8 @@ def _validate(
         if not kind:
             causes.append(required(f"{path}.type"))
             continue
-        if kind not in known:
-            causes.append(not_supported(f"{path}.type", kind, sorted(known)))
+        if kind not in known_types:
+            causes.append(not_supported(f"{path}.type", kind, sorted(known_types)))
             continue
         if kind in types and kind != WEBHOOK:
             causes.append(duplicate(f"{path}.type", kind))
@@ -235,11 +236,11 @@ def _validate_webhook(webhook: JSONObject, path: str, causes: list[FieldError]) 
 
 
 def _choice(
-    fields: JSONObject, name: str, choice: tuple[str, ...], path: str, causes: list[FieldError], why: str = ""
+    fields: JSONObject, name: str, choice: tuple[str, ...], path: str, causes: list[FieldError], detail: str = ""
 ) -> None:
     value = fields[name]
     if not value:
-        causes.append(required(f"{path}.{name}", why))
+        causes.append(required(f"{path}.{name}", detail))
     elif value not in choice:
         causes.append(not_supported(f"{path}.{name}", value, choice))
 
@@ -248,7 +249,7 @@ def _validate_connection(info: JSONObject, path: str, causes: list[FieldError]) 
     kind, file = info["type"], info["kubeConfigFile"]
     path_of_file = f"{path}.kubeConfigFile"
     if kind == "InClusterConfig":
-        # There is no cluster around this server that it could ask.
+        # The server does not run in a cluster whose webhooks it could call.
         causes.append(invalid(f"{path}.type", kind, "not allowed for kube-apiserver"))
     elif kind != "KubeConfigFile":
         _choice(info, "type", ("InClusterConfig", "KubeConfigFile"), path, causes)
@@ -258,16 +259,17 @@ def _validate_connection(info: JSONObject, path: str, causes: list[FieldError]) 
         causes.append(invalid(path_of_file, file, "must be an absolute path"))
     else:
         try:
-            regular = stat.S_ISREG(os.stat(file).st_mode)
+            is_regular = stat.S_ISREG(os.stat(file).st_mode)
         except (OSError, ValueError) as error:
-            why = (getattr(error, "strerror", None) or str(error)).lower()
-            causes.append(invalid(path_of_file, file, f"error loading file: stat {file}: {why}"))
+            reason = (getattr(error, "strerror", None) or str(error)).lower()
+            causes.append(invalid(path_of_file, file, f"error loading file: stat {file}: {reason}"))
         else:
-            if not regular:
+            if not is_regular:
                 causes.append(invalid(path_of_file, file, "must be a regular file"))
 
 
-def _made(one: JSONObject, conditions: MatchConditions | None, files: list[Path]) -> AuthorizerConfiguration:
+def _compile(one: JSONObject, conditions: MatchConditions | None, files: list[Path]) -> AuthorizerConfiguration:
+    """Return the configuration of an authorizer; add the files that a webhook's kubeconfig names to C{files}."""
     webhook = one["webhook"]
     if webhook is None:
         return AuthorizerConfiguration(one["type"], one["name"])

@@ -28,20 +28,26 @@ from ._rbacremedies import bind
 #: Maximum number of listed items of a rule's field.
 _MAX_LISTED: Final = 20
 
-#: Distance (sort key) of a rule of the user, by what is missing.
-_OWN: Final = {"verb": 1, "resourceName": 1, "subresource": 1, "apiGroup": 2, "path": 2}
-_ROLE_MISSING: Final = 0
-_OTHER_NAMESPACE: Final = 2
-_RESEMBLING: Final = 1
-_OTHERS: Final = 3
-_BOUND_NOWHERE: Final = 4
+# Distances, by which near misses are sorted.
+#: A rule of the user matches except for one field, by field.
+_FIELD_DISTANCES: Final = {"verb": 1, "resourceName": 1, "subresource": 1, "apiGroup": 2, "path": 2}
+#: The role of a binding of the user does not exist.
+_ROLE_MISSING_DISTANCE: Final = 0
+#: The user has the rule in another namespace.
+_OTHER_NAMESPACE_DISTANCE: Final = 2
+#: The binding has a subject with a similar name.
+_SIMILAR_SUBJECT_DISTANCE: Final = 1
+#: The binding has other subjects.
+_OTHER_SUBJECT_DISTANCE: Final = 3
+#: No binding refers to the role.
+_UNBOUND_ROLE_DISTANCE: Final = 4
 #: Added to the distance of roles for system components and their controllers.
-_SYSTEM: Final = 3
-_CONTROLLER: Final = 4
+_SYSTEM_PENALTY: Final = 3
+_CONTROLLER_PENALTY: Final = 4
 #: Maximum number of listed grants of a user.
 _MAX_GRANTS: Final = 20
 
-_TEXTS: Final = {
+_FIELD_TEXTS: Final = {
     "verb": "but not {verb}",
     "resourceName": "but not for the name {name}",
     "subresource": "but not {resource}",
@@ -73,10 +79,10 @@ def grants_of(grants: RuleResolver, attributes: AuthorizerAttributes) -> list[JS
         subject = binding.matching_subject(user)
         if subject is None:
             continue
-        by_group = subject.get("kind") == "Group"
-        as_member = f", as a member of {quoted(_subject_name(subject))}" if by_group else ""
-        text = f"{_role(binding.role)} by {_describe_binding(binding)}{as_member}"
-        (of_groups if by_group else direct).append({"text": text, **_source(binding), "subject": dict(subject)})
+        is_group = subject.get("kind") == "Group"
+        as_member = f", as a member of {quoted(_subject_name(subject))}" if is_group else ""
+        text = f"{_describe_role(binding.role)} by {_describe_binding(binding)}{as_member}"
+        (of_groups if is_group else direct).append({"text": text, **_source(binding), "subject": dict(subject)})
     return [*direct, *of_groups][:_MAX_GRANTS]
 
 
@@ -100,8 +106,8 @@ def _binding_near_misses(
         rules = grants.role(binding.role, binding.namespace).rules
     except RoleNotFound as error:
         if subject_matches and in_namespace:
-            why = f"{_describe_binding(binding)} is about the user, but its role is not there: {error}"
-            yield _ROLE_MISSING, {"why": why, "missing": "role", **_source(binding)}
+            why = f"{_describe_binding(binding)} is for the user, but its role does not exist: {error}"
+            yield _ROLE_MISSING_DISTANCE, {"why": why, "missing": "role", **_source(binding)}
         return
     for index, rule in enumerate(rules):
         if subject_matches or allows(rule, attributes):
@@ -119,37 +125,44 @@ def _rule_near_miss(
     in_namespace: bool,
 ) -> tuple[int, JSONObject] | None:
     rule = rules[index]
-    lacks = unmatched_attributes(rule, attributes)
-    which = f"rule {index} of {_role(binding.role)}"
+    missing = unmatched_attributes(rule, attributes)
+    rule_text = f"rule {index} of {_describe_role(binding.role)}"
     if subject_matches and in_namespace:
-        if len(lacks) != 1 or lacks[0] not in _OWN:
+        if len(missing) != 1 or missing[0] not in _FIELD_DISTANCES:
             return None
-        shown = f"{attributes.resource}/{attributes.subresource}" if attributes.subresource else attributes.resource
-        not_this = _TEXTS[lacks[0]].format(
+        resource = f"{attributes.resource}/{attributes.subresource}" if attributes.subresource else attributes.resource
+        field_text = _FIELD_TEXTS[missing[0]].format(
             verb=quoted(attributes.verb),
             name=quoted(attributes.name),
-            resource=quoted(shown),
+            resource=quoted(resource),
             group=quoted(attributes.group),
             path=quoted(attributes.path),
         )
-        values = _describe_values(rule, lacks[0])
-        why = f"{which}, which the user has by {_describe_binding(binding)}, allows {values}, {not_this}"
-        return _OWN[lacks[0]], {"why": why, "missing": lacks[0], **_source(binding, index, rule)}
-    if lacks:
+        values = _describe_values(rule, missing[0])
+        why = f"{rule_text}, which the user has by {_describe_binding(binding)}, allows {values}, {field_text}"
+        return _FIELD_DISTANCES[missing[0]], {"why": why, "missing": missing[0], **_source(binding, index, rule)}
+    if missing:
         return None
     if subject_matches:
-        where = f"in the namespace {quoted(attributes.namespace)}" if attributes.namespace else "cluster-wide"
-        why = f"{which} allows it, but the user has it by {_describe_binding(binding)}, not {where}"
+        scope = f"in the namespace {quoted(attributes.namespace)}" if attributes.namespace else "cluster-wide"
+        why = f"{rule_text} allows it, but the user has it by {_describe_binding(binding)}, not {scope}"
         remedy = _remedy(attributes, binding.role, rules) if binding.role[0] == "ClusterRole" else {}
-        return _OTHER_NAMESPACE, {"why": why, "missing": "namespace", **_source(binding, index, rule), **remedy}
+        return _OTHER_NAMESPACE_DISTANCE, {
+            "why": why,
+            "missing": "namespace",
+            **_source(binding, index, rule),
+            **remedy,
+        }
     if not in_namespace:
         return None
-    like = next((one for one in binding.subjects if _resembles(one, binding.namespace, attributes.user)), None)
-    why = f"{which} allows it, but {_describe_binding(binding)} is about others"
-    if like is not None:
-        why += f": {like.get('kind', '')} {quoted(_subject_name(like))} resembles the user, but is another"
+    similar = next((one for one in binding.subjects if _resembles(one, binding.namespace, attributes.user)), None)
+    why = f"{rule_text} allows it, but {_describe_binding(binding)} has other subjects"
+    if similar is not None:
+        why += f": {similar.get('kind', '')} {quoted(_subject_name(similar))} resembles the user, but is different"
     return (
-        _OTHERS + _system_role_penalty(binding.role[1]) if like is None else _RESEMBLING,
+        _OTHER_SUBJECT_DISTANCE + _system_role_penalty(binding.role[1])
+        if similar is None
+        else _SIMILAR_SUBJECT_DISTANCE,
         {
             "why": why,
             "missing": "subject",
@@ -166,19 +179,20 @@ def _unbound_role_near_misses(
     try:
         rules = grants.role(role, namespace).rules
     except RoleNotFound:
-        return  # Deleted since.
+        # The role was deleted after the roles were listed.
+        return
     for index, rule in enumerate(rules):
         if allows(rule, attributes):
-            shown: JSONObject = {"kind": role[0], "name": role[1]}
+            reference: JSONObject = {"kind": role[0], "name": role[1]}
             if namespace:
-                shown["namespace"] = namespace
-            why = f"rule {index} of {_role(role)} allows it, but no binding refers to this role"
+                reference["namespace"] = namespace
+            why = f"rule {index} of {_describe_role(role)} allows it, but no binding refers to this role"
             yield (
-                _BOUND_NOWHERE + _system_role_penalty(role[1]),
+                _UNBOUND_ROLE_DISTANCE + _system_role_penalty(role[1]),
                 {
                     "why": why,
                     "missing": "binding",
-                    "role": shown,
+                    "role": reference,
                     "ruleIndex": index,
                     "rule": _clipped(rule),
                     **_remedy(attributes, role, rules),
@@ -189,9 +203,10 @@ def _unbound_role_near_misses(
 
 
 def _system_role_penalty(role: str) -> int:
+    """Return what is added to the distance of a role, as users should not be bound to roles of the system."""
     if role.startswith("system:controller:"):
-        return _CONTROLLER
-    return _SYSTEM if role.startswith("system:") or role == "cluster-admin" else 0
+        return _CONTROLLER_PENALTY
+    return _SYSTEM_PENALTY if role.startswith("system:") or role == "cluster-admin" else 0
 
 
 def _remedy(attributes: AuthorizerAttributes, role: tuple[str, str], rules: Sequence[Rule]) -> JSONObject:
@@ -202,7 +217,7 @@ def _remedy(attributes: AuthorizerAttributes, role: tuple[str, str], rules: Sequ
 def _source(binding: Binding, index: int = -1, rule: Rule | None = None) -> JSONObject:
     """Return a binding, its role and optionally one of its rules as JSON."""
     namespaced = {"namespace": binding.namespace} if binding.namespace else {}
-    found: JSONObject = {
+    source: JSONObject = {
         "binding": {"kind": "RoleBinding" if namespaced else CLUSTER, **namespaced, "name": binding.name},
         "role": {
             "kind": binding.role[0],
@@ -211,40 +226,41 @@ def _source(binding: Binding, index: int = -1, rule: Rule | None = None) -> JSON
         },
     }
     if rule is not None:
-        found["ruleIndex"] = index
-        found["rule"] = _clipped(rule)
-    return found
+        source["ruleIndex"] = index
+        source["rule"] = _clipped(rule)
+    return source
 
 
 def _clipped(rule: Rule) -> JSONObject:
-    shown: dict[str, Any] = {}
+    """Return a rule with at most L{_MAX_LISTED} items in each field."""
+    clipped: dict[str, Any] = {}
     for name, values in rule.items():
         if values:
             more = len(values) - _MAX_LISTED
-            shown[name] = [*values[:_MAX_LISTED], f"... and {more} more"] if more > 0 else list(values)
-    return shown
+            clipped[name] = [*values[:_MAX_LISTED], f"... and {more} more"] if more > 0 else list(values)
+    return clipped
 
 
-def _describe_values(rule: Rule, what: str) -> str:
-    """Describe the values of the rule's field that does not match."""
+def _describe_values(rule: Rule, missing: str) -> str:
+    """Describe the values of the rule's field that does not match; C{missing} is a key of L{_FIELD_TEXTS}."""
     field = {
         "verb": "verbs",
         "resourceName": "resourceNames",
         "subresource": "resources",
         "apiGroup": "apiGroups",
         "path": "nonResourceURLs",
-    }[what]
+    }[missing]
     values = _clipped({field: rule.get(field) or ()}).get(field, [])
     named = {"resourceNames": "the names ", "apiGroups": "API groups ", "nonResourceURLs": "the paths "}.get(field, "")
     return named + (", ".join(map(quoted, values)) or "nothing")
 
 
 def _describe_binding(binding: Binding) -> str:
-    where = f" in the namespace {quoted(binding.namespace)}" if binding.namespace else ""
-    return f"{'RoleBinding' if binding.namespace else CLUSTER} {quoted(binding.name)}{where}"
+    scope = f" in the namespace {quoted(binding.namespace)}" if binding.namespace else ""
+    return f"{'RoleBinding' if binding.namespace else CLUSTER} {quoted(binding.name)}{scope}"
 
 
-def _role(role: tuple[str, str]) -> str:
+def _describe_role(role: tuple[str, str]) -> str:
     return f"{role[0]} {quoted(role[1])}"
 
 
@@ -259,8 +275,8 @@ def _resembles(subject: JSONObject, namespace: str, user: UserInfo) -> bool:
             return True
     if kind == "ServiceAccount":
         return bool(name == user.name)
-    known = {user.name, *user.groups}
-    return name in known or name.casefold() in {one.casefold() for one in known}
+    names = {user.name, *user.groups}
+    return name in names or name.casefold() in {one.casefold() for one in names}
 
 
 def _subject_name(subject: JSONObject) -> str:

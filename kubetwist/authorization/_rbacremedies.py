@@ -20,11 +20,11 @@ def bind(attributes: AuthorizerAttributes, role: tuple[str, str]) -> str:
     """
     kind, name = role
     words = ["kubectl", "create"]
-    where = attributes.namespace if attributes.is_resource_request else ""
-    words += ["rolebinding" if where else "clusterrolebinding", _name(attributes.user, name)]
+    namespace = attributes.namespace if attributes.is_resource_request else ""
+    words += ["rolebinding" if namespace else "clusterrolebinding", _name(attributes.user, name)]
     words += [f"--{kind.lower()}={name}", _subject(attributes.user)]
-    if where:
-        words.append(f"--namespace={where}")
+    if namespace:
+        words.append(f"--namespace={namespace}")
     return " ".join(map(quote, words))
 
 

@@ -38,7 +38,7 @@ from ..interfaces import (
 if TYPE_CHECKING:
     from ._context import AuthorizationContext
 
-#: Bytes of a line.
+#: Maximum length of a line, in bytes.
 MAX_LINE_LENGTH: Final = 64 * 1024
 
 _GROUP: Final = "abac.authorization.kubernetes.io"
@@ -46,23 +46,23 @@ _READ_VERBS: Final = ("get", "list", "watch")
 _ALLOW: Final = Verdict(Decision.ALLOW)
 _NO_MATCH: Final = Verdict(Decision.NO_OPINION, "No policy matched.")
 
-_OLD_FIELDS: Final = ("user", "group", "resource", "namespace")
-_FIELDS: Final = ("user", "group", "apiGroup", "resource", "namespace", "nonResourcePath")
+_V0_FIELDS: Final = ("user", "group", "resource", "namespace")
+_V1BETA1_FIELDS: Final = ("user", "group", "apiGroup", "resource", "namespace", "nonResourcePath")
 
 _log = Logger()
 
 
 class InvalidPolicy(ValueError):
-    """A file, or a line of it, that makes no sense."""
+    """The policy file or one of its lines is invalid."""
 
 
 @frozen
 class Policy:
     """
-    One line, in the sense of the newest version.
+    The policy of one line, converted to the newest version.
 
-    @ivar line: Its number in the file.
-    @ivar user: Whom it is about; when C{group} is there as well, both must be.
+    @ivar line: The number of the line in the file.
+    @ivar user: The user name of the subject. With C{group}, the subject is the user if it is in the group.
     """
 
     line: int
@@ -74,8 +74,8 @@ class Policy:
     namespace: str = ""
     path: str = ""
 
-    def is_about(self, user: UserInfo) -> bool:
-        """Return whether a user is whom it is about."""
+    def subject_matches(self, user: UserInfo) -> bool:
+        """Return whether a user is a subject of the policy (C{subjectMatches})."""
         if self.user and self.user != user.name:
             return False
         if self.group:
@@ -83,7 +83,7 @@ class Policy:
         return bool(self.user)
 
     def matches(self, attributes: AuthorizerAttributes) -> bool:
-        """Return whether it lets whom it is about do something."""
+        """Return whether the policy allows a request of its subject (C{verbMatches}, C{resourceMatches})."""
         if self.readonly and attributes.verb not in _READ_VERBS:
             return False
         if attributes.is_resource_request:
@@ -95,47 +95,48 @@ class Policy:
         path = self.path
         return path in ("*", attributes.path) or (path.endswith("*") and attributes.path.startswith(path.rstrip("*")))
 
-    def shown(self) -> JSONObject:
-        """Return where it stands, and whom it is about."""
+    def summary(self) -> JSONObject:
+        """Return the line number and the subject, for explanations."""
         return {"line": self.line, "user": self.user, "group": self.group}
 
     @property
     def verbs(self) -> list[str]:
-        """What it lets them do, as rules have it."""
+        """Return the allowed verbs, as in RBAC rules."""
         return list(_READ_VERBS) if self.readonly else ["*"]
 
 
 class Policies:
     """
-    The lines of a file, found by whom they are about.
+    The policies of a file, indexed by subject.
 
-    @ivar unversioned: How many of them are in the form without a version.
+    @ivar unversioned: The number of lines without C{apiVersion}.
     """
 
     def __init__(self, policies: Iterable[Policy] = (), unversioned: int = 0) -> None:
         self.all = list(policies)
         self.unversioned = unversioned
-        self._of: dict[tuple[str, str], list[Policy]] = {}
+        self._by_subject: dict[tuple[str, str], list[Policy]] = {}
         for policy in self.all:
-            who = ("user", policy.user) if policy.user else ("group", policy.group)
-            self._of.setdefault(who, []).append(policy)
+            subject = ("user", policy.user) if policy.user else ("group", policy.group)
+            self._by_subject.setdefault(subject, []).append(policy)
 
-    def of(self, user: UserInfo) -> Iterable[Policy]:
-        """Return those that are about a user."""
-        find = self._of.get
-        for policy in find(("user", user.name), ()):
-            if policy.is_about(user):
+    def for_user(self, user: UserInfo) -> Iterable[Policy]:
+        """Return the policies whose subject is the user or one of its groups."""
+        get = self._by_subject.get
+        for policy in get(("user", user.name), ()):
+            if policy.subject_matches(user):
                 yield policy
         for group in user.groups:
             if group:
-                yield from find(("group", group), ())
+                yield from get(("group", group), ())
 
 
 def read_policies(path: str, content: bytes) -> Policies:
     """
-    Read a file: an object a line, but for those that are blank or begin with C{#}.
+    Decode a policy file: one JSON object per line; blank lines and lines that begin with C{#} are skipped.
 
-    @raise BadPolicy: A line is invalid; the message has its number.
+    @param path: The path of the file, for error texts.
+    @raise InvalidPolicy: A line is invalid; the text contains its number.
     """
     policies = []
     unversioned = 0
@@ -150,8 +151,10 @@ def read_policies(path: str, content: bytes) -> Policies:
         try:
             policy, versioned = _policy(text, number)
         except ValueError as error:
-            shown = text.decode("utf-8", "replace")
-            raise InvalidPolicy(f"error reading policy file {path}, line {number}: {shown}: {error}") from None
+            content_of_line = text.decode("utf-8", "replace")
+            raise InvalidPolicy(
+                f"error reading policy file {path}, line {number}: {content_of_line}: {error}"
+            ) from None
         policies.append(policy)
         unversioned += not versioned
     return Policies(policies, unversioned)
@@ -161,26 +164,26 @@ def _policy(text: bytes, number: int) -> tuple[Policy, bool]:
     """
     Parse one line; return the policy and whether the line has a version.
 
-    @raise ValueError: It is none.
+    @raise ValueError: The line is not a policy.
     """
     obj = orjson.loads(text)
     if not isinstance(obj, dict):
         raise ValueError(f"json: cannot unmarshal {json_type(obj)} into Go value of type v0.Policy")
-    version, kind = _text(obj, "apiVersion", "TypeMeta"), _text(obj, "kind", "TypeMeta")
+    version, kind = _string_field(obj, "apiVersion", "TypeMeta"), _string_field(obj, "kind", "TypeMeta")
     if version == f"{_GROUP}/v1beta1" and kind == "Policy":
         spec = obj.get("spec")
         if spec is not None and not isinstance(spec, dict):
             raise ValueError(
                 f"json: cannot unmarshal {json_type(spec)} into Go struct field Policy.spec of type v1beta1.PolicySpec"
             )
-        return _newest(spec or {}, number), True
+        return _convert_v1beta1(spec or {}, number), True
     if version and (version, kind) != (f"{_GROUP}/v0", "Policy"):
         raise ValueError(f"no kind {quoted(kind)} is registered for version {quoted(version)}")
-    return _oldest(obj, number), bool(version and kind)
+    return _convert_v0(obj, number), bool(version and kind)
 
 
-def _newest(spec: JSONObject, number: int) -> Policy:
-    texts = {name: _text(spec, name, "PolicySpec.spec") for name in _FIELDS}
+def _convert_v1beta1(spec: JSONObject, number: int) -> Policy:
+    texts = {name: _string_field(spec, name, "PolicySpec.spec") for name in _V1BETA1_FIELDS}
     user, group = texts["user"], texts["group"]
     if "*" in (user, group):
         user, group = "", AUTHENTICATED
@@ -188,7 +191,7 @@ def _newest(spec: JSONObject, number: int) -> Policy:
         number,
         user,
         group,
-        _switch(spec, "PolicySpec.spec"),
+        _readonly_field(spec, "PolicySpec.spec"),
         texts["apiGroup"],
         texts["resource"],
         texts["namespace"],
@@ -196,9 +199,9 @@ def _newest(spec: JSONObject, number: int) -> Policy:
     )
 
 
-def _oldest(obj: JSONObject, number: int) -> Policy:
-    """Return what is left out stands for everything here, and there are no groups of the API yet."""
-    texts = {name: _text(obj, name, "Policy") for name in _OLD_FIELDS}
+def _convert_v0(obj: JSONObject, number: int) -> Policy:
+    """Convert a policy of version C{v0}, in which absent fields match everything and there are no API groups."""
+    texts = {name: _string_field(obj, name, "Policy") for name in _V0_FIELDS}
     user, group = texts["user"], texts["group"]
     if not (user or group) or "*" in (user, group):
         user, group = "", AUTHENTICATED
@@ -207,7 +210,7 @@ def _oldest(obj: JSONObject, number: int) -> Policy:
         number,
         user,
         group,
-        _switch(obj, "Policy"),
+        _readonly_field(obj, "Policy"),
         "*",
         resource or "*",
         namespace or "*",
@@ -215,29 +218,29 @@ def _oldest(obj: JSONObject, number: int) -> Policy:
     )
 
 
-def _text(obj: JSONObject, name: str, where: str) -> str:
+def _string_field(obj: JSONObject, name: str, struct: str) -> str:
     value = obj.get(name)
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValueError(_mismatch(value, name, where, "string"))
+        raise ValueError(_type_error(value, name, struct, "string"))
     return value
 
 
-def _switch(obj: JSONObject, where: str) -> bool:
+def _readonly_field(obj: JSONObject, struct: str) -> bool:
     value = obj.get("readonly")
     if value is not None and not isinstance(value, bool):
-        raise ValueError(_mismatch(value, "readonly", where, "bool"))
+        raise ValueError(_type_error(value, "readonly", struct, "bool"))
     return bool(value)
 
 
-def _mismatch(value: JSONValue, name: str, where: str, wanted: str) -> str:
-    return f"json: cannot unmarshal {json_type(value)} into Go struct field {where}.{name} of type {wanted}"
+def _type_error(value: JSONValue, name: str, struct: str, expected: str) -> str:
+    return f"json: cannot unmarshal {json_type(value)} into Go struct field {struct}.{name} of type {expected}"
 
 
 @implementer(IAuthorizer, IRuleResolver, IRuleExplainer)
 class ABAC:
-    """Allows what a line of a file allows; holds no opinion about the rest."""
+    """Allows requests that a policy of the file allows; has no opinion about other requests."""
 
     name: ClassVar[str] = "ABAC"
 
@@ -246,7 +249,7 @@ class ABAC:
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
         """See L{IAuthorizer.authorize}."""
-        for policy in self.policies.of(attributes.user):
+        for policy in self.policies.for_user(attributes.user):
             if policy.matches(attributes):
                 return _ALLOW
         return _NO_MATCH
@@ -255,7 +258,7 @@ class ABAC:
         """See L{IRuleResolver.rules_for}."""
         rules: list[JSONObject] = []
         paths: list[JSONObject] = []
-        for policy in sorted(self.policies.of(user), key=lambda policy: policy.line):
+        for policy in sorted(self.policies.for_user(user), key=lambda policy: policy.line):
             if policy.namespace not in ("*", namespace):
                 continue
             if policy.resource:
@@ -265,29 +268,29 @@ class ABAC:
         return {"resourceRules": rules, "nonResourceRules": paths, "incomplete": False}
 
     def explain(self, attributes: AuthorizerAttributes) -> JSONObject | None:
-        """See L{IRuleExplainer.explain}: the line that allows."""
-        for policy in self.policies.of(attributes.user):
+        """See L{IRuleExplainer.explain}: the line that allows the request."""
+        for policy in self.policies.for_user(attributes.user):
             if policy.matches(attributes):
-                return {"policy": policy.shown()}
+                return {"policy": policy.summary()}
         return None
 
     def near_misses(self, attributes: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
-        """See L{IRuleExplainer.near_misses}: lines about others, and those that allow reading alone."""
+        """See L{IRuleExplainer.near_misses}: lines with other subjects, and lines that only allow to read."""
         reading = evolve(attributes, verb="get")
         for policy in self.policies.all:
-            mine = policy.is_about(attributes.user)
-            if mine and policy.readonly and policy.matches(reading):
+            subject_matches = policy.subject_matches(attributes.user)
+            if subject_matches and policy.readonly and policy.matches(reading):
                 yield (
                     1,
-                    {"why": f"line {policy.line} allows reading alone", "missing": "verb", "policy": policy.shown()},
+                    {"why": f"line {policy.line} only allows to read", "missing": "verb", "policy": policy.summary()},
                 )
-            elif not mine and policy.matches(attributes):
+            elif not subject_matches and policy.matches(attributes):
                 yield (
                     3,
                     {
-                        "why": f"line {policy.line} allows it, but to others",
+                        "why": f"line {policy.line} allows it, but for another subject",
                         "missing": "subject",
-                        "policy": policy.shown(),
+                        "policy": policy.summary(),
                     },
                 )
             else:
@@ -296,9 +299,9 @@ class ABAC:
 
 def make(options: FlagValues, server: AuthorizationContext) -> ABAC:
     """
-    Over the file of C{--authorization-policy-file}, which is read again when it changes.
+    Return the authorizer of C{--authorization-policy-file}, which is read again when it changes.
 
-    @raise ValueError: There is none, or it makes no sense.
+    @raise ValueError: The flag is missing, or the file cannot be read or is invalid.
     """
     path = options["authorization-policy-file"]
     if not path:

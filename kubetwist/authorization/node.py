@@ -89,8 +89,8 @@ class NodeAuthorizer:
     def explain(self, attributes: AuthorizerAttributes) -> JSONObject | None:
         """See L{IRuleExplainer.explain}: the pod on the node that refers to the object."""
         node = node_of(attributes.user)
-        for pod, where in self._pods_for(attributes):
-            if where == node:
+        for pod, node_of_pod in self._pods_for(attributes):
+            if node_of_pod == node:
                 return {"pod": pod, "node": node}
         return None
 
@@ -99,14 +99,14 @@ class NodeAuthorizer:
         node = node_of(attributes.user)
         if not node:
             return
-        for pod, where in self._pods_for(attributes):
-            if where == node:
-                may_not = f"that does not let the node {attributes.verb} it"
-                why = f"the pod {quoted(pod)} on the node refers to it, but {may_not}"
-                yield 1, {"why": why, "missing": "verb", "pod": pod, "node": where}
+        for pod, node_of_pod in self._pods_for(attributes):
+            if node_of_pod == node:
+                denied = f"that does not let the node {attributes.verb} it"
+                why = f"the pod {quoted(pod)} on the node refers to it, but {denied}"
+                yield 1, {"why": why, "missing": "verb", "pod": pod, "node": node_of_pod}
             else:
-                why = f"the pod {quoted(pod)} refers to it, but is on the node {quoted(where)}"
-                yield 2, {"why": why, "missing": "node", "pod": pod, "node": where}
+                why = f"the pod {quoted(pod)} refers to it, but is on the node {quoted(node_of_pod)}"
+                yield 2, {"why": why, "missing": "node", "pod": pod, "node": node_of_pod}
 
     def _pods_for(self, attributes: AuthorizerAttributes) -> Iterator[tuple[str, str]]:
         if (
@@ -220,12 +220,12 @@ class NodeAuthorizer:
         return _no(f"node '{node}' cannot read '{attributes.name}', only its own Node object")
 
     def _authorize_pod(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
-        asks = (attributes.subresource, attributes.verb)
-        if asks in _POD_WRITES:
+        action = (attributes.subresource, attributes.verb)
+        if action in _POD_WRITES:
             return _ALLOW
-        if asks == ("", "get"):
+        if action == ("", "get"):
             return self._authorize_get(attributes, node)
-        if asks not in (("", "list"), ("", "watch")):
+        if action not in (("", "list"), ("", "watch")):
             return _NO_OPINION
         if _selects(attributes, node):
             return _ALLOW

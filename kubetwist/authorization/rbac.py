@@ -47,7 +47,7 @@ _PATH_RULE = ("verbs", "nonResourceURLs")
 @implementer(IAuthorizer, IRuleResolver, IGrantExplainer)
 @define(eq=False)
 class RBAC:
-    """Allows requests that a role of the user allows; has no opinion about others."""
+    """Allows requests that a role of the user allows; has no opinion about other requests."""
 
     name: ClassVar[str] = "RBAC"
     grants: RuleResolver
@@ -85,8 +85,8 @@ class RBAC:
         """See L{IRuleResolver.rules_for}."""
         rules, errors = self.grants.rules_for(user, namespace)
         status: JSONObject = {
-            "resourceRules": [_part(rule, _RESOURCE_RULE) for rule in rules if rule.get("resources")],
-            "nonResourceRules": [_part(rule, _PATH_RULE) for rule in rules if rule.get("nonResourceURLs")],
+            "resourceRules": [_select_fields(rule, _RESOURCE_RULE) for rule in rules if rule.get("resources")],
+            "nonResourceRules": [_select_fields(rule, _PATH_RULE) for rule in rules if rule.get("nonResourceURLs")],
             "incomplete": False,
         }
         if errors:
@@ -134,7 +134,7 @@ class RBAC:
 def _length(attributes: AuthorizerAttributes) -> int:
     """Return the total length of the attributes, in characters."""
     user = attributes.user
-    where = (
+    texts = (
         attributes.verb,
         attributes.group,
         attributes.resource,
@@ -143,10 +143,10 @@ def _length(attributes: AuthorizerAttributes) -> int:
         attributes.name,
         attributes.path,
     )
-    return len(user.name) + sum(map(len, where)) + sum(map(len, user.groups))
+    return len(user.name) + sum(map(len, texts)) + sum(map(len, user.groups))
 
 
-def _part(rule: Rule, names: tuple[str, ...]) -> JSONObject:
+def _select_fields(rule: Rule, names: tuple[str, ...]) -> JSONObject:
     return {name: rule[name] for name in names if rule.get(name)}
 
 

@@ -38,7 +38,7 @@ from .webhook import WebhookAuthorizer
 from .webhookmetrics import WebhookMetrics
 
 #: Creates an authorizer of a type other than webhook.
-Make = Callable[[str], IAuthorizer]
+MakeAuthorizer = Callable[[str], IAuthorizer]
 
 
 @implementer(IAuthorizerUnion, IRuleResolver)
@@ -55,31 +55,34 @@ class ReloadableAuthorizer:
         self,
         reactor: IReactorTime,
         outgoing: ClientFactory,
-        known: Collection[str],
-        make: Make,
+        known_types: Collection[str],
+        make: MakeAuthorizer,
         metrics: WebhookMetrics | None = None,
     ) -> None:
         """
-        @param known: The known types of authorizers.
+        @param reactor: The clock.
+        @param outgoing: The factory of clients of webhooks.
+        @param known_types: The known types of authorizers.
+        @param make: Creates an authorizer of a type other than webhook.
         @param metrics: The metrics of webhooks.
         """
         self._metrics = metrics or WebhookMetrics()
         self._reactor = reactor
         self._outgoing = outgoing
-        self._known = known
+        self._known_types = known_types
         self._make = make
-        self._made: dict[str, IAuthorizer] = {}
+        self._instances: dict[str, IAuthorizer] = {}
         self._clients: list[WebhookClient] = []
         self._current = AuthorizerUnion([PrivilegedGroup()])
         #: Counts of decisions before the last reload.
-        self._decided: dict[tuple[str, str, str], int] = {}
+        self._previous_counts: dict[tuple[str, str, str], int] = {}
         self._started = False
 
     def decisions(self) -> Iterable[tuple[tuple[str, str, str], int]]:
         """See L{IAuthorizerUnion.decisions}."""
-        counts = dict(self._decided)
-        for decided, count in self._current.decisions():
-            counts[decided] = counts.get(decided, 0) + count
+        counts = dict(self._previous_counts)
+        for labels, count in self._current.decisions():
+            counts[labels] = counts.get(labels, 0) + count
         return counts.items()
 
     @property
@@ -92,13 +95,16 @@ class ReloadableAuthorizer:
         Read the file and watch it.
 
         @param files: L{kubetwist.server.watchedfiles.FileReloader}.
+        @param path: The path of the file.
         @raise ValueError: The file cannot be read or is invalid.
         """
         try:
-            found = files.watch([path], self._load, self._use, "--authorization-config", also=lambda found: found.files)
+            configuration = files.watch(
+                [path], self._load, self._configure, "--authorization-config", also=lambda loaded: loaded.files
+            )
         except OSError as error:
             raise ValueError(f"open {path}: {(error.strerror or str(error)).lower()}") from error
-        self._use(found)
+        self._configure(configuration)
         self._started = True
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
@@ -110,25 +116,25 @@ class ReloadableAuthorizer:
         return self._current.rules_for(user, namespace)
 
     def _load(self, contents: Sequence[bytes]) -> AuthorizationConfiguration:
-        return load_configuration(contents[0], self._known, tuple(self._made))
+        return load_configuration(contents[0], self._known_types, tuple(self._instances))
 
-    def _use(self, found: AuthorizationConfiguration) -> None:
+    def _configure(self, configuration: AuthorizationConfiguration) -> None:
         clients: list[WebhookClient] = []
-        made = [PrivilegedGroup(), *(self._authorizer(one, clients) for one in found.authorizers)]
-        before, self._clients = self._clients, clients
-        for decided, count in self._current.decisions():
-            self._decided[decided] = self._decided.get(decided, 0) + count
-        self._current = AuthorizerUnion(made, [(one.kind, one.name) for one in found.authorizers])
-        for client in before:
+        authorizers = [PrivilegedGroup(), *(self._authorizer(one, clients) for one in configuration.authorizers)]
+        old_clients, self._clients = self._clients, clients
+        for labels, count in self._current.decisions():
+            self._previous_counts[labels] = self._previous_counts.get(labels, 0) + count
+        self._current = AuthorizerUnion(authorizers, [(one.kind, one.name) for one in configuration.authorizers])
+        for client in old_clients:
             client.retire()
 
     def _authorizer(self, one: AuthorizerConfiguration, clients: list[WebhookClient]) -> IAuthorizer:
         if one.kind == WEBHOOK:
-            assert one.settings is not None and one.rules is not None, "a webhook has both"
+            assert one.settings is not None and one.rules is not None, "a webhook has settings and rules"
             client = self._outgoing.client(one.settings)
             clients.append(client)
-            return WebhookAuthorizer(self._reactor, client, one.rules, called=one.name, metrics=self._metrics)
-        authorizer = self._made.get(one.kind)
+            return WebhookAuthorizer(self._reactor, client, one.rules, metrics_name=one.name, metrics=self._metrics)
+        authorizer = self._instances.get(one.kind)
         if authorizer is None:
             if self._started and one.kind not in _STATELESS:
                 raise ValueError(
@@ -136,8 +142,9 @@ class ReloadableAuthorizer:
                 )
             authorizer = self._make(one.kind)
             if not self._started:
-                self._made[one.kind] = authorizer
+                self._instances[one.kind] = authorizer
         return authorizer
 
 
+#: Authorizers that can be added by a reload.
 _STATELESS = ("AlwaysAllow", "AlwaysDeny")

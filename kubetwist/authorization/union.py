@@ -30,7 +30,7 @@ _ALLOW = Decision.ALLOW
 
 @implementer(IAuthorizer)
 class PrivilegedGroup:
-    """Allows everything to members of C{system:masters}; has no opinion about anyone else."""
+    """Allows everything to members of C{system:masters}; has no opinion about other users."""
 
     name = "PrivilegedGroup"
     _nothing = Verdict(Decision.NO_OPINION)
@@ -42,17 +42,16 @@ class PrivilegedGroup:
 
 @implementer(IAuthorizerUnion, IRuleResolver)
 class AuthorizerUnion:
-    """
-    Calls authorizers in order. The first verdict other than NoOpinion is returned.
-    """
+    """Calls authorizers in order; the first verdict other than NoOpinion decides."""
 
     name = "union"
 
     def __init__(self, authorizers: Sequence[IAuthorizer], names: Sequence[tuple[str, str]] = ()) -> None:
         """
+        @param authorizers: The authorizers, in the order of their calls.
         @param names: Type and name of the authorizers whose decisions are counted: the last ones of C{authorizers}.
         """
-        self._asked = [authorizer.authorize for authorizer in authorizers]
+        self._methods = [authorizer.authorize for authorizer in authorizers]
         self.authorizers = authorizers
         self.names = names
         self._allowed = [0] * len(authorizers)
@@ -61,8 +60,8 @@ class AuthorizerUnion:
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
         """@see: L{IAuthorizer.authorize}."""
         no_opinions: list[Verdict] = []
-        for number, ask in enumerate(self._asked):
-            verdict = ask(attributes)
+        for number, authorize in enumerate(self._methods):
+            verdict = authorize(attributes)
             if isinstance(verdict, Deferred):
                 return Deferred.fromCoroutine(self._authorize_async(verdict, number, no_opinions, attributes))
             decision = verdict.decision
@@ -75,11 +74,11 @@ class AuthorizerUnion:
 
     def decisions(self) -> Iterator[tuple[tuple[str, str, str], int]]:
         """See L{IAuthorizerUnion.decisions}."""
-        before = len(self.authorizers) - len(self.names)
-        for place, (kind, name) in enumerate(self.names, before):
+        first = len(self.authorizers) - len(self.names)
+        for index, (kind, name) in enumerate(self.names, first):
             for decision, counts in (("allowed", self._allowed), ("denied", self._denied)):
-                if counts[place]:
-                    yield (kind, name, decision), counts[place]
+                if counts[index]:
+                    yield (kind, name, decision), counts[index]
 
     def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
         """@see: L{IRuleResolver.rules_for}; incomplete if an authorizer cannot list its rules."""
@@ -110,12 +109,12 @@ class AuthorizerUnion:
         attributes: AuthorizerAttributes,
     ) -> Verdict:
         """Continue from the authorizer that returned a Deferred."""
-        for place, ask in enumerate(self._asked[number:], number):
-            verdict = first if place == number else ask(attributes)
+        for index, authorize in enumerate(self._methods[number:], number):
+            verdict = first if index == number else authorize(attributes)
             if isinstance(verdict, Deferred):
                 verdict = await verdict
             if verdict.decision is not _NO_OPINION:
-                (self._allowed if verdict.decision is _ALLOW else self._denied)[place] += 1
+                (self._allowed if verdict.decision is _ALLOW else self._denied)[index] += 1
                 return verdict
             if verdict.reason or verdict.error:
                 no_opinions.append(verdict)

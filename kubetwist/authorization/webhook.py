@@ -86,12 +86,12 @@ class WebhookRules:
     """
     The configuration of a webhook.
 
-    @ivar version: Of C{authorization.k8s.io}: C{"v1"} or C{"v1beta1"}.
-    @ivar timeout: Seconds for one try.
+    @ivar version: The version of C{authorization.k8s.io}: C{"v1"} or C{"v1beta1"}.
+    @ivar timeout: The timeout of one attempt, in seconds.
     @ivar authorized_ttl: Seconds that an allowed decision is cached; 0 for never.
-    @ivar unauthorized_ttl: Likewise for other decisions.
+    @ivar unauthorized_ttl: Seconds that other decisions are cached; 0 for never.
     @ivar deny_on_error: Whether a failure of the webhook denies the request; otherwise there is no opinion.
-    @ivar conditions: The requests that it is called for; L{None} for all.
+    @ivar conditions: The match conditions of the webhook; L{None} to call it for all requests.
     """
 
     version: str = "v1beta1"
@@ -116,14 +116,18 @@ class WebhookAuthorizer:
         rules: WebhookRules,
         backoff: Backoff = DEFAULT_RETRY_BACKOFF,
         *,
-        called: str = DEFAULT_NAME,
+        metrics_name: str = DEFAULT_NAME,
         metrics: WebhookMetrics | None = None,
     ) -> None:
         """
-        @param called: Its name, for metrics.
-        @param metrics: Where it is counted.
+        @param reactor: The clock.
+        @param client: The client of the webhook.
+        @param rules: The configuration.
+        @param backoff: The delays between attempts.
+        @param metrics_name: The name of the webhook in metrics.
+        @param metrics: The metrics of all authorization webhooks.
         """
-        self._called = called
+        self._metrics_name = metrics_name
         self._metrics = metrics or WebhookMetrics()
         self._reactor = reactor
         self._client = client
@@ -131,7 +135,7 @@ class WebhookAuthorizer:
         self._backoff = backoff
         self._api_version = f"authorization.k8s.io/{rules.version}"
         self._on_error = Decision.DENY if rules.deny_on_error else Decision.NO_OPINION
-        self._known: ExpiringCache[bytes, Verdict] = ExpiringCache(CACHE_SIZE, reactor.seconds)
+        self._cache: ExpiringCache[bytes, Verdict] = ExpiringCache(CACHE_SIZE, reactor.seconds)
         self._calls: SingleFlight[bytes, Verdict] = SingleFlight()
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
@@ -146,13 +150,12 @@ class WebhookAuthorizer:
                     return _SKIPPED
             except MatchConditionError as error:
                 return Verdict(self._on_error, "", str(error))
-        question = orjson.dumps(spec)
-        key = sha256(question).digest()
-        verdict = self._known.get(key)
+        key = sha256(orjson.dumps(spec)).digest()
+        verdict = self._cache.get(key)
         if verdict is not None:
             return verdict
-        remember = _length(attributes) < _MAX_CACHED_LENGTH
-        return self._calls.ask(key, lambda: self._ask(spec, key, remember))
+        cacheable = _length(attributes) < _MAX_CACHED_LENGTH
+        return self._calls.ask(key, lambda: self._review(spec, key, cacheable))
 
     def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
         """See L{IRuleResolver.rules_for}; always incomplete."""
@@ -163,7 +166,7 @@ class WebhookAuthorizer:
             "evaluationError": "webhook authorizer does not support user rule resolution",
         }
 
-    async def _ask(self, spec: JSONObject, key: bytes, remember: bool) -> Verdict:
+    async def _review(self, spec: JSONObject, key: bytes, cacheable: bool) -> Verdict:
         rules = self._rules
         if rules.version == "v1beta1" and "groups" in spec:
             spec = {("group" if name == "groups" else name): value for name, value in spec.items()}
@@ -177,24 +180,24 @@ class WebhookAuthorizer:
         body = orjson.dumps(review)
         began = perf_counter()
         try:
-            status = await with_backoff(self._reactor, lambda: self._review(body), self._backoff)
+            status = await with_backoff(self._reactor, lambda: self._post(body), self._backoff)
             verdict = _verdict(status)
         except Exception as error:
             result = _result(error)
             ignored = self._on_error is Decision.NO_OPINION and result != "canceled"
-            self._metrics.observe(self._called, result, perf_counter() - began, ignored=ignored)
-            self._log.error("Failed to make webhook authorizer request: {why}", why=str(error))
+            self._metrics.observe(self._metrics_name, result, perf_counter() - began, ignored=ignored)
+            self._log.error("Failed to make webhook authorizer request: {reason}", reason=str(error))
             return Verdict(self._on_error, "", str(error))
-        self._metrics.observe(self._called, "success", perf_counter() - began)
-        if remember:
+        self._metrics.observe(self._metrics_name, "success", perf_counter() - began)
+        if cacheable:
             allowed = status.get("allowed") is True
-            self._known.put(key, verdict, rules.authorized_ttl if allowed else rules.unauthorized_ttl)
+            self._cache.put(key, verdict, rules.authorized_ttl if allowed else rules.unauthorized_ttl)
         return verdict
 
-    async def _review(self, body: bytes) -> JSONObject:
-        answer = await self._client.post(body, timeout=self._rules.timeout)
-        raise_for_status(answer, quote=False)
-        return review_status(answer, "SubjectAccessReview", self._api_version)
+    async def _post(self, body: bytes) -> JSONObject:
+        response = await self._client.post(body, timeout=self._rules.timeout)
+        raise_for_status(response, quote=False)
+        return review_status(response, "SubjectAccessReview", self._api_version)
 
 
 def _result(error: Exception) -> str:
@@ -208,13 +211,13 @@ def _verdict(status: JSONObject) -> Verdict:
     allowed, denied, reason = status.get("allowed"), status.get("denied"), status.get("reason")
     for name, value, kind in (("allowed", allowed, bool), ("denied", denied, bool), ("reason", reason, str)):
         if value is not None and not isinstance(value, kind):
-            raise ValueError(f"{name} in the SubjectAccessReview is no {'string' if kind is str else 'boolean'}")
-    why = reason or ""
+            raise ValueError(f"{name} in the SubjectAccessReview is not a {'string' if kind is str else 'boolean'}")
+    reason = reason or ""
     if denied and allowed:
-        return Verdict(Decision.DENY, why, "webhook subject access review returned both allow and deny response")
+        return Verdict(Decision.DENY, reason, "webhook subject access review returned both allow and deny response")
     if denied:
-        return Verdict(Decision.DENY, why)
-    return Verdict(Decision.ALLOW if allowed else Decision.NO_OPINION, why)
+        return Verdict(Decision.DENY, reason)
+    return Verdict(Decision.ALLOW if allowed else Decision.NO_OPINION, reason)
 
 
 def _length(attributes: AuthorizerAttributes) -> int:
@@ -236,7 +239,7 @@ def _length(attributes: AuthorizerAttributes) -> int:
 
 
 def review_spec(attributes: AuthorizerAttributes) -> JSONObject:
-    """Return a question as the C{spec} of a C{SubjectAccessReview} in v1."""
+    """Return the attributes of a request as the C{spec} of a C{SubjectAccessReview} in v1."""
     spec: JSONObject = {}
     if attributes.is_resource_request:
         resource: JSONObject = {}
@@ -265,7 +268,7 @@ def review_spec(attributes: AuthorizerAttributes) -> JSONObject:
                 **({"values": list(one.values)} if one.values else {}),
             }
             for one in attributes.label_terms
-            # What there is no operator for in the API is left out: the question is wider then.
+            # Terms whose operator the API lacks are omitted: the review then covers more objects.
             if one.operator in _OPERATORS
         ]
         if labels:
@@ -289,7 +292,7 @@ def review_spec(attributes: AuthorizerAttributes) -> JSONObject:
 
 def make(options: FlagValues, server: AuthorizationContext) -> WebhookAuthorizer:
     """
-    As C{--authorization-webhook-config-file} has it.
+    Return the authorizer of C{--authorization-webhook-config-file}.
 
     @raise ValueError: The configuration is missing or invalid.
     """

@@ -62,9 +62,10 @@ class MissTests(WhyTestCase):
         self.assertEqual(
             [miss["why"] for miss in answer["nearMisses"]],
             [
-                'rule 0 of Role "maps" allows it, but RoleBinding "wrong" in the namespace "default" is about others:'
-                ' Group "Eve" resembles the user, but is another',
-                'rule 0 of Role "maps" allows it, but RoleBinding "readers" in the namespace "default" is about others',
+                'rule 0 of Role "maps" allows it, but RoleBinding "wrong" in the namespace "default" has other'
+                ' subjects: Group "Eve" resembles the user, but is different',
+                'rule 0 of Role "maps" allows it, but RoleBinding "readers" in the namespace "default" has other'
+                " subjects",
             ],
         )
         self.assertEqual(answer["nearMisses"][0]["subjects"][0]["kind"], "Group")
@@ -82,7 +83,7 @@ class MissTests(WhyTestCase):
         self.assertEqual(missing, "role")
         self.assertEqual(
             text,
-            'RoleBinding "broken" in the namespace "default" is about the user, but its role is not there:'
+            'RoleBinding "broken" in the namespace "default" is for the user, but its role does not exist:'
             f' role.{GROUP} "gone" not found',
         )
 
@@ -114,9 +115,9 @@ class MissTests(WhyTestCase):
     def test_policy_file(self) -> None:
         """Lines of a policy file come near, too."""
         misses = self.misses("user=carol&verb=delete&resource=events&namespace=ns&apiGroup=")
-        self.assertEqual(misses, [("verb", "line 1 allows reading alone")])
+        self.assertEqual(misses, [("verb", "line 1 only allows to read")])
         misses = self.misses("user=eve&verb=get&resource=events&namespace=ns&apiGroup=")
-        self.assertEqual(misses, [("subject", "line 1 allows it, but to others")])
+        self.assertEqual(misses, [("subject", "line 1 allows it, but for another subject")])
 
     def test_bounded(self) -> None:
         """a limited number of near misses is returned, and the search yields to the reactor."""

@@ -182,7 +182,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         self.assertEqual(len(self.webhook.reviews), 2)
         authorizer = self.make(lambda spec: {"allowed": True})
         self.ask(authorizer, pods("x" * 10_000))
-        self.assertEqual(len(authorizer._known), 0)
+        self.assertEqual(len(authorizer._cache), 0)
 
     def test_bounded(self) -> None:
         """However many questions are asked, no more than a fixed number of answers is kept."""
@@ -190,7 +190,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         authorizer = self.make(lambda spec: {"allowed": True})
         for number in range(200):
             self.ask(authorizer, pods(f"pod-{number}"))
-        self.assertEqual(len(authorizer._known), 50)
+        self.assertEqual(len(authorizer._cache), 50)
 
     def test_shared(self) -> None:
         """Who asks the same at the same time waits for the same answer."""
