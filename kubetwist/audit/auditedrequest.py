@@ -1,7 +1,7 @@
 """
 The request class of servers with an audit policy: it records the stages of a request in its audit context.
 
-In blocking modes the response is sent after the event was written. Without an audit policy this class is not used.
+In blocking modes the response is sent after the event was written. Servers without an audit policy do not use the class.
 """
 
 from __future__ import annotations
@@ -65,17 +65,17 @@ class AuditedRequest(KubeRequest):
         elif self.user is None:
             self._early_annotations = (*self._early_annotations, (key, value, level))
 
-    def attach_audit(self, trail: AuditContext | None) -> None:
+    def attach_audit(self, context: AuditContext | None) -> None:
         """
         Set the audit context and add the annotations that were made before authentication.
 
-        @param trail: The context; L{None} if the policy has level C{None} for the request.
+        @param context: The context; L{None} if the policy has level C{None} for the request.
         """
-        self.audit = trail
+        self.audit = context
         early, self._early_annotations = self._early_annotations, ()
-        if trail is not None:
+        if context is not None:
             for key, value, level in early:
-                trail.annotate(key, value, level)
+                context.annotate(key, value, level)
 
     def audit_response_status(self, status: JSONObject) -> None:
         """Record the Status that is sent as the response."""
@@ -85,19 +85,19 @@ class AuditedRequest(KubeRequest):
             self._error_status = status
 
     def respond(self, code: int, body: bytes, content_type: bytes) -> None:
-        """As L{KubeRequest.respond}, once the event is written."""
+        """As L{KubeRequest.respond}; in blocking modes after the event was written."""
         if self.response_held:
             return
-        trail = self.audit
-        if trail is None:
+        context = self.audit
+        if context is None:
             self._audit_rejected(code)
-        elif not (trail.completed or self.startedWriting):
-            if trail.wants_response_object and self._is_object():
+        elif not (context.completed or self.startedWriting):
+            if context.wants_response_object and self._is_object():
                 if content_type.startswith(_JSON):
-                    trail.log_response_object(body)
+                    context.log_response_object(body)
                 elif content_type.startswith(_YAML):
-                    trail.log_response_object(body, yaml=True)
-            trail.response_started(code)
+                    context.log_response_object(body, yaml=True)
+            context.response_started(code)
             waiting = self._complete()
             if waiting is not None and not self.disconnected:
                 self.response_held = True
@@ -108,19 +108,19 @@ class AuditedRequest(KubeRequest):
 
     def write(self, data: bytes) -> None:
         """As L{KubeRequest.write}."""
-        trail = self.audit
-        if trail is not None and not (trail.started or self.finished or self.disconnected):
+        context = self.audit
+        if context is not None and not (context.started or self.finished or self.disconnected):
             self._note_user()
-            trail.response_started(self.code)
+            context.response_started(self.code)
         super().write(data)
 
     def finish(self) -> None:
-        """As L{KubeRequest.finish}, once the event is written."""
+        """As L{KubeRequest.finish}; in blocking modes after the event was written."""
         if self.response_held:
             return
-        trail = self.audit
-        if trail is not None and not (trail.completed or self.finished or self.disconnected):
-            trail.response_started(self.code)
+        context = self.audit
+        if context is not None and not (context.completed or self.finished or self.disconnected):
+            context.response_started(self.code)
             waiting = self._complete()
             if waiting is not None:
                 self.response_held = True
@@ -133,10 +133,10 @@ class AuditedRequest(KubeRequest):
         self, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol, end: Callable[[], object] | None = None
     ) -> bool:
         """As L{KubeRequest.switch_protocols}; the event is completed when the connection ends."""
-        trail = self.audit
-        if trail is not None and not (trail.started or self.finished or self.disconnected or self.response_held):
+        context = self.audit
+        if context is not None and not (context.started or self.finished or self.disconnected or self.response_held):
             self._note_user()
-            trail.response_started(101)
+            context.response_started(101)
         return super().switch_protocols(fields, protocol, end)
 
     def processingFailed(self, reason: Failure) -> Failure:
@@ -153,10 +153,10 @@ class AuditedRequest(KubeRequest):
     def connectionLost(self, reason: Failure) -> None:
         """Complete the event of a request whose client disconnected before the end of the response."""
         super().connectionLost(reason)
-        trail = self.audit
-        if trail is None or trail.completed:
+        context = self.audit
+        if context is None or context.completed:
             return
-        if trail.started or trail.long_running or self.method in (b"GET", b"HEAD"):
+        if context.started or context.long_running or self.method in (b"GET", b"HEAD"):
             self._complete()
         else:
             # The write continues without the client, and its result belongs in the event.
@@ -168,30 +168,30 @@ class AuditedRequest(KubeRequest):
         return self.audit.response_complete()
 
     def _note_user(self) -> None:
-        trail = self.audit
-        assert trail is not None, "only requests with an audit event are completed"
-        if self.user is not trail.metadata.user and trail.impersonated is None:
-            trail.impersonated = self.user
-            trail.constraint = self.impersonation_constraint
+        context = self.audit
+        assert context is not None, "only requests with an audit event are completed"
+        if self.user is not context.metadata.user and context.impersonated is None:
+            context.impersonated = self.user
+            context.constraint = self.impersonation_constraint
 
     def _audit_rejected(self, code: int) -> None:
         """Emit the event of a request that failed before or during authentication."""
-        refusal = self._error_status
-        if refusal is None or code not in (400, 401) or self.user is not None or self.finished or self.disconnected:
+        status = self._error_status
+        if status is None or code not in (400, 401) or self.user is not None or self.finished or self.disconnected:
             return
         self._error_status = None
         if not hasattr(self, "info"):
-            # A handler in front of the filters has answered: this is not an API request.
+            # A handler in front of the filters has responded: this is not an API request.
             return
-        trail = self.auditor.begin_audit(self, None)
-        if trail is not None:
+        context = self.auditor.begin_audit(self, None)
+        if context is not None:
             for key, value, level in self._early_annotations:
-                trail.annotate(key, value, level)
-            trail.set_response_status(refusal)
-            trail.log_response_object(orjson.dumps(refusal))
-            trail.authentication_failed(code)
+                context.annotate(key, value, level)
+            context.set_response_status(status)
+            context.log_response_object(orjson.dumps(status))
+            context.authentication_failed(code)
 
     def _is_object(self) -> bool:
-        """Return whether the response is an API object: true below /api and /apis, false for OpenAPI and the like."""
+        """Return whether the response is an API object: true below /api and /apis, false for example for /openapi."""
         path = self.path
         return path.startswith(b"/api") and path[4:5] in (b"", b"/", b"s")

@@ -40,7 +40,7 @@ class Auditor:
         self.strict = strict
         self.counts = counts
 
-    def use(self, policy: Policy) -> None:
+    def set_policy(self, policy: Policy) -> None:
         """Replace the policy; it applies to later requests."""
         self._policy = policy
 
@@ -55,7 +55,7 @@ class Auditor:
             try:
                 await backend.stop()
             except Exception:
-                self._log.failure("stopping the audit failed")
+                self._log.failure("stopping an audit backend failed")
 
     def begin_audit(self, request: AuditedRequest, user: UserInfo | None) -> AuditContext | None:
         """
@@ -65,14 +65,14 @@ class Auditor:
         @param user: The authenticated user; L{None} if authentication failed.
         """
         info = request.info
-        ruling = self._policy.evaluate_policy_rule(info, user)
-        self.counts.levels[ruling.level] += 1
-        if ruling.level == NONE:
+        config = self._policy.evaluate_policy_rule(info, user)
+        self.counts.levels[config.level] += 1
+        if config.level == NONE:
             return None
         fields = request.fields
         agent = fields.get(b"user-agent")
         metadata = RequestMetadata(
-            ruling.level,
+            config.level,
             request.audit_id,
             request.uri,
             info.verb,
@@ -82,7 +82,7 @@ class Auditor:
             b"" if agent is None else agent[0],
             request.received or time(),
         )
-        return AuditContext(metadata, info, ruling, self.emit)
+        return AuditContext(metadata, info, config, self.emit)
 
     def emit(self, event: Event) -> Deferred[bool] | None:
         """

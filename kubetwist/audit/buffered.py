@@ -32,7 +32,7 @@ class BatchConfig:
     @ivar max_batch_size: Maximum number of events in a batch.
     @ivar max_batch_wait: Seconds after which a batch is sent even if it is not full.
     @ivar throttle_qps: Average number of batches per second; 0 for no limit.
-    @ivar throttle_burst: Maximum number of batches that are sent at once if none was sent before.
+    @ivar throttle_burst: Maximum number of batches that are sent immediately one after the other.
     """
 
     buffer_size: int = 10_000
@@ -57,7 +57,7 @@ class TokenBucket:
             return 0.0
         self._tokens = min(self._burst, self._tokens + (now - self._filled) * self._rate)
         self._filled = now
-        # Sums of fractions of a token may stay below a whole one by a rounding error.
+        # A sum of fractions of a token may be less than a whole token by a rounding error.
         if self._tokens >= 1 - 1e-9:
             self._tokens -= 1
             return 0.0
@@ -122,8 +122,8 @@ class BufferedBackend:
 
     def _send(self, everything: bool = False) -> None:
         """Send the full batches; with C{everything} also the last one, which is not full."""
-        least = 1 if everything else self._settings.max_batch_size
-        while len(self._events) >= least:
+        min_size = 1 if everything else self._settings.max_batch_size
+        while len(self._events) >= min_size:
             wait = self._throttle.try_acquire(self._reactor.seconds())
             if wait:
                 self._cancel()

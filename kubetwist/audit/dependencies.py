@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 class AuditDependencies(Protocol):
     """
-    The collaborators of the audit.
+    The parts of the server that the auditor and its backends use.
 
     @see: L{kubetwist.server.context.PluginContext}, which implements it.
     """

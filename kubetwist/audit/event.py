@@ -23,7 +23,7 @@ from .policy import API_VERSION, LEVELS, REQUEST
 
 #: Maximum length of the user agent in events, in bytes; longer ones are truncated.
 MAX_USER_AGENT: Final = 1024
-_CUT: Final = "...TRUNCATED"
+_TRUNCATION_SUFFIX: Final = "...TRUNCATED"
 #: The annotation of events whose objects were removed because of their size.
 TRUNCATED: Final = "audit.k8s.io/truncated"
 
@@ -222,12 +222,12 @@ def shown_user_agent(agent: bytes) -> str:
     """Return the user agent, truncated to L{MAX_USER_AGENT} bytes."""
     if len(agent) <= MAX_USER_AGENT:
         return agent.decode("utf-8", "replace")
-    return agent[:MAX_USER_AGENT].decode("utf-8", "replace") + _CUT
+    return agent[:MAX_USER_AGENT].decode("utf-8", "replace") + _TRUNCATION_SUFFIX
 
 
 def source_ips(forwarded: bytes | None, real: bytes | None, peer: str) -> list[str]:
     """
-    Return the source IPs of a request: those that proxies report, then the peer of the connection.
+    Return the source IPs of a request: the addresses that proxies report, then the peer of the connection.
 
     @param forwarded: The value of C{X-Forwarded-For}; L{None} without it.
     @param real: The value of C{X-Real-Ip}; L{None} without it.
@@ -236,17 +236,17 @@ def source_ips(forwarded: bytes | None, real: bytes | None, peer: str) -> list[s
     """
     if forwarded is None and real is None:
         return [peer] if peer else []
-    found = []
+    addresses = []
     for part in (forwarded or b"").split(b","):
         address = _address(part.strip())
         if address:
-            found.append(address)
+            addresses.append(address)
     address = _address(real or b"")
-    if address and address not in found:
-        found.append(address)
-    if peer and found[-1:] != [peer]:
-        found.append(peer)
-    return found
+    if address and address not in addresses:
+        addresses.append(address)
+    if peer and addresses[-1:] != [peer]:
+        addresses.append(peer)
+    return addresses
 
 
 def peer_ip(host: str) -> str:

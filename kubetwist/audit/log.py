@@ -31,9 +31,9 @@ class LogOutput:
     """
     Writes events to a file in a thread.
 
-    Events are passed to the thread in batches: one batch is in flight, and the next one collects the events that arrive
-    meanwhile. Waking the thread costs more than writing an event. Events that are not urgent wait up to
-    L{FLUSH_DELAY} for further events.
+    Events are passed to the thread in batches. While one batch is in flight, new events are collected for the next one:
+    waking the thread costs more than writing an event. Events that are not urgent wait up to L{FLUSH_DELAY} for further
+    events.
     """
 
     def __init__(
@@ -46,6 +46,14 @@ class LogOutput:
         legacy: bool = False,
         limits: TruncateConfig | None = None,
     ) -> None:
+        """
+        @param file: The destination.
+        @param reactor: The clock, and the calls from the thread.
+        @param failures: Counts events that could not be written.
+        @param truncated: Counts events that are too large.
+        @param legacy: Whether lines have the legacy format instead of JSON.
+        @param limits: Size limits; L{None} for none.
+        """
         self._file = file
         self._reactor = reactor
         self._failures = failures

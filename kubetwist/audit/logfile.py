@@ -79,7 +79,7 @@ class LogFile:
         """
         Append lines, each with its newline.
 
-        @raise PartlyWritten: Not all could be written.
+        @raise PartlyWritten: Not all lines could be written.
         """
         limit = self._rotation.size
         begin, size = 0, 0
@@ -114,8 +114,8 @@ class LogFile:
             return
         flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC
         self._descriptor = os.open(self.path, flags, 0o600)
-        found = os.fstat(self._descriptor)
-        self._size = found.st_size if stat.S_ISREG(found.st_mode) else 0
+        status = os.fstat(self._descriptor)
+        self._size = status.st_size if stat.S_ISREG(status.st_mode) else 0
         if self._rotation.size:
             self._tidy()
 
@@ -147,13 +147,13 @@ class LogFile:
 
     def _backup(self) -> Path:
         """Return an unused path for the rotated file; the timestamp is increased until it is unique."""
-        moment = self._now()
+        time = self._now()
         while True:
-            stamp = f"{moment.strftime(_STAMP)}.{moment.microsecond // 1000:03d}"
+            stamp = f"{time.strftime(_STAMP)}.{time.microsecond // 1000:03d}"
             path = self.path.with_name(f"{self.path.stem}-{stamp}{self.path.suffix}")
             if not path.exists() and not path.with_name(path.name + _GZ).exists():
                 return path
-            moment += timedelta(milliseconds=1)
+            time += timedelta(milliseconds=1)
 
     def _tidy(self) -> None:
         """Remove and compress rotated files in a thread, so that writing does not wait for it."""
@@ -175,9 +175,9 @@ class LogFile:
                 self.tidy()
 
     def tidy(self) -> None:
-        """Remove rotated files beyond the limits of age and number, and compress the others."""
+        """Remove rotated files beyond the limits of age and number, and compress the remaining files."""
         rotation = self._rotation
-        kept: list[Path] = []
+        remaining: list[Path] = []
         stamps: set[datetime] = set()
         for stamp, path in sorted(self._backups(), reverse=True):
             stamps.add(stamp)
@@ -186,9 +186,9 @@ class LogFile:
             if too_many or too_old:
                 path.unlink(missing_ok=True)
             else:
-                kept.append(path)
+                remaining.append(path)
         if rotation.compress:
-            for path in kept:
+            for path in remaining:
                 if path.suffix != _GZ:
                     _compress(path)
 
@@ -200,8 +200,8 @@ class LogFile:
                 continue
             match = _stamp(name[len(prefix) : len(name) - len(suffix)])
             if match is not None:
-                moment = datetime.strptime(match[1], _STAMP).replace(tzinfo=UTC)
-                yield moment + timedelta(milliseconds=int(match[2])), path
+                rotated_at = datetime.strptime(match[1], _STAMP).replace(tzinfo=UTC)
+                yield rotated_at + timedelta(milliseconds=int(match[2])), path
 
 
 class StandardOutput:
@@ -217,7 +217,7 @@ class StandardOutput:
         """As L{LogFile.write}."""
         if self._descriptor < 0:
             # twisted.logger has replaced sys.stdout.
-            assert sys.__stdout__ is not None, "a process has an output"
+            assert sys.__stdout__ is not None, "the process has a standard output"
             self._descriptor = os.dup(sys.__stdout__.fileno())
         view = memoryview(b"".join(lines))
         try:

@@ -52,7 +52,7 @@ def make_auditor(options: FlagValues, server: AuditDependencies) -> Auditor | No
             _policy(path, server, lambda policy: None)
         return None
     auditor: list[Auditor] = []
-    policy = _policy(path, server, lambda policy: auditor[0].use(policy))
+    policy = _policy(path, server, lambda policy: auditor[0].set_policy(policy))
     counts = Counts()
     backends = []
     if log:

@@ -79,10 +79,12 @@ class _Resources:
             return True
         if self.names and info.name not in self.names:
             return False
-        part = info.subresource
-        whole = f"{info.resource}/{part}" if part else info.resource
+        subresource = info.subresource
+        combined = f"{info.resource}/{subresource}" if subresource else info.resource
         return any(
-            one in (whole, "*") or (part and one == f"*/{part}") or (one.endswith("/*") and one[:-2] == info.resource)
+            one in (combined, "*")
+            or (subresource and one == f"*/{subresource}")
+            or (one.endswith("/*") and one[:-2] == info.resource)
             for one in self.resources
         )
 
@@ -121,7 +123,7 @@ class Policy:
     """
     A compiled policy.
 
-    @ivar default: What holds where none fits.
+    @ivar default: The settings of requests that no rule matches.
     """
 
     rules: Sequence[_Rule]
@@ -141,10 +143,10 @@ class Policy:
         @param user: The authenticated user; L{None} if authentication failed.
         """
         name = info.name if self._by_name else ""
-        about: Any = (info.group, info.resource, info.subresource, info.namespace, name)
+        target: Any = (info.group, info.resource, info.subresource, info.namespace, name)
         if not info.is_resource_request:
-            about = info.path
-        key = (user and (user.name, user.groups), info.verb, about)
+            target = info.path
+        key = (user and (user.name, user.groups), info.verb, target)
         config = self._cached.get(key)
         if config is None:
             config = next((rule.config for rule in self.rules if rule.match(info, user)), self.default)
@@ -196,7 +198,7 @@ def _check_kind(value: JSONObject) -> None:
     kind, version = value.get("kind") or "", value.get("apiVersion") or ""
     for name, value_text in (("Kind", kind), ("apiVersion", version)):
         if not isinstance(value_text, str):
-            raise BadPolicy(f"failed decoding: couldn't get version/kind; json parse error: {name} is no text")
+            raise BadPolicy(f"failed decoding: couldn't get version/kind; json parse error: {name} is not a string")
         if not value_text:
             raise BadPolicy(f"failed decoding: Object '{name}' is missing in {quoted(str(value))}")
     if version == API_VERSION and kind == "Policy":
@@ -261,38 +263,42 @@ def _decode(value: JSONObject, type: _Fields, struct: str, path: str) -> Iterato
     """
     Check the types of all fields, and remove nulls.
 
+    @param value: The decoded object; changed in place.
+    @param type: The Go struct.
+    @param struct: The name of the struct in error texts.
+    @param path: The path of the object; C{""} for the policy itself.
     @return: Errors for unknown fields.
     @raise BadPolicy: A field has the wrong type.
     """
     for name in list(value):
-        inner, where = value[name], f"{path}.{name}".lstrip(".")
+        inner, field_path = value[name], f"{path}.{name}".lstrip(".")
         expected = type.fields.get(name)
         if expected is None:
-            yield f'unknown field "{where}"'
+            yield f'unknown field "{field_path}"'
             continue
         if inner is None:
             del value[name]
         elif isinstance(expected, _Fields):
             if not isinstance(inner, list):
-                raise _mistyped(inner, struct, where, f"[]v1.{expected.name}")
+                raise _type_error(inner, struct, field_path, f"[]v1.{expected.name}")
             for number, one in enumerate(inner):
                 if one is None:
                     inner[number] = one = {}
                 if not isinstance(one, dict):
-                    raise _mistyped(one, struct, where, f"v1.{expected.name}")
+                    raise _type_error(one, struct, field_path, f"v1.{expected.name}")
                 # Errors for unknown fields have the index of the item, type errors do not.
-                problems = _decode(one, expected, expected.name, where)
-                yield from (text.replace(where, f"{where}[{number}]", 1) for text in problems)
+                problems = _decode(one, expected, expected.name, field_path)
+                yield from (text.replace(field_path, f"{field_path}[{number}]", 1) for text in problems)
         elif not _TYPES[expected](inner):
-            raise _mistyped(inner, struct, where, expected)
+            raise _type_error(inner, struct, field_path, expected)
         elif expected == _STRINGS:
             for one in inner:
                 if one is not None and not isinstance(one, str):
-                    raise _mistyped(one, struct, where, "string")
+                    raise _type_error(one, struct, field_path, "string")
             value[name] = [one or "" for one in inner]
 
 
-def _mistyped(value: JSONValue, struct: str, path: str, expected: str) -> BadPolicy:
+def _type_error(value: JSONValue, struct: str, path: str, expected: str) -> BadPolicy:
     return BadPolicy(
         f"failed decoding: json: cannot unmarshal {json_type(value)} into Go struct field {struct}.{path} of type"
         f" {expected}"

@@ -53,11 +53,11 @@ class AuditContext:
 
     __slots__ = (
         "_annotations",
+        "_config",
         "_emit",
         "_reference",
         "_request",
         "_response",
-        "_ruling",
         "_status",
         "_timed",
         "_unwritten",
@@ -73,21 +73,24 @@ class AuditContext:
     )
     _log = Logger()
 
-    def __init__(self, metadata: RequestMetadata, info: RequestInfo, ruling: RequestAuditConfig, emit: Emit) -> None:
+    def __init__(self, metadata: RequestMetadata, info: RequestInfo, config: RequestAuditConfig, emit: Emit) -> None:
         """
+        @param metadata: The facts that are the same in all events of the request.
         @param info: L{kubetwist.http.requestinfo.RequestInfo}.
+        @param config: The audit settings of the request.
+        @param emit: Passes events to the backends.
         """
         self.metadata = metadata
-        self.level = ruling.level
+        self.level = config.level
         self.long_running = info.long_running
         self.authenticated = time()
         self.started = self.completed = False
         self.impersonated: UserInfo | None = None
         self.constraint = ""
         self.times: dict[str, float] = {}
-        # The duration of a watch is no latency.
+        # The duration of a watch is not a latency.
         self._timed = info.verb not in ("watch", "watchlist")
-        self._ruling = ruling
+        self._config = config
         self._emit = emit
         self._reference: JSONObject | None = None
         if info.is_resource_request:
@@ -127,15 +130,15 @@ class AuditContext:
         """
         if self.level < LEVELS.index(level):
             return
-        known = self._annotations.setdefault(key, value)
-        if known != value:
+        existing = self._annotations.setdefault(key, value)
+        if existing != value:
             self._log.warn(
                 "Failed to set annotations[{key!r}] to {value!r} for audit:{audit_id!r}, it has already been set to"
-                " {known!r}",
+                " {existing!r}",
                 key=key,
                 value=value,
                 audit_id=self.metadata.audit_id,
-                known=known,
+                existing=existing,
             )
 
     def allowed_by(self, verdict: Verdict) -> None:
@@ -156,9 +159,9 @@ class AuditContext:
         if self._timed and time() - self.metadata.received > LATENCY_ANNOTATION_THRESHOLD:
             self.annotate_latency("authorization", time() - self.authenticated)
 
-    def annotate_latency(self, where: str, seconds: float) -> None:
+    def annotate_latency(self, component: str, seconds: float) -> None:
         """Add a latency annotation: the duration of a component in seconds."""
-        self._annotations.setdefault(f"{_LATENCY}{where}", _duration(seconds))
+        self._annotations.setdefault(f"{_LATENCY}{component}", _duration(seconds))
 
     def log_request_object(self, meta: JSONObject, encode: Callable[[], bytes]) -> None:
         """
@@ -174,7 +177,7 @@ class AuditContext:
                     reference = {**reference, name: meta[name]}
             self._reference = reference
         if self.level >= REQUEST:
-            self._request = Payload(encode(), self._ruling.omit_managed_fields)
+            self._request = Payload(encode(), self._config.omit_managed_fields)
 
     def log_request_patch(self, data: bytes, *, yaml: bool = False) -> None:
         """Record a request body that is not an object, such as a patch (C{audit.LogRequestPatch})."""
@@ -189,7 +192,7 @@ class AuditContext:
     def log_response_object(self, data: bytes, *, yaml: bool = False) -> None:
         """Record the object of the response (C{audit.LogResponseObject}): an object, a list or a Status."""
         if self.level >= REQUEST_RESPONSE:
-            self._response = Payload(data, self._ruling.omit_managed_fields, yaml)
+            self._response = Payload(data, self._config.omit_managed_fields, yaml)
 
     # Stages.
 
@@ -217,14 +220,14 @@ class AuditContext:
             self._status = {"status": "Success", "message": "Connection closed early", "code": 200}
             if self.long_running:
                 self._emit_stage(RESPONSE_STARTED, now)
-        taken = now - self.metadata.received
-        if self._timed and taken > LATENCY_ANNOTATION_THRESHOLD:
+        total = now - self.metadata.received
+        if self._timed and total > LATENCY_ANNOTATION_THRESHOLD:
             self.annotate_latency("authentication", self.authenticated - self.metadata.received)
-            for where, seconds in self.times.items():
-                if where != ADMISSION:
-                    self.annotate_latency(where, seconds)
-            self.annotate_latency("total", taken)
-        if RESPONSE_COMPLETE in self._ruling.omit_stages:
+            for component, seconds in self.times.items():
+                if component != ADMISSION:
+                    self.annotate_latency(component, seconds)
+            self.annotate_latency("total", total)
+        if RESPONSE_COMPLETE in self._config.omit_stages:
             return self._unwritten
         return self._emit_stage(RESPONSE_COMPLETE, now)
 
@@ -247,14 +250,14 @@ class AuditContext:
         }
         self._emit_stage(PANIC, time())
 
-    def _emit_stage(self, stage: str, when: float) -> Deferred[bool] | None:
-        if stage in self._ruling.omit_stages:
+    def _emit_stage(self, stage: str, staged: float) -> Deferred[bool] | None:
+        if stage in self._config.omit_stages:
             return None
         return self._emit(
             Event(
                 self.metadata,
                 stage,
-                when,
+                staged,
                 self.impersonated,
                 self.constraint,
                 self._reference,

@@ -29,7 +29,7 @@ class TruncateConfig:
 
 def truncate(event: Event, limits: TruncateConfig | None) -> Event | None:
     """Return the event, without objects if it is too large; L{None} if it is still too large."""
-    # The reference counts the newline, too.
+    # The size includes the newline, as in the reference.
     if limits is None or len(event.json()) < limits.max_event_size:
         return event
     if event.metadata.level >= REQUEST:
@@ -41,16 +41,16 @@ def truncate(event: Event, limits: TruncateConfig | None) -> Event | None:
 
 def split_batches(items: Iterable[bytes], limits: TruncateConfig | None) -> Iterator[list[bytes]]:
     """Split encoded events into batches below the size limit."""
-    part: list[bytes] = []
+    batch: list[bytes] = []
     size = 0
     for item in items:
-        if part and limits is not None and size + len(item) > limits.max_batch_size:
-            yield part
-            part, size = [], 0
-        part.append(item)
+        if batch and limits is not None and size + len(item) > limits.max_batch_size:
+            yield batch
+            batch, size = [], 0
+        batch.append(item)
         size += len(item)
-    if part:
-        yield part
+    if batch:
+        yield batch
 
 
 TOO_LARGE = "event is too large even after truncating"

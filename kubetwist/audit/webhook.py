@@ -83,7 +83,7 @@ class WebhookOutput:
         """
         @see: L{IAuditOutput.flush}.
 
-        Calls that wait for a retry are given up.
+        Calls that wait for a retry are cancelled.
         """
         self._stopping = True
         waiting = list(self._in_flight)
@@ -114,7 +114,7 @@ class WebhookOutput:
         succeeded = True
         for number, body in bodies:
             try:
-                await with_backoff(self._reactor, self._call(body), self._backoff, self._try_again)
+                await with_backoff(self._reactor, self._call(body), self._backoff, self._should_retry)
             except Exception as error:
                 self._failures.record(number, error)
                 succeeded = False
@@ -123,8 +123,8 @@ class WebhookOutput:
     def _encode(self, events: Sequence[Event]) -> tuple[list[tuple[int, bytes]], int]:
         """Return request bodies, each with its number of events, and the number of events that are too large."""
         fitting = [one for one in (truncate(event, self._limits) for event in events) if one is not None]
-        parts = split_batches([event.item() for event in fitting], self._limits)
-        return [(len(part), event_list(part)) for part in parts], len(events) - len(fitting)
+        batches = split_batches([event.item() for event in fitting], self._limits)
+        return [(len(batch), event_list(batch)) for batch in batches], len(events) - len(fitting)
 
     def _call(self, body: bytes) -> Callable[[], Awaitable[None]]:
         async def call() -> None:
@@ -132,7 +132,7 @@ class WebhookOutput:
 
         return call
 
-    def _try_again(self, error: Exception) -> bool:
+    def _should_retry(self, error: Exception) -> bool:
         """Return whether to retry: after every error, except during the shutdown."""
         return not self._stopping
 

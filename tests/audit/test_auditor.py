@@ -74,7 +74,7 @@ class AuditorTests(SynchronousTestCase):
         """Another policy decides from the next request on."""
         auditor = self.auditor(0)
         policy: Any = Ruled(2)
-        auditor.use(policy)
+        auditor.set_policy(policy)
         trail = auditor.begin_audit(request(), JANE)
         assert trail is not None
         self.assertEqual(trail.level, 2)
