@@ -1,4 +1,4 @@
-"""Timeouts for plugins: awaits a result for a limited time."""
+"""Timeouts of admission plugins."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def with_timeout(work: Awaitable[object], seconds: float, clock: IReactorTime) -
     """
     Await C{work}; cancel it after C{seconds} and fail with L{TimedOut}.
 
-    A cancellation that C{work} ignores is not waited for, unlike with C{Deferred.addTimeout}.
+    If C{work} ignores the cancellation, the caller does not wait for it, unlike with C{Deferred.addTimeout}.
 
     @param work: The operation.
     @param seconds: The timeout in seconds.

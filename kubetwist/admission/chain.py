@@ -53,14 +53,14 @@ _Call = Callable[[AdmissionAttributes], Any]
 @define(eq=False)
 class _Handler:
     """
-    One plugin in one phase.
+    One plugin in one phase, for one operation.
 
-    @ivar call: Its C{admit} or C{validate}.
-    @ivar timeout: Timeout in seconds; L{None} for a plugin with its own timeout.
+    @ivar call: The method C{admit} or C{validate} of the plugin.
+    @ivar timeout: Timeout in seconds; L{None} for a plugin that has separate timeouts.
     @ivar ignore_failures: Whether the request continues when the plugin itself fails.
-    @ivar isolate: Makes what the plugin is shown instead of the object itself; L{None} for a plugin that is shown that.
-    @ivar admitted_seconds: Seconds, for one operation.
-    @ivar rejected_seconds: Seconds until it refused.
+    @ivar isolate: Returns a copy or frozen view of the object for the plugin; L{None} to pass the object itself.
+    @ivar admitted_seconds: Durations of calls that admitted the request, in seconds.
+    @ivar rejected_seconds: Durations of calls that rejected the request, in seconds.
     """
 
     plugin: Any
@@ -122,7 +122,7 @@ class AdmissionChain:
 
     def _by_operation(self, interface: Any, phase: str) -> dict[str, list[_Handler]]:
         method = "admit" if interface is IMutatingAdmission else "validate"
-        found: dict[str, list[_Handler]] = {operation: [] for operation in OPERATIONS}
+        handlers: dict[str, list[_Handler]] = {operation: [] for operation in OPERATIONS}
         for plugin in self.plugins:
             if not interface.providedBy(plugin):
                 continue
@@ -137,15 +137,17 @@ class AdmissionChain:
                         ignore_failures,
                         _isolation(plugin, interface is IMutatingAdmission, ignore_failures),
                     )
-                    found[operation].append(handler)
-        return found
+                    handlers[operation].append(handler)
+        return handlers
 
     def _caller(self, call: _Call, name: str, phase: str, operation: str) -> _Call:
         """
-        Return what is called instead of a method of a plugin; a hook for subclasses.
+        Return the function that is called instead of a method of a plugin; a hook for subclasses.
 
         @param call: The method.
         @param name: The name of the plugin.
+        @param phase: C{"mutation"} or C{"validation"}.
+        @param operation: The operation of the requests.
         """
         return call
 
@@ -214,14 +216,14 @@ class AdmissionChain:
                     await self._run_isolated(handler, handler.isolate, attributes.object, attributes)
                 else:
                     try:
-                        answer = handler.call(attributes)
-                        if answer is not None:
-                            answer = run_until_blocked(answer)
-                            if answer is not None:
+                        result = handler.call(attributes)
+                        if result is not None:
+                            result = run_until_blocked(result)
+                            if result is not None:
                                 await (
-                                    answer
+                                    result
                                     if handler.timeout is None
-                                    else with_timeout(answer, handler.timeout, self._clock())
+                                    else with_timeout(result, handler.timeout, self._clock())
                                 )
                     except (APIStatusError, CancelledError):
                         raise
@@ -231,7 +233,7 @@ class AdmissionChain:
                 before, now = now, perf_counter()
                 handler.admitted_seconds.observe(now - before)
         except APIStatusError:
-            assert handler is not None, "a plugin has refused"
+            assert handler is not None, "a plugin has rejected the request"
             before, now = now, perf_counter()
             handler.rejected_seconds.observe(now - before)
             self._phases[handler.phase, attributes.operation].rejected_seconds.observe(now - started_at)
@@ -262,8 +264,8 @@ class AdmissionChain:
             [
                 ((handler.plugin.name, _TYPES[handler.phase], operation, rejected), seconds)
                 for handlers in (self._mutating, self._validating)
-                for operation, found in handlers.items()
-                for handler in found
+                for operation, operation_handlers in handlers.items()
+                for handler in operation_handlers
                 for rejected, seconds in (("false", handler.admitted_seconds), ("true", handler.rejected_seconds))
                 if seconds.count
             ],
@@ -282,11 +284,11 @@ class AdmissionChain:
         """Call a plugin with a copy or frozen view of the object; take over its changes if it succeeds."""
         isolated = attributes.object = isolate(obj)
         try:
-            answer = handler.call(attributes)
-            if answer is not None:
-                answer = run_until_blocked(answer)
-                if answer is not None:
-                    await (answer if handler.timeout is None else with_timeout(answer, handler.timeout, self._clock()))
+            result = handler.call(attributes)
+            if result is not None:
+                result = run_until_blocked(result)
+                if result is not None:
+                    await (result if handler.timeout is None else with_timeout(result, handler.timeout, self._clock()))
         except (APIStatusError, CancelledError):
             raise
         except Exception as error:
@@ -338,52 +340,57 @@ def handles_resource(plugin: IAdmissionPlugin, group: str, resource: str, subres
     @param resource: The plural name.
     @param subresource: The subresource; C{""} for the main resource.
     """
-    named: Sequence[str] | None = getattr(plugin, "resources", None)
-    if named is None:
+    resources: Sequence[str] | None = getattr(plugin, "resources", None)
+    if resources is None:
         return True
-    full = f"{resource}.{group}" if group else resource
-    return (f"{full}/{subresource}" if subresource else full) in named or f"{full}/*" in named
+    qualified = f"{resource}.{group}" if group else resource
+    return (f"{qualified}/{subresource}" if subresource else qualified) in resources or f"{qualified}/*" in resources
 
 
-def run_until_blocked(answer: object) -> Awaitable[object] | None:
+def run_until_blocked(result: object) -> Awaitable[object] | None:
     """
     Run a coroutine synchronously up to its first wait.
 
     Most plugins never wait, so this avoids the cost of a Deferred.
 
-    @return: An awaitable of the rest; L{None} if the coroutine has finished.
+    @param result: The result of a plugin's method: a coroutine, another awaitable, or L{None}.
+    @return: An awaitable of the remaining coroutine; L{None} if it has finished.
     """
-    if not isinstance(answer, Coroutine):
-        return answer if isinstance(answer, Awaitable) else None
+    if not isinstance(result, Coroutine):
+        return result if isinstance(result, Awaitable) else None
     try:
-        waits = answer.send(None)
+        awaited = result.send(None)
     except StopIteration:
         return None
-    return _StartedCoroutine(answer, waits)
+    return _StartedCoroutine(result, awaited)
 
 
 class _StartedCoroutine:
-    """The rest of a coroutine that waits for C{waits}."""
+    """
+    An awaitable of a coroutine that runs already.
 
-    __slots__ = ("_coroutine", "_waits")
+    @ivar _awaited: The object that the coroutine waits for.
+    """
 
-    def __init__(self, coroutine: Coroutine[Any, Any, Any], waits: Any) -> None:
+    __slots__ = ("_awaited", "_coroutine")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], awaited: Any) -> None:
         self._coroutine = coroutine
-        self._waits = waits
+        self._awaited = awaited
 
     def __await__(self) -> Any:
-        waits = self._waits
+        awaited = self._awaited
         try:
             while True:
                 try:
-                    value = yield waits
+                    value = yield awaited
                 except GeneratorExit:
                     self._coroutine.close()
                     raise
                 except BaseException as error:
-                    waits = self._coroutine.throw(error)
+                    awaited = self._coroutine.throw(error)
                 else:
-                    waits = self._coroutine.send(value)
+                    awaited = self._coroutine.send(value)
         except StopIteration as stop:
             return stop.value
 

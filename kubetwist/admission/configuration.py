@@ -40,12 +40,12 @@ def read_configurations(path: str) -> dict[str, JSONValue]:
     try:
         data = read(file)
     except OSError as error:
-        why = reason(error, path)
+        cause = reason(error, path)
         raise AdmissionConfigError(
-            f'failed to read plugin config: unable to read admission control configuration from "{path}" [{why}]'
+            f'failed to read plugin config: unable to read admission control configuration from "{path}" [{cause}]'
         ) from error
     try:
-        value = _decoded(data)
+        value = _decode(data)
         if _is_legacy(value):
             return dict.fromkeys(_LEGACY.values(), value)
         return _configurations(value, data, file.parent)
@@ -71,7 +71,7 @@ def reason(error: OSError, path: str) -> str:
     return f"open {path}: {(error.strerror or str(error)).lower()}"
 
 
-def _decoded(data: bytes) -> JSONValue:
+def _decode(data: bytes) -> JSONValue:
     try:
         document = decode_yaml(data)
     except BodyError as error:
@@ -118,10 +118,10 @@ def _configuration(plugin: JSONObject, folder: Path) -> JSONValue:
         return inline
     file = folder / path
     try:
-        return _decoded(read(file))
+        return _decode(read(file))
     except OSError as error:
-        why = reason(error, str(file))
-        raise ValueError(f"Couldn't open admission plugin configuration {file}: {why}") from error
+        cause = reason(error, str(file))
+        raise ValueError(f"Couldn't open admission plugin configuration {file}: {cause}") from error
     except ValueError as error:
         raise ValueError(f"admission plugin configuration {file}: {error}") from error
 

@@ -1,4 +1,4 @@
-"""Authorization checks that admission, handlers and controllers make in addition to that of the request."""
+"""Authorization checks by admission, handlers and controllers, in addition to the authorization of the request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ async def decide(authorizer: Authorizer, attributes: AuthorizerAttributes) -> Ve
     """
     Return the verdict of an authorizer, which may decide immediately or later.
 
-    @raise Exception: Whatever the authorizer raises.
+    @raise Exception: Any exception of the authorizer.
     """
     authorize: Callable[[AuthorizerAttributes], Any] = authorizer.authorize
     verdict: Verdict = await maybeDeferred(authorize, attributes)

@@ -65,9 +65,9 @@ class OptionalVariables:
     """
     The optional variables (C{OptionalVariableDeclarations}), besides the objects, the request and its namespace.
 
-    @ivar params: C{params}: the policy has some.
-    @ivar authorizer: C{authorizer}.
-    @ivar patches: The types of mutations: C{Object}, C{JSONPatch}.
+    @ivar has_params: Whether C{params} is declared: the policy has parameters.
+    @ivar has_authorizer: Whether C{authorizer} is declared.
+    @ivar has_patch_types: Whether the types of mutations are declared: C{Object}, C{JSONPatch}.
     """
 
     has_params: bool = False
@@ -91,9 +91,10 @@ class CompilationResult:
 
     def cause(self, path: str, visible: str = "") -> FieldError | None:
         """
-        What to tell of it where it is a field of an object; L{None} if there is nothing wrong.
+        Return the field error for an expression that does not compile; L{None} if it compiles.
 
-        @param visible: What is shown of a wrong one, if that is not its text.
+        @param path: The path of the field.
+        @param visible: The value in the error; C{""} for the text of the expression.
         """
         if not self.error:
             return None
@@ -203,8 +204,7 @@ class VersionedRequest:
         """
         Return the values of the variables in C{matchConditions}.
 
-        The variable for the namespace is null, whatever the namespace of the request
-        (C{webhook/matchconditions/matcher.go}).
+        C{namespaceObject} is null also for requests with a namespace (C{webhook/matchconditions/matcher.go}).
         """
         return {**self.activation(names, authorizer, params), "namespaceObject": None}
 
@@ -323,7 +323,7 @@ class Evaluation:
     Evaluates expressions on the same values, with shared variables and a shared budget.
 
     @ivar budget: The remaining cost budget.
-    @cvar seconds: Limit of the processor time of all expressions together, which is checked after expensive ones.
+    @cvar seconds: Limit of the processor time of all expressions together; checked after expensive expressions.
     """
 
     seconds: ClassVar[float] = 2.0

@@ -23,9 +23,8 @@ class AdmissionPluginFactory:
     """
     Creates an admission plugin on demand.
 
-    @ivar place: C{"module:class"}. The class has a class method C{configured}, called as
-        L{IAdmissionPluginFactory.make} is; or it is called without arguments, if it needs neither server nor
-        configuration.
+    @ivar place: C{"module:class"}. If the class has a class method C{configured}, that is called with the parameters of
+        L{IAdmissionPluginFactory.make}. Otherwise the class is called without arguments.
     @ivar default: Whether the plugin is enabled by default.
     @ivar after: The name of the plugin that precedes it; C{""} for the default position.
     """
@@ -38,7 +37,7 @@ class AdmissionPluginFactory:
     def make(self, server: AdmissionContext, configuration: JSONValue) -> IAdmissionPlugin:
         """@see: L{IAdmissionPluginFactory.make}."""
         module, _, name = self.place.partition(":")
-        made = getattr(import_module(module), name)
-        configured = getattr(made, "configured", None)
-        plugin: IAdmissionPlugin = made() if configured is None else configured(server, configuration)
+        plugin_class = getattr(import_module(module), name)
+        configured = getattr(plugin_class, "configured", None)
+        plugin: IAdmissionPlugin = plugin_class() if configured is None else configured(server, configuration)
         return plugin

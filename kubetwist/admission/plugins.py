@@ -79,14 +79,14 @@ def installed(only: Iterable[IAdmissionPluginFactory] | None = None) -> dict[str
     """
     Return the factories of installed plugins, by name.
 
-    @param only: Factories to use instead of those that Twisted finds.
+    @param only: Factories to use instead of the installed Twisted plugins.
     @raise PluginInitError: Two have the same name, or one does not provide L{IAdmissionPluginFactory}.
     """
     factories: dict[str, Any] = {}
     for factory in getPlugins(IAdmissionPluginFactory) if only is None else only:
-        wrong = interface_error(factory, IAdmissionPluginFactory)
-        if wrong:
-            raise PluginInitError(f"an installed admission plugin factory cannot be used: {wrong}")
+        problem = interface_error(factory, IAdmissionPluginFactory)
+        if problem:
+            raise PluginInitError(f"an installed admission plugin factory cannot be used: {problem}")
         if factory.name in factories:
             raise PluginInitError(f"two admission plugins are called {factory.name}")
         factories[factory.name] = factory
@@ -103,29 +103,29 @@ def order(factories: Mapping[str, IAdmissionPluginFactory]) -> list[str]:
     @raise PluginInitError: C{after} names an unknown plugin, or there is a cycle.
     """
     known = {*ALL_ORDERED_PLUGINS, *factories}
-    behind: dict[str, list[str]] = {}
+    followers: dict[str, list[str]] = {}
     for name in sorted(set(factories) - set(ALL_ORDERED_PLUGINS)):
-        place = getattr(factories[name], "after", None) or ""
-        if place and place not in known:
-            raise PluginInitError(f"admission plugin {name} must follow {place}, which is not installed")
-        behind.setdefault(place, []).append(name)
-    result: list[str] = []
+        after = getattr(factories[name], "after", None) or ""
+        if after and after not in known:
+            raise PluginInitError(f"admission plugin {name} must follow {after}, which is not installed")
+        followers.setdefault(after, []).append(name)
+    ordered: list[str] = []
 
     def add(name: str) -> None:
         if name in factories:
-            result.append(name)
-        for follower in behind.get(name, ()):
+            ordered.append(name)
+        for follower in followers.get(name, ()):
             add(follower)
 
     for name in ALL_ORDERED_PLUGINS:
         if name == THIRD_PARTY_BEFORE:
-            for other in behind.get("", ()):
-                add(other)
+            for third_party in followers.get("", ()):
+                add(third_party)
         add(name)
-    lost = set(factories).difference(result)
-    if lost:
-        raise PluginInitError(f"admission plugins with a cycle in their order: {', '.join(sorted(lost))}")
-    return result
+    unreachable = set(factories).difference(ordered)
+    if unreachable:
+        raise PluginInitError(f"admission plugins with a cycle in their order: {', '.join(sorted(unreachable))}")
+    return ordered
 
 
 def build_chain(
@@ -156,9 +156,9 @@ def build_chain(
     for name in order(factories):
         factory = factories[name]
         if name not in disabled and (factory.default or name in enabled):
-            plugins.append(_made(factory, server, configurations.get(name)))
-    make = TracedChain if traced else AdmissionChain
-    return make(plugins, getattr(server, "reactor", None))
+            plugins.append(_make_plugin(factory, server, configurations.get(name)))
+    make_chain = TracedChain if traced else AdmissionChain
+    return make_chain(plugins, getattr(server, "reactor", None))
 
 
 def check_names(enabled: set[str], disabled: set[str], factories: Mapping[str, IAdmissionPluginFactory]) -> None:
@@ -178,15 +178,17 @@ def check_names(enabled: set[str], disabled: set[str], factories: Mapping[str, I
         )
 
 
-def _made(factory: IAdmissionPluginFactory, server: AdmissionContext, configuration: JSONValue) -> IAdmissionPlugin:
+def _make_plugin(
+    factory: IAdmissionPluginFactory, server: AdmissionContext, configuration: JSONValue
+) -> IAdmissionPlugin:
     try:
         plugin = factory.make(server, configuration)
     except Exception as error:
-        why = " ".join(str(error).split()) or type(error).__name__
-        raise PluginInitError(f'couldn\'t init admission plugin "{factory.name}": {why}') from error
-    wrong = interface_error(plugin, IMutatingAdmission, IValidatingAdmission)
-    if wrong:
-        raise PluginInitError(f'couldn\'t init admission plugin "{factory.name}": {wrong}')
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise PluginInitError(f'couldn\'t init admission plugin "{factory.name}": {reason}') from error
+    problem = interface_error(plugin, IMutatingAdmission, IValidatingAdmission)
+    if problem:
+        raise PluginInitError(f'couldn\'t init admission plugin "{factory.name}": {problem}')
     if plugin.name != factory.name:
-        raise PluginInitError(f'couldn\'t init admission plugin "{factory.name}": it calls itself {plugin.name}')
+        raise PluginInitError(f'couldn\'t init admission plugin "{factory.name}": its name is {plugin.name}')
     return plugin

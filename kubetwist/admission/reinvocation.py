@@ -13,9 +13,9 @@ class ReinvokeContext:
     """
     The state that a plugin keeps from the first round (C{webhookReinvokeContext}).
 
-    @ivar last: The object as it was left.
-    @ivar called: Those who want to see later changes.
-    @ivar due: Those of them after whom there were some.
+    @ivar last_output: The object after the last call of the plugin, as canonical JSON.
+    @ivar previously_invoked: The ids of reinvocable webhooks or policies that were called since the last change.
+    @ivar to_reinvoke: The ids of webhooks or policies to call again, because the object was changed after their call.
     """
 
     last_output: bytes = b""
@@ -35,10 +35,10 @@ def canonical_json(obj: JSONObject | None) -> bytes:
 
 def replace_in_place(obj: JSONObject, new: JSONObject) -> None:
     """Replace the content of an object in place: the store keeps references to it and to its metadata."""
-    meta, fresh = obj.get("metadata"), new.get("metadata")
+    meta, new_meta = obj.get("metadata"), new.get("metadata")
     obj.clear()
     obj.update(new)
-    if isinstance(meta, dict) and isinstance(fresh, dict) and meta is not fresh:
+    if isinstance(meta, dict) and isinstance(new_meta, dict) and meta is not new_meta:
         meta.clear()
-        meta.update(fresh)
+        meta.update(new_meta)
         obj["metadata"] = meta

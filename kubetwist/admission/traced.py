@@ -19,9 +19,9 @@ class TracedChain(AdmissionChain):
         span_attributes = {"phase": phase, "operation": operation}
 
         def traced_call(attributes: AdmissionAttributes) -> Any:
-            place = current.get()
-            if not isinstance(place, Span):
+            parent = current.get()
+            if not isinstance(parent, Span):
                 return call(attributes)
-            return run_in_span(place.child(name, span_attributes), call, attributes)
+            return run_in_span(parent.child(name, span_attributes), call, attributes)
 
         return traced_call

@@ -30,16 +30,16 @@ def kinds_to_check(
 
     @param kinds_of: Returns the kinds of a resource.
     """
-    found: set[GroupVersionKind] = set()
+    kinds: set[GroupVersionKind] = set()
     for rule in (policy["spec"].get("matchConstraints") or {}).get("resourceRules") or ():
         count = 0
         for resource in _named_resources(rule):
             for kind in kinds_of(resource):
-                found.add(kind)
+                kinds.add(kind)
                 count += 1
                 if count == MAX_KINDS_PER_RULE:
-                    return sorted(found)
-    return sorted(found)
+                    return sorted(kinds)
+    return sorted(kinds)
 
 
 def _named_resources(rule: JSONObject) -> Iterator[GroupVersionResource]:
@@ -77,8 +77,8 @@ def expression_warnings(
                 if (error := compiler.compile(text, names).error)
             ]
             if problems:
-                where = f"spec.validations[{index}].{field}"
-                warnings.append({"fieldRef": where, "warning": "\n".join(problems)})
+                path = f"spec.validations[{index}].{field}"
+                warnings.append({"fieldRef": path, "warning": "\n".join(problems)})
     return warnings
 
 

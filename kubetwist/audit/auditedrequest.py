@@ -1,7 +1,7 @@
 """
 The request class of servers with an audit policy: it records the stages of a request in its audit context.
 
-In blocking modes the response is sent after the event was written. Servers without an audit policy do not use the class.
+In blocking modes the response is sent after the event was written. Servers without an audit policy do not use it.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class BuildTests(SynchronousTestCase):
         missing = AdmissionPluginFactory("Missing", "kubetwist.nowhere:Missing")
         for factory, text in (
             (Bad("Bad"), 'couldn\'t init admission plugin "Bad": no {}'),
-            (Liar("Liar"), 'couldn\'t init admission plugin "Liar": it calls itself Other'),
+            (Liar("Liar"), 'couldn\'t init admission plugin "Liar": its name is Other'),
             (
                 Incomplete("Incomplete"),
                 'couldn\'t init admission plugin "Incomplete": _Nameless lacks the attribute name of'

@@ -24,9 +24,9 @@ class Matcher:
     The compiled form of C{rules}, C{matchPolicy}, C{namespaceSelector} and C{objectSelector}.
 
     @ivar match_equivalent: Whether requests for the same objects under another group or version match, too.
-    @ivar namespace_selector: The selector, or the error text of one that does not compile. An invalid selector was
-        accepted by the validation of another server; every request that reaches it fails.
-    @ivar object_selector: The same for the labels of the object.
+    @ivar namespace_selector: The selector, or the error text of a selector that does not compile. An invalid selector
+        was accepted by the validation of another server; requests that match the rules fail.
+    @ivar object_selector: The selector for labels of the object, or an error text.
     """
 
     rules: tuple[RuleWithOperations, ...]

@@ -57,7 +57,7 @@ class MatchResources:
         """
         Return the resource and kind in which a request matches; L{None} if it does not match.
 
-        @param equivalents: All resources under which the object can be requested; that of the request is the first.
+        @param equivalents: All resources under which the object can be requested, the requested resource first.
         @raise APIStatusError: The namespace does not exist (404), or a selector is invalid (500).
         """
         if self._match_rules(self._excluded, attributes, equivalents) is not None:

@@ -31,8 +31,8 @@ def is_exempt_admission_configuration(attributes: AdmissionAttributes) -> bool:
 
 def _any_of(values: Sequence[str] | None) -> frozenset[str] | None:
     """Return the matching values; L{None} for all."""
-    found = frozenset(values or ())
-    return None if "*" in found else found
+    matching = frozenset(values or ())
+    return None if "*" in matching else matching
 
 
 @frozen
@@ -72,12 +72,12 @@ class RuleWithOperations:
         @param namespaced: Whether the request has a namespace. Namespaces themselves are cluster-scoped.
         """
         if self.scope != "*":
-            inside = namespaced and resource != _NAMESPACES
-            if inside != (self.scope == "Namespaced"):
+            is_namespaced = namespaced and resource != _NAMESPACES
+            if is_namespaced != (self.scope == "Namespaced"):
                 return False
         return (
             (self.operations is None or operation in self.operations)
             and (self.groups is None or resource.group in self.groups)
             and (self.versions is None or resource.version in self.versions)
-            and any(name in ("*", resource.resource) and part in ("*", subresource) for name, part in self.resources)
+            and any(name in ("*", resource.resource) and sub in ("*", subresource) for name, sub in self.resources)
         )
