@@ -1,1 +1,1 @@
-"""Custom resources: what a CustomResourceDefinition defines, as stores and strategies that the rest can serve."""
+"""Custom resources: stores and strategies of the resources that CustomResourceDefinitions define."""

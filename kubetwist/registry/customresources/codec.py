@@ -1,4 +1,4 @@
-"""Bodies of custom resources: decoded by their schema, and converted between versions."""
+"""Decoding of custom resources by their schema, and conversion between versions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class RenamedRecord(Record):
 
 
 def stored_version(record: Record) -> str:
-    """The version that a record is in; C{""} for the one that is stored now."""
+    """Return the version of a record; C{""} for the current storage version."""
     return record.version if isinstance(record, OldVersionRecord) else ""
 
 
@@ -96,19 +96,19 @@ class CustomCodec(Codec):
         self.checks_kind = checks_kind
         self.conversion = definition.conversion
         if self.conversion is not None:
-            # Records may be older than the version that is stored.
+            # Records may be in an earlier storage version.
             self.converts = True
 
     @property
     def type(self) -> CustomType:  # type: ignore[override]
-        """The type of this version."""
+        """Return the type of this version."""
         return self._version.type
 
     def decode(self, value: JSONValue, problems: list[str], raw: bytes = b"", *, json: bool = True) -> JSONObject:
         """
-        Make an object of a decoded body.
+        Return the object in a decoded body.
 
-        @raise APIStatusError: It is another kind (422), in another version, or not an object at all (400).
+        @raise APIStatusError: The body has another kind (422) or version (400), or is not an object (400).
         """
         if value is None:
             value = {}
@@ -144,7 +144,7 @@ class CustomCodec(Codec):
         self, value: JSONValue, problems: list[str], *, converted: bool = False, strict: bool = False
     ) -> JSONObject:
         """
-        Make an object of the result of a patch; unknown fields are pruned, whatever C{strict} is.
+        Return the object in the result of a patch; unknown fields are always pruned.
 
         @param obj: The result of the patch.
         @param problems: Receives a text per unknown field.
@@ -168,7 +168,7 @@ class CustomCodec(Codec):
         if kind == self.gvk.kind and said.group == self.gvk.group:
             kind_type = self._type_of(said.version)
         if kind_type is None:
-            # No schema declares a field of another kind.
+            # Objects of another kind have no schema here, so all their fields are unknown.
             problems += [f'unknown field "{name}"' for name in value if name not in ("kind", "apiVersion", "metadata")]
             kind_type, problems = self.type, []
         try:
@@ -182,9 +182,9 @@ class CustomCodec(Codec):
 
     def check_kind(self, obj: JSONObject) -> None:
         """
-        Refuse a result of L{redecode} of another kind or version, unless only its status is used.
+        Reject a result of L{redecode} of another kind or version, unless only its status is used.
 
-        @raise APIStatusError: It is of another kind or version (422).
+        @raise APIStatusError: The object has another kind or version (422).
         """
         kind, api_version = obj["kind"], obj["apiVersion"]
         errors = []
@@ -201,11 +201,11 @@ class CustomCodec(Codec):
         return next((one.type for one in self._version.definition.versions if one.name == version), None)
 
     def to_storage(self, obj: JSONObject) -> JSONObject:
-        """The object as it is."""
+        """Return the object unchanged."""
         return obj
 
     def from_storage(self, obj: JSONObject) -> JSONObject:
-        """An object in this version, with C{kind} and C{apiVersion}, and without what this version does not have."""
+        """Return the object in this version, with kind and apiVersion, and without unknown fields."""
         obj = self.with_kind(obj)
         return self.pruned(obj) if self.converts else obj
 
@@ -215,11 +215,11 @@ class CustomCodec(Codec):
         return meta
 
     def with_kind(self, obj: JSONObject) -> JSONObject:
-        """An object of this version that says so."""
+        """Return an object of this version with its kind and apiVersion."""
         return {**obj, "kind": self.gvk.kind, "apiVersion": self.gvk.api_version}
 
     def has(self, record: Record) -> bool:
-        """Whether a record can be had in this version without waiting for a conversion."""
+        """Return whether a record is available in this version without a conversion."""
         if (stored_version(record) or self.storage.version) == self.gvk.version:
             return True
         return record.views is not None and self.gvk in record.views
@@ -245,10 +245,10 @@ class CustomCodec(Codec):
 
     async def convert_records(self, records: Sequence[Record], version: str) -> None:
         """
-        Have records converted to this version, and keep what comes of it with them.
+        Convert records to this version and cache the results with the records.
 
-        @param version: The one they are in.
-        @raise APIStatusError: It failed.
+        @param version: The version of the records.
+        @raise APIStatusError: The conversion failed.
         """
         assert self.conversion is not None
         if all(one.name != version for one in self._version.definition.versions):
@@ -277,7 +277,7 @@ class CustomCodec(Codec):
 
 
 class CustomScaleCodec(Codec):
-    """Codec of C{Scale} for custom resources, for which the reference has a small scheme of its own."""
+    """Codec of C{Scale} for custom resources, for which the reference has a separate scheme."""
 
     internal: ClassVar[bool] = False
 

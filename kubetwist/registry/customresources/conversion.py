@@ -1,9 +1,11 @@
 """
 Conversion of custom resources between versions by a webhook, or by a plugin in this process.
 
-Both may have to be waited for, while stores and encoders read objects synchronously. So objects are converted to a
-version before they are read (L{kubetwist.registry.customresources.store.CustomStore.ensure_converted}), many at a
-time, and the result is kept with the record. Converting by changing the apiVersion alone needs none of this.
+Both can be asynchronous, while stores and encoders read objects synchronously. Therefore objects are converted in
+batches
+before they are read (L{kubetwist.registry.customresources.store.CustomStore.ensure_converted}), and the results are
+cached
+with the records. A conversion that changes only the apiVersion needs none of this.
 
 @see: kubernetes, C{apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go}.
 """
@@ -44,20 +46,20 @@ if TYPE_CHECKING:
     from ...client.factory import ClientFactory
     from ...client.httpclient import WebhookClient
 
-#: What one call is given at most.
+#: Maximum number of objects, and bytes of JSON, of one call.
 BATCH_OBJECTS: Final = 500
 BATCH_BYTES: Final = 4 << 20
-#: What is read of one answer at most: room for what conversion adds.
+#: Maximum size of a response, in bytes; conversion may add to objects.
 ANSWER_LIMIT: Final = 32 << 20
-#: Seconds that one call may take.
+#: Timeout of one call, in seconds.
 TIMEOUT: Final = 30.0
-#: Seconds that a webhook's own time limit has before ours, as its error says more.
+#: Seconds by which the timeout of a webhook is shorter, as its error is more specific.
 GRACE: Final = 1.0
-#: How many objects a plugin is given at once, as it works in the reactor's thread.
+#: Maximum number of objects of one call to a plugin, which runs in the reactor's thread.
 PLUGIN_BATCH: Final = 50
 REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 
-#: Takes objects of one kind and the apiVersion they are wanted in, and gives as many, in that order.
+#: Converts objects of one kind to an apiVersion; returns as many objects in the same order.
 Convert = Callable[[Sequence[JSONObject], str], Any]
 
 
@@ -67,9 +69,9 @@ class ConversionFailed(ValueError):
 
 class CRConverter:
     """
-    Brings objects of one definition into other versions, and does not believe all that comes back.
+    Converts the objects of one CRD to other versions, and validates the results.
 
-    @ivar what: Who converts, for messages: C{"conversion webhook"}.
+    @ivar what: The converter, for messages: C{"conversion webhook"}.
     """
 
     _log = Logger()
@@ -80,34 +82,36 @@ class CRConverter:
         convert: Convert,
         reactor: IReactorTime,
         *,
-        together: int = BATCH_OBJECTS,
+        batch_size: int = BATCH_OBJECTS,
         close: Callable[[], object] | None = None,
     ) -> None:
         """
-        @param convert: Raises C{ValueError} to say why not; everything else that it raises is a bug of its own.
-        @param together: How many objects it is given at once. Between them the reactor has its turn.
-        @param close: Called when nothing more is to be converted.
+        @param convert: Raises C{ValueError} with the reason of a failure; other exceptions are bugs of the converter.
+        @param batch_size: Maximum number of objects of one call. The reactor runs between calls.
+        @param close: Called when the converter is no longer used.
         """
         self.what = what
         self._convert = convert
         self._reactor = reactor
-        self._together = together
+        self._batch_size = batch_size
         self._close = close
 
     def close(self) -> None:
-        """Let go of what C{convert} needs."""
+        """Release the resources of C{convert}."""
         if self._close is not None:
             self._close()
 
     async def convert(self, objects: Sequence[JSONObject], gvk: GroupVersionKind) -> list[JSONObject]:
         """
-        Convert objects, which have kind and apiVersion, are of the same one, and stay as they are.
+        Convert objects.
 
-        @return: As many, in the same order.
-        @raise APIStatusError: It failed (500 without a reason, as in the reference).
+        @param objects: Objects of the same kind and apiVersion, which they contain; they are not changed.
+        @param gvk: The target version.
+        @return: As many objects, in the same order.
+        @raise APIStatusError: The conversion failed (500 without a reason, as in the reference).
         """
         converted: list[JSONObject] = []
-        for batch in _batches(objects, self._together):
+        for batch in _batches(objects, self._batch_size):
             if converted:
                 await deferLater(self._reactor, 0)
             converted += await self._batch(batch, gvk)
@@ -140,9 +144,9 @@ class CRConverter:
 
 async def _timed(found: Awaitable[Any], reactor: IReactorTime) -> Any:
     """
-    What is awaited.
+    Return the result of an awaitable.
 
-    @raise TimeoutError: It took too long, and was cancelled.
+    @raise TimeoutError: The timeout expired; the awaitable is cancelled.
     """
     waited = found if isinstance(found, Deferred) else Deferred.fromCoroutine(_awaited(found))
     return await waited.addTimeout(TIMEOUT + GRACE, reactor, _too_late)
@@ -158,14 +162,14 @@ def _too_late(result: Any, timeout: float) -> Any:
     return result
 
 
-def _batches(objects: Sequence[JSONObject], together: int) -> list[list[JSONObject]]:
+def _batches(objects: Sequence[JSONObject], batch_size: int) -> list[list[JSONObject]]:
     if len(objects) == 1:
         return [list(objects)]
     batches: list[list[JSONObject]] = []
     room = 0
     for obj in objects:
         size = len(orjson.dumps(obj))
-        if not batches or len(batches[-1]) == together or size > room:
+        if not batches or len(batches[-1]) == batch_size or size > room:
             batches.append([])
             room = BATCH_BYTES
         batches[-1].append(obj)
@@ -174,7 +178,7 @@ def _batches(objects: Sequence[JSONObject], together: int) -> list[list[JSONObje
 
 
 def _checked(before: JSONObject, after: JSONValue, gvk: GroupVersionKind, about: str, which: str) -> JSONObject:
-    """A converted object with the metadata of the old one, but for labels and annotations, which may change."""
+    """Return a converted object with the metadata of the original; only labels and annotations may change."""
     if not isinstance(after, dict):
         raise APIStatusError.unknown(f"{about} {which}: {go_type(after)} is no object")
     wanted, found = gvk.api_version, after.get("apiVersion") or ""
@@ -188,7 +192,7 @@ def _checked(before: JSONObject, after: JSONValue, gvk: GroupVersionKind, about:
     which = "object" if which.startswith("object") else which
     meta, old = after.get("metadata"), before.get("metadata")
     if old is None:
-        # A part of an object, for finding out who owns what.
+        # An incomplete object, converted for field ownership.
         return {name: value for name, value in after.items() if name != "metadata"}
     if not isinstance(meta, dict):
         why = "missing metadata" if meta is None else f"invalid metadata of type {go_type(meta)}"
@@ -218,9 +222,9 @@ def _texts(
     name: str, values: JSONValue, old: JSONObject, check: Callable[..., list[FieldError]], path: str
 ) -> JSONValue:
     """
-    Labels or annotations as they may be taken over; L{None} for none.
+    Return converted labels or annotations; L{None} for none.
 
-    @raise ValueError: They are no good.
+    @raise ValueError: They are invalid.
     """
     if values is None:
         return None
@@ -246,7 +250,7 @@ def _shown(value: JSONValue) -> str:
 
 
 class WebhookConversion:
-    """Asks the webhook of a definition."""
+    """Calls the conversion webhook of a CRD."""
 
     def __init__(self, webhook: JSONObject, outgoing: ClientFactory) -> None:
         """
@@ -259,7 +263,7 @@ class WebhookConversion:
         self._client: WebhookClient | None = None
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         if self._client is not None:
             self._client.close()
 
@@ -296,7 +300,7 @@ class WebhookConversion:
 
 
 def _converted(review: JSONValue, api_version: str, uid: str) -> list[JSONObject]:
-    """What a webhook answered."""
+    """Return the objects in the response of a webhook."""
     if not isinstance(review, dict):
         raise ConversionFailed("couldn't get version/kind; json parse error: the answer is no object")
     group, _, version = api_version.partition("/")
@@ -319,7 +323,7 @@ def _converted(review: JSONValue, api_version: str, uid: str) -> list[JSONObject
 
 
 class CRConverterFactory:
-    """Finds who converts for a definition."""
+    """Creates the converters of CRDs."""
 
     def __init__(self, outgoing: ClientFactory, reactor: IReactorTime, installed: Iterable[Any] | None = None) -> None:
         """
@@ -330,7 +334,7 @@ class CRConverterFactory:
         self._installed = installed
 
     def __call__(self, crd: JSONObject) -> CRConverter | None:
-        """Who does; L{None} where changing the apiVersion is all there is to it."""
+        """Return the converter of a CRD; L{None} if conversion only changes the apiVersion."""
         conversion = crd["spec"].get("conversion") or {}
         if conversion.get("strategy") == "Webhook":
             webhook = WebhookConversion(conversion.get("webhook") or {}, self._outgoing)
@@ -338,7 +342,9 @@ class CRConverterFactory:
         name = converting_plugin(crd)
         if not name:
             return None
-        return CRConverter(f'conversion plugin "{name}"', self._plugin(name, crd), self._reactor, together=PLUGIN_BATCH)
+        return CRConverter(
+            f'conversion plugin "{name}"', self._plugin(name, crd), self._reactor, batch_size=PLUGIN_BATCH
+        )
 
     def _plugin(self, name: str, crd: JSONObject) -> Convert:
         plugins = getPlugins(IConversionPlugin) if self._installed is None else self._installed
@@ -352,7 +358,7 @@ class CRConverterFactory:
             return _refusing(wrong)
 
         def convert(objects: Sequence[JSONObject], api_version: str) -> Any:
-            # It may change what it is given.
+            # The plugin may change its arguments.
             return plugin.convert(orjson.loads(orjson.dumps(objects)), api_version)
 
         return convert
@@ -366,12 +372,12 @@ def _refusing(why: str) -> Convert:
 
 
 class InFlightConversions:
-    """Conversions that have begun, so that an object is converted once however many wait for it."""
+    """Running conversions: concurrent requests for the same object wait for one conversion."""
 
     def __init__(self) -> None:
         self._waiting: dict[Any, list[Deferred[None]]] = {}
 
-    def begun(self, key: object) -> bool:
+    def start_or_join(self, key: object) -> bool:
         """Return whether a conversion of C{key} is in flight; if not, register the caller's."""
         if key in self._waiting:
             return True
@@ -386,7 +392,7 @@ class InFlightConversions:
             waiters.append(waiter)
             await waiter
 
-    def done(self, keys: Sequence[object]) -> None:
+    def finish(self, keys: Sequence[object]) -> None:
         """Resume the callers that wait for C{keys}."""
         for key in keys:
             for waiter in self._waiting.pop(key, ()):

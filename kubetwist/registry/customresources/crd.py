@@ -1,4 +1,4 @@
-"""A CustomResourceDefinition as the server works with it: its names, and its versions compiled at first use."""
+"""A CustomResourceDefinition as the server uses it: its names, and its versions, compiled at first use."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ if TYPE_CHECKING:
     from ...schema.validation.celrules import RuleTree
     from .conversion import CRConverter
 
-#: Opts in to conversion by the plugin of that name.
+#: Annotation with the name of a conversion plugin.
 PLUGIN_ANNOTATION = "kubetwist.dev/conversion-plugin"
-#: Bytes of JSON that schemas may have which are compiled in the reactor's thread, at some microseconds per ten.
+#: Maximum size, in bytes of JSON, of schemas that are compiled in the reactor's thread.
 LARGE = 8 * 1024
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 
 def conditions(crd: JSONObject) -> list[JSONObject]:
-    """The conditions in a definition's status."""
+    """Return the conditions in the status of a CRD."""
     return (crd.get("status") or {}).get("conditions") or []
 
 
 def find_crd_condition(crd: JSONObject, kind: str) -> JSONObject | None:
-    """The condition of a type, if there is one."""
+    """Return the condition of a type; L{None} if there is none."""
     return next((one for one in conditions(crd) if one.get("type") == kind), None)
 
 
 def is_crd_condition_true(crd: JSONObject, kind: str) -> bool:
-    """Whether a condition is there and true."""
+    """Return whether a condition exists and is true."""
     found = find_crd_condition(crd, kind)
     return found is not None and found.get("status") == "True"
 
 
 def converting_plugin(crd: JSONObject) -> str:
-    """The name of the plugin that converts; C{""} when none is asked for."""
+    """Return the name of the conversion plugin; C{""} for none."""
     return str((crd["metadata"].get("annotations") or {}).get(PLUGIN_ANNOTATION) or "")
 
 
 def converts_elsewhere(crd: JSONObject) -> bool:
-    """Return whether a webhook or plugin converts the objects of a definition."""
+    """Return whether a webhook or plugin converts the objects of a CRD."""
     return (crd["spec"].get("conversion") or {}).get("strategy") == "Webhook" or bool(converting_plugin(crd))
 
 
@@ -63,7 +63,7 @@ class CustomVersion:
     """
     One version of a custom resource.
 
-    @ivar size: Of its schema, in bytes of JSON.
+    @ivar size: The size of its schema, in bytes of JSON.
     @ivar warning: The warning for clients if the version is deprecated.
     """
 
@@ -75,24 +75,24 @@ class CustomVersion:
         self.gvk = GroupVersionKind(definition.group, self.name, definition.kind)
         self._spec = {name: value for name, value in spec.items() if name != "schema"}
         schema = (spec.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
-        # There may be thousands of them, of hundreds of parts each, and most are never requested.
+        # Compiled lazily: a server may have thousands of versions, most of which are never requested.
         encoded = orjson.dumps(schema)
         self.size = len(encoded)
         self._schema = zlib.compress(encoded, 1)
 
     @property
     def schema(self) -> JSONObject:
-        """Its C{openAPIV3Schema}, decoded at each call."""
+        """Return the C{openAPIV3Schema}, decoded at each call."""
         decoded: JSONObject = orjson.loads(zlib.decompress(self._schema))
         return decoded
 
     @cached_property
     def type(self) -> CustomType:
-        """What brings objects into its shape."""
+        """Return the type that decodes objects of this version."""
         return self.make_type(self.definition.definitions.struct(OBJECT_META))
 
     def make_type(self, object_meta: StructNode) -> CustomType:
-        """Make L{type}."""
+        """Compile L{type}."""
         schema = self.schema
         if self.definition.preserves:
             schema = {**schema, "x-kubernetes-preserve-unknown-fields": True}
@@ -100,22 +100,22 @@ class CustomVersion:
 
     @cached_property
     def values(self) -> ValueSchema:
-        """What its objects must satisfy."""
+        """Return the validation of values by the schema."""
         return ValueSchema(self.schema)
 
     @cached_property
     def unique_lists(self) -> bool:
-        """Whether lists in it promise that their items differ."""
+        """Return whether the schema has lists with unique items (sets or maps)."""
         return self.type.schema.uniqueness_anywhere()
 
     @cached_property
     def embeds(self) -> bool:
-        """Whether resources are embedded in it."""
+        """Return whether the schema has embedded resources."""
         return self.type.schema.embedded_anywhere()
 
     @cached_property
     def rules(self) -> RuleTree | None:
-        """Its rules in CEL, compiled; L{None} when there are none."""
+        """Return the compiled CEL rules; L{None} if there are none."""
         schema = self.schema
         if not has_rules(schema):
             return None
@@ -125,23 +125,23 @@ class CustomVersion:
 
     @cached_property
     def printer(self) -> Printer:
-        """Its columns."""
+        """Return the printer of its columns."""
         return Printer(self._spec.get("additionalPrinterColumns") or ())
 
     @property
     def has_status(self) -> bool:
-        """Whether its status is a subresource."""
+        """Return whether the status is a subresource."""
         return (self._spec.get("subresources") or {}).get("status") is not None
 
     @property
     def scale(self) -> JSONObject | None:
-        """The paths of its scale subresource, if it has one."""
+        """Return the paths of the scale subresource; L{None} without it."""
         scale: JSONObject | None = (self._spec.get("subresources") or {}).get("scale")
         return scale
 
     @cached_property
     def selectable(self) -> Mapping[str, JSONPath]:
-        """What its objects can be selected by, besides name and namespace."""
+        """Return the selectable fields besides name and namespace, with their paths."""
         fields = self._spec.get("selectableFields") or ()
         return {field["jsonPath"].removeprefix("."): JSONPath(field["jsonPath"]) for field in fields}
 
@@ -166,18 +166,18 @@ class CustomVersion:
 
 class CustomDefinition:
     """
-    A definition whose names are accepted.
+    A CRD whose names are accepted.
 
-    @ivar versions: In the order of the definition.
-    @ivar preserves: Objects keep what the schema does not have: C{spec.preserveUnknownFields}, which old ones may have.
-    @ivar conversion: Who converts between the versions; L{None} where changing the apiVersion is all there is to it.
+    @ivar versions: The versions in the order of the CRD.
+    @ivar preserves: Whether objects keep unknown fields: C{spec.preserveUnknownFields}, which old CRDs may have.
+    @ivar conversion: The converter; L{None} if conversion only changes the apiVersion.
     """
 
     def __init__(
         self, crd: JSONObject, definitions: Definitions, conversion_of: Callable[[JSONObject], CRConverter | None]
     ) -> None:
         """
-        @param conversion_of: Finds what a definition says of conversion.
+        @param conversion_of: Creates the converter of a CRD.
         """
         spec, names = crd["spec"], crd["status"]["acceptedNames"]
         self.definitions = definitions
@@ -199,12 +199,12 @@ class CustomDefinition:
 
     @property
     def large(self) -> bool:
-        """Whether compiling its schemas would hold up the reactor."""
+        """Return whether compiling the schemas would block the reactor."""
         return sum(one.size for one in self.versions) > LARGE
 
     def compile(self, object_meta: StructNode) -> list[tuple[CustomVersion, CustomType, ValueSchema]]:
         """
-        Compile the schemas of all versions, for L{use}; in a thread, so it touches nothing that others may use now.
+        Compile the schemas of all versions for L{use}; runs in a thread, so it only reads immutable attributes.
 
         @param object_meta: The type of C{metadata}.
         """
@@ -216,26 +216,26 @@ class CustomDefinition:
         return found
 
     def use(self, compiled: list[tuple[CustomVersion, CustomType, ValueSchema]]) -> None:
-        """Set the result of L{compile}, unless it was set since."""
+        """Set the result of L{compile}, unless the types were compiled in the meantime."""
         for version, kind, values in compiled:
             version.__dict__.setdefault("type", kind)
             version.__dict__.setdefault("values", values)
 
     def same_as(self, other: CustomDefinition) -> bool:
-        """Whether it defines the same; the status, but for the accepted names, does not matter."""
+        """Return whether both define the same, including the accepted names; the rest of the status is ignored."""
         return self._digest == other._digest
 
     @property
     def served(self) -> list[CustomVersion]:
-        """The versions that are served, best first."""
+        """Return the served versions by priority."""
         found = [one for one in self.versions if one.served]
         return sorted(found, key=lambda one: version_preference(one.name))
 
     def version(self, name: str) -> CustomVersion:
         """
-        A version by its name.
+        Return a version by its name.
 
-        @raise KeyError: It has none of that name.
+        @raise KeyError: The version does not exist.
         """
         found = self.find(name)
         if found is None:
@@ -248,7 +248,7 @@ class CustomDefinition:
 
     @cached_property
     def info(self) -> ResourceInfo:
-        """The resource as built-in ones are described."""
+        """Return the description of the resource."""
         served = tuple(one.name for one in self.served)
         return ResourceInfo(
             group=self.group,
@@ -270,7 +270,7 @@ class CustomDefinition:
         )
 
     def selectable(self) -> tuple[tuple[str, Callable[[JSONObject], str]], ...]:
-        """The fields that objects can be selected by, in any version, with what reads them."""
+        """Return the selectable fields of all versions, with functions that read them."""
         paths: dict[str, JSONPath] = {}
         for one in self.versions:
             paths.update(one.selectable)

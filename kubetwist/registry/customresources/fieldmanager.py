@@ -1,4 +1,4 @@
-"""Who owns which fields of custom resources: their versions, as L{kubetwist.schema.merge.ownership} asks for them."""
+"""Field management of custom resources."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ...schema.definitions import Definitions
     from .crd import CustomDefinition, CustomVersion
 
-#: How many conversions are remembered: those that a few writes at the same time need.
-LEARNED: Final = 64
+#: Maximum number of cached conversions, enough for a few concurrent writes.
+CACHED_CONVERSIONS: Final = 64
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNCONVERTIBLE_SCALE: Final = f"request to convert CR to an invalid group/version: {SCALE_VERSION}"
 
@@ -35,7 +35,7 @@ class ConversionNeeded(Exception):
     An object must be converted by a webhook or plugin before its ownership is known; then the call can be repeated.
 
     @ivar obj: The object as JSON, with kind and apiVersion.
-    @ivar target: The wanted apiVersion.
+    @ivar target: The requested apiVersion.
     """
 
     def __init__(self, obj: bytes, target: str) -> None:
@@ -111,19 +111,19 @@ class CustomScaleManager(FieldManager):
 
 
 class CustomVersionConverter:
-    """The versions of a custom resource; see L{kubetwist.schema.merge.ownership.Versions}."""
+    """Converts a custom resource for field ownership; see L{kubetwist.schema.merge.ownership.Versions}."""
 
     def __init__(self, definition: CustomDefinition) -> None:
         self._definition = definition
         self._types: dict[str, MergeType] = {}
-        #: What others made of objects, or why they could not, by the object's JSON and the apiVersion it was wanted in.
+        #: Results or errors of conversions, by the JSON of the object and the requested apiVersion.
         self._learned: OrderedDict[tuple[bytes, str], JSONObject | str] = OrderedDict()
 
     def _version(self, api_version: str) -> CustomVersion:
         """
         Return a version of the definition.
 
-        @raise TypedError: It has no such version.
+        @raise TypedError: The version does not exist.
         """
         group, name = parsed_version(api_version)
         if group == self._definition.group:
@@ -177,12 +177,12 @@ class CustomVersionConverter:
         except APIStatusError as error:
             found = error.message
         self._learned[needed.obj, needed.target] = found
-        if len(self._learned) > LEARNED:
+        if len(self._learned) > CACHED_CONVERSIONS:
             self._learned.popitem(last=False)
 
 
 def with_metadata(schema: JSONObject) -> JSONObject:
-    """A schema in which resources that are embedded have the fields that all resources have."""
+    """Return the schema with the metadata fields of embedded resources added."""
     if not any(part.get("x-kubernetes-embedded-resource") for part in everywhere(schema)):
         return schema
     filled = dict(schema)
@@ -221,7 +221,7 @@ def scale_manager(definitions: Definitions) -> FieldManager:
 
 
 def scale_paths(definition: CustomDefinition) -> dict[str, tuple[str, ...]]:
-    """Where the replicas are, for each version."""
+    """Return the path of the replicas for each version."""
     return {
         one.gvk.api_version: replicas_path(one.scale["specReplicasPath"]) if one.scale is not None else ()
         for one in definition.versions

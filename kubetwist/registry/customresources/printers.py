@@ -1,4 +1,4 @@
-"""The columns of a custom resource's Tables: its name, and what its definition says."""
+"""Table columns of custom resources: the name, and C{additionalPrinterColumns}."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ..generic.printers.ages import AgeCell, parse_time
 
-#: What is shown where a definition names no columns.
+#: The column of CRDs without C{additionalPrinterColumns}.
 AGE: Final[JSONObject] = {
     "name": "Age",
     "type": "date",
@@ -33,7 +33,7 @@ NAME_DESCRIPTION: Final = (
 
 class Printer:
     """
-    Makes the rows of one version's Tables.
+    Makes the table rows of one version.
 
     @ivar definitions: The C{columnDefinitions}.
     """
@@ -47,7 +47,7 @@ class Printer:
             try:
                 path = JSONPath(column["jsonPath"])
             except JSONPathError:
-                # As the reference: the columns from the first one that cannot be decoded are left out.
+                # As in the reference, the first column that cannot be decoded and all after it are left out.
                 break
             self._columns.append((path, column["type"]))
             described = column.get("description")
@@ -79,7 +79,7 @@ class Printer:
 
 def _cell(kind: str, value: JSONValue) -> JSONValue:
     if kind == "string":
-        # Texts are shown as they are, other values as JSON or as Go prints them.
+        # Strings are shown unquoted, other values as JSON or as Go prints them.
         return orjson.dumps(value).decode() if isinstance(value, dict | list) else go_text(value)
     if value is None:
         return None

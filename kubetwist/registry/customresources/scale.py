@@ -1,4 +1,4 @@
-"""The C{scale} of a custom resource: a Scale made of what its definition points to."""
+"""The C{scale} subresource of custom resources."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .fieldmanager import scale_paths
 from .store import CustomStore
 from .strategy import nested, wrong_type
 
-#: What stands for replicas that are not set, where a patch starts from them.
+#: Value of unset replicas in the object that a patch is applied to.
 _UNSET: Final = -(1 << 31)
 
 
 @implementer(IPatcher)
 class CustomScaleStore:
-    """How many replicas an object wants and has, as C{autoscaling/v1, Scale}."""
+    """Desired and actual replicas of a custom resource, as C{autoscaling/v1, Scale}."""
 
     def __init__(self, store: CustomStore, paths: JSONObject) -> None:
         self._store = store
@@ -40,7 +40,7 @@ class CustomScaleStore:
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{kubetwist.interfaces.IGetter.get}."""
         record = self._store.existing(scope, name)
-        if self._store.prepared(record):
+        if self._store.is_converted(record):
             return self._shown(record)
         return self._shown_later(record)
 
@@ -73,13 +73,13 @@ class CustomScaleStore:
         }
 
     def _admit(self, obj: JSONObject, admitted: JSONObject) -> None:
-        """Write what admission made of a scale into its object."""
+        """Write the replicas of an admitted Scale into its object."""
         replicas = (admitted.get("spec") or {}).get("replicas", 0)
         if replicas != (_integer(obj, self._spec) or 0):
             _put(obj, self._spec, replicas)
 
     def check_uid(self, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
-        """As the store's."""
+        """Check the uid as the store does."""
         self._store.check_uid(scope, obj, old)
 
     async def update(
@@ -93,7 +93,17 @@ class CustomScaleStore:
         creating: bool = False,
         may_create: Callable[[], Awaitable[None]] | None = None,
     ) -> tuple[Any, bool]:
-        """See L{kubetwist.interfaces.IUpdater.update}; C{change} is given, and gives, a C{Scale}."""
+        """
+        See L{kubetwist.interfaces.IUpdater.update}.
+
+        @param scope: The request.
+        @param name: The name of the object.
+        @param change: Takes and returns a C{Scale}.
+        @param options: The options of the write.
+        @param patching: Whether the request is a PATCH.
+        @param creating: Ignored: a Scale cannot be created.
+        @param may_create: Ignored likewise.
+        """
         store = self._store
 
         def scaled(stored: JSONObject | None) -> JSONObject:

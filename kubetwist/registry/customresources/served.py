@@ -36,10 +36,10 @@ class ServedResource:
     """
     One custom resource.
 
-    @ivar terminating: Whether the objects of the definition are being deleted; no new ones may be created.
+    @ivar terminating: Whether the objects of the CRD are being deleted; no new ones may be created.
     @ivar codec: The codec of the storage version.
     @ivar versions: All versions, for field ownership.
-    @ivar under_way: Running conversions of its objects.
+    @ivar in_flight: Running conversions of its objects.
     """
 
     _log = Logger()
@@ -55,17 +55,17 @@ class ServedResource:
         on_ready: Callable[[], object] = _ignore,
     ) -> None:
         """
-        @param environment: What the stores of custom resources share.
+        @param environment: The environment of the stores of custom resources.
         @param caches: Creates the cache of the objects.
-        @param in_thread: Runs a function elsewhere; without it everything is done in the reactor's thread.
-        @param on_ready: Called when the objects are in memory.
+        @param in_thread: Runs a function in a thread; without it everything runs in the reactor's thread.
+        @param on_ready: Called when the cache is filled.
         """
         self._in_thread = in_thread
         self.definition = definition
         self.terminating = terminating
         self.codec = CustomCodec(definition.version(definition.storage_version))
         self.versions = CustomVersionConverter(definition)
-        self.under_way = InFlightConversions()
+        self.in_flight = InFlightConversions()
         self._environment = environment
         self._caches = caches
         self._on_ready = on_ready
@@ -76,12 +76,12 @@ class ServedResource:
 
     @property
     def ready(self) -> bool:
-        """Whether the objects are in memory."""
+        """Return whether the cache is filled."""
         return self._cache is not None and (self._cache.ready or not self._waiting)
 
     @property
     def cache(self) -> WatchCache:
-        """All its objects; there only when L{ready}."""
+        """Return the cache of all objects; only when L{ready}."""
         assert self._cache is not None
         return self._cache
 
@@ -119,7 +119,7 @@ class ServedResource:
             self._on_ready()
 
     def stop(self) -> None:
-        """End its watches, and forget its objects."""
+        """Stop the watches and release the cache."""
         self._stopped = True
         if self.definition.conversion is not None:
             self.definition.conversion.close()
@@ -127,7 +127,7 @@ class ServedResource:
             self._cache.stop()
 
     def store(self, version: CustomVersion) -> CustomStore:
-        """The objects in a version; only when L{ready}."""
+        """Return the store of a version; only when L{ready}."""
         store = self._stores.get(version.name)
         if store is None:
             definition = self.definition
@@ -140,7 +140,7 @@ class ServedResource:
         return store
 
     async def any_stored(self, namespace: str = "") -> bool:
-        """Return whether there is an object, by the backend: nothing is kept in memory for the answer."""
+        """Return whether an object exists, by a read of the backend that fills no cache."""
         environment, info = self._environment, self.definition.info
         below = f"{namespace}/" if namespace and info.namespaced else ""
         page = await environment.backend.read_page(f"{environment.prefix}{info.key_prefix}/{below}", limit=1)
@@ -148,7 +148,7 @@ class ServedResource:
 
     @property
     def main(self) -> CustomStore:
-        """The objects in the stored version."""
+        """Return the store of the storage version."""
         return self.store(self.definition.version(self.definition.storage_version))
 
     def decode_value(self, key: str, value: bytes, revision: int) -> Record:

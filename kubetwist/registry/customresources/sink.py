@@ -1,4 +1,4 @@
-"""Between a cache and a watch: holds events back until their objects have been converted."""
+"""Watch sink that buffers events until their objects are converted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...api.errors import APIStatusError
 from ...api.record import Record
 from ...interfaces import IPacedSink, IPacedWatch
 
-#: Maximum number of events that wait for conversion, except for the rest of a transaction; they are converted together.
+#: Maximum number of events that wait for conversion, except for the rest of a transaction; converted in one batch.
 BATCH: Final = 500
 
 
@@ -32,26 +32,30 @@ class ConvertingWatchSink:
     def __init__(
         self,
         sink: Any,
-        prepared: Callable[[Record], bool],
-        prepare: Callable[[Iterable[Record]], Awaitable[None]],
+        is_converted: Callable[[Record], bool],
+        ensure_converted: Callable[[Iterable[Record]], Awaitable[None]],
     ) -> None:
-        """@param sink: The next sink, which may be an L{IPacedSink}."""
+        """
+        @param sink: The next sink, which may be an L{IPacedSink}.
+        @param is_converted: Returns whether a record is converted.
+        @param ensure_converted: Converts records.
+        """
         self._sink = sink
         self._paced = IPacedSink.providedBy(sink)
-        self._prepared = prepared
-        self._prepare = prepare
+        self._is_converted = is_converted
+        self._ensure_converted = ensure_converted
         self._waiting: deque[tuple[str, Record, Any]] = deque()
         self._handle: Any = None
         #: Whether events are only collected, since a conversion or the source is running.
         self._collecting = True
-        #: Whether the source has caught up, which the sink is notified of after the waiting events.
+        #: Whether the source has caught up; the sink is notified after the buffered events.
         self._caught_up = False
         self._over = False
         self._ended: tuple[Any] | None = None
 
-    async def begun(self, handle: Any) -> ConvertingWatchSink:
+    async def convert_initial(self, handle: Any) -> ConvertingWatchSink:
         """
-        Convert the first objects, so that a failure is known before the answer begins.
+        Convert the initial objects, so that a failure is reported before the response begins.
 
         @param handle: The cache's watch, L{IPacedWatch}, which is not resumed yet.
         @return: The object that controls the watch from now on.
@@ -60,7 +64,7 @@ class ConvertingWatchSink:
         self._handle = handle
         try:
             handle.resume()
-            await self._prepare([record for _, record, _ in self._waiting])
+            await self._ensure_converted([record for _, record, _ in self._waiting])
         except BaseException:
             self.stop()
             raise
@@ -73,7 +77,7 @@ class ConvertingWatchSink:
 
     @property
     def revision(self) -> int:
-        """How far the watch has come: not beyond what waits."""
+        """Return the revision up to which events were passed on."""
         if self._waiting:
             return int(self._waiting[0][1].revision) - 1
         return int(self._handle.revision)
@@ -118,7 +122,7 @@ class ConvertingWatchSink:
             self._handle.suspend()
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
-        """See L{IWatchSink.bookmark}; one that comes too early is left out, as they are no promise."""
+        """See L{IWatchSink.bookmark}; bookmarks before the buffered events are dropped."""
         if not self._over and not self._waiting:
             self._sink.bookmark(revision, initial_events_end)
 
@@ -137,11 +141,11 @@ class ConvertingWatchSink:
         return self._over or (self._paced and self._sink.full)
 
     def _go_on(self) -> None:
-        """Pass on converted events, convert the others, and resume the source."""
+        """Pass on converted events, convert the rest, and resume the source."""
         waiting = self._waiting
         while not self._blocked:
             if waiting:
-                if not self._prepared(waiting[0][1]):
+                if not self._is_converted(waiting[0][1]):
                     self._collecting = True
                     converted = Deferred.fromCoroutine(self._convert())
                     converted.addCallbacks(self._converted, self._broken)
@@ -162,11 +166,11 @@ class ConvertingWatchSink:
                 finally:
                     self._collecting = False
                 if not (waiting or self._caught_up):
-                    # The source sends later, or is live.
+                    # The source sends later, or is up to date.
                     return
 
     async def _convert(self) -> None:
-        await self._prepare([record for _, record, _ in self._waiting])
+        await self._ensure_converted([record for _, record, _ in self._waiting])
 
     def _converted(self, _: object) -> None:
         self._collecting = False

@@ -1,4 +1,4 @@
-"""The objects of a custom resource, seen in one version; all versions share a cache, in the version that is stored."""
+"""Stores of custom resources: one for each version, over a cache in the storage version."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 class CustomStore(Store):
     """
-    Takes and gives objects in the version of the request.
+    Reads and writes objects in the version of the request.
 
-    With a webhook or plugin, the record is converted already: see L{prepare}.
+    If a webhook or plugin converts, records are converted before they are read: see L{ensure_converted}.
 
-    @ivar served: What it belongs to.
-    @ivar codec: For that version.
+    @ivar served: The custom resource.
+    @ivar codec: The codec of the version.
     """
 
     interruptions = (ConversionNeeded,)
@@ -47,7 +47,7 @@ class CustomStore(Store):
         self, resource: StoredResource, environment: StoreEnvironment, served: ServedResource, codec: CustomCodec
     ) -> None:
         """
-        @param served: What the store belongs to.
+        @param served: The custom resource.
         @param codec: Converts objects to and from the version of the store.
         """
         self.served = served
@@ -66,11 +66,11 @@ class CustomStore(Store):
         return field_manager(definition.version(definition.storage_version), self.served.versions, subresource)
 
     def admitted_kind(self) -> GroupVersionKind:
-        """The kind in the version of the request."""
+        """Return the kind in the version of the request."""
         return self.codec.gvk
 
     async def convert_and_encode(self, obj: JSONObject, scope: RequestScope | None = None) -> Draft:
-        """Return an object to be written, in the stored version, as it will be read."""
+        """Return an object to be written, encoded in the storage version."""
         codec = self.served.codec
         scope = scope or RequestScope()
         if self.codec.gvk != codec.gvk:
@@ -78,11 +78,11 @@ class CustomStore(Store):
                 [obj] = await codec.conversion.convert([self.codec.with_kind(obj)], codec.gvk)
             return self.encode(await scope.compute(0, codec.reread, codec.with_kind(obj)))
         if "status" not in obj and (default := codec.type.default_of("status")) is not None:
-            # Creation drops the status, whose default is added when the object is read.
+            # Create drops the status; its default is added when the object is read.
             obj = {**obj, "status": default}
         meta = obj["metadata"]
         record = self.cache.get(self.cache_key(meta.get("namespace", ""), meta["name"]))
-        # An object from another version gets the defaults of this version when it is stored in it.
+        # Defaults of the storage version are added to objects from other versions.
         if scope.applied or (record is not None and record.stale_format):
             size = 0 if record is None else len(record.item)
             obj = await scope.compute(size, codec.reread, codec.with_kind(obj))
@@ -92,8 +92,8 @@ class CustomStore(Store):
         """
         See L{kubetwist.registry.generic.objects.StoreBase.needs_rewrite}.
 
-        A version that lacks fields of a stored object drops them with any write, even one without a visible change: the
-        reference compares the objects as stored.
+        A version that lacks fields of a stored object drops them with any write, even one without a visible change:
+        the reference compares the stored forms.
         """
         if await super().needs_rewrite(key, obj, scope):
             return True
@@ -103,9 +103,9 @@ class CustomStore(Store):
         draft = await self.convert_and_encode(obj, scope)
         return bool(await scope.compute(len(record.item), _differ, draft.body, record.body()))
 
-    # --- conversion by others
+    # --- conversion by a webhook or plugin
 
-    def prepared(self, record: Record) -> bool:
+    def is_converted(self, record: Record) -> bool:
         """Whether a record can be looked at in this version."""
         return self.codec.conversion is None or self.codec.has(record)
 
@@ -116,11 +116,11 @@ class CustomStore(Store):
         others: list[Record] = []
         mine: dict[str, list[Record]] = {}
         codec = self.codec
-        under_way = self.served.under_way
+        in_flight = self.served.in_flight
         for record in records:
             if codec.has(record):
                 continue
-            if under_way.begun((codec.gvk.version, record)):
+            if in_flight.start_or_join((codec.gvk.version, record)):
                 others.append(record)
             else:
                 mine.setdefault(stored_version(record) or codec.storage.version, []).append(record)
@@ -128,11 +128,11 @@ class CustomStore(Store):
             for version, chosen in mine.items():
                 await codec.convert_records(chosen, version)
         finally:
-            under_way.done([(codec.gvk.version, record) for chosen in mine.values() for record in chosen])
+            in_flight.finish([(codec.gvk.version, record) for chosen in mine.values() for record in chosen])
         for record in others:
-            await under_way.wait((codec.gvk.version, record))
+            await in_flight.wait((codec.gvk.version, record))
         if others:
-            # The other conversion may have failed.
+            # The concurrent conversion may have failed.
             await self.ensure_converted(others)
 
     async def converted(self, result: _Result | Awaitable[_Result]) -> _Result:
@@ -147,8 +147,8 @@ class CustomStore(Store):
 
     async def watch_converted(self, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
         """See L{StoreHooks.watch_converted}; events wait until their objects are converted."""
-        preparing = ConvertingWatchSink(sink, self.prepared, self.ensure_converted)
-        return await preparing.begun(begin_watch(self, scope, options, preparing))
+        converting = ConvertingWatchSink(sink, self.is_converted, self.ensure_converted)
+        return await converting.convert_initial(begin_watch(self, scope, options, converting))
 
     async def resume(self, interruption: Exception) -> None:
         """See L{StoreHooks.resume}: convert the objects that field ownership needs in another version."""
@@ -159,9 +159,9 @@ class CustomStore(Store):
 
     def begin_create(self, obj: JSONObject) -> None:
         """
-        Refuse to create an object while those of its definition are being deleted.
+        Reject the creation of an object while the objects of its CRD are being deleted.
 
-        @raise APIStatusError: They are being deleted (403).
+        @raise APIStatusError: The objects are being deleted (403).
         """
         if self.served.terminating:
             name = obj["metadata"].get("name", "")
@@ -171,7 +171,14 @@ class CustomStore(Store):
     async def check_escalation(
         self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions
     ) -> None:
-        """Repeat L{begin_create} after admission, which may take time, and for objects that a PUT creates."""
+        """
+        Repeat L{begin_create} after admission, which may take time, and for objects that a PUT creates.
+
+        @param scope: The request.
+        @param obj: The object.
+        @param old: The stored object; L{None} on create.
+        @param options: The options of the write.
+        """
         if old is None:
             self.begin_create(obj)
 

@@ -1,4 +1,4 @@
-"""The rules of a custom resource in one version, as its definition has them."""
+"""Strategy of one version of a custom resource, from its CRD."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .crd import CustomVersion
 
 _STANDARD_FINALIZERS: Final = frozenset(("orphan", "foregroundDeletion", "kubernetes"))
-#: What keeps rules from being looked at.
+#: Reasons of schema errors because of which CEL rules are skipped.
 _BLOCKING: Final = frozenset(
     (
         "FieldValueNotSupported",
@@ -49,7 +49,7 @@ _INT32: Final = (1 << 31) - 1
 
 
 class CustomStrategy(Strategy):
-    """Objects are in the strategy's version; their shape has been seen to when they were decoded."""
+    """Validates objects of one version, whose structure was checked by decoding."""
 
     has_generation = True
     allow_unconditional_update = False
@@ -60,7 +60,7 @@ class CustomStrategy(Strategy):
         self.has_status = version.has_status
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Nothing but the status changes."""
+        """Keep everything except for the status."""
         super().prepare_for_status_update(obj, old)
         meta, before = obj["metadata"], old["metadata"]
         for name in _IDENTITY:
@@ -70,11 +70,11 @@ class CustomStrategy(Strategy):
                 meta.pop(name, None)
 
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
-        """What changes outside of the metadata makes a new generation, the status too where it is no subresource."""
+        """Return whether fields other than metadata changed; a status that is a subresource does not count."""
         return not same_json(_content(obj), _content(old))
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """By the schema, then the paths of the scale, embedded resources and lists."""
+        """Validate by the schema, then the paths of the scale, embedded resources and lists."""
         errors = self._validate_schema(self.whole(obj), None)
         errors += self._validate_scale(obj, spec=True)
         if self.version.embeds:
@@ -84,7 +84,7 @@ class CustomStrategy(Strategy):
         return self._with_rules(errors, obj, None)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The same, but what was wrong before and stays as it is may stay."""
+        """Validate a change; errors of unchanged values are ignored (ratcheting)."""
         errors = self._validate_schema(self.whole(obj), self.whole(old))
         errors += self._validate_scale(obj, spec=True)
         if self.version.embeds:
@@ -92,7 +92,7 @@ class CustomStrategy(Strategy):
         return self._with_rules(errors + self._validate_new_lists(obj, old), obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The status by its own part of the schema."""
+        """Validate the status by its schema."""
         errors: list[FieldError] = []
         schema = self.version.values.properties.get("status")
         if schema is not None and "status" in obj:
@@ -114,7 +114,7 @@ class CustomStrategy(Strategy):
         return errors + found
 
     def whole(self, obj: JSONObject) -> JSONObject:
-        """An object with its kind and apiVersion, of which a schema may speak."""
+        """Return the object with kind and apiVersion, which a schema may validate."""
         gvk = self.version.gvk
         return {**obj, "kind": gvk.kind, "apiVersion": gvk.api_version}
 
@@ -198,9 +198,9 @@ def _validate_replicas(obj: JSONObject, path: str) -> list[FieldError]:
 
 def nested(obj: JSONObject, path: str) -> JSONValue:
     """
-    The value at a dotted path; L{None} when there is nothing.
+    Return the value at a dotted path; L{None} if it does not exist.
 
-    @raise LookupError: Something on the way is no object; the text is the reference's.
+    @raise LookupError: A field on the path is not an object; the message is the reference's.
     """
     value: Any = obj
     names = path.removeprefix(".").split(".")
@@ -219,5 +219,5 @@ def nested(obj: JSONObject, path: str) -> JSONValue:
 
 
 def wrong_type(path: str, value: JSONValue, wanted: str) -> str:
-    """What is said of a value of another type at a dotted path."""
+    """Return the error message for a value of the wrong type at a dotted path."""
     return f".{path.removeprefix('.')} accessor error: {value} is of the type {go_type(value)}, expected {wanted}"
