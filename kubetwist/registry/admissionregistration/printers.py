@@ -12,14 +12,14 @@ from ..generic.printers.texts import UNSET, name_of, spec_of
 
 
 def webhook_configuration(obj: JSONObject) -> Iterator[Cell]:
-    """How many webhooks it has."""
+    """Return the cells of a webhook configuration: the number of its webhooks."""
     yield name_of(obj)
     yield len(obj.get("webhooks") or ())
     yield age(obj)
 
 
 def admission_policy(rules: str) -> Callable[[JSONObject], Iterator[Cell]]:
-    """The row of a policy whose rules are under C{rules}."""
+    """Return a function that makes the row of a policy, whose rules are in the field C{rules}."""
 
     def row(obj: JSONObject) -> Iterator[Cell]:
         spec = spec_of(obj)
@@ -33,7 +33,7 @@ def admission_policy(rules: str) -> Callable[[JSONObject], Iterator[Cell]]:
 
 
 def admission_policy_binding(obj: JSONObject) -> Iterator[Cell]:
-    """Which policy, with which parameters."""
+    """Return the cells of a policy binding: its policy and parameters."""
     spec = spec_of(obj)
     yield name_of(obj)
     yield spec.get("policyName", "")
@@ -51,7 +51,7 @@ def _parameters(reference: JSONObject | None) -> str:
 
 
 def _go_selector(selector: JSONObject) -> str:
-    """A label selector as Go's generated String method prints it."""
+    """Return a label selector as Go's generated String method prints it."""
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
     requirements = "".join(
         f"LabelSelectorRequirement{{Key:{one.get('key', '')},Operator:{one.get('operator', '')},"

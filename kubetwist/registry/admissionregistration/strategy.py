@@ -1,4 +1,4 @@
-"""Webhook configurations and admission policies with their bindings."""
+"""Strategies of webhook configurations, admission policies and their bindings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _default_rules(found: JSONObject, name: str) -> None:
 
 
 def _default_match(resources: JSONObject) -> None:
-    """What both policies and their bindings match by."""
+    """Add defaults to match resources, which policies and bindings share."""
     if resources.get("matchPolicy") is None:
         resources["matchPolicy"] = "Equivalent"
     for name in ("namespaceSelector", "objectSelector"):
@@ -63,11 +63,11 @@ class WebhookConfigurationStrategy(Strategy):
             _default_rules(webhook, "rules")
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Every webhook."""
+        """Validate every webhook."""
         return rules.validate_webhooks(obj, self._mutating)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """What older servers let pass may stay."""
+        """Validate every webhook; errors of the stored object that older servers accepted are ignored."""
         return rules.validate_webhooks(obj, self._mutating, old)
 
 
@@ -93,20 +93,20 @@ class PolicyStrategy(Strategy):
             _default_match(spec["matchConstraints"])
 
     def reset_status(self, obj: JSONObject) -> None:
-        """Not checked yet."""
+        """Clear the status: the policy is not type-checked yet."""
         if not self._mutating:
             obj["status"] = {}
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Everything, with the expressions."""
+        """Validate the policy, including its expressions."""
         return policies.validate_policy(obj, self._mutating)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The same; conditions that were accepted before are not looked at again."""
+        """Validate the policy; unchanged match conditions are not validated again."""
         return policies.validate_policy(obj, self._mutating, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """What type checking has found, and conditions."""
+        """Validate the results of type checking, and the conditions."""
         return policies.validate_policy_status(obj)
 
 
@@ -128,7 +128,7 @@ class PolicyBindingStrategy(Strategy):
             _default_match(spec["matchResources"])
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """A policy, and what to do with its verdicts."""
+        """Validate the policy name, the parameters and the validation actions."""
         return policies.validate_policy_binding(obj, self._mutating)
 
 

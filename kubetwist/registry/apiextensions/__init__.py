@@ -8,7 +8,7 @@ from ..generic.resourceinfo import Kind, define_kind
 
 #: The resources of the group, in every release.
 KINDS: Final[tuple[Kind, ...]] = (
-    # The reference stores CRDs as v1beta1, which is shorter; it reads v1 as well, and that is what is written here.
+    # The reference stores CRDs as v1beta1, which is shorter. It can also read v1, which is stored here.
     define_kind(
         "apiextensions.k8s.io",
         "customresourcedefinitions",

@@ -1,5 +1,5 @@
 """
-The groups of the Kubernetes community, in which definitions need an approval.
+API groups of the Kubernetes community, in which CRDs need an approval annotation.
 
 See kubernetes/apiextensions-apiserver, C{pkg/apihelpers/helpers.go}.
 """
@@ -19,7 +19,7 @@ _NEEDED: Final = f'protected groups must have approval annotation "{ANNOTATION}"
 
 
 def is_protected(group: str) -> bool:
-    """Whether a group is the community's."""
+    """Return whether a group is a protected group of the community."""
     return group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
 
 
@@ -37,7 +37,7 @@ def _state(crd: JSONObject) -> str:
 
 
 def approval(crd: JSONObject) -> tuple[str, str, str] | None:
-    """Status, reason and message of the condition; L{None} where none is needed."""
+    """Return status, reason and message of the condition; L{None} if no approval is needed."""
     if not is_protected(crd["spec"]["group"]):
         return None
     said = (crd["metadata"].get("annotations") or {}).get(ANNOTATION) or ""

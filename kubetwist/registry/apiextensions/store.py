@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: one that is deleted stays until its objects are gone."""
+"""Store of CustomResourceDefinitions: a deleted CRD remains until its objects are deleted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 
 class CustomResourceDefinitionStore(Store):
-    """The first DELETE marks a definition, for the controller that deletes what it defines."""
+    """A store whose first DELETE marks a CRD for the controller that deletes its custom objects."""
 
     _log = Logger()
 
@@ -26,7 +26,9 @@ class CustomResourceDefinitionStore(Store):
         """
         See L{Store.decode_value}.
 
-        What is damaged is there without its content: it can be seen and deleted, and keeps no server from starting.
+        A damaged CRD has a record without content, so that it can be listed and deleted and does not prevent the start
+        of
+        servers.
         """
         try:
             return super().decode_value(key, value, revision)
@@ -41,9 +43,9 @@ class CustomResourceDefinitionStore(Store):
         self, scope: RequestScope, key: str, record: Record, options: DeleteOptions
     ) -> tuple[Record, bool] | None:
         """
-        Mark a definition that is not marked yet.
+        Mark a CRD for deletion, unless it is marked already.
 
-        As one of a collection, a definition is deleted without regard to its objects, as the reference does it.
+        A CRD that a deletecollection deletes is deleted without regard to its objects, as in the reference.
         """
         if scope.collection:
             return None
@@ -69,7 +71,15 @@ class CustomResourceDefinitionStore(Store):
 
 
 def set_crd_condition(crd: JSONObject, kind: str, status: str, reason: str, message: str) -> None:
-    """Put a condition in a definition's status; the time in it is that of its last change of status."""
+    """
+    Set a condition in the status of a CRD; C{lastTransitionTime} changes with its status only.
+
+    @param crd: The CRD, changed in place.
+    @param kind: The type of the condition.
+    @param status: C{"True"}, C{"False"} or C{"Unknown"}.
+    @param reason: The reason in CamelCase.
+    @param message: The text for users.
+    """
     found = crd.setdefault("status", {}).get("conditions") or []
     now = times.now()
     fresh = {"lastTransitionTime": now, "message": message, "reason": reason, "status": status, "type": kind}

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions, as objects; what they define is served elsewhere."""
+"""Strategy of CustomResourceDefinitions as objects; L{kubetwist.resources.customresources} serves their resources."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         self._object_meta = object_meta
 
     def name_validator(self, obj: JSONObject) -> ValidateNameFunc:
-        """A definition is named after what it defines."""
+        """Return the validation of the name, which must be C{<plural>.<group>}."""
         return partial(validate_crd_name, obj)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
@@ -44,7 +44,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         return self._coerced(obj, validate_crd(obj, None, self._object_meta))
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Do the same as L{validate}, compared with the stored definition."""
+        """Validate a change; see L{validate_crd}."""
         return self._coerced(obj, validate_crd(obj, old, self._object_meta))
 
     def _coerced(self, obj: JSONObject, errors: Sequence[FieldError]) -> Sequence[FieldError]:
@@ -53,7 +53,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         return errors
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The accepted names."""
+        """Validate the accepted names."""
         return validate_crd_status(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
@@ -80,14 +80,14 @@ class CustomResourceDefinitionStrategy(Strategy):
                 obj["status"] = {**(status or {}), "storedVersions": stored[:1]}
         webhook = spec["conversion"].get("webhook") or {}
         if webhook.get("clientConfig") is None and not webhook.get("conversionReviewVersions"):
-            # In memory there is no more of it than these two.
+            # The internal type has these two fields only.
             spec["conversion"].pop("webhook", None)
         service = (webhook.get("clientConfig") or {}).get("service")
         if service is not None and service.get("port") is None:
             service["port"] = 443
 
     def reset_status(self, obj: JSONObject) -> None:
-        """Nothing is accepted or stored yet but the version that objects will be stored in."""
+        """Set the status of a new CRD: its storage version is the only stored version."""
         stored = [one.get("name") or "" for one in obj["spec"].get("versions") or () if one.get("storage")]
         obj["status"] = {
             "conditions": None,
@@ -96,7 +96,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         }
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """A new storage version is remembered with those before it."""
+        """Add a new storage version to C{status.storedVersions}."""
         super().prepare_for_update(obj, old)
         status = obj.get("status")
         if status is None:

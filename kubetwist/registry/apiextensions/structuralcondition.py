@@ -1,5 +1,5 @@
 """
-The condition C{NonStructuralSchema}: old definitions may keep schemas that are not structural.
+The condition C{NonStructuralSchema} of CRDs from older versions, which may keep schemas that are not structural.
 
 See kubernetes/apiextensions-apiserver, C{pkg/controller/nonstructuralschema}.
 """
@@ -12,7 +12,9 @@ from ...schema.structuralrules import unsupported, validate_structural
 
 
 def structure(crd: JSONObject) -> tuple[str, str, str] | None:
-    """Status, reason and message of the condition C{NonStructuralSchema}; L{None} if all schemas are structural."""
+    """
+    Return status, reason and message of the condition C{NonStructuralSchema}; L{None} if all schemas are structural.
+    """
     errors = []
     if crd["spec"].get("preserveUnknownFields"):
         errors.append(invalid("spec.preserveUnknownFields", True, "must be false"))

@@ -1,4 +1,4 @@
-"""The APIServices that a server makes for what it serves itself."""
+"""The APIServices that a server creates for its group versions."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from typing import Final
 
 from ...api.resource import GroupVersion, JSONObject
 
-#: The label of APIServices that the server makes by itself.
+#: The label of APIServices that the server manages.
 AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 
 
 def api_service(group_version: GroupVersion, group_priority: int, version_priority: int, managed: str) -> JSONObject:
     """
-    The APIService of a group-version that is served here.
+    Return the APIService of a group version that this server serves.
 
-    @param managed: When the server makes it: C{"onstart"}, or C{"true"} where it comes and goes.
+    @param group_version: The group version.
+    @param group_priority: C{groupPriorityMinimum}.
+    @param version_priority: C{versionPriority}.
+    @param managed: Value of the label: C{"onstart"}, or C{"true"} for group versions that are added and removed at run
+        time.
     """
     group, version = group_version
     spec: JSONObject = {

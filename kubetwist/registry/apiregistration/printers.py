@@ -12,7 +12,7 @@ from ..generic.printers.texts import condition, name_of, spec_of, status_of
 
 
 def api_service(obj: JSONObject) -> Iterator[Cell]:
-    """Who serves it, and whether it can be reached."""
+    """Return the cells of an APIService: its service and availability."""
     backend = spec_of(obj).get("service")
     available = condition(status_of(obj), "Available")
     yield name_of(obj)

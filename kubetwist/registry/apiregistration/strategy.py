@@ -1,4 +1,4 @@
-"""APIServices, as objects; who serves what they name is the aggregator's business."""
+"""Strategy of APIServices as objects; the aggregator serves their group versions."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class APIServiceStrategy(Strategy):
     standard_finalizers = False
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
-        """A part of a path."""
+        """Validate a path segment."""
         return validate_path_segment_name(name, prefix)
 
     def name_validator(self, obj: JSONObject) -> ValidateNameFunc:
-        """A service is named after the version of the group that it serves."""
+        """Return the validation of the name, which must be C{<version>.<group>}."""
         return partial(validation.validate_api_service_name, obj)
 
     def default(self, obj: JSONObject) -> None:
-        """HTTPS is at its usual port."""
+        """Add the default port, 443."""
         spec = obj.setdefault("spec", {})
         for name in ("groupPriorityMinimum", "versionPriority"):
             spec.setdefault(name, 0)
@@ -41,7 +41,7 @@ class APIServiceStrategy(Strategy):
             service["port"] = 443
 
     def reset_status(self, obj: JSONObject) -> None:
-        """What the server itself serves is available from the start."""
+        """Set the condition C{Available} of APIServices that this server serves."""
         obj["status"] = {}
         if obj["spec"].get("service") is None:
             obj["status"]["conditions"] = [
@@ -55,11 +55,11 @@ class APIServiceStrategy(Strategy):
             ]
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Group, version, service, certificates."""
+        """Validate group, version, service and CA bundle."""
         return validation.validate_api_service(obj)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Conditions that are true, false or unknown."""
+        """Validate the status of the conditions."""
         return validation.validate_api_service_status(obj)
 
 

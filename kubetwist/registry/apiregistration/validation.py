@@ -1,4 +1,4 @@
-"""APIServices; see kube-aggregator, C{pkg/apis/apiregistration/validation/validation.go}."""
+"""Validation of APIServices; see kube-aggregator, C{pkg/apis/apiregistration/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..generic.validation.fields import PORT_RANGE, ErrorList, dns_subdomain, in
 
 
 def validate_api_service_name(obj: JSONObject, name: str, prefix: bool) -> Sequence[str]:
-    """Validate the name of an APIService; a name that is no path segment gets no further errors."""
+    """Validate the name of an APIService; a name that is not a path segment gets no further errors."""
     spec = obj.get("spec") or {}
     wanted = f"{spec.get('version') or ''}.{spec.get('group') or ''}"
     problems = validate_path_segment_name(name)
@@ -22,7 +22,7 @@ def validate_api_service_name(obj: JSONObject, name: str, prefix: bool) -> Seque
 
 
 def validate_api_service(obj: JSONObject) -> list[FieldError]:
-    """An API group's version, and who serves it."""
+    """Validate the group version of an APIService and its service."""
     errors: ErrorList = []
     spec = obj["spec"]
     group, version = spec.get("group") or "", spec.get("version") or ""
@@ -61,7 +61,7 @@ def validate_api_service(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_api_service_status(obj: JSONObject) -> list[FieldError]:
-    """Conditions that are true, false or unknown."""
+    """Validate the status of the conditions: C{True}, C{False} or C{Unknown}."""
     errors: ErrorList = []
     for index, condition in enumerate((obj.get("status") or {}).get("conditions") or ()):
         status = condition.get("status") or ""

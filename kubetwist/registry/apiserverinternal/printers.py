@@ -12,7 +12,7 @@ from ..generic.printers.texts import UNSET, first_few, name_of, status_of
 
 
 def storage_version(obj: JSONObject) -> Iterator[Cell]:
-    """What servers encode in."""
+    """Return the cells of a StorageVersion: the encoding versions of the servers."""
     status = status_of(obj)
     servers = [
         f"{server.get('apiServerID', '')}={server.get('encodingVersion', '')}"

@@ -23,14 +23,14 @@ from ..generic.printers.texts import (
 
 
 def replica_set(obj: JSONObject) -> Iterator[Cell]:
-    """Desired, current and ready replicas."""
+    """Return the cells of a ReplicaSet: desired, current and ready replicas."""
     yield from replicas_row(obj)
     yield from container_cells(spec_of(obj).get("template"))
     yield selector_cell(spec_of(obj).get("selector"))
 
 
 def deployment(obj: JSONObject) -> Iterator[Cell]:
-    """Ready of desired, up to date, available."""
+    """Return the cells of a Deployment: ready, up-to-date and available replicas."""
     spec, status = spec_of(obj), status_of(obj)
     yield name_of(obj)
     yield f"{status.get('readyReplicas', 0)}/{spec.get('replicas') or 0}"
@@ -45,7 +45,7 @@ def deployment(obj: JSONObject) -> Iterator[Cell]:
 
 
 def stateful_set(obj: JSONObject) -> Iterator[Cell]:
-    """Ready of desired."""
+    """Return the cells of a StatefulSet: ready and desired replicas."""
     spec = spec_of(obj)
     yield name_of(obj)
     yield f"{status_of(obj).get('readyReplicas', 0)}/{spec.get('replicas') or 0}"
@@ -54,7 +54,7 @@ def stateful_set(obj: JSONObject) -> Iterator[Cell]:
 
 
 def daemon_set(obj: JSONObject) -> Iterator[Cell]:
-    """Pods on nodes, and which nodes."""
+    """Return the cells of a DaemonSet: the numbers of pods, and the node selector."""
     spec, status = spec_of(obj), status_of(obj)
     template = spec.get("template") or {}
     yield name_of(obj)
@@ -70,7 +70,7 @@ def daemon_set(obj: JSONObject) -> Iterator[Cell]:
 
 
 def controller_revision(obj: JSONObject) -> Iterator[Cell]:
-    """Whose revision it is."""
+    """Return the cells of a ControllerRevision: its controller and revision."""
     owner = NONE
     for reference in obj["metadata"].get("ownerReferences") or ():
         if reference.get("controller"):

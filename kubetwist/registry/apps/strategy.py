@@ -1,4 +1,4 @@
-"""Deployments, ReplicaSets, DaemonSets, StatefulSets and ControllerRevisions."""
+"""Strategies of Deployments, ReplicaSets, DaemonSets, StatefulSets and ControllerRevisions."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _empty() -> JSONObject:
 
 
 class WorkloadStrategy(Strategy):
-    """What the kinds have in common that keep pods running from a template."""
+    """Base class of strategies of kinds with a pod template."""
 
     has_generation = True
     has_status = True
     status_protects: Sequence[str] = ()
 
     def default(self, obj: JSONObject) -> None:
-        """C{spec} and its template are structs in Go: always there."""
+        """Add C{spec} and its template, which are structs in Go and always encoded."""
         spec = obj.setdefault("spec", {})
         template = spec.get("template")
         if template is None:
@@ -40,24 +40,24 @@ class WorkloadStrategy(Strategy):
         self.default_spec(spec)
 
     def default_spec(self, spec: JSONObject) -> None:
-        """The rest of the spec."""
+        """Add the defaults of the spec that depend on the kind."""
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop what is behind gates that are closed."""
+        """Drop the fields of disabled feature gates."""
         super().prepare_for_create(obj)
         drop_of_template(obj["spec"].get("template"), None, self.open_gates)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Likewise, but for what is there already."""
+        """Drop the fields of disabled feature gates that the stored object does not use."""
         super().prepare_for_update(obj, old)
         drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.open_gates)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """The template, where it may have changed."""
+        """Return the warnings of the pod template, unless it is unchanged."""
         return [] if unchanged(obj, old) else template_warnings(obj["spec"].get("template"), "spec.template")
 
     def reset_status(self, obj: JSONObject) -> None:
-        """As the zero of the kind's status is written."""
+        """Set the status to the zero value of its Go type."""
         obj["status"] = {}
 
 
@@ -65,13 +65,13 @@ class DeploymentStrategy(WorkloadStrategy):
     """apps/v1 Deployment."""
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """The name, too, which is part of the names of pods."""
+        """Return warnings about the name, which is part of the names of pods, and about the template."""
         return [*(() if old else name_warnings(obj["metadata"]["name"])), *super().warnings(obj, old)]
 
     status_protects = ("labels",)
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Keep the revision of a rollback, which is a part of the internal spec."""
+        """Keep the rollback revision, which is a field of the spec in the internal type."""
         super().prepare_for_status_update(obj, old)
         keep_internal(obj, old, (ROLLBACK_TO,))
 
@@ -98,20 +98,20 @@ class DeploymentStrategy(WorkloadStrategy):
             spec["progressDeadlineSeconds"] = 600
 
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
-        """Annotations count, too: those of a rollout are copied to its replica sets."""
+        """Return whether the spec or the annotations changed: a rollout copies annotations to its ReplicaSets."""
         annotations = obj["metadata"].get("annotations") != old["metadata"].get("annotations")
         return annotations or super().generation_changes(obj, old)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The spec of a new one."""
+        """Validate the spec."""
         return validation.validate_deployment(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The spec, and that the selector stays."""
+        """Validate the spec and that the selector is unchanged."""
         return validation.validate_deployment_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The counts."""
+        """Validate the replica counts."""
         return validation.validate_deployment_status(obj, old)
 
 
@@ -119,28 +119,28 @@ class ReplicaSetStrategy(WorkloadStrategy):
     """apps/v1 ReplicaSet."""
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """The name, too, which is part of the names of pods."""
+        """Return warnings about the name, which is part of the names of pods, and about the template."""
         return [*(() if old else name_warnings(obj["metadata"]["name"])), *super().warnings(obj, old)]
 
     def default_spec(self, spec: JSONObject) -> None:
-        """One replica."""
+        """Add the default of one replica."""
         if spec.get("replicas") is None:
             spec["replicas"] = 1
 
     def reset_status(self, obj: JSONObject) -> None:
-        """No replicas yet."""
+        """Set the status to zero replicas."""
         obj["status"] = {"replicas": 0}
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The spec of a new one."""
+        """Validate the spec."""
         return validation.validate_replica_set(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The spec, and that the selector stays."""
+        """Validate the spec and that the selector is unchanged."""
         return validation.validate_replica_set_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The counts."""
+        """Validate the replica counts."""
         return validate_replica_set_status(obj)
 
 
@@ -148,7 +148,7 @@ class DaemonSetStrategy(WorkloadStrategy):
     """apps/v1 DaemonSet."""
 
     def default_spec(self, spec: JSONObject) -> None:
-        """Rolls one node at a time."""
+        """Add the defaults of the update strategy: one unavailable pod at a time."""
         strategy = spec.get("updateStrategy")
         if strategy is None:
             spec["updateStrategy"] = strategy = _empty()
@@ -163,25 +163,29 @@ class DaemonSetStrategy(WorkloadStrategy):
             if rolling.get("maxSurge") is None:
                 rolling["maxSurge"] = 0
         for name in ("maxUnavailable", "maxSurge") if strategy.get("rollingUpdate") is not None else ():
-            # As Go has it, where nothing is filled in.
+            # The zero value in Go: this field has no default.
             if strategy["rollingUpdate"].get(name) is None:
                 strategy["rollingUpdate"][name] = 0
         if spec.get("revisionHistoryLimit") is None:
             spec["revisionHistoryLimit"] = 10
 
     def default(self, obj: JSONObject) -> None:
-        """The annotation stands for a field of the internal type, so it is always there, and owned by who writes."""
+        """
+        Add the annotation for the template generation, which the writer then owns.
+
+        It represents a field of the internal type, so it is always present.
+        """
         super().default(obj)
         annotations = obj["metadata"].setdefault("annotations", {})
         annotations.setdefault(TEMPLATE_GENERATION, "0")
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """The template has a generation too, from a time before the object's."""
+        """Set the template generation, at least 1."""
         super().prepare_for_create(obj)
         _set_template_generation(obj, max(_template_generation(obj), 1))
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """The template's generation grows with the template."""
+        """Increment the template generation if the template changed."""
         super().prepare_for_update(obj, old)
         generation = _template_generation(old)
         if obj["spec"]["template"] != old["spec"].get("template"):
@@ -189,12 +193,12 @@ class DaemonSetStrategy(WorkloadStrategy):
         _set_template_generation(obj, generation)
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Keep the template's generation, which is a part of the internal spec."""
+        """Keep the template generation, which is a field of the spec in the internal type."""
         super().prepare_for_status_update(obj, old)
         keep_internal(obj, old, (TEMPLATE_GENERATION,))
 
     def reset_status(self, obj: JSONObject) -> None:
-        """No node has it yet."""
+        """Set the status to zero pods."""
         obj["status"] = {
             "currentNumberScheduled": 0,
             "numberMisscheduled": 0,
@@ -203,15 +207,15 @@ class DaemonSetStrategy(WorkloadStrategy):
         }
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The spec of a new one."""
+        """Validate the spec."""
         return validation.validate_daemon_set(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The spec, and that the selector stays."""
+        """Validate the spec and that the selector is unchanged."""
         return validation.validate_daemon_set_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The counts."""
+        """Validate the pod counts."""
         return validation.validate_daemon_set_status(obj, old)
 
 
@@ -232,7 +236,7 @@ class StatefulSetStrategy(WorkloadStrategy):
         return validate_dns1123_label(name, prefix)
 
     def default_spec(self, spec: JSONObject) -> None:
-        """See C{pkg/apis/apps/v1/defaults.go}; the claims' kind comes from conversion."""
+        """Add defaults; see C{pkg/apis/apps/v1/defaults.go}. Conversion sets the kind of claims."""
         spec.setdefault("serviceName", "")
         if not spec.get("podManagementPolicy"):
             spec["podManagementPolicy"] = "OrderedReady"
@@ -265,7 +269,7 @@ class StatefulSetStrategy(WorkloadStrategy):
                 status["phase"] = "Pending"
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop what is behind a gate that is closed; those who sent it own it nevertheless."""
+        """Drop the field of a disabled feature gate; its manager owns it nevertheless."""
         super().prepare_for_create(obj)
         _drop_max_unavailable(obj)
 
@@ -275,15 +279,15 @@ class StatefulSetStrategy(WorkloadStrategy):
         _drop_max_unavailable(obj)
 
     def reset_status(self, obj: JSONObject) -> None:
-        """No replicas yet."""
+        """Set the status to zero replicas."""
         obj["status"] = {"replicas": 0, "availableReplicas": 0}
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """The templates of claims, too, and a history without an end."""
+        """Return warnings about the pod template, the claim templates and a negative history limit."""
         spec = obj["spec"]
         texts = list(super().warnings(obj, old))
         for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-            # The reference has a field that is not there in the path of updates.
+            # The reference names a field that does not exist in the path of updates.
             texts += claim_warnings(claim["spec"], f"spec.volumeClaimTemplates[{index}]{'.Spec' if old else ''}")
         if (spec.get("revisionHistoryLimit") or 0) < 0:
             texts.append(
@@ -293,36 +297,36 @@ class StatefulSetStrategy(WorkloadStrategy):
         return texts
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The spec of a new one."""
+        """Validate the spec."""
         return validation.validate_stateful_set(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The few fields that may change."""
+        """Validate the spec and that only mutable fields changed."""
         return validation.validate_stateful_set_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The counts."""
+        """Validate the replica counts."""
         return validation.validate_stateful_set_status(obj, old)
 
 
 def _drop_max_unavailable(obj: JSONObject) -> None:
-    """The gate is C{MaxUnavailableStatefulSet}."""
+    """Drop C{maxUnavailable}, whose feature gate C{MaxUnavailableStatefulSet} is disabled."""
     rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate")
     if rolling is not None:
         rolling.pop("maxUnavailable", None)
 
 
 class ControllerRevisionStrategy(Strategy):
-    """apps/v1 ControllerRevision: data that may not change, under a number that may."""
+    """apps/v1 ControllerRevision: immutable data with a mutable revision number."""
 
     metadata_update_rules: Sequence[Rule] = ("compare", "whole")
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """It has data."""
+        """Validate that the object has data and a revision."""
         return validation.validate_controller_revision(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The data stay."""
+        """Validate that the data is unchanged."""
         return validation.validate_controller_revision_update(obj, old)
 
 

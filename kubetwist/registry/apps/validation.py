@@ -45,7 +45,7 @@ _STATEFUL_SET: Final = (
 
 
 def _selected_template(spec: JSONObject, path: str, owner: str, errors: ErrorList) -> None:
-    """A template whose pods the selector finds, and which always restarts what ends."""
+    """Validate a template: the selector must match its labels, and its restart policy must be C{Always}."""
     template = spec.get("template") or {}
     _found(spec.get("selector"), template, path, errors)
     validate_template(template, path, errors)
@@ -54,14 +54,14 @@ def _selected_template(spec: JSONObject, path: str, owner: str, errors: ErrorLis
 
 def _found(selector: JSONObject | None, template: JSONObject, path: str, errors: ErrorList) -> None:
     found = (template.get("metadata") or {}).get("labels")
-    # An empty selector was refused already; one that is not there finds nothing.
+    # An empty selector has an error already; a missing one matches nothing.
     if selector is None or not (selector_empty(selector) or selects(selector, found or {})):
         text = "`selector` does not match template `labels`"
         errors.append(invalid(f"{path}.metadata.labels", found, text))
 
 
 def _selector(spec: JSONObject, what: str, errors: ErrorList) -> bool:
-    """A selector that is there and asks for something; whether it can be used."""
+    """Validate a required selector that is not empty; return whether it is usable."""
     selector = spec.get("selector")
     if selector is None:
         errors.append(required("spec.selector"))
@@ -86,7 +86,7 @@ def _immutable_selector(obj: JSONObject, old: JSONObject, errors: ErrorList) -> 
 
 
 def validate_deployment(obj: JSONObject) -> list[FieldError]:
-    """A deployment as it may stand."""
+    """Validate a Deployment."""
     errors: ErrorList = []
     spec = obj["spec"]
     not_negative(spec.get("replicas"), "spec.replicas", errors)
@@ -144,14 +144,14 @@ def _rolling(rolling: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def validate_deployment_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """The selector stays."""
+    """Validate a Deployment and that its selector is unchanged."""
     errors = validate_deployment(obj)
     _immutable_selector(obj, old, errors)
     return errors
 
 
 def validate_deployment_status(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Counts that fit each other."""
+    """Validate the replica counts and their relations."""
     errors: ErrorList = []
     status = obj.get("status") or {}
     before = old.get("status") or {}
@@ -185,7 +185,7 @@ def _not_decremented(status: JSONObject, before: JSONObject, errors: ErrorList) 
 
 
 def validate_replica_set(obj: JSONObject) -> list[FieldError]:
-    """A replica set as it may stand."""
+    """Validate a ReplicaSet."""
     errors: ErrorList = []
     spec = obj["spec"]
     for name in ("replicas", "minReadySeconds"):
@@ -198,7 +198,7 @@ def validate_replica_set(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_replica_set_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """The selector stays."""
+    """Validate a ReplicaSet and that its selector is unchanged."""
     errors = validate_replica_set(obj)
     _immutable_selector(obj, old, errors)
     return errors
@@ -208,13 +208,13 @@ def validate_replica_set_update(obj: JSONObject, old: JSONObject) -> list[FieldE
 
 
 def validate_daemon_set(obj: JSONObject) -> list[FieldError]:
-    """A daemon set as it may stand."""
+    """Validate a DaemonSet."""
     errors: ErrorList = []
     spec = obj["spec"]
     template, selector = spec.get("template") or {}, spec.get("selector")
     label_selector(selector, "spec.selector", errors)
     if not errors:
-        # Only this kind does not ask for a selector; one that is not there finds nothing.
+        # Only this kind does not require a selector; a missing one matches nothing.
         _found(selector, template, "spec.template", errors)
     if selector is not None and selector_empty(selector):
         errors.append(invalid_shown("spec.selector", "{}", "empty selector is invalid for daemonset"))
@@ -257,7 +257,7 @@ def validate_daemon_set_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
 
 
 def validate_daemon_set_status(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Counts, of which that of collisions does not shrink."""
+    """Validate the pod counts; C{collisionCount} must not decrease."""
     errors: ErrorList = []
     status = obj.get("status") or {}
     names = (
@@ -281,7 +281,7 @@ def validate_daemon_set_status(obj: JSONObject, old: JSONObject) -> list[FieldEr
 
 
 def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
-    """A stateful set as it may stand; what an older server let through in C{old} may stay."""
+    """Validate a StatefulSet; errors that C{old} has already are ignored."""
     errors: ErrorList = []
     spec = obj["spec"]
     policy = spec.get("podManagementPolicy") or ""
@@ -308,7 +308,7 @@ def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> lis
         _found(spec.get("selector"), template, "spec.template", errors)
         if old is None or not _validate_template(old["spec"]):
             errors.extend(_validate_template(spec))
-        # The reference looks at them for itself, too.
+        # The reference validates them separately, too.
         template_metadata(template, "spec.template", errors)
     else:
         errors.append(invalid_without_value("spec.selector", selector_shown(spec.get("selector"))))
@@ -318,9 +318,10 @@ def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> lis
 
 def _validate_template(spec: JSONObject) -> list[FieldError]:
     """
-    What is wrong with a template as its pods will be.
+    Validate a template as its pods will be.
 
-    Volumes are added for the claims, in front of those of its own; names of hosts are given when pods are made.
+    Volumes for the claims are added before the template's volumes. The controller sets the hostname when it creates a
+    pod.
     """
     errors: ErrorList = []
     template = spec.get("template") or {}
@@ -366,7 +367,7 @@ def _partition_shown(rolling: JSONObject | None) -> JSONObject | None:
 
 
 def validate_stateful_set_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Identity and storage of the pods stay."""
+    """Validate that the identity and storage of the pods are unchanged."""
     errors = validate_stateful_set(obj, old)
     spec, before = obj["spec"], old["spec"]
     changed = any(
@@ -382,7 +383,7 @@ def validate_stateful_set_update(obj: JSONObject, old: JSONObject) -> list[Field
 
 
 def validate_stateful_set_status(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Counts that fit each other."""
+    """Validate the replica counts and their relations."""
     errors: ErrorList = []
     status = obj.get("status") or {}
     names = (
@@ -408,7 +409,7 @@ def validate_stateful_set_status(obj: JSONObject, old: JSONObject) -> list[Field
 
 
 def validate_controller_revision(obj: JSONObject) -> list[FieldError]:
-    """It has data and a number."""
+    """Validate that a ControllerRevision has data and a revision."""
     errors: ErrorList = []
     not_negative(obj.get("revision"), "revision", errors)
     if obj.get("data") is None:
@@ -419,7 +420,7 @@ def validate_controller_revision(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_controller_revision_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """The data stay, whatever they are."""
+    """Validate that the data is unchanged."""
     errors: ErrorList = []
     not_negative(obj.get("revision"), "revision", errors)
     shown = go_json(obj.get("data"), sort_keys=True, raw=True)

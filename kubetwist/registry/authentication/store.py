@@ -1,4 +1,4 @@
-"""Reviews of tokens and users: a POST asks the server something and is answered at once."""
+"""Stores of TokenReviews and SelfSubjectReviews, which are evaluated at creation and not stored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @implementer(ICreator)
 class SelfSubjectReview:
-    """Who am I?"""
+    """Returns the user of the request."""
 
     def __init__(self, info: ResourceInfo, context: ServerContext) -> None:
         self.info = info
@@ -40,9 +40,9 @@ class SelfSubjectReview:
 @implementer(ICreator)
 class TokenReview:
     """
-    Whose token is this?
+    Authenticates the token in the request.
 
-    Tokens that do not say whom they are meant for are meant for this server: for the audiences of its issuer.
+    A token without audiences is valid for the audiences of this server.
     """
 
     def __init__(self, info: ResourceInfo, context: ServerContext) -> None:
@@ -62,7 +62,7 @@ class TokenReview:
         find: Callable[..., Any] = self._context.authenticate_token
         found: ReviewedToken = await maybeDeferred(find, token, wanted)
         audiences = shared if found.audiences is None else found.audiences
-        # What the client says there stays where nothing is found.
+        # The client's value remains if the token is not authenticated.
         status = {**(obj.get("status") or {})}
         if found.user is None or (wanted and not audiences):
             status.pop("authenticated", None)

@@ -1,4 +1,4 @@
-"""Strategies of reviews of tokens and users, and of token requests, which are not stored."""
+"""Strategies of TokenReviews, SelfSubjectReviews and TokenRequests, which are not stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..generic.strategy import Strategy
 
 
 class TokenRequestStrategy(Strategy):
-    """Tokens are good for an hour unless it is said otherwise."""
+    """Tokens expire after an hour by default."""
 
     def default(self, obj: JSONObject) -> None:
         """See L{Strategy.default}."""

@@ -1,4 +1,4 @@
-"""Access reviews, which have no objects: a POST asks the server something and is answered at once."""
+"""Stores of access reviews, which are evaluated at creation and not stored."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ _VALIDATE: Final[Mapping[str, Callable[[JSONObject], list[FieldError]]]] = {
 
 
 def subject(spec: JSONObject) -> UserInfo:
-    """Whom a review asks about."""
+    """Return the user that a review is about."""
     extra = {name: tuple(values or ()) for name, values in (spec.get("extra") or {}).items()}
     return UserInfo(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
 
@@ -97,9 +97,14 @@ def question(
     user: UserInfo, resource: JSONObject | None, other: JSONObject | None, problems: list[str]
 ) -> AuthorizerAttributes:
     """
-    What a review asks, as authorizers take it.
+    Return the attributes of a review, as authorizers take them.
 
-    @param problems: Called with the parts of selectors that cannot be parsed and are left out; the check is wider then.
+    @param user: The user of the review.
+    @param resource: C{resourceAttributes}.
+    @param other: C{nonResourceAttributes}.
+    @param problems: Receives an error for each requirement of a selector that cannot be parsed. It is left out, so the
+        check
+        covers more objects.
     """
     if resource is None:
         other = other or {}
@@ -149,7 +154,7 @@ def _understood(
 
 
 def _field_term(requirement: JSONObject) -> tuple[str, str, bool]:
-    """A requirement as a term of a field selector, which has one value and two operators only."""
+    """Return a requirement as a term of a field selector, which has one value and two operators only."""
     operator = requirement.get("operator")
     values: Sequence[str] = requirement.get("values") or ()
     if operator not in ("In", "NotIn") or len(values) != 1:
@@ -172,7 +177,7 @@ def _check_rules_namespace(obj: JSONObject) -> None:
 
 @implementer(ICreator)
 class RulesReview:
-    """C{SelfSubjectRulesReview}: the rules of the user; only rule-based authorizers report them."""
+    """C{SelfSubjectRulesReview}: lists the rules of the user; only rule-based authorizers support it."""
 
     def __init__(self, info: ResourceInfo, context: ServerContext) -> None:
         self.info = info
@@ -186,5 +191,5 @@ class RulesReview:
         status: JSONObject = {"resourceRules": [], "nonResourceRules": [], "incomplete": True}
         if IRuleResolver.providedBy(authorizer):
             status = authorizer.rules_for(scope.user, namespace)
-        # The reference answers with an object of its own.
+        # The reference returns a new object.
         return {"metadata": {}, "spec": {}, "status": status}

@@ -1,4 +1,4 @@
-"""Access reviews; see kubernetes, C{pkg/apis/authorization/validation/validation.go}."""
+"""Validation of access reviews; see kubernetes, C{pkg/apis/authorization/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENTRY: Final = ("manager", "operation", "apiVersion", "time", "fieldsType", "fi
 
 
 def validate_access_review(obj: JSONObject) -> list[FieldError]:
-    """C{SubjectAccessReview}: who, and what."""
+    """Validate a C{SubjectAccessReview}: a user or groups, and the attributes."""
     errors: ErrorList = []
     _question(obj, True, errors)
     _metadata(obj, "must be empty", (), errors)
@@ -24,7 +24,7 @@ def validate_access_review(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_self_access_review(obj: JSONObject) -> list[FieldError]:
-    """C{SelfSubjectAccessReview}: what; who is known."""
+    """Validate a C{SelfSubjectAccessReview}: the attributes."""
     errors: ErrorList = []
     _question(obj, False, errors)
     _metadata(obj, "must be empty", (), errors)
@@ -32,7 +32,7 @@ def validate_self_access_review(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_local_access_review(obj: JSONObject) -> list[FieldError]:
-    """C{LocalSubjectAccessReview}: who, and what in this namespace."""
+    """Validate a C{LocalSubjectAccessReview}, whose namespace must be that of the request."""
     errors: ErrorList = []
     _question(obj, True, errors)
     _metadata(obj, "must be empty except for namespace", ("namespace",), errors)
@@ -98,7 +98,7 @@ def _selector(
 
 
 def _values(requirement: JSONObject, path: str, errors: ErrorList) -> None:
-    # Operators that are unknown here may be known to newer clients: they pass.
+    # Unknown operators are accepted for compatibility with newer clients.
     operator, values = requirement.get("operator"), requirement.get("values")
     if operator in ("In", "NotIn") and not values:
         errors.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))

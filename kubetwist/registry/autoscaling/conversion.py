@@ -1,8 +1,9 @@
 """
-HorizontalPodAutoscalers: v1 knows only one CPU target, and carries all else of v2 in annotations.
+Conversion of HorizontalPodAutoscalers between autoscaling/v1 and v2.
 
-The annotations hold JSON of the reference's own making (metrics as autoscaling/v1 would have them, the behavior as
-kube-apiserver's internal type prints), so that clients and servers of any version read each other's.
+v1 has one CPU target. All other fields of v2 are in annotations, in JSON formats of the reference: metrics like those
+of
+autoscaling/v1, the behavior like kube-apiserver's internal type. Clients and servers of all versions can read them.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
 SCALE_DOWN_TOLERANCE = "autoscaling.alpha.kubernetes.io/scale-down-tolerance"
 SCALE_UP_TOLERANCE = "autoscaling.alpha.kubernetes.io/scale-up-tolerance"
-#: What only conversion may write; clients' own values are dropped.
+#: Annotations that only conversion writes; values of clients are dropped.
 ANNOTATIONS = (METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR, SCALE_DOWN_TOLERANCE, SCALE_UP_TOLERANCE)
 
-#: Per cent of the requested CPU that are aimed at when nothing is said.
+#: Default target utilization, in per cent of the requested CPU.
 DEFAULT_CPU_UTILIZATION = 80
 
 Map = Callable[[JSONObject], JSONObject]
 
 
 def drop_annotations(obj: JSONObject) -> JSONObject:
-    """The object without the annotations that belong to conversion: v2 never shows them, nor takes them."""
+    """Return the object without the annotations of conversion, which v2 never has."""
     annotations = (obj.get("metadata") or {}).get("annotations") or {}
     if not any(name in annotations for name in ANNOTATIONS):
         return obj
@@ -57,7 +58,7 @@ def _read(gvk: GroupVersionKind, obj: JSONObject) -> None:
 
 
 def to_v1(obj: JSONObject) -> JSONObject:
-    """autoscaling/v2 as v1."""
+    """Convert autoscaling/v2 to v1."""
     obj = drop_annotations(obj)
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     metrics, current = spec.get("metrics") or [], status.get("currentMetrics") or []
@@ -89,7 +90,7 @@ def to_v1(obj: JSONObject) -> JSONObject:
 
 
 def to_v2(obj: JSONObject) -> JSONObject:
-    """autoscaling/v1 as v2; annotations that do not decode are dropped without a word."""
+    """Convert autoscaling/v1 to v2; annotations that cannot be decoded are dropped silently."""
     notes = (obj.get("metadata") or {}).get("annotations") or {}
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     metrics = [_metric_to_v2(metric) for metric in _objects(notes.get(METRICS))]
@@ -154,7 +155,7 @@ def _status_to_v1(metric: JSONObject) -> JSONObject:
 
 
 def _each_source(metric: JSONObject, maps: dict[str, Map]) -> JSONObject:
-    """Map the sources of a metric, in the order in which the reference's type has them."""
+    """Convert the sources of a metric, in the order of the fields in the reference's type."""
     mapped: JSONObject = {"type": metric.get("type", "")}
     for name, convert in maps.items():
         source = metric.get(name)
@@ -337,7 +338,7 @@ _STATUSES_TO_V2: dict[str, Map] = {
 
 
 def _condition(condition: JSONObject) -> JSONObject:
-    """A condition, its fields in the reference's order and none else."""
+    """Return a condition with known fields only, in the reference's order."""
     ordered: JSONObject = {"type": condition.get("type", ""), "status": condition.get("status", "")}
     ordered["lastTransitionTime"] = condition.get("lastTransitionTime")
     for name in ("reason", "message", "observedGeneration"):
@@ -384,7 +385,7 @@ def _behavior_from_internal(text: str | None) -> JSONObject | None:
 
 
 def _are_rules(rules: JSONValue) -> bool:
-    """Whether the fields have their types."""
+    """Return whether the fields have the types of scaling rules."""
     if not isinstance(rules, dict) or not isinstance(rules.get("Policies") or [], list):
         return False
     return (
@@ -419,17 +420,17 @@ def _rules_from_internal(internal: JSONObject) -> JSONObject:
 
 
 def _objects(text: str | None) -> list[JSONObject]:
-    """The objects of an annotation's JSON list; none at all when anything in it has a type that does not fit."""
+    """Return the objects of an annotation's JSON list; an empty list if any field has a wrong type."""
     value = _with_names(_decoded(text), _METRIC_NAMES)
     return value if isinstance(value, list) and all(map(_fits, value)) else []
 
 
-#: The fields that hold further ones: a metric's sources, and the object one of these is about.
+#: Fields whose values are objects: the sources of a metric, and the described object.
 _PARTS = ("object", "pods", "resource", "containerResource", "external", "target")
 
 
 def _fits(item: JSONValue, depth: int = 3) -> bool:
-    """Whether the known fields of an object have their types, or are null; others are not looked at."""
+    """Return whether the known fields of an object have their types, or are null; unknown fields are ignored."""
     if not isinstance(item, dict) or not depth:
         return False
     for name, value in item.items():
@@ -515,10 +516,10 @@ _METRIC_NAMES = _names(*_PARTS, *_CHECKS, "matchLabels", "matchExpressions", "ke
 
 def _with_names(value: JSONValue, names: dict[str, str], depth: int = 10) -> JSONValue:
     """
-    Return the value with fields by their own names. Go's C{encoding/json} ignores case, and the last name wins.
+    Return the value with field names in their canonical case: C{encoding/json} ignores case, and the last name wins.
 
-    @param names: The fields, by their names in lower case.
-    @param depth: Number of levels that are read, more than any type has.
+    @param names: The canonical names by names in lower case.
+    @param depth: Maximum depth of decoding, more than that of any type.
     """
     if isinstance(value, list) and depth:
         return [_with_names(item, names, depth - 1) for item in value]
@@ -552,7 +553,7 @@ def _decoded(text: str | None) -> JSONValue:
 
 
 def _go_json(value: JSONValue) -> str:
-    """JSON as Go prints it: what could be HTML is escaped."""
+    """Return JSON as Go writes it, with HTML characters escaped."""
     text = orjson.dumps(value).decode()
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

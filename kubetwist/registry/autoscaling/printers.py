@@ -13,7 +13,7 @@ from ..generic.printers.texts import NONE, UNSET, name_of, spec_of, status_of
 
 
 def scale(obj: JSONObject) -> Iterator[Cell]:
-    """The scale subresource."""
+    """Return the cells of a Scale."""
     yield name_of(obj)
     yield spec_of(obj).get("replicas", 0)
     yield status_of(obj).get("replicas", 0)
@@ -21,7 +21,7 @@ def scale(obj: JSONObject) -> Iterator[Cell]:
 
 
 def horizontal_pod_autoscaler(obj: JSONObject) -> Iterator[Cell]:
-    """What it scales, and the metrics it looks at."""
+    """Return the cells of an autoscaler: its target and metrics."""
     spec, status = spec_of(obj), status_of(obj)
     target = spec.get("scaleTargetRef") or {}
     yield name_of(obj)

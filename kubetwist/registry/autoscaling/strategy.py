@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers; version 2 is the stored one."""
+"""Strategy of HorizontalPodAutoscalers, which are stored in v2."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ class HorizontalPodAutoscalerStrategy(Strategy):
 
     def default(self, obj: JSONObject) -> None:
         """
-        Fill in defaults.
+        Add defaults.
 
         See C{pkg/apis/autoscaling/v2/defaults.go} and C{pkg/apis/autoscaling/v1/defaults.go}. In v1, metrics and
-        behavior are in annotations, which get no defaults.
+        behavior are in
+        annotations, which get no defaults.
         """
         spec = obj.setdefault("spec", {})
         spec.setdefault("maxReplicas", 0)
@@ -54,19 +55,19 @@ class HorizontalPodAutoscalerStrategy(Strategy):
             behavior["scaleDown"] = _rules(behavior.get("scaleDown"), _DOWN, None)
 
     def reset_status(self, obj: JSONObject) -> None:
-        """As the zero of the status is written."""
+        """Set the status to the zero value of its Go type."""
         obj["status"] = {"currentMetrics": None, "desiredReplicas": 0}
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Bounds, target, metrics, behavior."""
+        """Validate the replica limits, the target, the metrics and the behavior."""
         return validation.validate_autoscaler(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """As a new one."""
+        """Validate the spec; errors of the stored object are partly ignored."""
         return validation.validate_autoscaler(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The counts."""
+        """Validate the replica counts."""
         return validation.validate_autoscaler_status(obj)
 
 

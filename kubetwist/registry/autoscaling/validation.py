@@ -1,4 +1,4 @@
-"""Autoscalers; see kubernetes, C{pkg/apis/autoscaling/validation/validation.go}."""
+"""Validation of HorizontalPodAutoscalers; see kubernetes, C{pkg/apis/autoscaling/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..generic.validation.fields import (
     unsupported,
 )
 
-#: In the order in which the reference looks: of several that are given, it looks at the first.
+#: In the order of the reference, which validates only the first source that is set.
 _SOURCES: Final = {
     "Object": "object",
     "External": "external",
@@ -31,7 +31,7 @@ _TARGETS: Final = ("AverageValue", "Utilization", "Value")
 
 
 def validate_autoscaler(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
-    """Bounds, target, metrics and behavior; what is odd in C{old} may stay."""
+    """Validate replica limits, target, metrics and behavior; some errors that C{old} has already are ignored."""
     errors: ErrorList = []
     spec, before = obj["spec"], (old or {}).get("spec") or {}
     least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
@@ -96,7 +96,7 @@ def _metric(metric: JSONObject, path: str, errors: ErrorList, versions: bool) ->
         text = "must populate information for the given metric source"
         errors.append(required(f"{path}.{wanted}", text))
     elif wanted is None:
-        # The reference says it again.
+        # The reference repeats the error.
         errors.append(unsupported(f"{path}.type", kind, sorted(_SOURCES)))
     for field in given if len(given) > 1 else ():
         if field != wanted:
@@ -194,7 +194,7 @@ def _rules(rules: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def validate_autoscaler_status(obj: JSONObject) -> list[FieldError]:
-    """Counts."""
+    """Validate the replica counts."""
     errors: ErrorList = []
     for name in ("currentReplicas", "desiredReplicas"):
         not_negative((obj.get("status") or {}).get(name), f"status.{name}", errors)

@@ -19,7 +19,7 @@ from ..generic.printers.texts import (
     status_of,
 )
 
-#: The conditions of a job that count as its status, the weightiest first; a deletion comes behind the second.
+#: Conditions shown as the status of a job, by precedence; a deletion has precedence after the second.
 _JOB_STATES = (
     ("Complete", "Complete"),
     ("Failed", "Failed"),
@@ -31,7 +31,7 @@ _JOB_STATES = (
 
 
 def job(obj: JSONObject) -> Iterator[Cell]:
-    """Status, completions, and how long it took or has been taking."""
+    """Return the cells of a Job: status, completions and duration."""
     spec, status = spec_of(obj), status_of(obj)
     yield name_of(obj)
     yield _job_state(obj, status)
@@ -67,7 +67,7 @@ def _job_state(obj: JSONObject, status: JSONObject) -> str:
 
 
 def cron_job(obj: JSONObject) -> Iterator[Cell]:
-    """When it runs and has run."""
+    """Return the cells of a CronJob: schedule, last schedule time and active jobs."""
     spec, status = spec_of(obj), status_of(obj)
     job_spec = (spec.get("jobTemplate") or {}).get("spec") or {}
     yield name_of(obj)

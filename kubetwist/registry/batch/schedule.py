@@ -1,7 +1,7 @@
 """
-Parsing of the schedules of cron jobs.
+Parser of the schedules of CronJobs.
 
-The grammar and the texts are those of C{github.com/robfig/cron}, ParseStandard.
+The grammar and the messages are those of ParseStandard in C{github.com/robfig/cron}.
 """
 
 from __future__ import annotations
@@ -39,12 +39,11 @@ class CronError(ValueError):
 @frozen
 class Schedule:
     """
-    A schedule that was read.
+    A parsed schedule.
 
-    @ivar zone: The time zone that it names; C{""} for none.
-    @ivar every: Seconds between two times; 0 where it is by the fields.
-    @ivar any_day: Whether the days of the month are a star; then those of the week decide alone, and the other way
-        round.
+    @ivar zone: The time zone in the schedule; C{""} for none.
+    @ivar every: Seconds between two times; 0 if the fields define the times.
+    @ivar any_day: Whether the day of month is a star; then the day of week alone decides, and vice versa.
     """
 
     zone: str = ""
@@ -60,18 +59,18 @@ class Schedule:
 
 def check_schedule(schedule: str) -> None:
     """
-    Read a schedule, to see whether it is one.
+    Check that a schedule can be parsed.
 
-    @raise CronError: It is none.
+    @raise CronError: The schedule is invalid.
     """
     read_schedule(schedule)
 
 
 def read_schedule(schedule: str) -> Schedule:
     """
-    Read a schedule.
+    Parse a schedule.
 
-    @raise CronError: It is none.
+    @raise CronError: The schedule is invalid.
     """
     spec, zone = schedule, ""
     if spec.startswith(("TZ=", "CRON_TZ=")):
@@ -107,7 +106,7 @@ def _zone(name: str) -> None:
 
 
 def _every(text: str) -> int:
-    """The whole seconds of C{@every}, at least one."""
+    """Return the whole seconds of C{@every}, at least one."""
     if not text.startswith("@every "):
         raise CronError(f"unrecognized descriptor: {text}")
     duration = text[len("@every ") :]
@@ -119,7 +118,7 @@ def _every(text: str) -> int:
 
 
 def _range(expression: str, low: int, high: int, names: dict[str, int]) -> tuple[range, bool]:
-    """The numbers, and whether they are a star."""
+    """Return the numbers of a field, and whether it is a star."""
     span, slash, step_text = expression.partition("/")
     if "/" in step_text:
         raise CronError(f"too many slashes: {expression}")

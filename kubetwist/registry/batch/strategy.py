@@ -1,4 +1,4 @@
-"""Jobs and CronJobs."""
+"""Strategies of Jobs and CronJobs."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ class JobStrategy(Strategy):
         metadata = obj.get("metadata") or {}
         labels = (spec["template"].get("metadata") or {}).get("labels")
         if labels and not metadata.get("labels"):
-            # The same, so that it can be seen when labels are generated: they go on following the template.
+            # The same dict, so that generated labels are added to both.
             metadata["labels"] = labels
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Choose pods by the job's uid, unless the client chooses."""
+        """Generate the pod selector from the job's uid, unless C{manualSelector} is set."""
         super().prepare_for_create(obj)
         spec, metadata = obj["spec"], obj["metadata"]
         drop_of_template(spec.get("template"), None, self.open_gates)
         if spec.get("manualSelector"):
             return
-        # Labels from the template remain shared with it: in the reference, too, both are the same map. A
-        # template without labels shares them when the object is completed, after validation.
+        # As in the reference, labels copied from the template remain the same map. A template without labels
+        # shares them when the object is completed, after validation.
         template = spec["template"]["metadata"]
         follow = "labels" in template and metadata.get("labels") is template["labels"]
         _generate_selector(obj, spec)
@@ -70,29 +70,29 @@ class JobStrategy(Strategy):
             metadata["labels"] = dict(template["labels"])
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Drop what is behind gates that are closed, but for what is there already."""
+        """Drop the fields of disabled feature gates that the stored object does not use."""
         super().prepare_for_update(obj, old)
         drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.open_gates)
 
     def reset_status(self, obj: JSONObject) -> None:
-        """Nothing has run."""
+        """Clear the status: no pod has run."""
         obj["status"] = {}
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """The name, which is part of the names of pods, and the spec."""
+        """Return warnings about the name, which is part of the names of pods, and about the spec."""
         texts = [] if old else name_warnings(obj["metadata"]["name"])
         return texts if unchanged(obj, old) else texts + job_warnings(obj["spec"], "spec")
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The spec of a new one."""
+        """Validate the spec."""
         return job.validate_job(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """What may change while a job runs, and what while it does not."""
+        """Validate which fields may change, depending on whether the job is suspended."""
         return job.validate_job_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The counts and the conditions."""
+        """Validate the counts and the conditions."""
         return jobstatus.validate_job_status_update(obj, old)
 
     def delete_warnings(self, propagation_policy: str | None, orphan_dependents: bool | None) -> Sequence[str]:
@@ -119,7 +119,7 @@ def _generate_selector(obj: JSONObject, spec: JSONObject) -> None:
         _PREFIX + "job-name": name,
     }
     for label, value in wanted.items():
-        # A value of the client's stays, so that validation can refuse it.
+        # A value from the client remains, so that validation rejects it.
         labels.setdefault(label, value)
     selector = spec.setdefault("selector", {})
     matched = selector.setdefault("matchLabels", {})
@@ -127,7 +127,7 @@ def _generate_selector(obj: JSONObject, spec: JSONObject) -> None:
 
 
 def default_job_template_spec(spec: JSONObject) -> None:
-    """What is filled in of a job also below a cron job: its template of pods, and what conditions it fails on."""
+    """Add the defaults that job templates of CronJobs have as well: the pod template and the pod failure policy."""
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():
             if not pattern.get("status"):
@@ -152,7 +152,7 @@ class CronJobStrategy(Strategy):
     status_protects = ()
 
     def default(self, obj: JSONObject) -> None:
-        """See C{pkg/apis/batch/v1/defaults.go}; what jobs default to is not applied to their templates."""
+        """Add defaults, see C{pkg/apis/batch/v1/defaults.go}; defaults of jobs are not added to the job template."""
         spec = obj.setdefault("spec", {})
         if not spec.get("concurrencyPolicy"):
             spec["concurrencyPolicy"] = "Allow"
@@ -167,32 +167,32 @@ class CronJobStrategy(Strategy):
         default_job_template_spec(template.setdefault("spec", {}))
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop what is behind gates that are closed."""
+        """Drop the fields of disabled feature gates."""
         super().prepare_for_create(obj)
         drop_of_template(_job_spec(obj).get("template"), None, self.open_gates)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Likewise, but for what is there already."""
+        """Drop the fields of disabled feature gates that the stored object does not use."""
         super().prepare_for_update(obj, old)
         drop_of_template(_job_spec(obj).get("template"), _job_spec(old).get("template"), self.open_gates)
 
     def reset_status(self, obj: JSONObject) -> None:
-        """Nothing has run."""
+        """Clear the status: no job has run."""
         obj["status"] = {}
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """The name, which is part of the names of pods, and the spec of the jobs."""
+        """Return warnings about the name, which is part of the names of pods, and about the job template."""
         texts = [] if old else name_warnings(obj["metadata"]["name"])
         if unchanged(obj, old):
             return texts
         return texts + job_warnings(obj["spec"]["jobTemplate"].get("spec") or {}, "spec.jobTemplate.spec")
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The spec of a new one, and that its name leaves room for those of its jobs."""
+        """Validate the spec and the length of the name, which is the prefix of the names of jobs."""
         return cronjob.validate_cron_job(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The spec."""
+        """Validate the spec."""
         return cronjob.validate_cron_job_update(obj, old)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from ...api.resource import JSONObject
 from ..core.pod.warnings import template_warnings
 
-#: How many completions and how much parallelism together are more than can be kept track of.
+#: Jobs with more completions and more parallelism than this get a warning.
 _MANY_COMPLETIONS: Final = 100_000
 _MUCH_PARALLELISM: Final = 10_000
 _MANY_INDEXES: Final = (

@@ -1,4 +1,4 @@
-"""The group certificates.k8s.io: CertificateSigningRequests and their relatives."""
+"""The group certificates.k8s.io: CertificateSigningRequests, ClusterTrustBundles, PodCertificateRequests."""
 
 from __future__ import annotations
 

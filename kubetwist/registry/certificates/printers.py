@@ -12,7 +12,7 @@ from ..generic.printers.texts import NONE, name_of, spec_of, status_of
 
 
 def certificate_signing_request(obj: JSONObject) -> Iterator[Cell]:
-    """Who asks whom, and how it went."""
+    """Return the cells of a CertificateSigningRequest: signer, requestor and condition."""
     spec, status = spec_of(obj), status_of(obj)
     seconds = spec.get("expirationSeconds")
     types = {one.get("type") for one in status.get("conditions") or ()}
@@ -30,13 +30,13 @@ def certificate_signing_request(obj: JSONObject) -> Iterator[Cell]:
 
 
 def cluster_trust_bundle(obj: JSONObject) -> Iterator[Cell]:
-    """Its signer; there is no age."""
+    """Return the cells of a ClusterTrustBundle: its signer; it has no age."""
     yield name_of(obj)
     yield spec_of(obj).get("signerName") or NONE
 
 
 def pod_certificate_request(obj: JSONObject) -> Iterator[Cell]:
-    """For which pod, and how it went; there is no age."""
+    """Return the cells of a PodCertificateRequest: its pod and state; it has no age."""
     spec = spec_of(obj)
     state = "Pending"
     for one in status_of(obj).get("conditions") or ():

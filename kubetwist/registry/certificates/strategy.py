@@ -1,4 +1,4 @@
-"""CertificateSigningRequests."""
+"""Strategy of CertificateSigningRequests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from . import validation
 
 
 class CertificateSigningRequestStrategy(Strategy):
-    """certificates.k8s.io/v1 CertificateSigningRequest; who asks is written into it by the store."""
+    """certificates.k8s.io/v1 CertificateSigningRequest; the store sets the requesting user."""
 
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     status_metadata_update_rules: Sequence[Rule] = ("whole", "compare")
@@ -23,29 +23,29 @@ class CertificateSigningRequestStrategy(Strategy):
     status_protects = ()
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
-        """A part of a path."""
+        """Validate a path segment."""
         return validate_path_segment_name(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
-        """C{spec} is a struct in Go: always there."""
+        """Add C{spec}, a struct in Go that is always encoded."""
         obj.setdefault("spec", {})
 
     def reset_status(self, obj: JSONObject) -> None:
-        """Neither approved nor signed."""
+        """Clear the status: neither approved nor signed."""
         obj["status"] = {}
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """A request stays what it was; only its metadata change here."""
+        """Keep the spec and status; only metadata may change."""
         super().prepare_for_update(obj, old)
         obj["spec"] = old["spec"]
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Approval and denial are another subresource's."""
+        """Keep the spec and the approval conditions, which the subresource C{approval} changes."""
         super().prepare_for_status_update(obj, old)
         status = obj.setdefault("status", {})
         conditions = list(status.get("conditions") or ())
         for kind in validation.VERDICTS:
-            # Those that come or go are left for validation to refuse.
+            # Validation rejects added and removed approval conditions.
             held = [one for one in validation.approvals(old) if one.get("type") == kind]
             places = [place for place, one in enumerate(conditions) if one.get("type") == kind]
             if len(places) == len(held):
@@ -54,7 +54,7 @@ class CertificateSigningRequestStrategy(Strategy):
         _set_conditions(status, conditions, old)
 
     def prepare_for_creator(self, obj: JSONObject, user: UserInfo) -> None:
-        """A request says whose it is, whatever its body says."""
+        """Set the requesting user in the spec, whatever the body contains."""
         spec = obj.setdefault("spec", {})
         for name in ("username", "uid", "groups", "extra"):
             spec.pop(name, None)
@@ -74,24 +74,24 @@ class CertificateSigningRequestStrategy(Strategy):
         _set_conditions(obj["status"], conditions, old)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """A signer, and a request that can be read."""
+        """Validate the signer name and the request."""
         return validation.validate_request(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The spec was checked when it came."""
+        """Validate the conditions and the certificate; the spec is immutable."""
         return validation.validate_request_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """A certificate, and no verdict."""
+        """Validate a certificate; approval conditions must not change."""
         return validation.validate_request_status_update(obj, old)
 
     def validate_approval(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """A verdict, and no certificate."""
+        """Validate approval conditions; the certificate must not change."""
         return validation.validate_approval_update(obj, old)
 
 
 def _set_conditions(status: JSONObject, conditions: list[JSONObject], old: JSONObject) -> None:
-    """A change of a condition is as new as the server says."""
+    """Set the conditions, and their times where the client did not; a kept status keeps its transition time."""
     before = {one.get("type"): one for one in (old.get("status") or {}).get("conditions") or ()}
     for condition in conditions:
         earlier = before.get(condition.get("type"))

@@ -1,4 +1,4 @@
-"""What C{certificatesigningrequests/approval} may write."""
+"""The subresource C{certificatesigningrequests/approval}."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def approval_rules(store: Store) -> UpdateRules:
-    """What C{certificatesigningrequests/approval} may write: the conditions that approve and deny."""
+    """Return the update rules of C{certificatesigningrequests/approval}: only approval conditions may change."""
     strategy = store.strategy
     assert isinstance(strategy, CertificateSigningRequestStrategy)
     return UpdateRules("approval", strategy.prepare_for_approval, strategy.validate_approval)

@@ -1,4 +1,4 @@
-"""Certificate signing requests; see kubernetes, C{pkg/apis/certificates/validation/validation.go}."""
+"""Validation of CertificateSigningRequests; see kubernetes, C{pkg/apis/certificates/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _USAGES: Final = (
 
 
 def approvals(obj: JSONObject) -> list[JSONObject]:
-    """The conditions that say yes or no."""
+    """Return the conditions that approve or deny."""
     return [one for one in (obj.get("status") or {}).get("conditions") or () if one.get("type") in VERDICTS]
 
 
 def validate_request(obj: JSONObject) -> list[FieldError]:
-    """A request that can be read, for a signer that can be."""
+    """Validate a CertificateSigningRequest: the request in PEM, the signer name and the usages."""
     errors: ErrorList = []
     spec = obj["spec"]
     problem = request_problem(spec.get("request") or "")
@@ -83,7 +83,7 @@ def validate_request(obj: JSONObject) -> list[FieldError]:
 
 
 def request_problem(encoded: str) -> str:
-    """What is wrong with a request in PEM in base64; C{""} when it is right."""
+    """Return the error of a base64-encoded PEM request; C{""} if it is valid."""
     try:
         pem = b64decode(encoded)
     except (binascii.Error, ValueError):
@@ -98,7 +98,7 @@ def request_problem(encoded: str) -> str:
 
 
 def _conditions(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
-    """What is odd about those of C{old} may stay."""
+    """Validate the conditions; some errors that C{old} has already are ignored."""
     errors: ErrorList = []
     seen: set[str] = set()
     before = [one.get("type") or "" for one in ((old or {}).get("status") or {}).get("conditions") or ()]
@@ -122,17 +122,17 @@ def _conditions(obj: JSONObject, old: JSONObject | None = None) -> list[FieldErr
 
 
 def validate_request_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Verdicts and certificates are not taken back."""
+    """Validate that approval conditions and the certificate are unchanged."""
     return _update(obj, old, verdicts=True, certificate=False)
 
 
 def validate_approval_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Verdicts may come, certificates not."""
+    """Validate that only approval conditions are added."""
     return _update(obj, old, verdicts=True, certificate=False)
 
 
 def validate_request_status_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """A certificate may come, verdicts not."""
+    """Validate that only a certificate is added."""
     return _update(obj, old, verdicts=False, certificate=True)
 
 
@@ -159,7 +159,7 @@ def _update(obj: JSONObject, old: JSONObject, *, verdicts: bool, certificate: bo
 
 
 def certificate_problem(encoded: str) -> str:
-    """What is wrong with certificates in PEM in base64; C{""} when nothing is, or there are none at all."""
+    """Return the error of base64-encoded PEM certificates; C{""} if they are valid or absent."""
     try:
         rest = b64decode(encoded)
     except (binascii.Error, ValueError):
@@ -174,7 +174,7 @@ def certificate_problem(encoded: str) -> str:
         try:
             x509.load_der_x509_certificate(b64decode(body))
         except Exception:
-            # Whatever the parser did not like; to clients all of it is one.
+            # Clients get the same message for all parser errors.
             return "x509: malformed certificate"
         found = True
     if rest and not found:

@@ -12,14 +12,14 @@ from ..generic.printers.texts import name_of, spec_of
 
 
 def lease(obj: JSONObject) -> Iterator[Cell]:
-    """Who holds it."""
+    """Return the cells of a Lease: its holder."""
     yield name_of(obj)
     yield spec_of(obj).get("holderIdentity") or ""
     yield age(obj)
 
 
 def lease_candidate(obj: JSONObject) -> Iterator[Cell]:
-    """What it would lead, and with which versions."""
+    """Return the cells of a LeaseCandidate: its lease and versions."""
     spec = spec_of(obj)
     yield name_of(obj)
     for name in ("leaseName", "binaryVersion", "emulationVersion"):

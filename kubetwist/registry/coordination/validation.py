@@ -8,7 +8,7 @@ from ..generic.validation.fields import ErrorList, not_negative, unsupported
 
 
 def validate_lease(obj: JSONObject) -> list[FieldError]:
-    """Durations and counts."""
+    """Validate the durations and counts of a Lease."""
     errors: ErrorList = []
     spec = obj["spec"]
     seconds = spec.get("leaseDurationSeconds")

@@ -12,7 +12,7 @@ from ..generic.printers.texts import first_few, name_of
 
 
 def endpoint_slice(obj: JSONObject) -> Iterator[Cell]:
-    """The first ports and addresses."""
+    """Return the cells of an EndpointSlice: its address type, first ports and addresses."""
     yield name_of(obj)
     yield obj.get("addressType", "")
     yield first_few([_slice_port(port) for port in obj.get("ports") or ()], 3)

@@ -1,4 +1,4 @@
-"""EndpointSlices."""
+"""Strategy of EndpointSlices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class EndpointSliceStrategy(Strategy):
     has_generation = True
 
     def default(self, obj: JSONObject) -> None:
-        """Ports are TCP and have a name, if only an empty one."""
+        """Add the default protocol TCP and empty names to ports."""
         obj.setdefault("ports", None)
         obj.setdefault("endpoints", None)
         for port in obj["ports"] or ():
@@ -34,36 +34,36 @@ class EndpointSliceStrategy(Strategy):
             endpoint.setdefault("conditions", {})
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop what only older versions wrote."""
+        """Drop deprecated topology."""
         _drop_old_topology(obj)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Drop what only older versions wrote, where anything changes."""
+        """Drop deprecated topology, unless the object is unchanged."""
         if obj.get("endpoints") != old.get("endpoints"):
             _drop_old_topology(obj)
 
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
-        """Labels count too: they say whose the slice is."""
+        """Return whether anything but metadata changed; labels count, since they name the service."""
         return super().generation_changes(obj, old) or (
             (obj["metadata"].get("labels") or {}) != (old["metadata"].get("labels") or {})
         )
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Addresses, ports, topology."""
+        """Validate addresses, ports and topology."""
         return validation.validate_slice(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Names instead of addresses are on their way out, and so are odd forms of addresses."""
+        """Return warnings about the deprecated address type FQDN and non-canonical addresses."""
         texts: list[str] = []
         if old is None and obj.get("addressType") == "FQDN":
             texts.append("spec.addressType: FQDN endpoints are deprecated")
-        # Controllers write addresses as they should be.
+        # Controllers write canonical addresses.
         if (obj["metadata"].get("labels") or {}).get(_MANAGED_BY) not in _CONTROLLERS:
             texts += validation.address_form_warnings(obj)
         return texts
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The type of address stays; endpoints that were let in may stay, too."""
+        """Validate a change: the address type is immutable; errors of stored endpoints are ignored."""
         return validation.validate_slice_update(obj, old)
 
 

@@ -1,4 +1,4 @@
-"""EndpointSlices; see kubernetes, C{pkg/apis/discovery/validation/validation.go}."""
+"""Validation of EndpointSlices; see kubernetes, C{pkg/apis/discovery/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HINTS: Final = 8
 
 
 def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
-    """A slice as it may stand; what an older server let through in C{old} may stay."""
+    """Validate an EndpointSlice; errors that C{old} has already are ignored."""
     errors: ErrorList = []
     kind = obj.get("addressType") or ""
     if not kind:
@@ -62,7 +62,7 @@ def _endpoint(endpoint: JSONObject, kind: str, path: str, errors: ErrorList) -> 
                 errors.append(invalid(here, address, text))
             if not texts:
                 if is_ipv6(address) != (kind == "IPv6"):
-                    # The reference leaves the index out here.
+                    # The reference's path has no index here.
                     errors.append(invalid(f"{path}.addresses", address, f"must be an {kind} address"))
                 non_special_ip(address, here, errors)
     if endpoint.get("nodeName") is not None:
@@ -75,7 +75,7 @@ def _endpoint(endpoint: JSONObject, kind: str, path: str, errors: ErrorList) -> 
 
 
 def address_form_warnings(obj: JSONObject) -> list[str]:
-    """Addresses that are not written as they should be."""
+    """Return warnings about addresses that are not in canonical form."""
     return [
         text
         for index, endpoint in enumerate(obj.get("endpoints") or ())
@@ -85,7 +85,7 @@ def address_form_warnings(obj: JSONObject) -> list[str]:
 
 
 def _domain(name: str, path: str, errors: ErrorList) -> None:
-    """A domain of two parts or more, with the dot of the root or without."""
+    """Validate a domain of at least two labels, with or without a trailing dot."""
     whole = name.removesuffix(".")
     if not name:
         errors.append(required(path))
@@ -99,7 +99,7 @@ def _domain(name: str, path: str, errors: ErrorList) -> None:
 
 
 def _hints(hints: list[JSONObject], path: str, problems: Problems, errors: ErrorList) -> bool:
-    """Where an endpoint should be used; whether there are few enough of them to look on."""
+    """Validate topology hints; return whether there are few enough of them to continue."""
     if len(hints) > _HINTS:
         errors.append(too_many(path, len(hints), _HINTS))
         return False
@@ -135,7 +135,7 @@ def _ports(ports: list[JSONObject], errors: ErrorList) -> None:
 
 
 def validate_slice_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """The type of address stays."""
+    """Validate that the address type is unchanged."""
     errors = validate_slice(obj, old)
     immutable(obj.get("addressType") or "", old.get("addressType") or "", "addressType", errors)
     return errors

@@ -1,4 +1,4 @@
-"""The group events.k8s.io, whose events are stored in the shape of the core group."""
+"""The group events.k8s.io, whose events are stored in the format of the core group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is special about events.k8s.io; its events are stored as those of the core group."""
+"""Strategy of events.k8s.io; its events are stored as events of the core group."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class NewEventStrategy(EventStrategy):
     checks_metadata = True
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
-        """A subdomain."""
+        """Validate a DNS subdomain."""
         return validate_dns1123_subdomain(name, prefix)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Nothing is left of what only older events have."""
+        """Validate that fields of core/v1 events are not set."""
         return validation.validate_new_event(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Only the series changes."""
+        """Validate that only the series changed."""
         return validation.validate_new_event_update(obj, old)
 
 

@@ -1,4 +1,4 @@
-"""Validation of Events that come by events.k8s.io; see kubernetes, C{pkg/apis/core/validation/events.go}."""
+"""Validation of Events from events.k8s.io; see kubernetes, C{pkg/apis/core/validation/events.go}."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from ...api.resource import JSONObject
 from ..core.event.validation import nothing_shown, validate_event
 from ..generic.validation.fields import ErrorList, go_json, immutable
 
-#: What no update by C{events.k8s.io} changes, in the order of the reference, with what is shown of a missing value;
-#: of structs that is their type.
+#: Immutable fields in the order of the reference, with the text shown for a missing value; for structs their type.
 _IMMUTABLE: Final = (
     ("involvedObject", "ObjectReference"),
     ("reason", ""),
@@ -32,7 +31,7 @@ _IMMUTABLE: Final = (
 
 
 def validate_new_event(obj: JSONObject) -> list[FieldError]:
-    """An event that comes by C{events.k8s.io}."""
+    """Validate an event from C{events.k8s.io}."""
     errors = validate_event(obj, "reportingController")
     _series(obj, errors)
     if obj.get("eventTime") is None:
@@ -60,7 +59,7 @@ def _series(obj: JSONObject, errors: ErrorList) -> None:
 
 
 def validate_new_event_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """An update by C{events.k8s.io}, which is about the series."""
+    """Validate an update from C{events.k8s.io}, which may change the series only."""
     errors = validate_event(obj, "reportingController")
     if obj.get("series") != old.get("series"):
         _series(obj, errors)
@@ -75,7 +74,7 @@ def validate_new_event_update(obj: JSONObject, old: JSONObject) -> list[FieldErr
 
 
 def _found(obj: JSONObject, name: str, missing: JSONValue) -> JSONValue:
-    """A field as Go has it."""
+    """Return the value of a field; its Go zero value if it is absent."""
     value = obj.get(name)
     if name not in ("involvedObject", "source", "related"):
         return missing if value is None else value

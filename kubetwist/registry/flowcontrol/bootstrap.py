@@ -1,4 +1,4 @@
-"""The flow schemas and priority levels that a server makes for itself."""
+"""The flow schemas and priority levels that a server creates."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _LEASES: Final[JSONObject] = {"apiGroups": ["coordination.k8s.io"], "resources":
 
 @frozen
 class FlowSchemaSpec:
-    """A flow schema: whom it concerns, doing what, on which level."""
+    """A mandatory or suggested flow schema: subjects, requests and priority level."""
 
     name: str
     level: str
@@ -80,7 +80,7 @@ class FlowSchemaSpec:
     paths: Sequence[JSONObject] = (_EVERY_PATH,)
 
     def spec(self) -> JSONObject:
-        """As an object has it."""
+        """Return the C{spec} of the object."""
         rule: JSONObject = {"subjects": list(self.subjects)}
         if self.resources:
             rule["resourceRules"] = list(self.resources)
@@ -132,7 +132,7 @@ FLOW_SCHEMAS: Final = (
 
 
 async def fairness(stores: Stores) -> None:
-    """Priority levels, and the flow schemas that lead to them."""
+    """Create the priority levels, and the flow schemas that refer to them."""
     levels = stores.get(_FLOW, "prioritylevelconfigurations")
     for name, spec in PRIORITY_LEVELS.items():
         level = {"metadata": {"name": name, "annotations": dict(_AUTOUPDATE)}, "spec": _copy(spec)}

@@ -1,7 +1,7 @@
 """
-Flow control: concurrency shares changed their name, and zero its meaning.
+Conversion of PriorityLevelConfigurations: concurrency shares were renamed, and zero changed its meaning.
 
-Before v1, zero shares meant the default. A zero that is meant survives in v1beta3 under an annotation.
+Before v1, zero shares meant the default. In v1beta3 an annotation marks an explicit zero.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from ...api.resource import GroupVersionKind, JSONObject
 
-#: On v1beta3 objects: zero means zero.
+#: Annotation of v1beta3 objects with an explicit zero.
 PRESERVE_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
-#: Versions whose field has the old name.
+#: Versions with the old name of the field.
 _ASSURED = ("v1beta1", "v1beta2")
 
 

@@ -12,12 +12,12 @@ from ..generic.printers.texts import NONE, condition, name_of, spec_of, status_o
 
 
 def flow_schema_order(obj: JSONObject) -> tuple[int, str]:
-    """Schemas are shown in the order in which they are tried."""
+    """Return the sort key of a flow schema: its matching precedence."""
     return (obj.get("spec") or {}).get("matchingPrecedence") or 0, obj["metadata"].get("name") or ""
 
 
 def flow_schema(obj: JSONObject) -> Iterator[Cell]:
-    """Its level, and whether that exists."""
+    """Return the cells of a flow schema: its priority level, and whether that exists."""
     spec = spec_of(obj)
     method = spec.get("distinguisherMethod")
     dangling = condition(status_of(obj), "Dangling")
@@ -30,7 +30,7 @@ def flow_schema(obj: JSONObject) -> Iterator[Cell]:
 
 
 def priority_level_configuration(obj: JSONObject) -> Iterator[Cell]:
-    """Its shares and queues, where it has limits."""
+    """Return the cells of a priority level: its shares and queues if it is limited."""
     spec = spec_of(obj)
     limited = spec.get("limited")
     queuing = None if limited is None else (limited.get("limitResponse") or {}).get("queuing")

@@ -1,4 +1,4 @@
-"""FlowSchemas and PriorityLevelConfigurations."""
+"""Strategies of FlowSchemas and PriorityLevelConfigurations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import validation
 
 
 class FlowControlStrategy(Strategy):
-    """What both kinds have in common."""
+    """Base class of the strategies of both kinds."""
 
     metadata_update_rules: Sequence[Rule] = ("whole",)
     status_metadata_update_rules: Sequence[Rule] = ()
@@ -22,11 +22,11 @@ class FlowControlStrategy(Strategy):
     status_protects = ("generateName", "labels", "annotations", "finalizers", "ownerReferences")
 
     def reset_status(self, obj: JSONObject) -> None:
-        """No condition yet."""
+        """Clear the conditions."""
         obj["status"] = {}
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The conditions."""
+        """Validate the conditions."""
         return validation.validate_flow_control_status(obj)
 
 
@@ -41,7 +41,7 @@ class FlowSchemaStrategy(FlowControlStrategy):
             spec["matchingPrecedence"] = 1000
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Precedence, level, subjects and rules."""
+        """Validate precedence, priority level, subjects and rules."""
         return validation.validate_flow_schema(obj)
 
 
@@ -73,7 +73,7 @@ class PriorityLevelStrategy(FlowControlStrategy):
                     queuing[name] = value
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Type and limits."""
+        """Validate the type and the limits."""
         return validation.validate_priority_level(obj)
 
 

@@ -1,4 +1,8 @@
-"""Flow schemas and priority levels; see kubernetes, C{pkg/apis/flowcontrol/validation/validation.go}."""
+"""
+Validation of FlowSchemas and PriorityLevelConfigurations.
+
+See kubernetes, C{pkg/apis/flowcontrol/validation/validation.go}.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ _VERBS: Final = (
 _KINDS: Final = ("Group", "ServiceAccount", "User")
 #: The fields of subjects by their kinds, in the order in which misplaced ones are reported.
 _SUBJECTS: Final = {"ServiceAccount": "serviceAccount", "User": "user", "Group": "group"}
-#: So many bits of a hash are dealt as hands of queues.
+#: Number of hash bits that shuffle sharding uses for a hand of queues.
 _HASH_BITS: Final = 60
 
 
@@ -39,7 +43,7 @@ _EVERY_RULE: Final[JSONObject] = {
     ],
     "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
 }
-#: Objects that cannot be changed, since administrators need them for repairs.
+#: Specs of mandatory objects, which are immutable so that administrators keep access.
 FIXED_SCHEMAS: Final[dict[str, JSONObject]] = {
     "exempt": {
         "priorityLevelConfiguration": {"name": "exempt"},
@@ -58,7 +62,7 @@ FIXED_SCHEMAS: Final[dict[str, JSONObject]] = {
         ],
     },
 }
-#: The same of priority levels; of C{exempt} administrators may change the share.
+#: The same for priority levels; administrators may change the share of C{exempt}.
 _FIXED_LEVELS: Final[dict[str, JSONObject]] = {
     "exempt": {"type": "Exempt"},
     "catch-all": {
@@ -73,7 +77,7 @@ def _without_empty(spec: JSONObject) -> JSONObject:
 
 
 def _shown_schema(spec: JSONObject) -> str:
-    """A spec as Go prints it."""
+    """Return a spec as Go prints it."""
 
     def method(found: JSONObject | None) -> JSONObject | None:
         return None if found is None else {"Type": found.get("type", "")}
@@ -121,7 +125,7 @@ def _shown_schema(spec: JSONObject) -> str:
 
 
 def validate_flow_schema(obj: JSONObject) -> list[FieldError]:
-    """Whose requests belong to which level."""
+    """Validate a FlowSchema."""
     errors: ErrorList = []
     spec, name = obj["spec"], obj["metadata"].get("name") or ""
     precedence = spec.get("matchingPrecedence") or 0
@@ -183,7 +187,7 @@ def _urls(urls: list[str], path: str, errors: ErrorList) -> None:
 
 
 def _url_problem(url: str) -> str:
-    """What is wrong with a path, which may end in a wildcard; C{""} for nothing."""
+    """Return the error of a path, which may end in a wildcard; C{""} for none."""
     if not url:
         return "must not be empty"
     if not url.startswith("/"):
@@ -264,7 +268,7 @@ def _resource_rule(rule: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def validate_flow_control_status(obj: JSONObject) -> list[FieldError]:
-    """Conditions of flow schemas and of priority levels: each has a type of its own."""
+    """Validate the conditions of a flow schema or priority level: types must be unique."""
     errors: ErrorList = []
     seen: set[str] = set()
     for index, condition in enumerate((obj.get("status") or {}).get("conditions") or ()):
@@ -285,7 +289,7 @@ def _shown_level(spec: JSONObject) -> str:
 
 
 def validate_priority_level(obj: JSONObject) -> list[FieldError]:
-    """How many requests of a level may run at once."""
+    """Validate a PriorityLevelConfiguration."""
     errors: ErrorList = []
     spec, name = obj["spec"], obj["metadata"].get("name") or ""
     kind = spec.get("type") or ""
@@ -311,7 +315,7 @@ def validate_priority_level(obj: JSONObject) -> list[FieldError]:
     if fixed is not None:
         besides = " except the 'spec.exempt' field" if name == "exempt" else ""
         shown = _shown_level(spec)
-        # Shown, what is null and what is not there are the same.
+        # The message shows null and absent fields alike.
         if (_shown_level({**spec, "exempt": None}) if besides else shown) != _shown_level(fixed):
             errors.append(invalid_shown("spec", shown, f"spec of '{name}'{besides} must equal the fixed value"))
     return errors

@@ -14,7 +14,7 @@ from ..generic.printers.texts import NONE, name_of, selector_cell, spec_of, stat
 
 
 def ingress(obj: JSONObject) -> Iterator[Cell]:
-    """Hosts and addresses."""
+    """Return the cells of an Ingress: class, hosts, addresses and ports."""
     spec = spec_of(obj)
     yield name_of(obj)
     yield spec.get("ingressClassName", NONE)
@@ -25,7 +25,7 @@ def ingress(obj: JSONObject) -> Iterator[Cell]:
 
 
 def _hosts(rules: JSONValue) -> str:
-    # What remains counts rules, not hosts, and starts with the rule behind the third host.
+    # The remaining number counts rules, not hosts, from the rule after the third host.
     hosts: list[str] = []
     for rule in rules:
         if len(hosts) == 3:
@@ -36,7 +36,7 @@ def _hosts(rules: JSONValue) -> str:
 
 
 def ingress_class(obj: JSONObject) -> Iterator[Cell]:
-    """Who cares for it, and its parameters."""
+    """Return the cells of an IngressClass: controller and parameters."""
     spec = spec_of(obj)
     parameters = spec.get("parameters")
     yield name_of(obj)
@@ -52,21 +52,21 @@ def ingress_class(obj: JSONObject) -> Iterator[Cell]:
 
 
 def network_policy(obj: JSONObject) -> Iterator[Cell]:
-    """Which pods it is about."""
+    """Return the cells of a NetworkPolicy: its pod selector."""
     yield name_of(obj)
     yield selector_cell(spec_of(obj).get("podSelector"))
     yield age(obj)
 
 
 def service_cidr(obj: JSONObject) -> Iterator[Cell]:
-    """The ranges."""
+    """Return the cells of a ServiceCIDR: its CIDRs."""
     yield name_of(obj)
     yield ",".join(spec_of(obj).get("cidrs") or ())
     yield age(obj)
 
 
 def ip_address(obj: JSONObject) -> Iterator[Cell]:
-    """Whose address it is; the reference prints an age for which it has no column."""
+    """Return the cells of an IPAddress: its parent. The reference prints an age without a column."""
     parent = spec_of(obj).get("parentRef")
     yield name_of(obj)
     if parent is None:
@@ -81,7 +81,7 @@ def ip_address(obj: JSONObject) -> Iterator[Cell]:
 
 
 def cluster_cidr(obj: JSONObject) -> Iterator[Cell]:
-    """Ranges for the pods of nodes, as releases before 1.29 had them."""
+    """Return the cells of a ClusterCIDR of releases before 1.29: per-node bits and CIDRs."""
     spec = spec_of(obj)
     yield name_of(obj)
     yield str(spec.get("perNodeHostBits", 0))

@@ -9,15 +9,15 @@ from ..generic.store import Store
 
 
 class ServiceCIDRStore(Store):
-    """Further ranges that services have their addresses from."""
+    """Additional CIDRs of service IP addresses."""
 
     def __init__(self, resource: StoredResource, environment: StoreEnvironment, allocators: ServiceAllocators) -> None:
         """
-        @param allocators: What services allocate from.
+        @param allocators: The allocators of services.
         """
         self._allocators = allocators
         super().__init__(resource, environment)
 
     def on_cache_synced(self) -> None:
-        """What stored ranges add can be had."""
+        """Add the stored CIDRs to the allocators."""
         self._allocators.follow(self.cache, added_ranges)

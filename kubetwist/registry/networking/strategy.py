@@ -1,4 +1,4 @@
-"""Ingresses and their classes, NetworkPolicies, IPAddresses and ServiceCIDRs."""
+"""Strategies of Ingresses, IngressClasses, NetworkPolicies, IPAddresses and ServiceCIDRs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class IngressStrategy(Strategy):
     status_protects = ()
 
     def default(self, obj: JSONObject) -> None:
-        """C{spec} and C{status} are structs in Go: always there."""
+        """Add C{spec} and C{status}, structs in Go that are always encoded, and the path type."""
         obj.setdefault("spec", {})
         obj.setdefault("status", {}).setdefault("loadBalancer", {})
         for rule in obj["spec"].get("rules") or ():
@@ -33,23 +33,23 @@ class IngressStrategy(Strategy):
                     path.setdefault("backend", {})
 
     def reset_status(self, obj: JSONObject) -> None:
-        """No balancer yet."""
+        """Clear the status: no load balancer."""
         obj["status"] = {"loadBalancer": {}}
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The spec of a new one."""
+        """Validate the spec."""
         return validation.validate_ingress(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The spec, more lenient towards what was there."""
+        """Validate the spec; some errors of the stored object are ignored."""
         return validation.validate_ingress_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The balancer's addresses."""
+        """Validate the addresses of the load balancer."""
         return validation.validate_ingress_status(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """The annotation of old."""
+        """Return a warning about the deprecated class annotation."""
         return validation.ingress_warnings(obj) if old is None else ()
 
 
@@ -60,17 +60,17 @@ class IngressClassStrategy(Strategy):
     has_generation = True
 
     def default(self, obj: JSONObject) -> None:
-        """Parameters are the cluster's."""
+        """Add the default scope of parameters: cluster."""
         parameters = obj.setdefault("spec", {}).get("parameters")
         if parameters is not None and parameters.get("scope") is None:
             parameters["scope"] = "Cluster"
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Controller and parameters."""
+        """Validate controller and parameters."""
         return validation.validate_ingress_class(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The controller stays."""
+        """Validate that the controller is unchanged."""
         return validation.validate_ingress_class_update(obj, old)
 
 
@@ -80,7 +80,7 @@ class NetworkPolicyStrategy(Strategy):
     has_generation = True
 
     def default(self, obj: JSONObject) -> None:
-        """A policy is about what comes in and, when it says something of it, what goes out."""
+        """Add the default policy types: Ingress, and Egress if the policy has egress rules."""
         spec = obj.setdefault("spec", {})
         spec.setdefault("podSelector", {})
         for direction in ("ingress", "egress"):
@@ -92,29 +92,29 @@ class NetworkPolicyStrategy(Strategy):
             spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The spec."""
+        """Validate the spec."""
         return validation.validate_network_policy(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Odd blocks of addresses."""
+        """Return warnings about CIDRs that are not in canonical form."""
         return tuple(validation.network_policy_warnings(obj))
 
 
 class IPAddressStrategy(Strategy):
-    """networking.k8s.io/v1 IPAddress, named after the address."""
+    """networking.k8s.io/v1 IPAddress; its name is the address."""
 
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
-        """An address in canonical form."""
+        """Validate an address in canonical form."""
         return validation.validate_ip_address_name(name)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Whom it belongs to."""
+        """Validate the parent reference."""
         return validation.validate_ip_address(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Its owner stays."""
+        """Validate that the parent is unchanged."""
         return validation.validate_ip_address_update(obj, old)
 
 
@@ -124,20 +124,20 @@ class ServiceCIDRStrategy(Strategy):
     has_status = True
 
     def default(self, obj: JSONObject) -> None:
-        """C{spec} and C{status} are structs in Go: always there."""
+        """Add C{spec} and C{status}, structs in Go that are always encoded."""
         obj.setdefault("spec", {})
         obj.setdefault("status", {})
 
     def reset_status(self, obj: JSONObject) -> None:
-        """No condition yet."""
+        """Clear the conditions."""
         obj["status"] = {}
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """One range, or one of each family."""
+        """Validate one CIDR, or one of each IP family."""
         return validation.validate_service_cidr(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The ranges stay."""
+        """Validate that the CIDRs are unchanged."""
         return validation.validate_service_cidr_update(obj, old)
 
 

@@ -1,4 +1,8 @@
-"""Ingresses, network policies, addresses, ranges; see kubernetes, C{pkg/apis/networking/validation/validation.go}."""
+"""
+Validation of Ingresses, NetworkPolicies, IPAddresses and ServiceCIDRs.
+
+See kubernetes, C{pkg/apis/networking/validation/validation.go}.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,7 @@ _IS_HTTP_PATH: Final = re.compile(_HTTP_PATH).fullmatch
 
 
 def validate_ingress(obj: JSONObject) -> list[FieldError]:
-    """A new ingress."""
+    """Validate a new Ingress."""
     errors = _ingress(obj)
     annotation = (obj["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION)
     name = obj["spec"].get("ingressClassName")
@@ -61,7 +65,7 @@ def validate_ingress(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_ingress_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """An ingress as it may stand; what an older server let through in C{old} may stay."""
+    """Validate an Ingress; some errors that C{old} has already are ignored."""
     before = old["spec"]
     secrets = any(dns_subdomain(tls["secretName"]) for tls in before.get("tls") or () if tls.get("secretName"))
     found: ErrorList = []
@@ -169,7 +173,7 @@ def _object_reference(reference: JSONObject, path: str, errors: ErrorList) -> No
 
 
 def validate_ingress_status(obj: JSONObject) -> list[FieldError]:
-    """The balancer's addresses."""
+    """Validate the addresses of the load balancer."""
     errors: ErrorList = []
     for index, ingress in enumerate(((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()):
         balancer_ingress(ingress, f"status.loadBalancer.ingress[{index}]", errors, mode=False)
@@ -177,7 +181,7 @@ def validate_ingress_status(obj: JSONObject) -> list[FieldError]:
 
 
 def ingress_warnings(obj: JSONObject) -> Sequence[str]:
-    """The annotation that came before the field, where that is not there."""
+    """Return a warning about the deprecated annotation, unless the field that replaces it is set."""
     annotations = obj["metadata"].get("annotations") or {}
     if _CLASS_ANNOTATION in annotations and obj["spec"].get("ingressClassName") is None:
         return (f"annotation {go_json(_CLASS_ANNOTATION)} is deprecated, please use 'spec.ingressClassName' instead",)
@@ -185,7 +189,7 @@ def ingress_warnings(obj: JSONObject) -> Sequence[str]:
 
 
 def validate_ingress_class(obj: JSONObject) -> list[FieldError]:
-    """Who implements it, by what parameters."""
+    """Validate an IngressClass: controller and parameters."""
     errors: ErrorList = []
     controller = obj["spec"].get("controller") or ""
     if not controller:
@@ -199,7 +203,7 @@ def validate_ingress_class(obj: JSONObject) -> list[FieldError]:
 
 
 def domain_path(value: str, path: str, errors: ErrorList) -> None:
-    """A domain and a path below it: C{acme.io/foo}."""
+    """Validate a domain with a path: C{acme.io/foo}."""
     domain, slash, rest = value.partition("/")
     if not slash or not domain or not rest:
         text = 'must be a domain-prefixed path (such as "acme.io/foo")'
@@ -230,7 +234,7 @@ def _class_parameters(parameters: JSONObject | None, errors: ErrorList) -> None:
 
 
 def validate_ingress_class_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """The controller stays."""
+    """Validate that the controller is unchanged."""
     errors: ErrorList = []
     immutable(obj["spec"].get("controller") or "", old["spec"].get("controller") or "", "spec.controller", errors)
     return Parts(errors, validate_ingress_class(obj))
@@ -240,7 +244,7 @@ def validate_ingress_class_update(obj: JSONObject, old: JSONObject) -> list[Fiel
 
 
 def validate_network_policy(obj: JSONObject) -> list[FieldError]:
-    """Who may talk to whom."""
+    """Validate a NetworkPolicy."""
     errors: ErrorList = []
     spec = obj["spec"]
     label_selector(spec.get("podSelector") or {}, "spec.podSelector", errors)
@@ -262,7 +266,7 @@ def validate_network_policy(obj: JSONObject) -> list[FieldError]:
 
 
 def network_policy_warnings(obj: JSONObject) -> Iterator[str]:
-    """Blocks of addresses that are not written as they should be."""
+    """Yield warnings about CIDRs that are not in canonical form."""
     for direction, side in (("ingress", "from"), ("egress", "to")):
         for index, rule in enumerate(obj["spec"].get(direction) or ()):
             for place, peer in enumerate(rule.get(side) or ()):
@@ -331,12 +335,12 @@ def _ip_block(block: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def validate_ip_address_name(name: str) -> Sequence[str]:
-    """What is wrong with an address as a name."""
+    """Return the errors of an address as a name."""
     return validate_ip(name)
 
 
 def validate_ip_address(obj: JSONObject) -> list[FieldError]:
-    """Whom an address belongs to."""
+    """Validate an IPAddress: its parent reference."""
     errors: ErrorList = []
     reference = (obj.get("spec") or {}).get("parentRef")
     path = "spec.parentRef"
@@ -354,7 +358,7 @@ def validate_ip_address(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_ip_address_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Its owner stays."""
+    """Validate that the parent is unchanged."""
     errors: ErrorList = []
     new, was = (obj.get("spec") or {}).get("parentRef"), (old.get("spec") or {}).get("parentRef")
     if new != was:
@@ -365,14 +369,14 @@ def validate_ip_address_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
 
 
 def validate_service_cidr(obj: JSONObject) -> list[FieldError]:
-    """One range, or one of each family."""
+    """Validate a ServiceCIDR: one CIDR, or one of each IP family."""
     errors: ErrorList = []
     ranges = (obj.get("spec") or {}).get("cidrs") or []
     if not ranges:
         errors.append(required("spec.cidrs", "at least one CIDR required"))
         return errors
     if len(ranges) > 2:
-        # The reference shows what the ranges are in.
+        # The reference shows the field that contains the CIDRs.
         errors.append(invalid_shown("spec.cidrs", go_json({"CIDRs": ranges}), "may only hold up to 2 values"))
         return errors
     for index, value in enumerate(ranges):
@@ -386,7 +390,7 @@ def validate_service_cidr(obj: JSONObject) -> list[FieldError]:
 
 
 def _family(block: str) -> int:
-    """4 or 6, or 0 for what is no block of addresses; IPv4 within IPv6 is IPv4."""
+    """Return the IP family of a CIDR, 4 or 6, or 0 if it is invalid; IPv4-mapped IPv6 is IPv4."""
     parsed = parse_cidr(block)
     if parsed is None:
         return 0
@@ -394,7 +398,7 @@ def _family(block: str) -> int:
 
 
 def validate_service_cidr_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """The ranges stay; a second family may be added."""
+    """Validate that the CIDRs are unchanged; a CIDR of the second IP family may be added."""
     errors: ErrorList = []
     given = (obj.get("spec") or {}).get("cidrs")
     new, was = given or [], (old.get("spec") or {}).get("cidrs") or []

@@ -12,7 +12,7 @@ from ..generic.printers.texts import name_of
 
 
 def runtime_class(obj: JSONObject) -> Iterator[Cell]:
-    """Its handler."""
+    """Return the cells of a RuntimeClass: its handler."""
     yield name_of(obj)
     yield obj.get("handler", "")
     yield age(obj)

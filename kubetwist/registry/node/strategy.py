@@ -1,4 +1,4 @@
-"""RuntimeClasses."""
+"""Strategy of RuntimeClasses."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class RuntimeClassStrategy(Strategy):
         return list(label_warnings((obj.get("scheduling") or {}).get("nodeSelector"), "scheduling.nodeSelector"))
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The handler is a label in DNS."""
+        """Validate handler, overhead and scheduling."""
         return validation.validate_runtime_class(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The handler stays."""
+        """Validate that the handler is unchanged."""
         return validation.validate_runtime_class_update(obj, old)
 
 

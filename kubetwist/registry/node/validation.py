@@ -12,7 +12,7 @@ from ..generic.validation.fields import ErrorList, check, dns_label, go_json, im
 
 
 def validate_runtime_class(obj: JSONObject) -> list[FieldError]:
-    """A handler, and what it costs and where it runs."""
+    """Validate a RuntimeClass: handler, overhead and scheduling."""
     errors: ErrorList = []
     handler = obj.get("handler") or ""
     if handler:
@@ -43,7 +43,7 @@ def _distinct_tolerations(tolerations: list[JSONObject], errors: ErrorList) -> N
 
 
 def validate_runtime_class_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """The handler stays."""
+    """Validate that the handler is unchanged."""
     errors: ErrorList = []
     immutable(obj.get("handler") or "", old.get("handler") or "", "handler", errors)
     return Parts(validate_runtime_class(obj), errors)

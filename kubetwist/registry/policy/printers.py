@@ -12,7 +12,7 @@ from ..generic.printers.texts import name_of, spec_of, status_of
 
 
 def pod_disruption_budget(obj: JSONObject) -> Iterator[Cell]:
-    """What must stay, and what may go."""
+    """Return the cells of a PodDisruptionBudget: its limits and allowed disruptions."""
     spec = spec_of(obj)
     yield name_of(obj)
     for bound in ("minAvailable", "maxUnavailable"):

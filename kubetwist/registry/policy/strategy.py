@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets."""
+"""Strategy of PodDisruptionBudgets."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class PodDisruptionBudgetStrategy(Strategy):
         return validate_path_segment_name(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
-        """C{spec} is a struct in Go: always there."""
+        """Add C{spec}, a struct in Go that is always encoded."""
         obj.setdefault("spec", {})
 
     def reset_status(self, obj: JSONObject) -> None:
-        """As the zero of the status is written."""
+        """Set the status to the zero value of its Go type."""
         obj["status"] = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """One of two bounds, and a selector."""
+        """Validate the limits and the selector."""
         return validation.validate_budget(obj)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The counts and conditions."""
+        """Validate counts and conditions."""
         return validation.validate_budget_status(obj)
 
 

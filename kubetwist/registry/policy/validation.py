@@ -1,4 +1,4 @@
-"""Disruption budgets; see kubernetes, C{pkg/apis/policy/validation/validation.go}."""
+"""Validation of PodDisruptionBudgets; see kubernetes, C{pkg/apis/policy/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..generic.validation.fields import (
 
 
 def validate_budget(obj: JSONObject) -> list[FieldError]:
-    """One of two bounds, and a selector."""
+    """Validate a PodDisruptionBudget: at most one of two limits, and a selector."""
     errors: ErrorList = []
     spec = obj["spec"]
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
@@ -40,7 +40,7 @@ def validate_budget(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_budget_status(obj: JSONObject) -> list[FieldError]:
-    """Conditions and counts."""
+    """Validate conditions and counts."""
     errors: ErrorList = []
     conditions((obj.get("status") or {}).get("conditions") or (), "status.conditions", errors)
     for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):

@@ -1,7 +1,8 @@
 """
-Dynamic resource allocation: since v1beta2 a request's details are under C{exactly}, and devices are not C{basic}.
+Conversion of dynamic resource allocation.
 
-In v1alpha3 the capacities of a device are bare quantities.
+Since v1beta2 the details of a request are in C{exactly}, and devices have no C{basic}. In v1alpha3 the capacities of a
+device are plain quantities.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator
 from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind, JSONObject
 
-#: What a request of v1beta1 has besides the fields that make it an exact one.
+#: Fields of a v1beta1 request that are not moved into C{exactly}.
 _REQUEST_FIELDS = ("name", "firstAvailable")
 _FLAT = ("v1alpha3", "v1beta1")
 _NESTED = ("v1beta2", "v1")
@@ -52,7 +53,7 @@ def _in_slice(change: Callable[[JSONObject], JSONObject]) -> Callable[[JSONObjec
 
 
 def _changed(value: JSONValue, path: tuple[str, ...], change: Callable[[JSONObject], JSONObject]) -> JSONValue:
-    """A copy in which every item of the list at C{path} is changed."""
+    """Return a copy in which every item of the list at C{path} is converted."""
     if not path:
         return [change(item) for item in value]
     name = path[0]

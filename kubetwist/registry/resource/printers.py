@@ -13,7 +13,7 @@ from ..generic.printers.texts import name_of, spec_of, status_of
 
 
 def resource_claim(obj: JSONObject) -> Iterator[Cell]:
-    """Its state in a word or two."""
+    """Return the cells of a ResourceClaim: its state."""
     status = status_of(obj)
     deleted = bool(obj["metadata"].get("deletionTimestamp"))
     states = ["deleted"] if deleted else []
@@ -29,7 +29,7 @@ def resource_claim(obj: JSONObject) -> Iterator[Cell]:
 
 
 def resource_slice(obj: JSONObject) -> Iterator[Cell]:
-    """Whose devices it lists."""
+    """Return the cells of a ResourceSlice: node, driver and pool."""
     spec = spec_of(obj)
     yield name_of(obj)
     yield spec.get("nodeName") or ""
@@ -39,7 +39,7 @@ def resource_slice(obj: JSONObject) -> Iterator[Cell]:
 
 
 def device_taint_rule(obj: JSONObject) -> Iterator[Cell]:
-    """The taint, not what it is put on."""
+    """Return the cells of a DeviceTaintRule: its taint, without the selector."""
     taint = spec_of(obj).get("taint") or {}
     yield name_of(obj)
     for name in ("key", "value", "effect"):

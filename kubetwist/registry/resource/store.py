@@ -1,5 +1,5 @@
 """
-Claims of devices and their templates: access as an administrator is only had in namespaces that are labelled for it.
+Store of ResourceClaims and ResourceClaimTemplates: admin access requires a label on the namespace.
 
 See kubernetes, C{pkg/registry/resource/utils.go}.
 """
@@ -21,11 +21,11 @@ _LABEL: Final = "resource.kubernetes.io/admin-access"
 
 
 class ClaimStore(Store):
-    """What claims and templates have in common."""
+    """A store that checks admin access before validation."""
 
     def __init__(self, resource: StoredResource, environment: StoreEnvironment, stores: Stores) -> None:
         """
-        @param stores: Where namespaces are.
+        @param stores: All stores, with that of namespaces.
         """
         self._stores = stores
         super().__init__(resource, environment)
@@ -33,7 +33,7 @@ class ClaimStore(Store):
     def run_validation(
         self, validate: Callable[..., Sequence[FieldError]], *objects: JSONObject
     ) -> Sequence[FieldError]:
-        """See L{kubetwist.registry.generic.objects.StoreBase.run_validation}; access is looked at first."""
+        """See L{kubetwist.registry.generic.objects.StoreBase.run_validation}; admin access is checked first."""
         path = _asked(*objects)
         found = super().run_validation(validate, *objects)
         if not path or self._is_labelled(objects[0]["metadata"].get("namespace") or ""):
@@ -49,15 +49,15 @@ class ClaimStore(Store):
 
 def _asked(obj: JSONObject, old: JSONObject | None = None) -> str:
     """
-    Where a new object, or a changed status, first asks for access that was not given before; C{""} where it does not.
+    Return the path of the first new request for admin access; C{""} for none.
 
-    The spec of a claim does not change.
+    It is in the spec of a new object, or in the allocation of a changed status. The spec of a claim is immutable.
     """
     if old is None:
         spec = obj.get("spec") or {}
         devices = spec.get("devices") or (spec.get("spec") or {}).get("devices") or {}
         place = _first(one.get("exactly") for one in devices.get("requests") or ())
-        # The reference has the path of claims for their templates, too.
+        # The reference reports the path of claims for templates as well.
         return "" if place is None else f"spec.devices.requests[{place}].adminAccess"
     if _first(_results(old)) is not None:
         return ""

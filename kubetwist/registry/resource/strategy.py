@@ -1,4 +1,4 @@
-"""Device classes, claims of devices, and the slices that offer them."""
+"""Strategies of DeviceClasses, ResourceClaims, their templates and ResourceSlices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .validation import claims, deviceclasses, slices
 
 
 def _default_claim_spec(spec: JSONObject) -> None:
-    """See C{pkg/apis/resource/v1/defaults.go}."""
+    """Add defaults; see C{pkg/apis/resource/v1/defaults.go}."""
     for request in (spec.get("devices") or {}).get("requests") or ():
         for one in [request.get("exactly"), *(request.get("firstAvailable") or ())]:
             if one is None:
@@ -47,15 +47,15 @@ class DeviceClassStrategy(Strategy):
         return validate_long_name(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
-        """C{spec} is a struct in Go: always there."""
+        """Add C{spec}, a struct in Go that is always encoded."""
         obj.setdefault("spec", {})
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Selectors and configuration."""
+        """Validate selectors and configuration."""
         return deviceclasses.validate_device_class(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """As a new one; longer configuration may stay."""
+        """Validate as on create; stored configuration may exceed the size limit."""
         return deviceclasses.validate_device_class(obj, old)
 
 
@@ -66,14 +66,14 @@ class ResourceSliceStrategy(Strategy):
     delete_returns_object = True
 
     def default(self, obj: JSONObject) -> None:
-        """Taints are from now on."""
+        """Set the time of new taints."""
         for device in obj.setdefault("spec", {}).get("devices") or ():
             for taint in device.get("taints") or ():
                 if taint.get("timeAdded") is None:
                     taint["timeAdded"] = now()
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Attributes with several values, and what devices take of nodes, are behind gates that are closed."""
+        """Drop list attributes and node allocatable mappings, whose feature gates are disabled."""
         for device in obj["spec"].get("devices") or ():
             device.pop("nodeAllocatableResourceMappings", None)
             for attribute in (device.get("attributes") or {}).values():
@@ -81,22 +81,22 @@ class ResourceSliceStrategy(Strategy):
                     attribute.pop(name, None)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Likewise."""
+        """Drop the same fields."""
         self.prepare_for_create(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Drivers have names in small letters."""
+        """Return a warning about a driver name with capital letters."""
         driver = obj["spec"].get("driver") or ""
         if driver == driver.lower():
             return ()
         return (f"spec.driver: driver names should be lowercase; {quoted(driver)} contains uppercase characters",)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Devices and nodes."""
+        """Validate devices and nodes."""
         return slices.validate_slice(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Pool, driver and node stay."""
+        """Validate that pool, driver and node are unchanged."""
         return slices.validate_slice_update(obj, old)
 
 
@@ -108,7 +108,7 @@ class ResourceClaimStrategy(Strategy):
     delete_returns_object = True
 
     def default(self, obj: JSONObject) -> None:
-        """Requests are for one device each."""
+        """Add the defaults: each request is for one device."""
         spec = obj.setdefault("spec", {})
         spec.setdefault("devices", {})
         _default_claim_spec(spec)
@@ -117,19 +117,19 @@ class ResourceClaimStrategy(Strategy):
             _default_tolerations(result)
 
     def reset_status(self, obj: JSONObject) -> None:
-        """Nothing is allocated."""
+        """Clear the status: nothing is allocated."""
         obj["status"] = {}
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Requests, constraints and configuration."""
+        """Validate requests, constraints and configuration."""
         return claims.validate_claim(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """What is claimed stays."""
+        """Validate that the spec is unchanged."""
         return claims.validate_claim_update(obj, old)
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """What drivers said of devices goes with the devices."""
+        """Drop the status of devices that are deallocated."""
         super().prepare_for_status_update(obj, old)
         status = obj.get("status") or {}
         gone = claims.allocated(old.get("status") or {}) - claims.allocated(status)
@@ -139,7 +139,7 @@ class ResourceClaimStrategy(Strategy):
                 del status["devices"]
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Users and devices."""
+        """Validate allocation, users and device status."""
         return claims.validate_claim_status_update(obj, old)
 
 
@@ -150,7 +150,7 @@ class ResourceClaimTemplateStrategy(Strategy):
     delete_returns_object = True
 
     def default(self, obj: JSONObject) -> None:
-        """As the claims that are made of it."""
+        """Add the defaults of claims."""
         outer = obj.setdefault("spec", {})
         outer.setdefault("metadata", {})
         spec = outer.setdefault("spec", {})
@@ -158,11 +158,11 @@ class ResourceClaimTemplateStrategy(Strategy):
         _default_claim_spec(spec)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """What its claims would be."""
+        """Validate the claim spec in the template."""
         return claims.validate_claim_template(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """What its claims are stays."""
+        """Validate that the spec is unchanged."""
         return claims.validate_claim_template_update(obj, old)
 
 

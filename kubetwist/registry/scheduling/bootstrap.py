@@ -1,4 +1,4 @@
-"""The priority classes that a server makes for itself."""
+"""The priority classes that a server creates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 async def priority_classes(stores: Stores) -> None:
-    """The two classes that no user may define."""
+    """Create the two system priority classes, which users cannot define."""
     store = stores.get("scheduling.k8s.io", "priorityclasses")
     for name, value, text in (
         (

@@ -12,7 +12,7 @@ from ..generic.printers.texts import name_of
 
 
 def priority_class(obj: JSONObject) -> Iterator[Cell]:
-    """Its value."""
+    """Return the cells of a PriorityClass: its value."""
     yield name_of(obj)
     yield obj.get("value", 0)
     yield bool(obj.get("globalDefault"))

@@ -1,4 +1,4 @@
-"""PriorityClasses: those of the system stay."""
+"""Store of PriorityClasses: system classes cannot be deleted."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from .validation import SYSTEM_PRIORITIES
 
 
 class PriorityClassStore(Store):
-    """All of them."""
+    """A store that rejects the deletion of system classes."""
 
     def check_delete(self, name: str) -> None:
-        """See L{StoreHooks.check_delete}; the classes that the system needs are not deleted."""
+        """See L{StoreHooks.check_delete}; system classes cannot be deleted."""
         if name in SYSTEM_PRIORITIES:
             why = "this is a system priority class and cannot be deleted"
             raise APIStatusError.forbidden(self.group_resource, name, why)

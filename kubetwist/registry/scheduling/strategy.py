@@ -1,4 +1,4 @@
-"""PriorityClasses."""
+"""Strategy of PriorityClasses."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from . import validation
 
 
 class PriorityClassStrategy(Strategy):
-    """scheduling.k8s.io/v1 PriorityClass; its generation is 1 for ever."""
+    """scheduling.k8s.io/v1 PriorityClass; its generation is always 1."""
 
     has_generation = True
 
     def default(self, obj: JSONObject) -> None:
-        """Pods of higher priority push others out."""
+        """Add the default preemption policy, C{PreemptLowerPriority}."""
         obj.setdefault("value", 0)
         if obj.get("preemptionPolicy") is None:
             obj["preemptionPolicy"] = "PreemptLowerPriority"
 
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
-        """Never."""
+        """Return false: the generation never changes."""
         return False
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The name's prefix and the highest value."""
+        """Validate the prefix of the name, and the value."""
         return validation.validate_priority_class(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Value and preemption stay."""
+        """Validate that value and preemption policy are unchanged."""
         return validation.validate_priority_class_update(obj, old)
 
 

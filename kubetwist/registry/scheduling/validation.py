@@ -6,13 +6,13 @@ from ...api.errors import FieldError, forbidden
 from ...api.resource import JSONObject
 from ..generic.validation.fields import ErrorList, immutable, one_of
 
-#: Above this, priorities are the system's own.
+#: Maximum priority of user-defined classes.
 HIGHEST_USER_PRIORITY = 1000000000
 SYSTEM_PRIORITIES = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
 
 
 def validate_priority_class(obj: JSONObject) -> list[FieldError]:
-    """Names and values that are not the system's own."""
+    """Validate a PriorityClass; names and values of the system are reserved."""
     errors: ErrorList = []
     name, value = obj["metadata"].get("name") or "", obj.get("value") or 0
     if name.startswith("system-"):
@@ -35,7 +35,7 @@ def validate_priority_class(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_priority_class_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Value and preemption stay."""
+    """Validate that value and preemption policy are unchanged."""
     errors: ErrorList = []
     if (obj.get("value") or 0) != (old.get("value") or 0):
         errors.append(forbidden("value", "may not be changed in an update."))

@@ -17,7 +17,7 @@ _DEFAULT_CLASS_ANNOTATIONS = (
 
 
 def storage_class(obj: JSONObject) -> Iterator[Cell]:
-    """Who provisions, and how."""
+    """Return the cells of a StorageClass: provisioner and policies."""
     annotations = obj["metadata"].get("annotations") or {}
     default = any(annotations.get(name) == "true" for name in _DEFAULT_CLASS_ANNOTATIONS)
     yield f"{name_of(obj)} (default)" if default else name_of(obj)
@@ -29,14 +29,14 @@ def storage_class(obj: JSONObject) -> Iterator[Cell]:
 
 
 def volume_attributes_class(obj: JSONObject) -> Iterator[Cell]:
-    """Its driver."""
+    """Return the cells of a VolumeAttributesClass: its driver."""
     yield name_of(obj)
     yield obj.get("driverName", "")
     yield age(obj)
 
 
 def volume_attachment(obj: JSONObject) -> Iterator[Cell]:
-    """What is attached where."""
+    """Return the cells of a VolumeAttachment: attacher, volume and node."""
     spec = spec_of(obj)
     yield name_of(obj)
     yield spec.get("attacher", "")
@@ -47,14 +47,14 @@ def volume_attachment(obj: JSONObject) -> Iterator[Cell]:
 
 
 def csi_node(obj: JSONObject) -> Iterator[Cell]:
-    """How many drivers it has."""
+    """Return the cells of a CSINode: the number of its drivers."""
     yield name_of(obj)
     yield len(spec_of(obj).get("drivers") or ())
     yield age(obj)
 
 
 def csi_driver(obj: JSONObject) -> Iterator[Cell]:
-    """What the driver wants done for it."""
+    """Return the cells of a CSIDriver: its capabilities."""
     spec = spec_of(obj)
     requests = spec.get("tokenRequests")
     attach = spec.get("attachRequired")

@@ -1,4 +1,4 @@
-"""StorageClasses, CSI drivers, nodes and capacities, VolumeAttachments and VolumeAttributesClasses."""
+"""Strategies of StorageClasses, CSI objects, VolumeAttachments and VolumeAttributesClasses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class StorageClassStrategy(Strategy):
     delete_returns_object = True
 
     def default(self, obj: JSONObject) -> None:
-        """Volumes go with their claims and are bound at once."""
+        """Add the defaults C{Delete} and C{Immediate}."""
         obj.setdefault("provisioner", "")
         if obj.get("reclaimPolicy") is None:
             obj["reclaimPolicy"] = "Delete"
@@ -33,16 +33,16 @@ class StorageClassStrategy(Strategy):
         return list(topology_warnings(obj.get("allowedTopologies"), "allowedTopologies"))
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Provisioner, parameters, policies, topologies."""
+        """Validate provisioner, parameters, policies and topologies."""
         return validation.validate_storage_class(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """What volumes were made by stays."""
+        """Validate that the immutable fields are unchanged."""
         return validation.validate_storage_class_update(obj, old)
 
 
 class CSIDriverStrategy(Strategy):
-    """storage.k8s.io/v1 CSIDriver; its generation counts changes from nothing."""
+    """storage.k8s.io/v1 CSIDriver; its generation starts at 0."""
 
     allow_unconditional_update = False
     has_generation = True
@@ -66,25 +66,25 @@ class CSIDriverStrategy(Strategy):
             spec["volumeLifecycleModes"] = ["Persistent"]
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Whether pods wait for the driver is behind a gate that is closed."""
+        """Drop C{preventPodSchedulingIfMissing}, whose feature gate is disabled."""
         obj["spec"].pop("preventPodSchedulingIfMissing", None)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Likewise, but what is there may be changed."""
+        """Drop the same field, unless the stored object has it."""
         if old["spec"].get("preventPodSchedulingIfMissing") is None:
             obj["spec"].pop("preventPodSchedulingIfMissing", None)
 
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
-        """Any change of the spec."""
+        """Return whether the spec changed."""
         changed: bool = obj["spec"] != old["spec"]
         return changed
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Name and modes."""
+        """Validate the name and the modes."""
         return validation.validate_csi_driver(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Tokens in attributes of volumes find their way into logs."""
+        """Return a warning about tokens in volume attributes, which may be logged."""
         spec = obj["spec"]
         if old is not None and spec.get("tokenRequests") == old["spec"].get("tokenRequests"):
             return ()
@@ -96,7 +96,7 @@ class CSIDriverStrategy(Strategy):
         return ()
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """What volumes were attached by stays."""
+        """Validate that the immutable fields are unchanged."""
         return validation.validate_csi_driver_update(obj, old)
 
 
@@ -108,15 +108,15 @@ class CSINodeStrategy(Strategy):
     allow_unconditional_update = False
 
     def default(self, obj: JSONObject) -> None:
-        """C{drivers} is written even when there are none."""
+        """Add C{drivers}, which is encoded even when empty."""
         obj.setdefault("spec", {}).setdefault("drivers", None)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Every driver once."""
+        """Validate the drivers, whose names must be unique."""
         return validation.validate_csi_node(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """A driver stays as it was registered."""
+        """Validate that registered drivers are unchanged."""
         return validation.validate_csi_node_update(obj, old)
 
 
@@ -131,11 +131,11 @@ class CSIStorageCapacityStrategy(Strategy):
         return list(selector_warnings(obj.get("nodeTopology"), "nodeTopology"))
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """A class, and quantities."""
+        """Validate the storage class and the quantities."""
         return validation.validate_csi_capacity(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Whose capacity it is stays."""
+        """Validate that topology and storage class are unchanged."""
         return validation.validate_csi_capacity_update(obj, old)
 
 
@@ -149,7 +149,7 @@ class VolumeAttachmentStrategy(Strategy):
     delete_returns_object = True
 
     def default(self, obj: JSONObject) -> None:
-        """C{spec} and C{status} are structs in Go: always there."""
+        """Add C{spec} and C{status}, structs in Go that are always encoded."""
         spec = obj.setdefault("spec", {})
         for name in ("attacher", "nodeName"):
             spec.setdefault(name, "")
@@ -160,19 +160,19 @@ class VolumeAttachmentStrategy(Strategy):
         obj.setdefault("status", {}).setdefault("attached", False)
 
     def reset_status(self, obj: JSONObject) -> None:
-        """Not attached."""
+        """Clear the status: not attached."""
         obj["status"] = {"attached": False}
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Attacher, node and one source."""
+        """Validate attacher, node and exactly one source."""
         return validation.validate_attachment(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The spec stays."""
+        """Validate that the spec is unchanged."""
         return validation.validate_attachment_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """What is said of the attachment."""
+        """Validate the attachment metadata and errors."""
         return validation.validate_attachment_update(obj, old)
 
 
@@ -183,11 +183,11 @@ class VolumeAttributesClassStrategy(Strategy):
     delete_returns_object = True
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Driver and parameters."""
+        """Validate driver and parameters."""
         return validation.validate_attributes_class(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Driver and parameters stay."""
+        """Validate that driver and parameters are unchanged."""
         return validation.validate_attributes_class_update(obj, old)
 
 

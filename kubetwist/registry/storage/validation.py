@@ -1,4 +1,8 @@
-"""Storage classes, CSI objects, attachments; see kubernetes, C{pkg/apis/storage/validation/validation.go}."""
+"""
+Validation of StorageClasses, CSI objects and VolumeAttachments.
+
+See kubernetes, C{pkg/apis/storage/validation/validation.go}.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +64,7 @@ def _parameters(parameters: JSONObject | None, path: str, errors: ErrorList, *, 
 
 
 def validate_storage_class(obj: JSONObject) -> list[FieldError]:
-    """Who makes volumes of the class, and how."""
+    """Validate a StorageClass: provisioner, parameters and policies."""
     errors: ErrorList = []
     _provisioner(obj.get("provisioner") or "", "provisioner", errors)
     _parameters(obj.get("parameters"), "parameters", errors)
@@ -102,7 +106,7 @@ def _topologies(terms: list[JSONObject], errors: ErrorList) -> None:
 
 
 def validate_storage_class_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """What volumes were made by stays."""
+    """Validate that the immutable fields are unchanged."""
     errors: ErrorList = []
     for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         immutable(obj.get(name), old.get(name), name, errors)
@@ -113,7 +117,7 @@ def validate_storage_class_update(obj: JSONObject, old: JSONObject) -> list[Fiel
 
 
 def validate_csi_driver(obj: JSONObject) -> list[FieldError]:
-    """How a driver wants to be called."""
+    """Validate a CSIDriver."""
     errors: ErrorList = []
     _driver_spec(obj["spec"], errors)
     return errors
@@ -156,7 +160,7 @@ def _driver_spec(spec: JSONObject, errors: ErrorList) -> None:
 
 
 def validate_csi_driver_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """What volumes were attached by stays."""
+    """Validate that the immutable fields are unchanged."""
     errors: ErrorList = []
     spec, before = obj["spec"], old["spec"]
     _driver_spec(spec, errors)
@@ -167,7 +171,7 @@ def validate_csi_driver_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
 
 
 def validate_csi_node(obj: JSONObject) -> list[FieldError]:
-    """The drivers of a node, each once."""
+    """Validate the drivers of a node, whose names must be unique."""
     errors: ErrorList = []
     names: set[str] = set()
     for index, driver in enumerate(obj["spec"].get("drivers") or ()):
@@ -193,7 +197,7 @@ def validate_csi_node(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_csi_node_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """A driver stays as it was registered, but for how many volumes it takes, until it is gone."""
+    """Validate that registered drivers are unchanged except for their allocatable count; drivers can be removed."""
     errors = validate_csi_node(obj)
     now: dict[str, list[JSONObject]] = {}
     for driver in obj["spec"].get("drivers") or ():
@@ -216,9 +220,9 @@ def _registered(driver: JSONObject) -> JSONObject:
 
 def validate_csi_capacity(obj: JSONObject, *, odd_values: bool = False) -> list[FieldError]:
     """
-    How much a driver has, where, for which class.
+    Validate a CSIStorageCapacity: storage class, topology and quantities.
 
-    @param odd_values: Whether the selector may compare with what no label can be.
+    @param odd_values: Whether the selector may have invalid label values.
     """
     errors: ErrorList = []
     label_selector(obj.get("nodeTopology"), "nodeTopology", errors, values=not odd_values)
@@ -229,7 +233,7 @@ def validate_csi_capacity(obj: JSONObject, *, odd_values: bool = False) -> list[
 
 
 def validate_csi_capacity_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Whose capacity it is stays; odd values in the selector may stay too."""
+    """Validate that topology and storage class are unchanged; stored invalid label values are accepted."""
     stored = old.get("nodeTopology")
     found = validate_csi_capacity(obj, odd_values=stored is not None and not is_selector(stored))
     errors: ErrorList = []
@@ -243,7 +247,7 @@ def validate_csi_capacity_update(obj: JSONObject, old: JSONObject) -> list[Field
 
 
 def validate_attachment(obj: JSONObject) -> list[FieldError]:
-    """Which volume is to be at which node."""
+    """Validate a VolumeAttachment: attacher, node and exactly one source."""
     errors: ErrorList = []
     spec = obj["spec"]
     csi_driver_name(spec.get("attacher") or "", "spec.attacher", errors)
@@ -280,7 +284,7 @@ def _attachment_status(status: JSONObject, errors: ErrorList) -> None:
 
 
 def validate_attachment_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """The spec stays; what is said of the attachment has its limits."""
+    """Validate that the spec is unchanged, and the status."""
     errors = validate_attachment(obj)
     if obj["spec"] != old["spec"]:
         shown = go_struct(obj["spec"], "storage.VolumeAttachmentSpec")
@@ -297,7 +301,7 @@ def validate_attributes_class(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_attributes_class_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Driver and parameters stay."""
+    """Validate that driver and parameters are unchanged."""
     errors: ErrorList = []
     for name in ("driverName", "parameters"):
         if (obj.get(name) or None) != (old.get(name) or None):

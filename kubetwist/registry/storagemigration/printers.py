@@ -12,7 +12,7 @@ from ..generic.printers.texts import name_of, spec_of
 
 
 def storage_version_migration(obj: JSONObject) -> Iterator[Cell]:
-    """What is migrated; there is no age."""
+    """Return the cells of a StorageVersionMigration: its resource; it has no age."""
     resource = spec_of(obj).get("resource") or {}
     yield name_of(obj)
     yield f"{resource.get('resource', '')}.{resource.get('group', '')}"

@@ -1,4 +1,8 @@
-"""Admission policies and their bindings; see kubernetes, C{pkg/apis/admissionregistration/validation/validation.go}."""
+"""
+Validation of admission policies and bindings.
+
+See kubernetes, C{pkg/apis/admissionregistration/validation/validation.go}.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ from ...generic.validation.fields import (
 )
 from .webhooks import check_conditions, check_rule
 
-#: How many audit annotations a policy may have, and how long their expressions may be.
+#: Maximum number of audit annotations of a policy, and maximum length of their expressions in bytes.
 _MOST_ANNOTATIONS: Final = 20
 _LONGEST_ANNOTATION: Final = 5 * 1024
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -38,25 +42,26 @@ _PATCH_TYPES: Final = {"JSONPatch": "jsonPatch", "ApplyConfiguration": "applyCon
 
 
 class _Expressions:
-    """Compiles the expressions of a policy, and reports those that do not compile."""
+    """Compiles the expressions of a policy and reports compile errors."""
 
     def __init__(self, names: OptionalVariables, errors: ErrorList, *, composited: bool) -> None:
         """
-        @param composited: Whether there is C{variables}: a validating policy without any does not know the word.
+        @param composited: Whether expressions may use C{variables}, which a validating policy without variables does
+            not declare.
         """
         self.names = names
         self._compiler = Compiler(composited=composited)
         self._causes = errors
 
     def variable(self, name: str, text: str, path: str) -> None:
-        """One that later expressions may name."""
+        """Declare a variable for the expressions that follow."""
         self._report(self._compiler.compile_and_store_variable(name, text, self.names).cause(path))
 
     def check(
         self, text: str, path: str, wanted: Sequence[Type], names: OptionalVariables | None = None, shown: str = ""
     ) -> None:
         """
-        One whose value is of a type.
+        Check that an expression compiles and has one of the given types.
 
         @param shown: The value in the error, if it is not C{text}.
         """
@@ -69,9 +74,9 @@ class _Expressions:
 
 def validate_policy(obj: JSONObject, mutating: bool, old: JSONObject | None = None) -> list[FieldError]:
     """
-    All of a policy.
+    Validate an admission policy.
 
-    @param old: What it replaces; L{None} for a new one.
+    @param old: The stored policy; L{None} on create.
     """
     errors: ErrorList = []
     spec = obj["spec"]
@@ -105,7 +110,7 @@ def validate_policy(obj: JSONObject, mutating: bool, old: JSONObject | None = No
 
 
 def _same_conditions(spec: JSONObject, old: JSONObject) -> bool:
-    """Whether nothing that conditions depend on is new."""
+    """Return whether the match conditions, and all that they depend on, are unchanged."""
     return all(spec.get(name) == old.get(name) for name in ("paramKind", "matchConditions"))
 
 
@@ -277,7 +282,7 @@ def _match(resources: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def validate_policy_binding(obj: JSONObject, mutating: bool) -> list[FieldError]:
-    """A policy, its parameters, and what to do with its verdicts."""
+    """Validate a policy binding: policy name, parameters and validation actions."""
     errors: ErrorList = []
     spec = obj["spec"]
     name = spec.get("policyName") or ""
@@ -338,7 +343,7 @@ def _param_ref(reference: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def validate_policy_status(obj: JSONObject) -> list[FieldError]:
-    """What type checking has found, and conditions."""
+    """Validate the results of type checking, and the conditions."""
     errors: ErrorList = []
     status = obj.get("status") or {}
     for index, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):

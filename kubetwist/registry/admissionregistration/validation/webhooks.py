@@ -1,4 +1,8 @@
-"""Webhook configurations; see kubernetes, C{pkg/apis/admissionregistration/validation/validation.go}."""
+"""
+Validation of webhook configurations.
+
+See kubernetes, C{pkg/apis/admissionregistration/validation/validation.go}.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +27,13 @@ _SELECTORS: Final = ("namespaceSelector", "objectSelector")
 @frozen
 class _Leniency:
     """
-    What is let pass in an update, since it was there before the rule was.
+    Errors that are ignored in an update, since the stored object has them already.
 
-    @ivar effects: Side effects that were not declared as none.
-    @ivar versions: Webhooks that know no version of reviews that we do.
-    @ivar names: Names that come twice.
-    @ivar conditions: Match conditions: none has changed.
-    @ivar selectors: Values in selectors that no label can have.
+    @ivar effects: Side effects other than C{None} and C{NoneOnDryRun}.
+    @ivar versions: Webhooks without a supported version of AdmissionReview.
+    @ivar names: Duplicate names.
+    @ivar conditions: Match conditions: all are unchanged.
+    @ivar selectors: Values in selectors that are not valid label values.
     """
 
     effects: bool = False
@@ -60,7 +64,7 @@ class _Leniency:
 
 
 def validate_webhooks(obj: JSONObject, mutating: bool, old: JSONObject | None = None) -> list[FieldError]:
-    """Every webhook of a configuration, each with a name of its own."""
+    """Validate every webhook of a configuration; names must be unique."""
     errors: ErrorList = []
     names: set[str] = set()
     webhooks: list[JSONObject] = obj.get("webhooks") or []
@@ -129,9 +133,12 @@ def _webhook(webhook: JSONObject, mutating: bool, path: str, lenient: _Leniency,
 
 def check_conditions(conditions: list[JSONObject], path: str, errors: ErrorList, names: OptionalVariables) -> None:
     """
-    C{matchConditions}.
+    Validate C{matchConditions}.
 
-    @param names: What they may name.
+    @param conditions: The match conditions.
+    @param path: Their path.
+    @param errors: Receives the errors.
+    @param names: The optional variables that the expressions may use.
     """
     if len(conditions) > 64:
         text = f"Too many: {len(conditions)}: must have at most 64 items"
@@ -161,7 +168,7 @@ def _validate_match_condition(expression: str, path: str, names: OptionalVariabl
 
 
 def check_rule(rule: JSONObject, path: str, errors: ErrorList) -> None:
-    """A C{RuleWithOperations}."""
+    """Validate a C{RuleWithOperations}."""
     operations = rule.get("operations") or []
     if not operations:
         errors.append(required(f"{path}.operations"))

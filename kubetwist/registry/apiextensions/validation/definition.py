@@ -1,9 +1,10 @@
 """
-What is wrong with a CustomResourceDefinition besides its schemas.
+Validation of CustomResourceDefinitions except for their schemas.
 
-The reference checks definitions in an older form, where what all versions have in common is said once for all of them;
-its messages name fields of that form. See kubernetes/apiextensions-apiserver,
-C{pkg/apis/apiextensions/validation/validation.go}, and C{pkg/apis/apiextensions/v1/conversion.go}.
+The reference validates an internal type, in which fields that are equal in all versions are stored once, in the spec.
+Its
+messages name the fields of that type. See kubernetes/apiextensions-apiserver,
+C{pkg/apis/apiextensions/validation/validation.go} and C{pkg/apis/apiextensions/v1/conversion.go}.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 MOST_SELECTABLE: Final = 8
 _REVIEW_VERSIONS: Final = ("v1", "v1beta1")
-#: What only structural schemas say.
+#: Extensions that are allowed in structural schemas only.
 _EXTENSIONS: Final = (
     "x-kubernetes-embedded-resource",
     "x-kubernetes-preserve-unknown-fields",
@@ -50,9 +51,9 @@ _EXTENSIONS: Final = (
 
 def validate_crd(crd: JSONObject, old: JSONObject | None, object_meta: StructNode | None) -> list[FieldError]:
     """
-    Everything but the metadata, which is looked at elsewhere.
+    Validate a CRD except for its metadata, which the generic store validates.
 
-    @param old: What it replaces; L{None} for a new one.
+    @param old: The stored CRD; L{None} on create.
     """
     spec: JSONObject = crd.get("spec") or {}
     status: JSONObject = crd.get("status") or {}
@@ -72,7 +73,7 @@ def validate_crd(crd: JSONObject, old: JSONObject | None, object_meta: StructNod
 
 
 def validate_crd_name(crd: JSONObject, name: str, prefix: bool) -> list[str]:
-    """What is wrong with a name of this definition; one that is generated is none."""
+    """Return the errors of the name of a CRD; a name that is still to be generated has none."""
     spec: JSONObject = crd.get("spec") or {}
     problems = list(validate_dns1123_subdomain(name, prefix))
     if name != f"{(spec.get('names') or {}).get('plural') or ''}.{spec.get('group') or ''}":
@@ -150,7 +151,7 @@ def _has_defaults(spec: JSONObject) -> bool:
 
 
 def _must_be_structural(spec: JSONObject, old: JSONObject | None) -> bool:
-    """Whether schemas have to be structural; those of older definitions need not, where nothing depends on it."""
+    """Return whether schemas must be structural; older CRDs may keep others if no feature depends on it."""
     if not spec.get("preserveUnknownFields"):
         return True
     if not any(unsupported(one) or validate_structural(one, "") for one in _schemas(old)):
@@ -209,7 +210,7 @@ def _validate_versions(spec: JSONObject, old: JSONObject | None, options: Schema
         text, given = "must have exactly one version marked as storage version", spec.get("versions") is not None
         errors.append(_versions_cause(versions, common, text, given=given))
     if names and names[0]:
-        # In memory, the first one is the version of definitions of old, too.
+        # In the internal type, the first version is also the deprecated field spec.version.
         problems = validate_dns1035_label(names[0])
         if problems:
             errors.append(invalid("spec.version", names[0], ",".join(problems)))
@@ -221,9 +222,9 @@ _COMMON: Final = ("subresources", "schema", "additionalPrinterColumns", "selecta
 
 def _versions_cause(versions: list[JSONObject], common: set[str], text: str, *, given: bool = True) -> FieldError:
     """
-    A problem of all versions, which are quoted as the reference has them in memory.
+    Return an error of all versions, quoted as the internal type of the reference has them.
 
-    @param given: Whether there is a list of versions, if only an empty one.
+    @param given: Whether the object has a list of versions, possibly empty.
     """
     shown = [
         go_struct(
@@ -388,7 +389,7 @@ def _validate_selectable_fields(
     fields: Sequence[JSONObject], schema: JSONObject | None, path: str, *, allow_many: bool
 ) -> list[FieldError]:
     if schema is None:
-        # Neither says it well, but that is how the reference has them.
+        # The texts are those of the reference, although neither is clear.
         whole = path == "spec.selectableFields"
         what = "validations.schema is included" if whole else "`version.schema.openAPIV3Schema` is not included"
         return [invalid(path, "", f"may only be set when {what}")]
@@ -456,7 +457,7 @@ def _validate_conversion(spec: JSONObject, old: JSONObject | None, *, any_bundle
 
 
 def _old_bundle_problem(old: JSONObject) -> str:
-    """What is wrong with the authorities of an older definition; they may stay as they are."""
+    """Return the error of the CA bundle of the stored CRD, which is ignored in updates."""
     webhook: JSONObject = (old["spec"].get("conversion") or {}).get("webhook") or {}
     return bundle_problem((webhook.get("clientConfig") or {}).get("caBundle"))
 
@@ -533,7 +534,7 @@ def _validate_stored_versions(stored: list[str], versions: Sequence[JSONObject])
 
 
 def schema_warnings(crd: JSONObject) -> list[str]:
-    """What those who write a definition should know about its schemas."""
+    """Return warnings about the schemas of a CRD for its author."""
     formats: list[str] = []
     versions: list[JSONObject] = (crd.get("spec") or {}).get("versions") or []
     if versions and _is_common(versions, "schema"):

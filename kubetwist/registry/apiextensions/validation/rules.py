@@ -1,6 +1,5 @@
 """
-What is wrong with the rules in the schema of a CustomResourceDefinition: their texts, and whether they compile and
-what they may cost.
+Validation of the CEL rules in schemas of CRDs: syntax, compilation and estimated cost.
 
 @see: kubernetes/apiextensions-apiserver, C{pkg/apis/apiextensions/validation}: C{validation.go}, C{cel_validation.go}.
 """
@@ -18,11 +17,11 @@ if TYPE_CHECKING:
     from ....cel.schemas import DeclType
     from ....schema.validation.celrules import CompiledRule
 
-#: The estimated cost that one expression, and all of a schema, may have.
+#: Limits of the estimated cost: of one expression, and of all expressions of a schema.
 COST_LIMIT: Final = 10_000_000
 TOTAL_LIMIT: Final = 100_000_000
 #: Maximum number of expensive expressions that are reported; each must use at least 1 % of the total limit.
-TOLD: Final = 4
+MAX_REPORTED_EXPRESSIONS: Final = 4
 REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _WORST: Final = (1 << 64) - 1
 _MAX_REQUEST: Final = 3 << 20
@@ -73,17 +72,18 @@ def _has_lines(text: str) -> bool:
 
 class RuleContext:
     """
-    What rules at one place of a schema go by.
+    The position of rules in a schema.
 
-    @ivar schema: The part of the schema.
-    @ivar most: How often the place can occur in an object, as lists and maps above it are bounded; L{None} without a
-        bound.
-    @ivar total: What all rules of the whole schema cost.
+    @ivar schema: The schema at this position.
+    @ivar most: Maximum number of values at this position in an object, given the limits of lists and maps above it;
+        L{None}
+        without a limit.
+    @ivar total: The cost of all rules of the whole schema.
     """
 
     def __init__(self, schema: JSONObject, parent: RuleContext | None = None, step: tuple[str, str] = ("", "")) -> None:
         """
-        @param step: How it is reached from C{parent}: C{("properties", name)}, C{("items", "")} or
+        @param step: The step from C{parent} to this position: C{("properties", name)}, C{("items", "")} or
             C{("additionalProperties", "")}.
         """
         self.schema = schema
@@ -95,12 +95,12 @@ class RuleContext:
         self.most: int | None = 1 if parent is None else _product(parent.most, _elements(parent.schema))
 
     def below(self, schema: JSONObject, kind: str, name: str = "") -> RuleContext:
-        """That of a part."""
+        """Return the context of a schema within this one."""
         return RuleContext(schema, self, (kind, name))
 
     @property
     def declaration(self) -> DeclType | None:
-        """The type of the place, as CEL sees it; L{None} when it has none."""
+        """Return the CEL type of values at this position; L{None} if CEL has no type for them."""
         if self._declaration is None:
             self._declaration = self._found()
         return self._declaration
@@ -124,10 +124,10 @@ class RuleContext:
 
 class TotalCost:
     """
-    What the rules of a schema may cost together.
+    The estimated cost of all rules of a schema.
 
-    @ivar sum: In CEL's units.
-    @ivar expressions: Those that cost most, with their paths.
+    @ivar sum: The sum, in CEL cost units.
+    @ivar expressions: The most expensive expressions, with their paths.
     """
 
     def __init__(self) -> None:
@@ -135,15 +135,15 @@ class TotalCost:
         self.expressions: list[tuple[int, str]] = []
 
     def add(self, path: str, cost: int) -> None:
-        """Count an expression."""
+        """Add the cost of an expression."""
         self.sum = min(self.sum + cost, _WORST)
         if cost >= TOTAL_LIMIT // 100:
             self.expressions.append((cost, path))
             self.expressions.sort(key=lambda one: -one[0])
-            del self.expressions[TOLD:]
+            del self.expressions[MAX_REPORTED_EXPRESSIONS:]
 
     def errors(self, path: str) -> list[FieldError]:
-        """That it is too much, if it is."""
+        """Return the errors for a total cost over the limit."""
         if self.sum <= TOTAL_LIMIT:
             return []
         text = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
@@ -154,9 +154,9 @@ class TotalCost:
 
 def validate_compiled_rules(context: RuleContext, path: str, uncorrelated: str | None) -> list[FieldError]:
     """
-    What is wrong with the expressions at one place, where nothing else is wrong.
+    Validate the expressions at one position, whose schema is valid.
 
-    @param uncorrelated: The part of the schema, above or here, whose old and new items cannot be correlated.
+    @param uncorrelated: The schema, at or above this position, whose old and new items cannot be correlated.
     """
     from ....schema.validation.celrules import compile_rules
 
@@ -211,7 +211,7 @@ def _validate_compiled_rule(
 
 
 def _wrong(path: str, compiled: CompiledRule, why: str) -> FieldError:
-    """An invalid rule, which is shown as Go has it."""
+    """Return the error of an invalid rule, which is quoted as Go prints it."""
     rule = compiled.rule
     shown = {
         "Rule": rule.get("rule") or "",
@@ -239,7 +239,7 @@ def _too_expensive(what: str, cost: int, limit: int) -> str:
 
 
 def _elements(schema: JSONObject) -> int | None:
-    """How many parts a value has at most of each kind; L{None} without a bound."""
+    """Return the maximum number of elements of a value; L{None} without a limit."""
     kind: Any = schema.get("type")
     limit: Any = 1
     if kind == "object" and schema.get("additionalProperties") is not None:

@@ -1,8 +1,8 @@
 """
-What is wrong with the schema of a CustomResourceDefinition.
+Validation of the schema of a CustomResourceDefinition.
 
 See kubernetes/apiextensions-apiserver, C{pkg/apis/apiextensions/validation/validation.go} and
-C{pkg/apiserver/schema/defaulting/validation.go}. For rules in CEL see
+C{pkg/apiserver/schema/defaulting/validation.go}. CEL rules are validated by
 L{kubetwist.registry.apiextensions.validation.rules}.
 """
 
@@ -34,7 +34,7 @@ from .rules import RuleContext, validate_compiled_rules, validate_rules_syntax
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _META_FIELDS: Final = frozenset(("metadata", "kind", "apiVersion"))
-#: What a root may have besides when the status is a subresource, as the reference lists it.
+#: Keywords allowed at the root if the status is a subresource, in the order of the reference's message.
 _ROOT_FIELDS: Final[Mapping[str, str]] = {
     "description": "Description",
     "type": "Type",
@@ -59,23 +59,23 @@ _ROOT_FIELDS: Final[Mapping[str, str]] = {
     "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
     "x-kubernetes-validations": "XValidations",
 }
-#: Keywords whose zero values say nothing.
+#: Keywords whose zero values are equivalent to absence.
 _PLAIN_KEYWORDS: Final = frozenset(
     ("id", "$schema", "nullable", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string")
 )
-#: Schemas of more parts than this are refused: they would be too much to compile, and for whom?
+#: Maximum number of subschemas, to bound the time of compilation.
 MOST_PARTS: Final = 50_000
 
 
 @frozen
 class SchemaOptions:
     """
-    What a schema has to satisfy; old definitions may go on breaking rules that are younger than they.
+    Requirements on a schema. CRDs of older versions may keep violating newer rules.
 
     @ivar status: The status is a subresource.
-    @ivar structural: It must be structural.
-    @ivar object_meta: The type of C{metadata}; without it, metadata within defaults is not looked at.
-    @ivar new_rules: Rules in CEL have to be looked at; those of an unchanged schema have been.
+    @ivar structural: The schema must be structural.
+    @ivar object_meta: The type of C{metadata}; without it, metadata within defaults is not validated.
+    @ivar new_rules: Whether CEL rules are validated; those of an unchanged schema are not.
     """
 
     status: bool
@@ -129,7 +129,7 @@ def _validate_status_schema(schema: JSONObject, path: str) -> list[FieldError]:
 
 
 def _is_said(name: str, value: JSONValue) -> bool:
-    """Whether a keyword counts as given: where Go has a pointer, zeros and empty values do as well."""
+    """Return whether a keyword is set. For pointers in Go, zeros and empty values count as set."""
     return value is not None and (bool(value) or name not in _PLAIN_KEYWORDS)
 
 
@@ -138,24 +138,24 @@ def _is_said(name: str, value: JSONValue) -> bool:
 
 @frozen
 class _Place:
-    """Where a part of a schema is."""
+    """The position of a subschema."""
 
     root: bool = True
     inside_meta: bool = False
     no_defaults: str | None = None
-    #: The part of the schema, here or above, whose old and new items cannot be correlated.
+    #: The subschema, at or above this position, whose old and new items cannot be correlated.
     uncorrelated: str | None = None
 
 
 @frozen
 class _Wrong:
-    """What is wrong with a part of a schema, and with the rules in it: those wait until the rest is right."""
+    """Errors of a subschema, and those of its rules, which are reported only if the schema is valid."""
 
     schema: list[FieldError]
     rules: list[FieldError] = field(factory=list)
 
     def add(self, other: _Wrong) -> None:
-        """What is wrong further down as well."""
+        """Add the errors of a subschema."""
         self.schema.extend(other.schema)
         self.rules.extend(other.rules)
 
@@ -163,9 +163,7 @@ class _Wrong:
 def _validate_openapi_schema(
     schema: JSONObject, path: str, options: SchemaOptions, place: _Place, rules: RuleContext | None
 ) -> _Wrong:
-    """
-    @param rules: What rules here go by; L{None} where none are looked at.
-    """
+    """@param rules: The context of the rules of this subschema; L{None} if rules are not validated."""
     wrong = _Wrong(_validate_keywords(schema, path, options, place))
     errors = wrong.schema
     if schema.get("uniqueItems"):
@@ -257,7 +255,7 @@ def _validate_map_type(schema: JSONObject, path: str) -> list[FieldError]:
 
 
 def unsupported_value(field: str, value: str, supported: tuple[str, ...]) -> FieldError:
-    """As L{not_supported}, but with the choices in the order of the reference's message."""
+    """Return L{not_supported}, but with the choices in the order of the reference's message."""
     field_error = not_supported(field, value, ())
     choice = ", ".join(f'"{one}"' for one in supported)
     return FieldError(field_error.reason, f"{field_error.message}: supported values: {choice}", field)
@@ -314,7 +312,7 @@ def _validate_map_keys(items: JSONValue, keys: list[str], path: str) -> list[Fie
         errors.append(invalid(f"{path}.items.type", items.get("type") or "", text))
     else:
         properties: JSONObject = items.get("properties") or {}
-        # Made once: each of them quotes all keys.
+        # Computed once, since each error quotes all keys.
         unknown = invalid(where, keys, "entries must all be names of item properties")
         twice = invalid(where, keys, "must not contain duplicate entries")
         seen: set[str] = set()
@@ -364,13 +362,13 @@ def validate_defaults(schema: JSONObject, path: str, options: SchemaOptions) -> 
 
 
 class _Budget:
-    """What running rules on defaults may still cost, in CEL's units; below zero there is an end."""
+    """The remaining cost budget of CEL rules that run on defaults; below zero, no more rules run."""
 
     def __init__(self) -> None:
         self.left = RULES_BUDGET
 
     def errors(self, default: JSONValue, schema: JSONObject, path: str, *, root: bool) -> list[FieldError]:
-        """The rules that a default breaks, as an old value and as a new one."""
+        """Return the errors of the rules that a default violates, as the old and as the new value."""
         if not has_rules(schema):
             return []
         from ....schema.validation.celrules import RuleTree
@@ -398,10 +396,10 @@ def _validate_default(
     if default is not None:
         wrong = [] if inside_meta else _validate_default_fields(default, schema, where, options, embedded)
         errors += wrong
-        # What is unknown in a default does not keep the rest of it from being looked at.
+        # Validation continues after an unknown field.
         wrong = [field_error for field_error in wrong if field_error.message != _unknown(default, where).message]
         if not wrong:
-            # The reference does not look at the type of a default that is to be an integer or a string.
+            # The reference does not check the type of defaults that may be an integer or a string.
             values = ValueSchema(_without(schema, "x-kubernetes-int-or-string"))
             try:
                 wrong = [problem.cause(where) for problem in values.problems(copied(default))]
@@ -424,8 +422,8 @@ def _validate_default(
 def _validate_default_fields(
     default: JSONValue, schema: JSONObject, where: str, options: SchemaOptions, embedded: bool
 ) -> list[FieldError]:
-    """Unknown fields, and metadata that is none."""
-    # What a default lacks is not filled in before it is looked at.
+    """Return the errors of unknown fields and invalid metadata in a default."""
+    # Nested defaults are not applied before validation.
     bare = _without(schema, "default")
     unknown: list[str] = []
     structural = Structural(bare)
@@ -438,7 +436,7 @@ def _validate_default_fields(
     except DecodeError as error:
         return [invalid(where, default, str(error))]
     except Exception:
-        # Readers know no paths; whatever does not fit them is metadata.
+        # Decoding errors have no paths. Values that cannot be decoded are part of the metadata.
         return [invalid(where, default, "must result in valid metadata")]
     errors: list[FieldError] = []
     if unknown and options.pruned_defaults:
@@ -471,7 +469,7 @@ def _unknown(default: JSONValue, where: str) -> FieldError:
 
 
 def _without(schema: JSONObject, keyword: str) -> JSONObject:
-    """A schema that does not say something, nor does what is within it."""
+    """Return a schema without a keyword, at any depth."""
     bare = {name: value for name, value in schema.items() if name != keyword}
     if bare.get("properties"):
         bare["properties"] = {name: _without(part, keyword) for name, part in bare["properties"].items()}

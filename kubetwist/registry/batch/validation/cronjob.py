@@ -14,7 +14,7 @@ from .job import job_spec
 
 
 def validate_cron_job(obj: JSONObject) -> list[FieldError]:
-    """A new cron job: its name has to leave room for those of its jobs."""
+    """Validate a new CronJob; its name is the prefix of the names of jobs."""
     errors = _cron_job(obj, None)
     name = obj["metadata"].get("name") or ""
     if len(name) > 52:
@@ -23,7 +23,7 @@ def validate_cron_job(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_cron_job_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """The spec; a time zone that was taken once stays good."""
+    """Validate the spec; a stored time zone remains valid."""
     return _cron_job(obj, old)
 
 
@@ -83,7 +83,7 @@ def _time_zone(zone: str, errors: ErrorList) -> None:
 
 
 def _job_template(template: JSONObject, path: str, errors: ErrorList) -> None:
-    """The reference looks at no metadata here."""
+    """Validate a job template; as in the reference, its metadata is not validated."""
     spec = template.get("spec") or {}
     job_spec(spec, f"{path}.spec", errors, template_of_job=False)
     if spec.get("selector") is not None:

@@ -35,11 +35,11 @@ from .jobstatus import parse_intervals
 
 _UID: Final = "batch.kubernetes.io/controller-uid"
 _NAME: Final = "batch.kubernetes.io/job-name"
-#: Of indexes, and of pods at a time; with limits for each of very many indexes it is fewer.
+#: Maximum number of indexes and of parallel pods; the second applies to large jobs with a backoff limit per index.
 _MANY: Final = 100000
 _FEWER: Final = 10000
 _MOST_RULES: Final = 20
-#: In bytes.
+#: Maximum lengths, in bytes.
 _LONGEST_MANAGER: Final = 63
 _LONGEST_INDEXES: Final = 64 * 1024
 _ONLY_INDEXED: Final = "requires indexed completion mode"
@@ -47,9 +47,9 @@ _ONLY_INDEXED: Final = "requires indexed completion mode"
 
 def validate_job(obj: JSONObject, prefixed: bool = True) -> list[FieldError]:
     """
-    A job as it may stand.
+    Validate a Job.
 
-    @param prefixed: Whether its pods have to have the labels with prefixes, as all but very old ones have.
+    @param prefixed: Whether its pods must have the labels with a prefix, which jobs of old releases do not have.
     """
     errors: ErrorList = []
     spec = obj["spec"]
@@ -65,7 +65,7 @@ def validate_job(obj: JSONObject, prefixed: bool = True) -> list[FieldError]:
 
 
 def _generated(obj: JSONObject, spec: JSONObject, prefixed: bool, errors: ErrorList) -> None:
-    """The selector and the labels are the server's, unless the client takes charge of them."""
+    """Validate that the selector and labels are the generated ones, unless C{manualSelector} is set."""
     if spec.get("manualSelector") or spec.get("selector") is None:
         return
     uid, name = obj["metadata"].get("uid") or "", obj["metadata"].get("name") or ""
@@ -83,7 +83,14 @@ def _generated(obj: JSONObject, spec: JSONObject, prefixed: bool, errors: ErrorL
 
 
 def job_spec(spec: JSONObject, path: str, errors: ErrorList, *, template_of_job: bool) -> None:
-    """Check the spec of a job, or of a cron job's template."""
+    """
+    Validate the spec of a Job, or of the job template of a CronJob.
+
+    @param spec: The spec.
+    @param path: Its path.
+    @param errors: Receives the errors.
+    @param template_of_job: Whether it is the spec of a Job, which has a selector.
+    """
     names = (
         "parallelism",
         "completions",
@@ -150,7 +157,7 @@ def _managed_by(name: str, path: str, errors: ErrorList) -> None:
 
 
 def _indexed(spec: JSONObject, path: str, errors: ErrorList) -> None:
-    """How many indexes there may be, and how many of them at once."""
+    """Validate the numbers of indexes and of parallel pods."""
     completions, parallelism, failed = (spec.get(name) for name in ("completions", "parallelism", "maxFailedIndexes"))
     if completions is None:
         errors.append(required(f"{path}.completions", "when completion mode is Indexed"))
@@ -217,7 +224,7 @@ def _failure_policy(spec: JSONObject, pod: JSONObject, path: str, errors: ErrorL
 
 
 def _listed(choice: Sequence[str]) -> str:
-    """As Go prints a list of quoted texts."""
+    """Return the choices as Go prints a slice of quoted strings."""
     return f"[{' '.join(map(quote, choice))}]"
 
 
@@ -302,9 +309,9 @@ def _exit_codes(codes: JSONObject, names: set[JSONValue], path: str, errors: Err
 
 def validate_job_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """
-    What a job does stays; how much of it at once does not.
+    Validate a Job and that its immutable fields are unchanged.
 
-    The reference looks at the new job by itself before.
+    The errors of the new object come first, as in the reference.
     """
     held_labels = ((old["spec"].get("template") or {}).get("metadata") or {}).get("labels") or {}
     first = validate_job(obj, prefixed=_UID in held_labels and _NAME in held_labels)
@@ -335,7 +342,9 @@ _STRUCTS: Final = {"podFailurePolicy": "batch.PodFailurePolicy", "successPolicy"
 
 
 def _template_update(template: JSONObject, held: JSONObject, old: JSONObject, errors: ErrorList) -> None:
-    """Of a job that is suspended, and has no pods, it may change where its pods go, and what containers ask for."""
+    """
+    Validate a change of the template: a suspended job without pods may change scheduling directives and resources.
+    """
     if not _pauses(old):
         if template != held:
             immutable(template, held, "spec.template", errors, go_json(pod_template_struct(template)))
@@ -374,7 +383,7 @@ def _carry(target: JSONObject, source: JSONObject, name: str) -> None:
 
 
 def _other_affinity(old: JSONObject | None, new: JSONObject | None) -> JSONObject | None:
-    """An affinity as it was, but for that to nodes, which is the new one's."""
+    """Return the old affinity with the new node affinity."""
     if old is None and new is None:
         return None
     kept = {name: part for name, part in (old or {}).items() if name != "nodeAffinity"}
@@ -385,7 +394,7 @@ def _other_affinity(old: JSONObject | None, new: JSONObject | None) -> JSONObjec
 
 
 def _resized(container: JSONObject, new: JSONObject) -> JSONObject:
-    """A container as it was, but for its resources, which are those of the new one if it is the same."""
+    """Return the old container with the new resources, if both have the same name."""
     if container.get("name") != new.get("name"):
         return container
     resized = dict(container)

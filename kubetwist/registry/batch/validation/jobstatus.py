@@ -1,7 +1,7 @@
 """
-What a job's controller may report; see kubernetes, C{pkg/apis/batch/validation/validation.go}.
+Validation of the status of Jobs; see kubernetes, C{pkg/apis/batch/validation/validation.go}.
 
-Most rules look only at what an update changes, so that jobs that break a newer rule can still be updated.
+Most rules apply to changed fields only, so that jobs that violate a newer rule can still be updated.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
 from ...generic.validation.fields import ErrorList, go_json, invalid_shown, invalid_without_value, not_negative, quote
 
-#: Of Go's numbers.
+#: Maximum number of digits of an integer in Go.
 _MOST_DIGITS: Final = 18
 _TERMINAL: Final = ("Failed", "Complete", "FailureTarget")
 
 
 class _View:
-    """A job's status, as the rules ask for it."""
+    """The status of a Job with its conditions by type."""
 
     __slots__ = ("_status", "complete", "failed", "failing", "false", "finished", "succeeding", "true")
 
@@ -44,7 +44,7 @@ class _View:
 
 
 def validate_job_status_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Counts, times and conditions that fit together, and that a job does not take back."""
+    """Validate counts, times and conditions, and that a finished job stays finished."""
     errors: ErrorList = []
     spec, now, was = obj["spec"], _View(obj), _View(old)
     for name in ("active", "succeeded", "failed", "ready", "terminating"):
@@ -79,7 +79,7 @@ def _uncounted(pods: JSONObject | None, errors: ErrorList) -> None:
 
 
 def _conditions(now: _View, was: _View, errors: ErrorList) -> None:
-    """Conditions that exclude or demand each other, and the time of completion."""
+    """Validate conditions that exclude or require each other, and the completion time."""
     completes, fails = now.complete != was.complete, now.failed != was.failed
     targets = now.failing != was.failing
     path, time = "status.completionTime", now["completionTime"]
@@ -102,7 +102,7 @@ def _conditions(now: _View, was: _View, errors: ErrorList) -> None:
 
 
 def _finished(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> None:
-    """A finished job has begun, and has nothing left that runs."""
+    """Validate that a finished job has started, and has no active pods."""
     if not now.finished:
         return
     ends = not was.finished
@@ -119,13 +119,13 @@ def _finished(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> No
 
 
 def _update_disruption_allowed_condition(name: str, now: _View, was: _View, errors: ErrorList) -> None:
-    """A job that is finished has no pods of some sort."""
+    """Validate that a finished job has no pods of some state."""
     if now.finished and (not was.finished or now[name] != was[name]) and now.count(name) > 0:
         errors.append(invalid(f"status.{name}", now[name], f"{name}>0 is invalid for finished job"))
 
 
 def _success(spec: JSONObject, now: _View, errors: ErrorList) -> None:
-    """What excludes success, and where nothing completes without it."""
+    """Validate that success criteria are not combined with a failure, and that completion requires success."""
     if now.succeeding and now.failed:
         errors.append(_condition("cannot set SuccessCriteriaMet=True and Failed=true conditions"))
     if now.succeeding and now.failing:
@@ -136,7 +136,7 @@ def _success(spec: JSONObject, now: _View, errors: ErrorList) -> None:
 
 
 def _indexes(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> None:
-    """Lists of indexes such as C{"0,2-4"}."""
+    """Validate lists of indexes such as C{"0,2-4"}."""
     completed, failed = now["completedIndexes"] or "", now["failedIndexes"]
     total, limited = spec.get("completions"), spec.get("backoffLimitPerIndex") is not None
     new_completed, new_failed = completed != (was["completedIndexes"] or ""), failed != was["failedIndexes"]
@@ -168,7 +168,7 @@ def _check_intervals(text: str, total: int, path: str, name: str, errors: ErrorL
 
 
 def _good_intervals(text: str, total: int) -> list[tuple[int, int]]:
-    """Those that are intervals."""
+    """Return the valid intervals."""
     found = []
     for interval in text.split(",") if text else ():
         with suppress(ValueError):
@@ -177,7 +177,7 @@ def _good_intervals(text: str, total: int) -> list[tuple[int, int]]:
 
 
 def _overlap(some: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) -> int | None:
-    """The first index in an interval of both; the lists ascend, and are gone through, not the indexes in them."""
+    """Return the first index that is in an interval of both lists, in time linear in the number of intervals."""
     place = other = 0
     while place < len(some) and other < len(others):
         (first, last), (begin, end) = some[place], others[other]
@@ -192,10 +192,10 @@ def _overlap(some: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]])
 
 def parse_intervals(text: str, total: int) -> Iterator[tuple[int, int]]:
     """
-    The intervals in a list of indexes such as C{"0,2-4"}, which ascend: the first index of each, and the last.
+    Return the first and last index of each interval of a list such as C{"0,2-4"}, whose intervals ascend.
 
-    @param total: How many indexes there are.
-    @raise ValueError: It is none; with Go's words.
+    @param total: The number of indexes.
+    @raise ValueError: The list is invalid; the message is Go's.
     """
     before: int | None = None
     for interval in text.split(",") if text else ():
@@ -228,13 +228,13 @@ def _interval(text: str, total: int) -> tuple[int, int]:
 
 
 def _taken_back(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> None:
-    """What only ever comes or grows."""
+    """Validate fields that may only be set or grow."""
     for kind in _TERMINAL:
         if kind in was.true and kind not in now.true:
             errors.append(_condition(f"cannot disable the terminal {kind}=True condition"))
     if now.count("failed") < was.count("failed"):
         errors.append(invalid("status.failed", now.count("failed"), "cannot decrease the failed counter"))
-    # An indexed job with as many completions as pods at a time can be made smaller.
+    # An indexed job whose completions equal its parallelism can be scaled down.
     shrinks = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
     if not shrinks and now.count("succeeded") < was.count("succeeded"):
         errors.append(invalid("status.succeeded", now.count("succeeded"), "cannot decrease the succeeded counter"))

@@ -1,5 +1,5 @@
 """
-How much of a device's capacity claims may ask for, when several may share it.
+Validation of the request policy of a device's capacity.
 
 See kubernetes, C{pkg/apis/resource/validation/validation.go}.
 """
@@ -20,9 +20,12 @@ _MOST_VALUES: Final = 10
 
 def validate_request_policy(policy: JSONObject, capacity: Quantity, path: str, errors: ErrorList) -> None:
     """
-    A choice of amounts, or a range of them, and the one that is taken for claims that name none.
+    Validate valid values or a valid range, and the default for claims that request no amount.
 
-    @param capacity: All that the device has.
+    @param policy: The C{requestPolicy}.
+    @param capacity: The capacity of the device.
+    @param path: The path of the policy.
+    @param errors: Receives the errors.
     """
     values, span = policy.get("validValues") or [], policy.get("validRange")
     if values and span is not None:
@@ -52,7 +55,7 @@ def _values(values: list[JSONValue], default: Quantity, capacity: Quantity, path
             errors.append(invalid(here, str(one), f"option is larger than capacity value: {capacity}"))
 
     distinct(amounts, option, lambda one: str(one.scaled()), path, errors, most=_MOST_VALUES)
-    # The default is looked for while the values are looked at, which too many are not.
+    # The default is searched while the values are validated, so not in a list that is too long.
     if len(amounts) > _MOST_VALUES or default not in amounts:
         errors.append(invalid(path, str(default), "default value is not valid according to the requestPolicy"))
 
@@ -81,7 +84,7 @@ def _range(span: JSONObject, default: Quantity, capacity: Quantity, path: str, e
             text = f"one step {low + step} is larger than capacity value: {capacity}"
             errors.append(invalid(f"{path}.step", str(step), text))
         for amount in (default, high):
-            # The reference breaks down over steps of nothing.
+            # The reference panics for a step of zero.
             if amount is not None and step.scaled() and (amount.scaled() - low.scaled()) % step.scaled():
                 text = f"value is not a multiple of a given step ({step}) from ({low})"
                 errors.append(invalid(f"{path}.step", str(amount), text))

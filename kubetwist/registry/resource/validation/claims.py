@@ -45,14 +45,14 @@ _REFERENCE: Final = (
 
 
 def validate_claim(obj: JSONObject) -> list[FieldError]:
-    """A new claim."""
+    """Validate a new claim."""
     errors: ErrorList = []
     _devices(obj["spec"].get("devices") or {}, "spec.devices", errors)
     return errors
 
 
 def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """What is claimed stays."""
+    """Validate that the spec is unchanged."""
     errors: ErrorList = []
     shown = go_json(go_struct(obj["spec"], "resource.ResourceClaimSpec"), raw=True)
     immutable(obj["spec"], old["spec"], "spec", errors, shown, untyped=True)
@@ -60,7 +60,7 @@ def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
 
 
 def validate_claim_template(obj: JSONObject) -> list[FieldError]:
-    """What the claims would be that are made of it."""
+    """Validate the claim spec in a template."""
     errors: ErrorList = []
     metadata = obj["spec"].get("metadata") or {}
     template_metadata(metadata, "spec.metadata", errors)
@@ -69,7 +69,7 @@ def validate_claim_template(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_claim_template_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """What claims are made of stays."""
+    """Validate that the spec is unchanged."""
     errors: ErrorList = []
     shown = go_json(go_struct(obj["spec"], "resource.ResourceClaimTemplateSpec"), raw=True)
     immutable(obj["spec"], old["spec"], "spec", errors, shown, untyped=True)
@@ -77,7 +77,7 @@ def validate_claim_template_update(obj: JSONObject, old: JSONObject) -> list[Fie
 
 
 def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Who uses the devices, and which they are; that is not changed, only taken back."""
+    """Validate users, allocation and device status; an allocation can be removed, but not changed."""
     errors: ErrorList = []
     status, before = obj.get("status") or {}, old.get("status") or {}
     path, allocation = "status.reservedFor", status.get("allocation")
@@ -122,12 +122,12 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Field
 
 
 def device_key(one: JSONObject) -> tuple[str, ...]:
-    """Which device, or which share of one, an entry of a claim's status is about."""
+    """Return the key of the device, or of a share of it, in an entry of a claim's status."""
     return tuple(one.get(name) or "" for name in ("driver", "pool", "device", "shareID"))
 
 
 def allocated(status: JSONObject) -> set[tuple[str, ...]]:
-    """The devices that a claim has."""
+    """Return the keys of the allocated devices of a claim."""
     devices = (status.get("allocation") or {}).get("devices") or {}
     return {device_key(one) for one in devices.get("results") or ()}
 
@@ -205,7 +205,7 @@ def _devices(devices: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def _request_names(requests: Iterable[JSONObject]) -> set[str]:
-    """What may be referred to: requests, and their alternatives."""
+    """Return the names that can be referenced: requests and their subrequests."""
     names: set[str] = set()
     for request in requests:
         name = request.get("name") or ""

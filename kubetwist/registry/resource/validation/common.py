@@ -1,4 +1,8 @@
-"""What classes, claims and slices of devices share; see kubernetes, C{pkg/apis/resource/validation/validation.go}."""
+"""
+Validation shared by DeviceClasses, ResourceClaims and ResourceSlices.
+
+See kubernetes, C{pkg/apis/resource/validation/validation.go}.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from ....cel.devices import SelectorCostError, SelectorError, SelectorProgramErr
 from ...generic.validation.fields import ErrorList, check, dns_subdomain
 
 MOST: Final = 32
-#: A domain, a slash and an identifier.
+#: Maximum length of a domain, a slash and an identifier.
 LONGEST_NAME: Final = 63 + 1 + 32
 _IDENTIFIER: Final = re.compile("[A-Za-z_][A-Za-z0-9_]*").fullmatch
 _NOT_AN_IDENTIFIER: Final = (
@@ -25,7 +29,7 @@ _Check = Callable[[Any, str, ErrorList], None]
 
 
 def driver_name(name: str, path: str, errors: ErrorList) -> None:
-    """The name of a driver: a domain."""
+    """Validate the name of a driver: a domain."""
     if not name:
         errors.append(required(path))
         return
@@ -36,10 +40,10 @@ def driver_name(name: str, path: str, errors: ErrorList) -> None:
 
 
 def property_name(name: str, path: str, errors: ErrorList) -> None:
-    """The name of an attribute or a capacity, with its domain or without."""
+    """Validate the name of an attribute or a capacity, with or without a domain."""
     domain, slash, rest = name.rpartition("/")
     if "/" in domain:
-        # The reference takes whatever has more than one.
+        # The reference accepts any name with more than one slash.
         return
     if slash and not domain:
         errors.append(invalid(path, "", "the domain must not be empty"))
@@ -55,7 +59,7 @@ def property_name(name: str, path: str, errors: ErrorList) -> None:
 
 
 def full_property_name(name: str, path: str, errors: ErrorList) -> None:
-    """The name of an attribute or a capacity, with its domain."""
+    """Validate the name of an attribute or a capacity with its domain."""
     property_name(name, path, errors)
     if "/" not in name:
         text = "a fully qualified name must be a domain and a name separated by a slash"
@@ -92,7 +96,7 @@ def distinct(
 
 
 def pool_name(name: str, path: str, errors: ErrorList) -> None:
-    """The name of a pool: domains, with slashes between them."""
+    """Validate the name of a pool: domains separated by slashes."""
     if not name:
         errors.append(required(path))
         return
@@ -104,7 +108,7 @@ def pool_name(name: str, path: str, errors: ErrorList) -> None:
 
 
 def binding(one: JSONObject, path: str, errors: ErrorList) -> None:
-    """What has to be so before a device can be used, and what says that it never will be."""
+    """Validate the binding conditions and binding failure conditions of a device."""
     good, bad = one.get("bindingConditions") or [], one.get("bindingFailureConditions") or []
 
     def name(value: str, here: str, errors: ErrorList) -> None:
@@ -137,7 +141,7 @@ _LONGEST_RAW: Final = 10 * 1024
 
 
 def validate_selector(selector: JSONObject, path: str, errors: ErrorList) -> None:
-    """Check a selector of devices."""
+    """Validate a device selector."""
     cel = selector.get("cel")
     if cel is None:
         errors.append(required(f"{path}.cel"))

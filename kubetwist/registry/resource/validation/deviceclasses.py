@@ -11,7 +11,7 @@ from .common import check_each, validate_configuration, validate_selector
 
 
 def validate_device_class(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
-    """Selectors, configuration, and the resource that stands for the class."""
+    """Validate selectors, configuration, and the extended resource name of the class."""
     errors: ErrorList = []
     spec = obj["spec"]
     stored = old is not None and (spec.get("config") or []) == (old["spec"].get("config") or [])

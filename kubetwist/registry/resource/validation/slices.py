@@ -1,4 +1,4 @@
-"""Slices of resources; see kubernetes, C{pkg/apis/resource/validation/validation.go}."""
+"""Validation of ResourceSlices; see kubernetes, C{pkg/apis/resource/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PART: Final = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
 _VERSION: Final = re.compile(
     rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PART}(\.{_PART})*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?", re.ASCII
 ).fullmatch
-#: Of the attributes of a device.
+#: Maximum number of values of all attributes of a device.
 _MOST_VALUES: Final = 48
 _NODES: Final = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 _NODES_OF_DEVICE: Final = (
@@ -40,7 +40,7 @@ _NODES_OF_DEVICE: Final = (
 
 
 def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
-    """A driver's pool of devices, and on which nodes they are; what was not changed of C{old} may stay."""
+    """Validate a ResourceSlice: pool, devices and nodes; errors of unchanged parts of C{old} are ignored."""
     errors: ErrorList = []
     spec = obj["spec"]
     driver_name(spec.get("driver") or "", "spec.driver", errors)
@@ -77,7 +77,7 @@ def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[Field
 
 
 def validate_slice_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Pool, driver and node stay."""
+    """Validate that pool, driver and node are unchanged."""
     return validate_slice(obj, old)
 
 
@@ -103,7 +103,7 @@ def _counters(one: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def _shortened(key: str, limit: int) -> str:
-    """A key as it is put into paths, with its middle left out when it is long."""
+    """Return a key for a path; the middle of a long key is left out."""
     if len(key) <= limit:
         return key
     return f"{key[: (limit - 2) // 2]}...{key[-((limit - 3) // 2) :]}"
@@ -121,7 +121,7 @@ def _pool(pool: JSONObject, errors: ErrorList) -> None:
 def _chosen_nodes(
     spec: JSONObject, path: str, flags: Sequence[str], errors: ErrorList, *, single: bool = True
 ) -> list[str]:
-    """Which ways of choosing nodes are taken; a slice's are to be C{single} ones."""
+    """Return the fields that select nodes; a slice must have exactly one if C{single} is set."""
     chosen: list[str] = []
     node = spec.get("nodeName")
     if node:
