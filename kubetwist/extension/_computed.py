@@ -31,7 +31,7 @@ from ..interfaces import (
     ILister,
 )
 from ..registry.customresources.codec import CustomCodec
-from ..registry.generic.reading import select
+from ..registry.generic.reading import selection_predicate
 from ..registry.generic.resourceinfo import ResourceInfo
 from ..resources.customresources import (
     CRDVersionHandlers,
@@ -72,7 +72,7 @@ class ComputedStorage:
 
     async def list(self, scope: RequestScope, options: ListOptions) -> Listing:
         """@see: L{ILister.list}; without pages."""
-        selection = select(self, scope, options)
+        selection = selection_predicate(self, scope, options)
         records = [] if selection.nothing else await self._records(scope)
         wanted = [
             record

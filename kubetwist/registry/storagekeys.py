@@ -8,7 +8,7 @@ from ..api.resource import GroupResource
 from .kindtable import KINDS
 
 
-def resource_places(prefix: str) -> Callable[[str], GroupResource | None]:
+def resource_of_key(prefix: str) -> Callable[[str], GroupResource | None]:
     """
     Return a function that maps a storage key to the resource of the object.
 

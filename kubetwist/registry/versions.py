@@ -15,7 +15,7 @@ from ..api.frozen import mutable_copy
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
 from ..api.resource import GroupVersion, GroupVersionKind, GroupVersionResource, JSONObject
-from .generic.codec import Codec, MissingField, by_name
+from .generic.codec import Codec, MissingField, sort_keys
 from .generic.conversion import convert
 from .strategies import strategy_for
 
@@ -166,7 +166,7 @@ class VersionConverter:
                     f"and is not suitable for converting to {quoted(target.api_version)}"
                 )
             try:
-                obj = store.codec.redecode(value, [])
+                obj = store.codec.decode_patched(value, [])
             except MissingField as error:
                 raise ValueError(error.within(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())) from None
             store.codec.check_kind(obj)
@@ -184,9 +184,9 @@ class VersionConverter:
         if codec is None:
             codec = self._codecs[source, target] = Codec(definitions, source, target)
         if isinstance(value, dict):
-            value = _with_kind(by_name(value) if strict else value, source)
+            value = _with_kind(sort_keys(value) if strict else value, source)
         problems: list[str] = []
-        obj = codec.redecode(value, problems, strict=strict)
+        obj = codec.decode_patched(value, problems, strict=strict)
         if obj["metadata"].get("managedFields") == []:
             del obj["metadata"]["managedFields"]
         info = self._stores.infos.get((group, resource))

@@ -161,7 +161,7 @@ class JSONEncoder:
 
     def cost(self, record: Record) -> int:
         """Return the cost of L{item}, in bytes of JSON that it reads."""
-        return KEPT_COST if self.codec.kept(record) else len(record.item)
+        return KEPT_COST if self.codec.has_item(record) else len(record.item)
 
     def items(self, listing: Listing) -> Slices:
         """Return the items of a list, in slices."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..interfaces import IStorageBackend
-from ..registry.storagekeys import resource_places
+from ..registry.storagekeys import resource_of_key
 from .config import ServerConfig
 from .context import PluginContext
 from .endpoints.health import HealthCheck, Unhealthy
@@ -32,7 +32,7 @@ def encrypt(backend: IStorageBackend, context: PluginContext) -> tuple[IStorageB
     from ..storage.encryption.reloading import FileEncryption
     from ..storage.encryption.storage import EncryptedStorage
 
-    places = resource_places(f"{options['etcd-prefix'].rstrip('/')}/")
+    places = resource_of_key(f"{options['etcd-prefix'].rstrip('/')}/")
     encryption = FileEncryption(path, places, context.reactor)
     try:
         if options["encryption-provider-config-automatic-reload"]:

@@ -11,7 +11,7 @@ from kubetwist.api.names import validate_path_segment_name
 from kubetwist.api.resource import GroupResource
 from kubetwist.registry.generic.resourceinfo import Kind
 from kubetwist.registry.kindtable import KINDS
-from kubetwist.registry.storagekeys import resource_places
+from kubetwist.registry.storagekeys import resource_of_key
 
 STORED = [kind for kind in KINDS if kind.stored and kind.storage_group == kind.group]
 SEGMENTS = text(min_size=1).filter(lambda name: not validate_path_segment_name(name))
@@ -22,7 +22,7 @@ class PlacesTests(SynchronousTestCase):
 
     def test_built_in(self) -> None:
         """Every built-in resource is found at its place, by the name that its objects are stored by."""
-        found = resource_places("/registry/")
+        found = resource_of_key("/registry/")
         for key, resource in (
             ("secrets/default/db", GroupResource("", "secrets")),
             ("services/specs/default/web", GroupResource("", "services")),
@@ -41,17 +41,17 @@ class PlacesTests(SynchronousTestCase):
     def test_cve_2022_3162(self, kind: Kind, namespace: str, name: str) -> None:
         """CVE-2022-3162: whatever an object is called, its key is that of an object of its own resource."""
         key = f"{kind.key_prefix}/" + (f"{namespace}/{name}" if kind.namespaced else name)
-        self.assertEqual(resource_places("/registry/")(f"/registry/{key}"), GroupResource(kind.group, kind.resource))
+        self.assertEqual(resource_of_key("/registry/")(f"/registry/{key}"), GroupResource(kind.group, kind.resource))
 
     def test_custom(self) -> None:
         """A custom resource is found by its group, which is a domain."""
-        found = resource_places("/r/")
+        found = resource_of_key("/r/")
         self.assertEqual(found("/r/example.com/swans/name"), GroupResource("example.com", "swans"))
         self.assertEqual(found("/r/example.com/swans/default/name"), GroupResource("example.com", "swans"))
 
     def test_nothing(self) -> None:
         """What is no object is no resource."""
-        found = resource_places("/registry/")
+        found = resource_of_key("/registry/")
         for key in (
             "/registry/health",
             "/registry/ranges/serviceips",

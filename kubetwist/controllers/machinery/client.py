@@ -236,7 +236,7 @@ class Client:
 
         def changed(stored: JSONObject | None) -> JSONObject:
             merged = fields.apply(stored, applied, self.field_manager, now(), True)
-            new: JSONObject = codec.to_storage(codec.redecode(merged, [], converted=True))
+            new: JSONObject = codec.to_storage(codec.decode_patched(merged, [], converted=True))
             store.strategy.default(new)
             return new
 

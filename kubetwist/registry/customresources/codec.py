@@ -17,7 +17,7 @@ from ...api.record import (
 )
 from ...api.resource import GroupKind, GroupVersion, GroupVersionKind, JSONObject
 from ...schema.mismatch import DecodeError
-from ..generic.codec import Codec, MissingField, identity
+from ..generic.codec import Codec, MissingField, type_meta
 
 if TYPE_CHECKING:
     from ...schema.structural import CustomType
@@ -113,7 +113,7 @@ class CustomCodec(Codec):
         if value is None:
             value = {}
         try:
-            kind, api_version = identity(value)
+            kind, api_version = type_meta(value)
         except ValueError as error:
             raise self.unrecognized(str(error), raw) from None
         if not kind:
@@ -126,7 +126,7 @@ class CustomCodec(Codec):
         try:
             obj = self.type.decode(value, problems)
         except DecodeError as error:
-            raise self.unreadable(str(error)) from None
+            raise self.decoding_error(str(error)) from None
         if "metadata" not in obj:
             obj["metadata"] = {}
         if kind != self.gvk.kind:
@@ -136,11 +136,11 @@ class CustomCodec(Codec):
             )
         return obj
 
-    def complaints(self, document: Decoded, problems: list[str], raw: bytes = b"") -> list[str]:
+    def strict_decoding_errors(self, document: Decoded, problems: list[str], raw: bytes = b"") -> list[str]:
         """Return messages for duplicate fields, then for unknown ones."""
         return [*document.duplicates, *problems]
 
-    def redecode(
+    def decode_patched(
         self, value: JSONValue, problems: list[str], *, converted: bool = False, strict: bool = False
     ) -> JSONObject:
         """
@@ -156,7 +156,7 @@ class CustomCodec(Codec):
         """
         if converted:
             return {**value, "metadata": self.type.metadata(value.get("metadata") or {})}
-        kind, api_version = identity(value)
+        kind, api_version = type_meta(value)
         if not kind:
             raise MissingField("Kind")
         said = GroupVersion.parse(api_version)
@@ -182,7 +182,7 @@ class CustomCodec(Codec):
 
     def check_kind(self, obj: JSONObject) -> None:
         """
-        Reject a result of L{redecode} of another kind or version, unless only its status is used.
+        Reject a result of L{decode_patched} of another kind or version, unless only its status is used.
 
         @raise APIStatusError: The object has another kind or version (422).
         """

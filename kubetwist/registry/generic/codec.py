@@ -34,7 +34,7 @@ _DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
 #: Kinds that are taken for others, which they only differ from by their version.
-SAME: Final[dict[GroupVersionKind, tuple[str, str]]] = {
+EQUIVALENT_KINDS: Final[dict[GroupVersionKind, tuple[str, str]]] = {
     GroupVersionKind("policy", "v1", "Eviction"): ("Eviction", "policy/v1beta1"),
 }
 
@@ -128,11 +128,11 @@ class Codec:
         if value is None:
             value = {}
         try:
-            kind, api_version = identity(value)
+            kind, api_version = type_meta(value)
         except ValueError as error:
             raise self.unrecognized(str(error), raw) from None
         kind, api_version = kind or self.gvk.kind, api_version or self.gvk.api_version
-        if (kind, api_version) not in ((self.gvk.kind, self.gvk.api_version), SAME.get(self.gvk)):
+        if (kind, api_version) not in ((self.gvk.kind, self.gvk.api_version), EQUIVALENT_KINDS.get(self.gvk)):
             said = GroupVersion.parse(api_version)
             own = self.gvk.group_version
             if said.version or said.group != own.group or kind != self.gvk.kind:
@@ -143,7 +143,7 @@ class Codec:
         try:
             obj = self.type.decode(value, found)
         except DecodeError as error:
-            raise self.unreadable(error.as_written(raw)) from None
+            raise self.decoding_error(error.as_written(raw)) from None
         problems += found
         if found.inexact and json:
             written = with_written_numbers(raw)
@@ -151,15 +151,15 @@ class Codec:
                 obj = without_written_numbers(self.type.decode(written, []))
         obj["kind"] = self.gvk.kind
         obj["apiVersion"] = api_version
-        complete_metadata(obj, value)
+        ensure_metadata(obj, value)
         if self._internal_type.read is not None:
             try:
                 read_annotations(self.gvk, obj)
             except ConversionError as error:
-                raise self.unreadable(str(error)) from None
+                raise self.decoding_error(str(error)) from None
         return obj
 
-    def complaints(self, document: Decoded, problems: list[str], raw: bytes = b"") -> list[str]:
+    def strict_decoding_errors(self, document: Decoded, problems: list[str], raw: bytes = b"") -> list[str]:
         """
         Return messages for unknown and duplicate fields, in the reference's order.
 
@@ -170,9 +170,9 @@ class Codec:
             if document.with_duplicates is not None:
                 return self.type.problems(document.with_duplicates)
         except DecodeError as error:
-            raise self.unreadable(error.as_written(raw)) from None
+            raise self.decoding_error(error.as_written(raw)) from None
         if document.by_map and len(problems) > 1:
-            problems = self.type.problems(by_name(document.value))
+            problems = self.type.problems(sort_keys(document.value))
         return [*document.duplicates, *problems]
 
     def read_protobuf(self, data: bytes) -> Decoded:
@@ -191,7 +191,7 @@ class Codec:
             try:
                 value = self._definitions.protobuf.decode(self._definitions.definition_of(self.gvk), envelope.raw)
             except WireError as error:
-                raise self.unreadable(str(error)) from None
+                raise self.decoding_error(str(error)) from None
         return Decoded({**value, "kind": kind, "apiVersion": api_version})
 
     def read_delete_options(self, data: bytes) -> JSONObject:
@@ -209,7 +209,7 @@ class Codec:
                 raise BodyError(str(error), json=False) from None
         return {**value, "kind": envelope.kind, "apiVersion": _parsable(envelope.api_version)}
 
-    def redecode(
+    def decode_patched(
         self, value: JSONValue, problems: list[str], *, converted: bool = False, strict: bool = False
     ) -> JSONObject:
         """
@@ -227,13 +227,13 @@ class Codec:
         """
         said = written = self.gvk
         if not converted:
-            written = self._said(value)
+            written = self._kind_of(value)
             said = self._served(written)
             if said.version == INTERNAL and said.kind == self.gvk.kind and said.group == self.gvk.group:
                 problems += [f'unknown field "{name}"' for name in value if name not in ("kind", "apiVersion")]
                 return {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version, "metadata": {}}
         if said != self.gvk and not (self.knows(said) and convertible(said, self.storage)):
-            self._read_as(said, value, strict)
+            self._check_decodable(said, value, strict)
             raise ValueError(self._mismatch(said))
         try:
             known = self.type if said == self.gvk else self._definitions.type_for(said)
@@ -244,7 +244,7 @@ class Codec:
             raise ValueError(error.converted if converted else str(error)) from None
         if strict:
             _check_known(problems)
-        complete_metadata(obj, value)
+        ensure_metadata(obj, value)
         read_annotations(said, obj)
         if said != self.gvk:
             return convert(convert(obj, said, self.storage), self.storage, self.gvk)
@@ -254,19 +254,19 @@ class Codec:
 
     def check_kind(self, obj: JSONObject) -> None:
         """
-        Refuse a result of L{redecode} of another kind, which occurs for custom resources only.
+        Refuse a result of L{decode_patched} of another kind, which occurs for custom resources only.
 
         @raise APIStatusError: It is of another kind (422).
         """
 
-    def _said(self, value: JSONValue) -> GroupVersionKind:
+    def _kind_of(self, value: JSONValue) -> GroupVersionKind:
         """
         Return the kind in a JSON object, with missing parts from the request: C{gvkWithDefaults} of apimachinery's
         C{json.go}.
 
         @raise ValueError: The apiVersion is malformed.
         """
-        kind, api_version = identity(value)
+        kind, api_version = type_meta(value)
         said = GroupVersion.parse(api_version)
         if not said.version:
             if said.group:
@@ -283,7 +283,7 @@ class Codec:
         same = internal_group(said.group, said.kind) == internal_group(self.gvk.group, self.gvk.kind)
         return self.gvk if same else said
 
-    def _read_as(self, said: GroupVersionKind, value: JSONValue, strict: bool) -> None:
+    def _check_decodable(self, said: GroupVersionKind, value: JSONValue, strict: bool) -> None:
         """
         Read a value as the kind that it says it is, which the reference does before it minds that it is another one.
 
@@ -331,7 +331,7 @@ class Codec:
         meta: JSONObject = obj.get("metadata") or {}
         return without_internal(self._internal_type.annotations, meta)
 
-    def kept(self, record: Record) -> bool:
+    def has_item(self, record: Record) -> bool:
         """Return whether L{item} returns existing bytes, without a conversion."""
         return not self.converts or (record.views is not None and self.gvk in record.views)
 
@@ -343,7 +343,7 @@ class Codec:
         """
         return self._definitions.description(f"io.k8s.{type_name}", field)
 
-    def unreadable(self, why: str) -> APIStatusError:
+    def decoding_error(self, why: str) -> APIStatusError:
         """Return the error for a body that cannot be decoded as this kind."""
         return APIStatusError.bad_request(
             f'{self.gvk.kind} in version "{self.gvk.version}" cannot be handled as a {self.gvk.kind}: {why}'
@@ -398,22 +398,22 @@ def _check_known(problems: list[str]) -> None:
         raise ValueError(f"strict decoding error: {', '.join(problems)}")
 
 
-def identity(value: JSONValue) -> tuple[str, str]:
+def type_meta(value: JSONValue) -> tuple[str, str]:
     """
     The kind and apiVersion that a value says it has; C{""} for what it does not say.
 
     @raise ValueError: A field has the wrong type; the text is the reference's.
     """
-    unreadable = "couldn't get version/kind; json parse error: json: cannot unmarshal"
+    unmarshal_error = "couldn't get version/kind; json parse error: json: cannot unmarshal"
     if not isinstance(value, dict):
         raise ValueError(
-            f"{unreadable} {json_type(value)} into Go value of type struct {{ "
+            f"{unmarshal_error} {json_type(value)} into Go value of type struct {{ "
             'APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
         )
     for name in ("kind", "apiVersion"):
         part = value.get(name)
         if part is not None and not isinstance(part, str):
-            raise ValueError(f"{unreadable} {json_type(part)} into Go struct field .{name} of type string")
+            raise ValueError(f"{unmarshal_error} {json_type(part)} into Go struct field .{name} of type string")
     api_version = value.get("apiVersion") or ""
     if "/" in api_version:
         GroupVersion.parse(api_version)
@@ -425,7 +425,7 @@ def _parsable(api_version: str) -> str:
     return "" if api_version.count("/") > 1 or api_version.endswith("/") else api_version
 
 
-def complete_metadata(obj: JSONObject, value: JSONObject) -> None:
+def ensure_metadata(obj: JSONObject, value: JSONObject) -> None:
     """
     Give a decoded object metadata where it has none.
 
@@ -471,16 +471,16 @@ def warnings_of(problems: list[str]) -> list[str]:
     return [line.strip() for text in problems for line in (text.split("\n")[1:] or [text])]
 
 
-def by_name(value: JSONValue) -> JSONValue:
+def sort_keys(value: JSONValue) -> JSONValue:
     """A value with the keys of its objects in order."""
     if isinstance(value, list):
-        return [by_name(item) for item in value]
+        return [sort_keys(item) for item in value]
     if isinstance(value, dict):
-        return {key: by_name(value[key]) for key in sorted(value)}
+        return {key: sort_keys(value[key]) for key in sorted(value)}
     return value
 
 
-def patch_failure(value: str, why: str) -> APIStatusError:
+def invalid_patch_error(value: str, why: str) -> APIStatusError:
     """The 422 for a patch whose result is no object; C{value} is what the reference quotes of it."""
     field_error = FieldError("FieldValueInvalid", f"Invalid value: {shown(value)}: {why}", "patch")
     return APIStatusError.invalid(GroupKind("", ""), "", [field_error])

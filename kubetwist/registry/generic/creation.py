@@ -20,14 +20,14 @@ from ...cel.allowance import compute_rules
 from ...storage.errors import KeyExists
 from .allocation import AllocationConflict
 from .empties import as_sent
-from .floats import put_floats, take_floats
+from .floats import remove_floats, restore_floats
 from .objects import StoreBase
 from .owners import drop_repeated_owners
 
 #: How often a name made from generateName may turn out to be taken.
 NAME_ATTEMPTS = 8
 #: How often what an object is to hold may turn out to be taken by another server at this very moment.
-HOLD_ATTEMPTS = 32
+ALLOCATION_ATTEMPTS = 32
 
 
 async def create(store: StoreBase, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Record | JSONObject:
@@ -44,7 +44,7 @@ async def create(store: StoreBase, scope: RequestScope, obj: JSONObject, options
         try:
             return await try_create(store, scope, obj, options, attributes)
         except KeyExists as error:
-            raise taken(store, error, meta) from None
+            raise already_exists_error(store, error, meta) from None
     # Each attempt uses a copy, since values that are derived from the name, such as labels, are derived again.
     original = orjson.dumps(obj)
     for attempt in range(NAME_ATTEMPTS):
@@ -56,7 +56,7 @@ async def create(store: StoreBase, scope: RequestScope, obj: JSONObject, options
         except KeyExists as error:
             if attempt < NAME_ATTEMPTS - 1:
                 continue
-            raise taken(store, error, meta) from None
+            raise already_exists_error(store, error, meta) from None
     raise AssertionError("the last attempt either returns or raises")
 
 
@@ -117,8 +117,8 @@ async def _create(
     if version.isdigit() and version.strip("0") and not options.dry_run:
         raise APIStatusError.unknown("resourceVersion should not be set on objects to be created")
     key = store.cache_key(meta.get("namespace", ""), meta["name"])
-    for attempt in range(HOLD_ATTEMPTS):
-        hold = store.reserve(obj, None, options.dry_run)
+    for attempt in range(ALLOCATION_ATTEMPTS):
+        allocation = store.reserve(obj, None, options.dry_run)
         try:
             if large:
                 await scope.compute(0, store.default_on_read, obj)
@@ -127,20 +127,20 @@ async def _create(
             if options.dry_run:
                 if store.cache.get(key) is not None:
                     raise KeyExists(key)
-                hold.cancel()
+                allocation.cancel()
                 return await store.dry_run_result(obj, scope)
             draft = await store.convert_and_encode(obj, scope)
-            revision = await store.commit(key, draft, 0, hold, attributes.charges)
+            revision = await store.commit(key, draft, 0, allocation, attributes.charges)
         except AllocationConflict:
-            hold.cancel()
-            if attempt == HOLD_ATTEMPTS - 1:
+            allocation.cancel()
+            if attempt == ALLOCATION_ATTEMPTS - 1:
                 raise APIStatusError.modified(store.group_resource, meta["name"]) from None
-            hold.undo(obj)
+            allocation.undo(obj)
         except BaseException:
-            hold.cancel()
+            allocation.cancel()
             raise
         else:
-            hold.commit()
+            allocation.commit()
             return store.committed_record(key, revision, draft)
     raise AssertionError("the last attempt either returns or raises")
 
@@ -149,11 +149,11 @@ def _prepared_creation(store: StoreBase, obj: JSONObject, scope: RequestScope) -
     """Set the fields that creation sets in a new C{obj}; return the validation errors of the result."""
     store.strategy.prepare_for_create(obj)
     store.strategy.prepare_for_creator(obj, scope.user)
-    undo = put_floats(obj, scope.floats)
+    undo = restore_floats(obj, scope.floats)
     try:
         errors = validate_new_object(store, obj)
     finally:
-        take_floats(undo)
+        remove_floats(undo)
     if errors and scope.sent is not None:
         errors = as_sent(errors, obj, scope.sent, lambda: validate_new_object(store, obj))
     if errors and scope.forgives is not None:
@@ -184,17 +184,17 @@ def validate_new_object(store: StoreBase, obj: JSONObject) -> list[FieldError]:
     return errors
 
 
-def taken(store: StoreBase, error: KeyExists, meta: JSONObject) -> APIStatusError:
+def already_exists_error(store: StoreBase, conflict: KeyExists, meta: JSONObject) -> APIStatusError:
     """Return the 409 AlreadyExists; its message says if the existing object is being deleted."""
-    taken = APIStatusError.already_exists(store.group_resource, meta["name"])
+    error = APIStatusError.already_exists(store.group_resource, meta["name"])
     if meta.get("generateName"):
-        taken.message += ", the server was not able to generate a unique name for the object"
-        taken.details = {**(taken.details or {}), "retryAfterSeconds": 1}
-        taken.retry_after = 1
+        error.message += ", the server was not able to generate a unique name for the object"
+        error.details = {**(error.details or {}), "retryAfterSeconds": 1}
+        error.retry_after = 1
     try:
-        record = store.cache.get(error.key.removeprefix(store.prefix))
+        record = store.cache.get(conflict.key.removeprefix(store.prefix))
     except APIStatusError:
         record = None  # It is there, if nothing can be said of it.
     if record is not None and "deletionTimestamp" in orjson.loads(record.item)["metadata"]:
-        taken.message = f"object is being deleted: {taken.message}"
-    return taken
+        error.message = f"object is being deleted: {error.message}"
+    return error

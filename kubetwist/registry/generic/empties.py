@@ -21,13 +21,13 @@ Undo = tuple[JSONObject, str, bool]
 _EMPTY: Final[tuple[Any, ...]] = ([], {})
 
 
-def put_back(obj: JSONObject, sent: JSONValue) -> list[Undo]:
+def restore_empties(obj: JSONObject, sent: JSONValue) -> list[Undo]:
     """
     Restore the empty lists and maps of C{sent} in C{obj}, outside of its metadata.
 
     @param obj: The decoded object.
     @param sent: The body that C{obj} was decoded from.
-    @return: The argument of L{take_away}.
+    @return: The argument of L{remove_empties}.
     """
     undo: list[Undo] = []
     if isinstance(sent, dict):
@@ -51,8 +51,8 @@ def _put_back(obj: JSONObject, sent: JSONObject, undo: list[Undo]) -> None:
                     _put_back(item, part, undo)
 
 
-def take_away(undo: Sequence[Undo]) -> None:
-    """Revert L{put_back}."""
+def remove_empties(undo: Sequence[Undo]) -> None:
+    """Revert L{restore_empties}."""
     for holder, name, null in undo:
         if null:
             holder[name] = None
@@ -70,7 +70,7 @@ def as_sent(
 
     @param validate: Validates C{obj}; it has found C{errors} in the object as decoded.
     """
-    undo = put_back(obj, sent)
+    undo = restore_empties(obj, sent)
     if not undo:
         return list(errors)
     found: dict[tuple[str, str], list[FieldError]] = {}
@@ -79,7 +79,7 @@ def as_sent(
             found.setdefault((field_error.field, field_error.reason), []).append(field_error)
     finally:
         # Also if a long validation is cancelled and repeated.
-        take_away(undo)
+        remove_empties(undo)
     count: dict[tuple[str, str], int] = {}
     for field_error in errors:
         key = (field_error.field, field_error.reason)

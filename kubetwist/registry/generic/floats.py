@@ -18,12 +18,12 @@ from ...api.resource import JSONObject
 Undo = tuple[Any, Any, int]
 
 
-def put_floats(obj: JSONObject, sent: JSONValue) -> list[Undo]:
+def restore_floats(obj: JSONObject, sent: JSONValue) -> list[Undo]:
     """
     Replace integers in C{obj} by the floats of C{sent} from which they were decoded, except in its metadata.
 
     @param sent: The body that C{obj} was decoded from.
-    @return: The argument of L{take_floats}.
+    @return: The argument of L{remove_floats}.
     """
     undo: list[Undo] = []
     if isinstance(sent, dict):
@@ -46,8 +46,8 @@ def _put(holder: JSONValue, sent: JSONValue, undo: list[Undo]) -> None:
             holder[place] = value
 
 
-def take_floats(undo: Sequence[Undo]) -> None:
-    """Revert L{put_floats} where the floats remain."""
+def remove_floats(undo: Sequence[Undo]) -> None:
+    """Revert L{restore_floats} where the floats remain."""
     for holder, place, number in undo:
         if holder.__class__ is list or place in holder:
             held = holder[place]

@@ -45,7 +45,7 @@ from .environment import StoredResource, StoreEnvironment
 from .fieldmanager.manager import FieldManager, update_managed_fields
 from .hooks import StoreHooks, hook
 from .privileges import unprivileged
-from .storedprotobuf import foreign
+from .storedprotobuf import unknown_format_error
 
 if TYPE_CHECKING:
     from .storedprotobuf import StoredProtobuf
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 #: Maximum size, in bytes, of a stored object: a larger one could not be sent in a request again. Defaults and the
 #: owners of fields make objects grow; etcd has a limit of its own, which embedded storages have not.
-LONGEST: Final = 3 * 1024 * 1024
+MAX_OBJECT_SIZE: Final = 3 * 1024 * 1024
 
 
 #: Groups whose objects are JSON in any case, as those of the servers that the reference has for them.
@@ -178,10 +178,10 @@ class StoreBase(StoreHooks):
         @raise UnknownFormatError: It is no object of this kind, or of a version that this server does not know.
         """
         protobuf = is_protobuf(value)
-        obj = self._of_protobuf(value) if protobuf else orjson.loads(value)
+        obj = self._decode_protobuf(value) if protobuf else orjson.loads(value)
         api_version = obj.get("apiVersion")
         if api_version != self.gvk.api_version and api_version is not None:
-            obj = self._of_other_version(obj, api_version)
+            obj = self._convert_from(obj, api_version)
         meta = obj.setdefault("metadata", {})
         if meta.get("namespace") is None and self.info.namespaced:
             meta["namespace"] = key.partition("/")[0]
@@ -194,21 +194,21 @@ class StoreBase(StoreHooks):
         """Set defaults of fields that older releases did not store."""
         self.strategy.default_on_read(obj)
 
-    def _of_protobuf(self, value: bytes) -> JSONObject:
+    def _decode_protobuf(self, value: bytes) -> JSONObject:
         if self._protobuf is None:
             raise UnknownFormatError("it is encoded as protobuf, which no types are known of")
         obj = self._protobuf.decode(value)
         kind, api_version = obj["kind"], obj["apiVersion"]
         if kind != self.gvk.kind or api_version.rpartition("/")[0] != self.gvk.group:
-            raise foreign(kind, api_version)
+            raise unknown_format_error(kind, api_version)
         return obj
 
-    def _of_other_version(self, obj: JSONObject, api_version: JSONValue) -> JSONObject:
+    def _convert_from(self, obj: JSONObject, api_version: JSONValue) -> JSONObject:
         """An object that another server, or an older one, has stored in another version."""
         kind = obj.get("kind")
         group, _, version = str(api_version).rpartition("/")
         if kind != self.gvk.kind or group != self.gvk.group or version not in self.info.known_versions:
-            raise foreign(str(kind), str(api_version))
+            raise unknown_format_error(str(kind), str(api_version))
         return convert(obj, GroupVersionKind(group, version, self.gvk.kind), self.gvk)
 
     def encode_value(self, draft: Draft) -> bytes:
@@ -243,7 +243,12 @@ class StoreBase(StoreHooks):
 
     @hook
     async def commit(
-        self, key: str, draft: Draft | None, expected: int, hold: Allocation = NOTHING, charges: Sequence[Charge] = ()
+        self,
+        key: str,
+        draft: Draft | None,
+        expected: int,
+        allocation: Allocation = NOTHING,
+        charges: Sequence[Charge] = (),
     ) -> int:
         """
         Write one object, or delete it, with what comes along with it; the errors are storage's.
@@ -252,7 +257,7 @@ class StoreBase(StoreHooks):
         before it answers; one that lost its place is waited for.
         """
         value = None if draft is None else self.encode_value(draft)
-        if value is not None and len(value) > LONGEST:
+        if value is not None and len(value) > MAX_OBJECT_SIZE:
             self._check_growth(key, value)
         # What is created has a uid of its own.
         write = Write(self.prefix + key, value, expected, self.ttl, draft, unique=not expected and value is not None)
@@ -260,11 +265,11 @@ class StoreBase(StoreHooks):
         with self._span(current_span(), key, write), LatencyTracker(ETCD):
             try:
                 if charges:
-                    revision = await self._charged(
-                        charges, lambda more: self.backend.commit([write, *hold.writes(), *more])
+                    revision = await self._commit_with_hooks(
+                        charges, lambda more: self.backend.commit([write, *allocation.writes(), *more])
                     )
                 else:
-                    revision = await self.backend.commit([write, *hold.writes()])
+                    revision = await self.backend.commit([write, *allocation.writes()])
             except TransformToStorageError as error:
                 raise APIStatusError.internal(str(error)) from error
             except (StorageUnavailable, OutcomeUnknown):
@@ -281,7 +286,7 @@ class StoreBase(StoreHooks):
         """Refuse an object that is too large, unless it was so already and grows no more: it may be on its way out."""
         known = self.cache.get(key)
         if known is None or len(value) > len(known.item):
-            raise APIStatusError.too_large(f"the object is too large to be stored: limit is {LONGEST}")
+            raise APIStatusError.too_large(f"the object is too large to be stored: limit is {MAX_OBJECT_SIZE}")
 
     def _span(self, place: Span | NonRecordingSpan, key: str, write: Write) -> Span | NonRecordingSpan:
         """What a write leaves in a trace, by the names of the reference, whichever the storage is."""
@@ -320,7 +325,7 @@ class StoreBase(StoreHooks):
             raise APIStatusError.internal(str(error)) from error
         return stale
 
-    async def _charged(self, charges: Sequence[Charge], commit: Commit) -> int:
+    async def _commit_with_hooks(self, charges: Sequence[Charge], commit: Commit) -> int:
         """Commit together with what admission plugins write then."""
         *others, last = charges
         if not others:
@@ -329,7 +334,7 @@ class StoreBase(StoreHooks):
         async def with_last(more: Sequence[Write]) -> int:
             return await last(lambda added: commit([*more, *added]))
 
-        return await self._charged(others, with_last)
+        return await self._commit_with_hooks(others, with_last)
 
     def committed_record(self, key: str, revision: int, draft: Draft) -> Record:
         """The record of what was just committed: the cache's own while it is the newest."""
@@ -351,9 +356,9 @@ class StoreBase(StoreHooks):
         elif not said:
             meta["namespace"] = scope.namespace
         elif said != scope.namespace:
-            raise self.other_namespace()
+            raise self.namespace_mismatch_error()
 
-    def other_namespace(self) -> APIStatusError:
+    def namespace_mismatch_error(self) -> APIStatusError:
         """The 400 for an object that belongs elsewhere."""
         return APIStatusError.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"

@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 #: Seconds that a read waits for a revision that is not there yet.
 FRESHNESS_TIMEOUT = 3.0
 #: Longer selectors and namespaces are looked at every time: they would fill the memory.
-REMEMBERED_LENGTH: Final = 1024
+MAX_CACHED_SELECTOR_LENGTH: Final = 1024
 #: Maximum number of corrupt objects that the error of a list names.
-MOST_UNREADABLE: Final = 100
+MAX_REPORTED_CORRUPT_OBJECTS: Final = 100
 
 #: Number of labels and fields that a list compares in one turn of the reactor, which takes some milliseconds.
-TESTS_AT_ONCE: Final = 20_000
+COMPARISONS_PER_SLICE: Final = 20_000
 #: Number of records up to which a list is made in one turn, for a selector of any length.
-FEW: Final = 16
+MAX_UNSLICED_RECORDS: Final = 16
 
-_NOT_BOTH: Final = "specifying resource version is not allowed when using continue"
+_CONTINUE_WITH_RESOURCE_VERSION: Final = "specifying resource version is not allowed when using continue"
 
 RecordMatcher = Callable[[Record], bool]
 
@@ -72,18 +72,18 @@ class SelectionPredicate:
     tests: int = 0
 
 
-def select(store: HasInfo, scope: RequestScope, options: ListOptions) -> SelectionPredicate:
+def selection_predicate(store: HasInfo, scope: RequestScope, options: ListOptions) -> SelectionPredicate:
     """
     Split the selectors into a key prefix or key, and a matcher of records.
 
     Who selects the same gets the same matcher, so that a cache need not ask it once for each of them.
     """
     length = len(scope.namespace) + len(options.label_selector) + sum(len(value) for _, value, _ in options.fields)
-    find = _known_selection if length <= REMEMBERED_LENGTH else _selection
+    find = _cached_selection_predicate if length <= MAX_CACHED_SELECTOR_LENGTH else _selection_predicate
     return find(store.info.namespaced, scope.namespace, options.fields, options.labels)
 
 
-def _selection(
+def _selection_predicate(
     namespaced: bool, within: str, fields: tuple[tuple[str, str, bool], ...], labels: Matcher | None
 ) -> SelectionPredicate:
     namespace, name, nothing = within, "", False
@@ -124,7 +124,7 @@ def _selection(
     return SelectionPredicate(prefix, key, _all(tests), nothing, weight)
 
 
-_known_selection = lru_cache(maxsize=4096)(_selection)
+_cached_selection_predicate = lru_cache(maxsize=4096)(_selection_predicate)
 
 
 def _name_is(name: str) -> RecordMatcher:
@@ -171,7 +171,7 @@ def parse_revision(text: str) -> int:
     raise ValueError(f"resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: {problem}")
 
 
-def too_large(error: FutureRevision) -> APIStatusError:
+def too_large_resource_version(error: FutureRevision) -> APIStatusError:
     """The 504 for a revision that did not come."""
     failure = APIStatusError.timeout(f"Too large resource version: {error.asked}, current: {error.revision}", 1)
     failure.details = {
@@ -181,13 +181,13 @@ def too_large(error: FutureRevision) -> APIStatusError:
     return failure
 
 
-async def get_at(store: StoreBase, scope: RequestScope, name: str, options: GetOptions) -> Record:
+async def get_when_fresh(store: StoreBase, scope: RequestScope, name: str, options: GetOptions) -> Record:
     """One object, not older than asked."""
     try:
         revision = parse_revision(options.resource_version)
     except ValueError as error:
         raise APIStatusError.unknown(str(error)) from None
-    await _fresh(store, revision)
+    await _wait_until_fresh(store, revision)
     return store.existing(scope, name) if store.cached else await get_from_storage(store, scope, name)
 
 
@@ -209,12 +209,12 @@ async def get_from_storage(store: StoreBase, scope: RequestScope, name: str) -> 
     return record
 
 
-async def _fresh(store: StoreBase, revision: int) -> None:
+async def _wait_until_fresh(store: StoreBase, revision: int) -> None:
     if revision > store.cache.revision:
         try:
             await store.cache.wait_until(revision, FRESHNESS_TIMEOUT)
         except FutureRevision as error:
-            raise too_large(error) from None
+            raise too_large_resource_version(error) from None
 
 
 def read_list(store: StoreBase, scope: RequestScope, options: ListOptions) -> Listing | Awaitable[Listing]:
@@ -223,7 +223,7 @@ def read_list(store: StoreBase, scope: RequestScope, options: ListOptions) -> Li
         revision = parse_revision(options.resource_version)
     except ValueError as error:
         if options.continue_token:
-            raise APIStatusError.bad_request(_NOT_BOTH) from None
+            raise APIStatusError.bad_request(_CONTINUE_WITH_RESOURCE_VERSION) from None
         raise APIStatusError.bad_request(f"invalid resource version: {error}") from None
     if revision > store.cache.revision:
         return _list_when_fresh(store, scope, options, revision)
@@ -231,12 +231,12 @@ def read_list(store: StoreBase, scope: RequestScope, options: ListOptions) -> Li
 
 
 async def _list_when_fresh(store: StoreBase, scope: RequestScope, options: ListOptions, revision: int) -> Listing:
-    await _fresh(store, revision)
+    await _wait_until_fresh(store, revision)
     result = _list_from_cache(store, scope, options, revision)
     return result if isinstance(result, Listing) else await result
 
 
-def _refuse_unreadable(store: StoreBase, found: Sequence[CorruptObjectError]) -> None:
+def _reject_corrupt_objects(store: StoreBase, found: Sequence[CorruptObjectError]) -> None:
     """
     List all corrupt objects, if they can be deleted.
 
@@ -250,9 +250,9 @@ def _refuse_unreadable(store: StoreBase, found: Sequence[CorruptObjectError]) ->
             f"StorageError: corrupt object, Code: 7, Key: {one.key}, ResourceVersion: 0, AdditionalErrorMsg: {one.why}",
             one.key,
         ).as_dict()
-        for one in found[:MOST_UNREADABLE]
+        for one in found[:MAX_REPORTED_CORRUPT_OBJECTS]
     ]
-    if len(found) > MOST_UNREADABLE:
+    if len(found) > MAX_REPORTED_CORRUPT_OBJECTS:
         errors.append({"reason": "UnexpectedServerResponse", "message": "too many errors, the list is truncated"})
     resource = str(store.group_resource)
     text = f"failed to read one or more {resource} from the storage"
@@ -263,12 +263,12 @@ def _refuse_unreadable(store: StoreBase, found: Sequence[CorruptObjectError]) ->
 def _list_from_cache(
     store: StoreBase, scope: RequestScope, options: ListOptions, revision: int
 ) -> Listing | Awaitable[Listing]:
-    selection = select(store, scope, options)
+    selection = selection_predicate(store, scope, options)
     limit = max(options.limit, 0)
     exact, start_after = 0, ""
     if options.continue_token:
         if options.resource_version not in ("", "0"):
-            raise APIStatusError.bad_request(_NOT_BOTH)
+            raise APIStatusError.bad_request(_CONTINUE_WITH_RESOURCE_VERSION)
         try:
             exact, start_after = decode_continue(options.continue_token, _path_prefix(store.info.namespaced, scope))
         except ContinueTokenError as error:
@@ -277,7 +277,7 @@ def _list_from_cache(
         # A limit with a resourceVersion and no match asks for exactly that version: storage/util, legacy exact match.
         exact = revision
     from_storage = scope.from_storage or not store.cached
-    if options.resource_version == "0" and not from_storage and not _uncached_there(store):
+    if options.resource_version == "0" and not from_storage and not _is_uncached_in_reference(store):
         # The reference's watch cache ignores the limit.
         limit = 0
     if selection.nothing:
@@ -285,30 +285,30 @@ def _list_from_cache(
     match = selection.match
     if selection.key is not None:
         if not (exact or start_after or scope.from_storage):
-            return _single(store, selection)
-        match = _only(selection)
+            return _list_single(store, selection)
+        match = _key_matcher(selection)
     if from_storage:
         return _list_from_storage(store, scope, options, selection, match, limit, start_after, exact)
     if store.cache.unreadable and IUnreadableDeleter.providedBy(store):
-        _refuse_unreadable(store, store.cache.unreadable.below(selection.prefix))
+        _reject_corrupt_objects(store, store.cache.unreadable.below(selection.prefix))
     pause = scope.pause
     try:
-        if match is not None and pause is not None and len(store.cache) > FEW:
-            tests = selection.tests + _commas(options.label_selector)
-            if tests * len(store.cache) > TESTS_AT_ONCE:
+        if match is not None and pause is not None and len(store.cache) > MAX_UNSLICED_RECORDS:
+            tests = selection.tests + _count_further_requirements(options.label_selector)
+            if tests * len(store.cache) > COMPARISONS_PER_SLICE:
                 whole = store.cache.list(selection.prefix, start_after=start_after, revision=exact)
-                whole.cached = not _uncached_there(store)
-                return _matched_in_slices(whole, match, limit, max(TESTS_AT_ONCE // tests, 1), pause)
+                whole.cached = not _is_uncached_in_reference(store)
+                return _matched_in_slices(whole, match, limit, max(COMPARISONS_PER_SLICE // tests, 1), pause)
         listing = store.cache.list(selection.prefix, match=match, limit=limit, start_after=start_after, revision=exact)
-        listing.cached = not _uncached_there(store)
+        listing.cached = not _is_uncached_in_reference(store)
         return listing
     except RevisionCompacted:
         return _list_from_storage(store, scope, options, selection, match, limit, start_after, exact)
     except FutureRevision as error:
-        raise too_large(error) from None
+        raise too_large_resource_version(error) from None
 
 
-def _commas(selector: str) -> int:
+def _count_further_requirements(selector: str) -> int:
     """Return the number of requirements of a label selector after the first; the values of a set are one lookup."""
     return selector.count(",") if "(" not in selector else _sets("", selector).count(",")
 
@@ -357,7 +357,7 @@ async def _list_from_storage(
         raise expired_list(options, start_after, _path_prefix(store.info.namespaced, scope)) from None
 
 
-def _uncached_there(store: StoreBase) -> bool:
+def _is_uncached_in_reference(store: StoreBase) -> bool:
     """
     Return whether the reference has no watch cache of a resource by default, so that its etcd store answers lists.
 
@@ -366,12 +366,12 @@ def _uncached_there(store: StoreBase) -> bool:
     return store.info.resource == "events" and store.info.storage_group == ""
 
 
-def _only(selection: SelectionPredicate) -> RecordMatcher:
+def _key_matcher(selection: SelectionPredicate) -> RecordMatcher:
     key, match = selection.key, selection.match
     return lambda record: record.key == key and (match is None or match(record))
 
 
-def _single(store: StoreBase, selection: SelectionPredicate) -> Listing:
+def _list_single(store: StoreBase, selection: SelectionPredicate) -> Listing:
     record = store.cache.get(selection.key or "")
     found = record is not None and (selection.match is None or selection.match(record))
     return Listing([record] if found and record is not None else [], store.cache.revision, "", None)
@@ -403,7 +403,7 @@ def expired_list(options: ListOptions, start_after: str, prefix: str) -> APIStat
     return failure
 
 
-async def await_first_state(store: StoreBase, options: ListOptions) -> None:
+async def wait_for_initial_state(store: StoreBase, options: ListOptions) -> None:
     """
     Wait until the state that a watch is to begin with, not older than asked, is there.
 
@@ -414,7 +414,7 @@ async def await_first_state(store: StoreBase, options: ListOptions) -> None:
             revision = parse_revision(options.resource_version)
         except ValueError:
             return  # The watch itself says so.
-        await _fresh(store, revision)
+        await _wait_until_fresh(store, revision)
 
 
 def begin_watch(store: StoreBase, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
@@ -428,7 +428,7 @@ def begin_watch(store: StoreBase, scope: RequestScope, options: ListOptions, sin
         revision = parse_revision(options.resource_version)
     except ValueError as error:
         raise APIStatusError.unknown(str(error)) from None
-    selection = select(store, scope, options)
+    selection = selection_predicate(store, scope, options)
     initial = options.send_initial_events
     if initial is None:
         initial = revision == 0

@@ -26,7 +26,7 @@ from .deletion import (
 )
 from .objects import StoreBase
 from .reading import read_list
-from .updates import changed
+from .updates import apply_change
 
 
 async def delete(store: StoreBase, scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Record, bool]:
@@ -39,7 +39,7 @@ async def delete(store: StoreBase, scope: RequestScope, name: str, options: Dele
         record = store.existing(scope, name)
         await store.ensure_converted((record,))
         try:
-            return await delete_once(store, scope, key, record, options)
+            return await try_delete(store, scope, key, record, options)
         except (RevisionConflict, KeyNotFound):
             continue
 
@@ -63,7 +63,7 @@ async def discard(store: StoreBase, scope: RequestScope, name: str) -> None:
             return
 
 
-async def delete_once(
+async def try_delete(
     store: StoreBase, scope: RequestScope, key: str, record: Record, options: DeleteOptions
 ) -> tuple[Record, bool]:
     """Take the next step of a deletion from the state in C{record}; fails when that is not the newest any more."""
@@ -71,7 +71,7 @@ async def delete_once(
     if begun is not None:
         return begun
     size = len(record.item)
-    old, obj = await scope.compute(size, changed, store, record, _unchanged)
+    old, obj = await scope.compute(size, apply_change, store, record, _unchanged)
     meta = old["metadata"]
     check_preconditions(options, meta, store.group_kind, record.name)
     await admit_deletion(store, scope, record, options)

@@ -37,7 +37,7 @@ from .updates import UpdateRules
 
 #: How often one update may be interrupted, such as for conversions that find out who owns what: two and a few more for
 #: each other version.
-INTERRUPTIONS: Final = 100
+MAX_INTERRUPTIONS: Final = 100
 
 
 @implementer(ICreator, IGetter, ILister, IWatcher, IPatcher, IGracefulDeleter, ICollectionDeleter)
@@ -48,7 +48,7 @@ class Store(StoreBase):
         """See L{IGetter.get}; a record, or an awaitable of one when it has to wait."""
         found: Any
         if options.resource_version:
-            found = reading.get_at(self, scope, name, options)
+            found = reading.get_when_fresh(self, scope, name, options)
         elif scope.from_storage or not self.cached:
             found = reading.get_from_storage(self, scope, name)
         else:
@@ -62,7 +62,7 @@ class Store(StoreBase):
 
     async def watch(self, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
         """See L{IWatcher.watch}."""
-        await reading.await_first_state(self, options)
+        await reading.wait_for_initial_state(self, options)
         if self.converts:
             return await self.watch_converted(scope, options, sink)
         return reading.begin_watch(self, scope, options, sink)
@@ -94,7 +94,7 @@ class Store(StoreBase):
             (C{change} leaves the current one in place), and nothing is created unless C{creating}.
         @param may_create: Raises an L{APIStatusError} if the client must not create what is not there.
         """
-        for _ in range(INTERRUPTIONS):
+        for _ in range(MAX_INTERRUPTIONS):
             try:
                 result, created = await updates.update(
                     self,

@@ -39,7 +39,7 @@ def decode_stored(definitions: Definitions, value: bytes) -> JSONObject:
     except ValueError:
         gvk = None
     if gvk is None or not definitions.knows(gvk):
-        raise foreign(found.kind, found.api_version)
+        raise unknown_format_error(found.kind, found.api_version)
     content = definitions.protobuf.decode(definitions.definition_of(gvk), found.raw)
     obj = definitions.type_for(gvk).decode(content, [])
     if not (obj.get("metadata") or {}).get("name"):
@@ -83,7 +83,7 @@ class StoredProtobuf:
             raise APIStatusError.internal(str(error)) from error
 
 
-def foreign(kind: str, api_version: str) -> UnknownFormatError:
+def unknown_format_error(kind: str, api_version: str) -> UnknownFormatError:
     """The error for a sound value of something that is not known; what it says of itself may be anything."""
     return UnknownFormatError(f"it is a {_shown(kind)} of {_shown(api_version)}, which is not known here")
 

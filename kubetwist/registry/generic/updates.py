@@ -20,9 +20,9 @@ from ...cel.allowance import compute_rules
 from ...storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from .allocation import NOTHING, AllocationConflict
 from .creation import try_create
-from .empties import as_sent, put_back, take_away
+from .empties import as_sent, remove_empties, restore_empties
 from .fieldmanager.manager import ignore_managed_fields_timestamps
-from .floats import put_floats, take_floats
+from .floats import remove_floats, restore_floats
 from .objects import StoreBase
 from .owners import drop_repeated_owners
 
@@ -103,7 +103,7 @@ async def update(
             except KeyExists:
                 continue
         await store.ensure_converted((record,))
-        old, obj = await scope.compute(len(record.item), changed, store, record, change)
+        old, obj = await scope.compute(len(record.item), apply_change, store, record, change)
         drop_repeated_owners(scope, obj["metadata"], patched=patching)
         named_version = check_resource_version(store, obj, record, patching)
         try:
@@ -116,7 +116,7 @@ async def update(
     raise APIStatusError.modified(store.group_resource, name)
 
 
-def changed(
+def apply_change(
     store: StoreBase, record: Record, change: Callable[[JSONObject], JSONObject]
 ) -> tuple[JSONObject, JSONObject]:
     """Return an object as stored, and after the change of an update."""
@@ -212,24 +212,24 @@ async def _update(
             await store.commit(key, None, record.revision)
             store.deleted(old)
         return Record.from_draft(key, record.revision, await store.convert_and_encode(obj, scope))
-    hold = NOTHING
+    allocation = NOTHING
     if rules.main:
-        hold = store.reserve(obj, old, options.dry_run)
+        allocation = store.reserve(obj, old, options.dry_run)
     try:
-        unchanged = await scope.compute(size, _completed, store, obj, old)
+        unchanged = await scope.compute(size, _default_and_compare, store, obj, old)
         if unchanged and (options.dry_run or not await store.needs_rewrite(key, obj, scope)):
-            hold.cancel()
+            allocation.cancel()
             return record
         draft = await store.convert_and_encode(obj, scope)
         if options.dry_run:
-            hold.cancel()
+            allocation.cancel()
             return Record.from_draft(key, record.revision, draft)
         charges = () if attributes is None else attributes.charges
-        revision = await store.commit(key, draft, record.revision, hold, charges)
+        revision = await store.commit(key, draft, record.revision, allocation, charges)
     except BaseException:
-        hold.cancel()
+        allocation.cancel()
         raise
-    hold.commit()
+    allocation.commit()
     return store.committed_record(key, revision, draft)
 
 
@@ -244,16 +244,16 @@ def _prepare_and_validate(
     @param scope: Contains the body that C{obj} was decoded from, with its empty containers and floats.
     """
     if scope.floats is None:
-        return _checked_update(store, obj, old, rules, scope)
-    undo = put_floats(obj, scope.floats)
+        return _prepare_and_validate_as_sent(store, obj, old, rules, scope)
+    undo = restore_floats(obj, scope.floats)
     try:
-        return _checked_update(store, obj, old, rules, scope)
+        return _prepare_and_validate_as_sent(store, obj, old, rules, scope)
     finally:
         # Also if a long validation is cancelled and repeated.
-        take_floats(undo)
+        remove_floats(undo)
 
 
-def _checked_update(
+def _prepare_and_validate_as_sent(
     store: StoreBase, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope
 ) -> list[FieldError]:
     """Run L{_prepare_and_validate}, with the empty containers and floats of the request restored."""
@@ -267,12 +267,12 @@ def _checked_update(
     if sent is None:
         return validate_changed_object(store, obj, old, rules)
     if rules.main and store.strategy.compares_empties(old):
-        undo = put_back(obj, sent)
+        undo = restore_empties(obj, sent)
         try:
             return validate_changed_object(store, obj, old, rules)
         finally:
             # Also if a long validation is cancelled and repeated.
-            take_away(undo)
+            remove_empties(undo)
     errors = validate_changed_object(store, obj, old, rules)
     return as_sent(errors, obj, sent, lambda: validate_changed_object(store, obj, old, rules)) if errors else errors
 
@@ -290,7 +290,7 @@ def validate_changed_object(store: StoreBase, obj: JSONObject, old: JSONObject, 
     )
 
 
-def _completed(store: StoreBase, obj: JSONObject, old: JSONObject) -> bool:
+def _default_and_compare(store: StoreBase, obj: JSONObject, old: JSONObject) -> bool:
     """Complete a valid C{obj}; return whether it equals C{old}."""
     store.default_on_read(obj)
     ignore_managed_fields_timestamps(old, obj)

@@ -48,9 +48,11 @@ class EscalationCheckedStore(Store):
         self._authorizer = authorizer
         super().__init__(resource, environment)
 
-    async def commit(self, key: str, draft: Draft | None, expected: int, hold: Allocation = NOTHING, *more: Any) -> int:
+    async def commit(
+        self, key: str, draft: Draft | None, expected: int, allocation: Allocation = NOTHING, *more: Any
+    ) -> int:
         """See L{Store.commit}; on return the rule resolver has the write."""
-        revision = await super().commit(key, draft, expected, hold, *more)
+        revision = await super().commit(key, draft, expected, allocation, *more)
         await self._grants.seen(revision)
         return revision
 

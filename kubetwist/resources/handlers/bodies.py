@@ -84,7 +84,7 @@ def decode_object(
     obj = endpoint.codec.decode(document.value, problems, data, json=not document.by_map)
     if problems or document.duplicates:
         gvk = endpoint.gvk
-        problems = endpoint.codec.complaints(document, problems, data)
+        problems = endpoint.codec.strict_decoding_errors(document, problems, data)
         report_strict_errors(problems, field_validation, request.warn, gvk.kind, gvk.version)
     return obj
 

@@ -18,7 +18,7 @@ from ...api.resource import JSONObject
 from ...api.times import now
 from ...http.negotiation import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from ...http.request import KubeRequest
-from ...registry.generic.codec import MissingField, patch_failure, warnings_of
+from ...registry.generic.codec import MissingField, invalid_patch_error, warnings_of
 from ...registry.generic.internaltypes import ConversionError
 from ...schema.nodes import Node
 from ...schema.objecttype import ObjectType
@@ -117,16 +117,16 @@ class Patch(ABC):
         self.last_result = value = self.patched(current)
         problems: list[str] = []
         try:
-            obj = self.endpoint.codec.redecode(value, problems, converted=self.uses_unstructured_map)
+            obj = self.endpoint.codec.decode_patched(value, problems, converted=self.uses_unstructured_map)
         except ConversionError as error:
             if self.uses_unstructured_map:
                 raise APIStatusError.unknown(str(error)) from None
-            raise patch_failure(self.error_text(value), str(error)) from None
+            raise invalid_patch_error(self.error_text(value), str(error)) from None
         except MissingField as error:
             text = self.error_text(value)
-            raise patch_failure(text, error.within(text)) from None
+            raise invalid_patch_error(text, error.within(text)) from None
         except ValueError as error:
-            raise patch_failure(self.error_text(value), str(error)) from None
+            raise invalid_patch_error(self.error_text(value), str(error)) from None
         gvk = self.endpoint.codec.gvk
         self.foreign = obj["kind"] != gvk.kind or obj["apiVersion"] != gvk.api_version
         if self.uses_unstructured_map:
@@ -134,10 +134,10 @@ class Patch(ABC):
         elif len(problems) > 1:
             # The reference decodes the result from its text, and reports errors in that order.
             problems = []
-            self.endpoint.codec.redecode(orjson.loads(self.error_text(value)), problems)
+            self.endpoint.codec.decode_patched(orjson.loads(self.error_text(value)), problems)
         problems = [*self.duplicates, *problems]
         if problems and self.field_validation == "Strict":
-            raise patch_failure(self.error_text(value), f"strict decoding error: {', '.join(problems)}")
+            raise invalid_patch_error(self.error_text(value), f"strict decoding error: {', '.join(problems)}")
         self.problems = problems if self.field_validation == "Warn" else []
         return obj
 
@@ -259,7 +259,7 @@ class Apply(Patch):
         self.last_result = merged
         problems: list[str] = []
         try:
-            obj = self.endpoint.codec.redecode(merged, problems, converted=True)
+            obj = self.endpoint.codec.decode_patched(merged, problems, converted=True)
         except ConversionError as error:
             meta, gvk = self.applied.get("metadata") or {}, self.endpoint.gvk
             place = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {gvk.api_version}, Kind={gvk.kind}"

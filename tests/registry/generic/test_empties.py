@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import FieldError
-from kubetwist.registry.generic.empties import as_sent, put_back, take_away
+from kubetwist.registry.generic.empties import as_sent, remove_empties, restore_empties
 from tests.resources.server import Server
 
 MERGE = "application/merge-patch+json"
@@ -35,7 +35,7 @@ class PutBackTests(SynchronousTestCase):
     def test_undone(self, obj: dict[str, Any], sent: dict[str, Any]) -> None:
         """An object is unchanged after a restoration and its removal, for any body."""
         before = copy.deepcopy(obj)
-        take_away(put_back(obj, sent))
+        remove_empties(restore_empties(obj, sent))
         self.assertEqual(obj, before)
 
     def test_put_back(self) -> None:
@@ -45,15 +45,15 @@ class PutBackTests(SynchronousTestCase):
         """
         obj: dict[str, Any] = {"metadata": {}, "a": None, "b": [{"c": 1}, {}], "e": [{}], "f": 1}
         sent = {"metadata": {"labels": {}}, "a": [], "b": [{"c": []}, {"d": {}}], "e": [{"x": []}, {}], "f": []}
-        undo = put_back(obj, sent)
+        undo = restore_empties(obj, sent)
         self.assertEqual(obj, {"metadata": {}, "a": [], "b": [{"c": 1}, {"d": {}}], "e": [{}], "f": 1})
-        take_away(undo)
+        remove_empties(undo)
         self.assertEqual(obj, {"metadata": {}, "a": None, "b": [{"c": 1}, {}], "e": [{}], "f": 1})
 
     def test_not_sent(self) -> None:
         """Nothing is restored if the body is unknown."""
         for sent in (None, [], "x"):
-            self.assertEqual(put_back({"a": None}, sent), [])
+            self.assertEqual(restore_empties({"a": None}, sent), [])
 
     def test_messages_only(self) -> None:
         """Messages contain the values of the body; errors that occur only with them are ignored."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.generic.floats import put_floats, take_floats
+from kubetwist.registry.generic.floats import remove_floats, restore_floats
 
 
 class FloatTests(SynchronousTestCase):
@@ -19,23 +19,23 @@ class FloatTests(SynchronousTestCase):
     def test_put(self) -> None:
         """Floats are restored where the object still has the integers, except in its metadata, and removed again."""
         obj = copy.deepcopy(self.OBJ)
-        undo = put_floats(obj, self.SENT)
+        undo = restore_floats(obj, self.SENT)
         self.assertEqual(str(obj["spec"]), str(self.SENT["spec"]))
         self.assertEqual(str(obj["metadata"]), str(self.OBJ["metadata"]))
-        take_floats(undo)
+        remove_floats(undo)
         self.assertEqual(str(obj), str(self.OBJ))
 
     def test_other_values(self) -> None:
         """Other numbers, and lists of another length, stay as they are."""
         obj = {"spec": {"a": 5, "b": [1, 2], "d": True}}
-        self.assertEqual(put_floats(obj, self.SENT), [])
-        self.assertEqual(put_floats(obj, None), [])
+        self.assertEqual(restore_floats(obj, self.SENT), [])
+        self.assertEqual(restore_floats(obj, None), [])
 
     def test_replaced_meanwhile(self) -> None:
         """Values that replaced a float in the meantime, and removed ones, stay as they are."""
         obj: Any = {"x": 1, "y": 2, "z": 3}
-        undo = put_floats(obj, {"x": 1.0, "y": 2.0, "z": 3.0})
+        undo = restore_floats(obj, {"x": 1.0, "y": 2.0, "z": 3.0})
         obj["x"] = 7
         del obj["y"]
-        take_floats(undo)
+        remove_floats(undo)
         self.assertEqual(str(obj), str({"x": 7, "z": 3}))

@@ -17,7 +17,12 @@ from kubetwist.api.record import (
 )
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.registry.generic import reading
-from kubetwist.registry.generic.reading import REMEMBERED_LENGTH, SelectionPredicate, read_list, select
+from kubetwist.registry.generic.reading import (
+    MAX_CACHED_SELECTOR_LENGTH,
+    SelectionPredicate,
+    read_list,
+    selection_predicate,
+)
 from tests.registry.storetools import StoreTestCase
 
 
@@ -25,11 +30,11 @@ def selected(namespace: str = "default", **query: str) -> SelectionPredicate:
     """What a query selects among objects in namespaces."""
     store: Any = SimpleNamespace(info=SimpleNamespace(namespaced=True))
     options = list_options({name: [value] for name, value in query.items()})
-    return select(store, RequestScope(namespace=namespace), options)
+    return selection_predicate(store, RequestScope(namespace=namespace), options)
 
 
 class SelectTests(SynchronousTestCase):
-    """L{select}."""
+    """L{selection_predicate}."""
 
     def test_one_matcher(self) -> None:
         """Who selects the same has the same matcher, by which a cache knows that it need not be asked twice."""
@@ -40,7 +45,7 @@ class SelectTests(SynchronousTestCase):
 
     def test_long(self) -> None:
         """What is long is not kept."""
-        long = "x" * (REMEMBERED_LENGTH + 1)
+        long = "x" * (MAX_CACHED_SELECTOR_LENGTH + 1)
         for how in (
             {"fieldSelector": f"spec.nodeName={long}"},
             {"namespace": long, "fieldSelector": "spec.nodeName=a"},

@@ -24,7 +24,7 @@ class EarlierTests(SynchronousTestCase):
         problems: list[str] = []
         value = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, **fields}
         shown = repr(value)
-        obj = Codec(definitions(), gvk, gvk).redecode(value, problems)
+        obj = Codec(definitions(), gvk, gvk).decode_patched(value, problems)
         self.assertEqual(repr(value), shown)
         self.assertEqual(obj["apiVersion"], gvk.api_version)
         return obj, problems
@@ -33,7 +33,7 @@ class EarlierTests(SynchronousTestCase):
         """Return the reason of a refusal."""
         gvk = GroupVersionKind(group, "v1", kind)
         value = {"apiVersion": api_version, "kind": kind, **fields}
-        return str(self.assertRaises(ValueError, Codec(definitions(), gvk, gvk).redecode, value, []))
+        return str(self.assertRaises(ValueError, Codec(definitions(), gvk, gvk).decode_patched, value, []))
 
     def test_labels(self) -> None:
         """Workloads of some versions copy missing labels and selectors from their pods."""

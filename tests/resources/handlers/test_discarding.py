@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.storage import Write
-from kubetwist.registry.generic.reading import MOST_UNREADABLE
+from kubetwist.registry.generic.reading import MAX_REPORTED_CORRUPT_OBJECTS
 from kubetwist.storage.errors import KeyNotFound
 from tests.resources.server import Server, config_map
 
@@ -97,13 +97,13 @@ class DiscardingTests(DiscardingTestCase):
 
     def test_list(self) -> None:
         """A list tells of all that cannot be read, up to a number."""
-        self.damage(*(f"bad-{index:03}" for index in range(MOST_UNREADABLE)))
+        self.damage(*(f"bad-{index:03}" for index in range(MAX_REPORTED_CORRUPT_OBJECTS)))
         code, status = self.client.ask("GET", MAPS)
         self.assertEqual((code, status["reason"]), (500, "StorageReadError"))
         self.assertEqual(status["message"], "failed to read one or more configmaps from the storage")
         causes = status["details"]["causes"]
         self.assertEqual(causes[0]["field"], "/registry/configmaps/default/bad")
-        self.assertEqual(len(causes), MOST_UNREADABLE + 1)
+        self.assertEqual(len(causes), MAX_REPORTED_CORRUPT_OBJECTS + 1)
         self.assertIn("truncated", causes[-1]["message"])
 
     def test_repaired(self) -> None:

@@ -71,8 +71,8 @@ class AllocationWithWrites(Allocation):
 
     __slots__ = ("_hold", "_more")
 
-    def __init__(self, hold: Allocation, more: Sequence[Write]) -> None:
-        self._hold = hold
+    def __init__(self, allocation: Allocation, more: Sequence[Write]) -> None:
+        self._hold = allocation
         self._more = more
 
     def writes(self) -> Sequence[Write]:
@@ -209,7 +209,12 @@ class ServiceStore(Store):
         self._services.settle(self._services.allocate(wanted, old, dry_run=dry_run))
 
     async def commit(
-        self, key: str, draft: Draft | None, expected: int, hold: Allocation = NOTHING, charges: Sequence[Charge] = ()
+        self,
+        key: str,
+        draft: Draft | None,
+        expected: int,
+        allocation: Allocation = NOTHING,
+        charges: Sequence[Charge] = (),
     ) -> int:
         """
         See L{Store.commit}.
@@ -219,19 +224,19 @@ class ServiceStore(Store):
         addresses, ports = self.addresses, self._allocators.shared_ports
         taken: Sequence[int] = ()
         freed: Sequence[int] = ()
-        if isinstance(hold, ServiceAllocation):
-            taken, freed = hold.reservation.ports, hold.reservation.freed_ports
+        if isinstance(allocation, ServiceAllocation):
+            taken, freed = allocation.reservation.ports, allocation.reservation.freed_ports
         elif draft is None and (record := self.cache.get(key)) is not None:
             held = holdings(orjson.loads(record.item))
             freed = held.ports
             if addresses is not None:
-                hold = AllocationRelease(
+                allocation = AllocationRelease(
                     [write for address in held.addresses for write in addresses.dropping(canonical(address))]
                 )
 
         async def commit(more: Sequence[Write]) -> int:
             return await super(ServiceStore, self).commit(
-                key, draft, expected, AllocationWithWrites(hold, more), charges
+                key, draft, expected, AllocationWithWrites(allocation, more), charges
             )
 
         try:
