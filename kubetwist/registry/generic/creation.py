@@ -1,4 +1,4 @@
-"""Creates objects of a store: POST, and PUT where nothing is."""
+"""Creation of objects: POST, and PUT of a name that does not exist."""
 
 from __future__ import annotations
 
@@ -24,14 +24,20 @@ from .floats import remove_floats, restore_floats
 from .objects import StoreBase
 from .owners import drop_repeated_owners
 
-#: How often a name made from generateName may turn out to be taken.
+#: Maximum number of names that are generated from generateName until one is free.
 NAME_ATTEMPTS = 8
-#: How often what an object is to hold may turn out to be taken by another server at this very moment.
+#: Maximum number of allocations that may conflict with concurrent allocations of other servers.
 ALLOCATION_ATTEMPTS = 32
 
 
 async def create(store: StoreBase, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Record | JSONObject:
-    """See L{ICreator.create}."""
+    """
+    Create an object; see L{ICreator.create}.
+
+    @param obj: The object in the stored version, with defaults; modified.
+    @return: The record of the object; in a dry run, the object.
+    @raise APIStatusError: The object is rejected, invalid, or exists already.
+    """
     meta = obj["metadata"]
     store.check_namespace(scope, meta)
     drop_repeated_owners(scope, meta)
@@ -64,9 +70,12 @@ def try_create(
     store: StoreBase, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
 ) -> Awaitable[Record | JSONObject]:
     """
-    Take an object with a name through all the steps of creation that follow mutating admission.
+    Validate and write an object after mutating admission.
 
-    @raise KeyExists: The name is taken.
+    @param obj: The object, which has a name; modified.
+    @param attributes: The attributes for validating admission.
+    @raise KeyExists: The name exists.
+    @raise APIStatusError: The object is rejected or invalid.
     """
     guard = store.guard(scope, obj, None, options)
     if guard is None:
@@ -98,11 +107,11 @@ async def _create(
         if store.strategy.first_generation:
             meta["generation"] = store.strategy.first_generation
     elif not meta.get("generation"):
-        # Kinds that count none keep what a client says.
+        # Kinds without generations keep the value of the client.
         meta.pop("generation", None)
     meta["uid"] = str(uuid.uuid4())
     meta["creationTimestamp"] = times.now()
-    # Small objects, which most are, are computed without a detour.
+    # Small objects are computed directly, which is faster.
     large, strategy = scope.large(), store.strategy
     for text in await scope.compute(0, strategy.early_warnings, obj) if large else strategy.early_warnings(obj):
         scope.warn(text)
@@ -111,9 +120,9 @@ async def _create(
         raise await scope.compute(0, store.invalid, meta.get("name", ""), errors)
     for text in await scope.compute(0, strategy.warnings, obj, None) if large else strategy.warnings(obj, None):
         scope.warn(text)
-    attributes.charges.clear()  # of a name before this one that was taken
+    attributes.charges.clear()  # those of a previous generated name
     await store.admission.validate(attributes)
-    # One that makes no sense is forgiven.
+    # A malformed resourceVersion is ignored, as in the reference.
     if version.isdigit() and version.strip("0") and not options.dry_run:
         raise APIStatusError.unknown("resourceVersion should not be set on objects to be created")
     key = store.cache_key(meta.get("namespace", ""), meta["name"])
@@ -194,7 +203,7 @@ def already_exists_error(store: StoreBase, conflict: KeyExists, meta: JSONObject
     try:
         record = store.cache.get(conflict.key.removeprefix(store.prefix))
     except APIStatusError:
-        record = None  # It is there, if nothing can be said of it.
+        record = None  # The object exists, but its state is unknown.
     if record is not None and "deletionTimestamp" in orjson.loads(record.item)["metadata"]:
         error.message = f"object is being deleted: {error.message}"
     return error

@@ -50,14 +50,14 @@ class StoreHooks:
 
     @hook
     def on_cache_synced(self) -> None:
-        """Prepare to serve: the cache is filled, and no request has been served yet."""
+        """Initialize state from the cache, which is filled; no request has been served yet."""
 
     # --- reading
 
     @hook
     async def ensure_converted(self, records: Iterable[Record]) -> None:
         """
-        Convert records, as far as that takes time, before L{StoreBase.decode_record} is called for them.
+        Convert records whose conversion is asynchronous, before L{StoreBase.decode_record} is called for them.
 
         @raise APIStatusError: The conversion failed.
         """
@@ -73,7 +73,7 @@ class StoreHooks:
 
     @hook
     async def watch_converted(self, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
-        """Begin a watch whose objects are converted; only called if L{converts}."""
+        """Start a watch whose objects are converted; only called if L{converts}."""
         raise NotImplementedError
 
     # --- creating and updating
@@ -81,9 +81,9 @@ class StoreHooks:
     @hook
     def begin_create(self, obj: JSONObject) -> None:
         """
-        Check, before admission, whether an object may be created at all.
+        Check, before admission, whether an object may be created.
 
-        @raise APIStatusError: It may not.
+        @raise APIStatusError: The object must not be created.
         """
 
     @hook
@@ -95,7 +95,7 @@ class StoreHooks:
 
         @param obj: The object after mutating admission, before all other checks.
         @param old: The stored object; L{None} when it is created.
-        @raise APIStatusError: The user may not.
+        @raise APIStatusError: The user lacks a permission that the object grants (403).
         """
 
     @hook
@@ -133,9 +133,9 @@ class StoreHooks:
     @hook
     def check_delete(self, name: str) -> None:
         """
-        Check whether an object may be deleted, whatever its state.
+        Check whether an object may be deleted, from its name alone.
 
-        @raise APIStatusError: It may not.
+        @raise APIStatusError: The object must not be deleted.
         """
 
     @hook
@@ -143,9 +143,11 @@ class StoreHooks:
         self, scope: RequestScope, key: str, record: Record, options: DeleteOptions
     ) -> tuple[Record, bool] | None:
         """
-        Take the first step of a deletion, for kinds that are deleted in two.
+        Mark an object as deleted, for kinds that are deleted in two steps.
 
-        @return: The result of the request; L{None} to delete the object as those of other kinds.
+        @param key: The key of the object in the cache.
+        @param record: The current state of the object.
+        @return: The result of the request; L{None} to continue with the deletion.
         """
         return None
 

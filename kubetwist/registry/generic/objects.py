@@ -1,4 +1,4 @@
-"""The ground of the generic store: keys and bytes of one resource's objects, its errors, what admission sees of it."""
+"""Base class of the generic store: keys, encoding, errors and admission attributes of one resource."""
 
 from __future__ import annotations
 
@@ -51,28 +51,28 @@ if TYPE_CHECKING:
     from .storedprotobuf import StoredProtobuf
 
 
-#: Maximum size, in bytes, of a stored object: a larger one could not be sent in a request again. Defaults and the
-#: owners of fields make objects grow; etcd has a limit of its own, which embedded storages have not.
+#: Maximum size, in bytes, of a stored object, which is that of a request body. Defaults and managed fields make objects
+#: grow. etcd has a further limit; embedded storages have none.
 MAX_OBJECT_SIZE: Final = 3 * 1024 * 1024
 
 
-#: Groups whose objects are JSON in any case, as those of the servers that the reference has for them.
+#: Groups whose objects are always stored as JSON, as by the servers that the reference has for them.
 ALWAYS_JSON: Final = ("apiextensions.k8s.io", "apiregistration.k8s.io")
 
 
 class StoreBase(StoreHooks):
     """
-    The objects of one resource; what L{kubetwist.registry.generic.store.Store} does with them stands on this.
+    The base class of L{kubetwist.registry.generic.store.Store}, which adds the verbs.
 
-    Objects go in and come out in the stored version; L{kubetwist.registry.generic.codec.Codec} does the rest.
+    Parameters and results are objects in the stored version; L{kubetwist.registry.generic.codec.Codec} converts them.
 
     @ivar info: The resource.
-    @ivar cache: All its objects.
-    @ivar ttl: Seconds that objects live; L{None} for ever.
-    @ivar cached: Whether reads are answered from the cache; else they go to the backend (watches never do).
-    @ivar stored_as: Encodes objects as they are stored; L{None} for JSON.
-    @ivar prefix: The prefix of the keys of its objects in the backend.
-    @ivar delete_workers: How many objects one C{deletecollection} deletes at a time.
+    @ivar cache: The watch cache with all objects of the resource.
+    @ivar ttl: Seconds until objects expire; L{None} if they do not.
+    @ivar cached: Whether reads are answered from the cache, and not from the backend; watches always use the cache.
+    @ivar stored_as: The encoder of stored objects; L{None} for JSON.
+    @ivar prefix: The prefix of the keys of the objects in the backend.
+    @ivar delete_workers: Number of objects that one C{deletecollection} deletes concurrently.
     """
 
     def __init__(self, resource: StoredResource, environment: StoreEnvironment) -> None:
@@ -106,34 +106,43 @@ class StoreBase(StoreHooks):
 
     @hook
     def field_manager(self, subresource: str) -> FieldManager | None:
-        """Return the field manager for writes by parts of this server; L{None} if it knows no types."""
+        """Return the field manager for writes by components of this server; L{None} without type definitions."""
         return None if self._fields is None else self._fields.manager(self.info, subresource)
 
     def update_managed_fields(self, live: JSONObject | None, obj: JSONObject, subresource: str, manager: str) -> None:
         """
-        Set the managed fields of C{obj}, which a part of this server writes.
+        Set the managed fields of C{obj}, which a component of this server writes.
 
-        @param live: The object that it replaces; L{None} when it is created.
+        @param live: The stored object that C{obj} replaces; L{None} when it is created.
+        @param obj: The object; its metadata is modified.
         @param subresource: The subresource that is written; C{""} for the whole object.
-        @param manager: The name of the part.
+        @param manager: The name of the component.
         """
         fields = self.field_manager(subresource)
         if fields is not None:
             update_managed_fields(fields, live, obj, manager)
 
     def apply(self, live: JSONObject, applied: JSONObject, subresource: str, manager: str) -> JSONObject:
-        """Return C{live} after the part of this server called C{manager} applied a subresource to it, by force."""
+        """
+        Apply a subresource of an object as a component of this server, with force.
+
+        @param live: The stored object; not modified.
+        @param applied: An object with the applied fields.
+        @param subresource: The subresource, which is also the name of its field: C{"status"}.
+        @param manager: The name of the component.
+        @return: The merged object.
+        """
         if self._fields is None:
             return {**live, subresource: applied[subresource]}
         return self._fields.apply(self.info, self.gvk, live, applied, subresource, manager)
 
     def cache_key(self, namespace: str, name: str) -> str:
-        """Where an object's record is in the cache, and its value below the resource's prefix."""
+        """Return the key of an object in the cache, which is also its key in the backend below L{prefix}."""
         return f"{namespace}/{name}" if self.info.namespaced else name
 
     def requested_key(self, scope: RequestScope, name: str) -> str:
         """
-        Return L{cache_key} of an object that a request names.
+        Return L{cache_key} of the object that a request names.
 
         @raise APIStatusError: The request's path has an empty namespace (400; C{NamespaceKeyFunc} of the reference).
         """
@@ -142,26 +151,26 @@ class StoreBase(StoreHooks):
         return self.cache_key(scope.namespace, name)
 
     def storage_key(self, key: str) -> str:
-        """Where an object is in the backend, by its key in the cache."""
+        """Return the key of an object in the backend from its key in the cache."""
         return self.prefix + key
 
     @hook
     def decode_record(self, record: Record) -> JSONObject:
-        """A stored object, to be changed at will; without C{kind} and C{apiVersion}."""
+        """Decode a record into a new object that the caller may modify; it lacks C{kind} and C{apiVersion}."""
         obj: JSONObject = orjson.loads(record.item)
         return obj
 
     @hook
     async def convert_and_encode(self, obj: JSONObject, scope: RequestScope | None = None) -> Draft:
         """
-        Do the same as L{encode}, for conversions that take time.
+        Convert an object to the storage version and encode it; unlike L{encode}, the conversion may be asynchronous.
 
-        @param scope: The scope of the write; L{None} for writes of the server itself.
+        @param scope: The scope of the write; L{None} for writes by the server itself.
         """
         return self.encode(obj)
 
     def encode(self, obj: JSONObject) -> Draft:
-        """An object ready to be written; C{obj} is not kept."""
+        """Return the draft to write for an object, which the draft does not refer to."""
         meta = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
         ordered: JSONObject = {"metadata": meta}
         for name, value in obj.items():
@@ -173,9 +182,9 @@ class StoreBase(StoreHooks):
     @hook
     def decode_value(self, key: str, value: bytes, revision: int) -> Record:
         """
-        A stored value as the cache keeps it: the codec of L{WatchCache}.
+        Decode a stored value into a record of the cache: the codec of L{WatchCache}.
 
-        @raise UnknownFormatError: It is no object of this kind, or of a version that this server does not know.
+        @raise UnknownFormatError: The value is of another kind, or of a version without type definitions.
         """
         protobuf = is_protobuf(value)
         obj = self._decode_protobuf(value) if protobuf else orjson.loads(value)
@@ -196,7 +205,7 @@ class StoreBase(StoreHooks):
 
     def _decode_protobuf(self, value: bytes) -> JSONObject:
         if self._protobuf is None:
-            raise UnknownFormatError("it is encoded as protobuf, which no types are known of")
+            raise UnknownFormatError("it is encoded as protobuf, and this server has no type definitions")
         obj = self._protobuf.decode(value)
         kind, api_version = obj["kind"], obj["apiVersion"]
         if kind != self.gvk.kind or api_version.rpartition("/")[0] != self.gvk.group:
@@ -204,7 +213,7 @@ class StoreBase(StoreHooks):
         return obj
 
     def _convert_from(self, obj: JSONObject, api_version: JSONValue) -> JSONObject:
-        """An object that another server, or an older one, has stored in another version."""
+        """Convert an object that another or an older server stored in another version."""
         kind = obj.get("kind")
         group, _, version = str(api_version).rpartition("/")
         if kind != self.gvk.kind or group != self.gvk.group or version not in self.info.known_versions:
@@ -213,7 +222,7 @@ class StoreBase(StoreHooks):
 
     def encode_value(self, draft: Draft) -> bytes:
         """
-        What is stored, to the byte as kube-apiserver ends it: the draft's body behind kind and apiVersion.
+        Return the stored form of a draft, byte for byte that of kube-apiserver: kind, apiVersion and the draft's body.
 
         @raise APIStatusError: The object cannot be encoded as protobuf (500).
         """
@@ -222,19 +231,19 @@ class StoreBase(StoreHooks):
         return b"%b%b\n" % (self._value_start, draft.body[1:])
 
     def get_copy(self, namespace: str, name: str) -> JSONObject | None:
-        """A copy of an object as it is now; L{None} when there is none."""
+        """Return a copy of the current state of an object; L{None} if it does not exist."""
         record = self.cache.get(self.cache_key(namespace, name))
         return None if record is None else orjson.loads(record.item)
 
     def not_found(self, name: str) -> APIStatusError:
-        """The 404 for an object of this resource."""
+        """Return the 404 NotFound for an object of this resource."""
         return APIStatusError.not_found(self.group_resource, name)
 
     def existing(self, scope: RequestScope, name: str) -> Record:
         """
-        The record of an object.
+        Return the record of an object.
 
-        @raise APIStatusError: There is none (404).
+        @raise APIStatusError: The object does not exist (404).
         """
         record = self.cache.get(self.requested_key(scope, name))
         if record is None:
@@ -251,15 +260,23 @@ class StoreBase(StoreHooks):
         charges: Sequence[Charge] = (),
     ) -> int:
         """
-        Write one object, or delete it, with what comes along with it; the errors are storage's.
+        Write or delete one object, in one transaction with the writes of its allocation and of admission plugins.
 
-        Whoever is answered then can rely on it: reads, admission and authorization see it. A backend tells the caches
-        before it answers; one that lost its place is waited for.
+        It returns when the cache contains the write, so that subsequent reads, admission and authorization include it.
+
+        @param key: The key of the object in the cache.
+        @param draft: The new state; L{None} to delete the object.
+        @param expected: The revision that is replaced; 0 if the object must not exist.
+        @param allocation: The allocation of shared resources.
+        @param charges: Functions of admission plugins that add writes to the transaction.
+        @return: The revision of the write.
+        @raise StorageError: The storage rejects the write or is unavailable.
+        @raise APIStatusError: The object is too large (413), or cannot be encoded or encrypted (500).
         """
         value = None if draft is None else self.encode_value(draft)
         if value is not None and len(value) > MAX_OBJECT_SIZE:
             self._check_growth(key, value)
-        # What is created has a uid of its own.
+        # A created object has a new uid.
         write = Write(self.prefix + key, value, expected, self.ttl, draft, unique=not expected and value is not None)
         began, failed = perf_counter(), False
         with self._span(current_span(), key, write), LatencyTracker(ETCD):
@@ -283,20 +300,24 @@ class StoreBase(StoreHooks):
         return revision
 
     def _check_growth(self, key: str, value: bytes) -> None:
-        """Refuse an object that is too large, unless it was so already and grows no more: it may be on its way out."""
-        known = self.cache.get(key)
-        if known is None or len(value) > len(known.item):
+        """
+        Reject an object that is too large, unless the stored one is at least as large: it may be about to be deleted.
+
+        @raise APIStatusError: The object is too large (413).
+        """
+        existing = self.cache.get(key)
+        if existing is None or len(value) > len(existing.item):
             raise APIStatusError.too_large(f"the object is too large to be stored: limit is {MAX_OBJECT_SIZE}")
 
-    def _span(self, place: Span | NonRecordingSpan, key: str, write: Write) -> Span | NonRecordingSpan:
-        """What a write leaves in a trace, by the names of the reference, whichever the storage is."""
-        if not isinstance(place, Span):
-            return place
+    def _span(self, parent: Span | NonRecordingSpan, key: str, write: Write) -> Span | NonRecordingSpan:
+        """Return the span of a write, which has the reference's name and attributes for every storage."""
+        if not isinstance(parent, Span):
+            return parent
         name = "Delete" if write.value is None else "GuaranteedUpdate" if write.expected else "Create"
-        return place.child(
+        return parent.child(
             f"{name} etcd3",
             {
-                "audit-id": place.trace.audit_id,
+                "audit-id": parent.trace.audit_id,
                 "key": f"/{self.group_resource.resource}/{key}",
                 "type": self.gvk.kind,
                 "group": self.group_resource.group,
@@ -307,13 +328,13 @@ class StoreBase(StoreHooks):
     @hook
     async def needs_rewrite(self, key: str, obj: JSONObject, scope: RequestScope) -> bool:
         """
-        Return whether an unchanged object must be written, since its stored form would differ.
+        Return whether an unchanged object must be written because its stored form is stale.
 
         @param obj: The object to be written.
         @raise APIStatusError: The stored object cannot be read (500).
         """
-        known = self.cache.get(key)
-        if known is not None and known.stale_format:
+        existing = self.cache.get(key)
+        if existing is not None and existing.stale_format:
             return True
         if self._is_stale is None:
             return False
@@ -326,40 +347,44 @@ class StoreBase(StoreHooks):
         return stale
 
     async def _commit_with_hooks(self, charges: Sequence[Charge], commit: Commit) -> int:
-        """Commit together with what admission plugins write then."""
-        *others, last = charges
-        if not others:
+        """Call C{commit} with the writes that the functions of admission plugins add."""
+        *rest, last = charges
+        if not rest:
             return await last(commit)
 
         async def with_last(more: Sequence[Write]) -> int:
             return await last(lambda added: commit([*more, *added]))
 
-        return await self._commit_with_hooks(others, with_last)
+        return await self._commit_with_hooks(rest, with_last)
 
     def committed_record(self, key: str, revision: int, draft: Draft) -> Record:
-        """The record of what was just committed: the cache's own while it is the newest."""
+        """Return the record of a committed write: that of the cache, or a new one if the cache has another revision."""
         record = self.cache.get(key)
         if record is not None and record.revision == revision:
             return record
         return Record.from_draft(key, revision, draft)
 
     def check_namespace(self, scope: RequestScope, meta: JSONObject) -> None:
-        """Put the request's namespace in the object, or refuse another one that is there."""
+        """
+        Set the namespace of the object to that of the request.
+
+        @raise APIStatusError: The object names another namespace (400).
+        """
         if not self.info.namespaced:
-            # One that makes no sense is forgiven, and forgotten.
+            # A namespace in a cluster-scoped object is dropped without an error.
             meta.pop("namespace", None)
             return
-        said = meta.get("namespace")
+        namespace = meta.get("namespace")
         if not scope.namespace:
             # An empty namespace in the path is reported by validation.
             meta.pop("namespace", None)
-        elif not said:
+        elif not namespace:
             meta["namespace"] = scope.namespace
-        elif said != scope.namespace:
+        elif namespace != scope.namespace:
             raise self.namespace_mismatch_error()
 
     def namespace_mismatch_error(self) -> APIStatusError:
-        """The 400 for an object that belongs elsewhere."""
+        """Return the 400 for an object that names another namespace than the request."""
         return APIStatusError.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
@@ -368,13 +393,13 @@ class StoreBase(StoreHooks):
     def run_validation(
         self, validate: Callable[..., Sequence[FieldError]], *objects: JSONObject
     ) -> Sequence[FieldError]:
-        """Return what the rules of the kind find, under what this server allows."""
+        """Run a validation function of the kind with the settings of this server: C{--allow-privileged}."""
         if self._allows_privileged:
             return validate(*objects)
         return unprivileged(validate, *objects)
 
     def invalid(self, name: str, errors: list[FieldError]) -> APIStatusError:
-        """The 422 for an object that breaks its kind's rules, which are those of the group in which it is stored."""
+        """Return the 422 Invalid for an object; it names the kind in the group in which objects are stored."""
         return APIStatusError.invalid(self.gvk.group_kind, name, errors)
 
     def attributes(
@@ -387,14 +412,19 @@ class StoreBase(StoreHooks):
         options: WriteOptions | DeleteOptions | None,
         subresource: str = "",
         kind: GroupVersionKind | None = None,
-        shown: Callable[[JSONObject], JSONObject] | None = None,
+        to_kind: Callable[[JSONObject], JSONObject] | None = None,
     ) -> AdmissionAttributes:
         """
-        What admission sees of a write.
+        Return the admission attributes of a write.
 
-        @param record: What is stored, where there is something.
-        @param kind: Of C{obj}, where that is not the resource's own.
-        @param shown: Makes an object of that kind of what is stored.
+        @param operation: C{"CREATE"}, C{"UPDATE"} or C{"DELETE"}.
+        @param name: The name in the request; C{""} if there is none.
+        @param obj: The new object; L{None} in deletions.
+        @param record: The stored object; L{None} in creations.
+        @param options: The options of the request; L{None} if it has none.
+        @param subresource: The subresource; C{""} for the main resource.
+        @param kind: The kind of C{obj}; L{None} for the kind of the resource.
+        @param to_kind: Makes an object of C{kind} from a stored object.
         """
         info = self.info
         version = scope.version or info.storage_version
@@ -404,7 +434,7 @@ class StoreBase(StoreHooks):
 
             def old() -> JSONObject:
                 stored = self.decode_record(record)
-                return stored if shown is None else shown(stored)
+                return stored if to_kind is None else to_kind(stored)
 
         return AdmissionAttributes(
             operation,
@@ -432,14 +462,14 @@ class StoreBase(StoreHooks):
 
     @hook
     def admitted_kind(self) -> GroupVersionKind:
-        """What the objects are that this store takes and gives."""
+        """Return the kind of the parameters and results of this store."""
         return self.gvk
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """
-        Let the mutating plugins change an object, within limits.
+        Run the mutating plugins on an object; invalid managed fields that they leave are reverted.
 
-        @raise APIStatusError: One of them refuses.
+        @raise APIStatusError: A plugin rejects the request.
         """
         obj = attributes.object
         meta = obj.get("metadata") if obj is not None else None
@@ -456,7 +486,7 @@ class StoreBase(StoreHooks):
         A webhook, policy or plugin must not move the object to a namespace that the client was not authorized for
         (C{rest.BeforeCreate} and C{rest.BeforeUpdate}).
 
-        @raise APIStatusError: A plugin refuses, or has changed the namespace (400).
+        @raise APIStatusError: A plugin rejects the request, or has changed the namespace (400).
         """
         await self.admit(attributes)
         if attributes.object is not None:
@@ -464,7 +494,7 @@ class StoreBase(StoreHooks):
 
 
 def check_admitted_managers(meta: JSONObject, before: JSONValue, warn: Callable[[str], object]) -> None:
-    """Put the managed fields back that were there, if admission left what is none."""
+    """Restore the managed fields from before admission, with a warning, if admission made them invalid."""
     after = meta.get("managedFields")
     if after is before or after == before:
         return

@@ -1,4 +1,4 @@
-"""Updates objects of a store: PUT and PATCH, on the main resource and on views of it."""
+"""Updates of objects: PUT and PATCH of the main resource and its subresources."""
 
 from __future__ import annotations
 
@@ -33,29 +33,30 @@ ATTEMPTS = 50
 @frozen
 class AdmittedView:
     """
-    The view of an object that admission gets if clients write another kind than is stored: C{Scale}.
+    The object that admission gets if clients write another kind than the stored one: C{Scale}.
 
-    @ivar of: Makes it of a stored object.
-    @ivar put: Given a stored object, which it changes, and what admission made of its view; raises an
-        L{APIStatusError} if that is nothing sensible.
+    @ivar kind: The kind that clients write.
+    @ivar from_stored: Makes an object of that kind from a stored object.
+    @ivar apply_to_stored: Called with a stored object, which it modifies, and the admitted object of that kind; raises
+        an L{APIStatusError} if the admitted object is invalid.
     """
 
     kind: GroupVersionKind
-    of: Callable[[JSONObject], JSONObject]
-    put: Callable[[JSONObject, JSONObject], object]
+    from_stored: Callable[[JSONObject], JSONObject]
+    apply_to_stored: Callable[[JSONObject, JSONObject], object]
 
 
 @frozen
 class UpdateRules:
     """
-    Which part of an object an endpoint may write: the main resource, its status, or another view.
+    The part of an object that an endpoint may write: the main resource, its status, or another subresource.
 
-    @ivar subresource: As admission sees it; C{""} for the main resource.
-    @ivar prepare: Called with the new and the old object; changes the new one.
-    @ivar validate: Called likewise; what is wrong beyond the metadata.
-    @ivar main: Whether the main resource's rules hold: generations are counted.
-    @ivar creates: Whether what is not there may be made.
-    @ivar view: What admission sees, if not the object.
+    @ivar subresource: The name of the subresource; C{""} for the main resource.
+    @ivar prepare: Called with the new and the old object; modifies the new one.
+    @ivar validate: Called with the new and the old object; returns the validation errors outside of the metadata.
+    @ivar main: Whether the rules of the main resource apply, such as the increment of the generation.
+    @ivar creates: Whether an object that does not exist may be created.
+    @ivar view: The object that admission gets; L{None} for the object itself.
     """
 
     subresource: str
@@ -81,11 +82,16 @@ async def update(
     """
     See L{kubetwist.interfaces.IUpdater.update}; objects are in the stored version.
 
-    @param change: Given L{None} when there is nothing and the kind may be created by PUT.
-    @param rules: What may be written; the whole main resource by default.
-    @param patching: The change starts from the current state, so that naming no resourceVersion is no mistake
-        (C{change} leaves the current one in place), and nothing is created unless C{creating}.
-    @param may_create: Raises an L{APIStatusError} if the client must not create what is not there.
+    @param name: The name in the request.
+    @param change: Returns the new object for the current one; called with L{None} if the object does not exist and may
+        be created.
+    @param options: The options of the request.
+    @param rules: The part of the object that may be written; the main resource by default.
+    @param patching: Whether the change is a patch of the current state, so that its resourceVersion is no precondition.
+    @param creating: Whether a patch may create the object, as apply does.
+    @param may_create: Raises an L{APIStatusError} if the client must not create the object.
+    @return: The record, or the object in the dry run of a creation; and whether it was created.
+    @raise APIStatusError: The object is rejected, invalid, does not exist, or conflicts with a concurrent write.
     """
     strategy = store.strategy
     if rules is None:
@@ -119,7 +125,7 @@ async def update(
 def apply_change(
     store: StoreBase, record: Record, change: Callable[[JSONObject], JSONObject]
 ) -> tuple[JSONObject, JSONObject]:
-    """Return an object as stored, and after the change of an update."""
+    """Return the stored object and the changed object of an update."""
     return store.decode_record(record), change(store.decode_record(record))
 
 
@@ -131,14 +137,24 @@ async def create_by_update(
     options: WriteOptions,
     patching: bool,
 ) -> Record | JSONObject:
-    """Create an object by PUT or apply. The resourceVersion is ignored; a uid is a conflict."""
+    """
+    Create an object by PUT or apply. The resourceVersion is ignored; a uid is a conflict.
+
+    @param key: The key of the object in the cache.
+    @param change: Returns the object when it is called with L{None}.
+    @param options: The options of the request.
+    @param patching: Whether the request is a PATCH.
+    @return: The record of the object; in a dry run, the object.
+    @raise APIStatusError: The object is rejected or invalid, or names a uid (409).
+    @raise KeyExists: The object exists.
+    """
     obj = await scope.compute(0, change, None)
     meta = obj["metadata"]
     store.check_namespace(scope, meta)
     if meta.get("uid"):
         if patching:
-            why = f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing object was found"
-            raise APIStatusError.conflict(store.group_resource, meta["name"], why)
+            reason = f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing object was found"
+            raise APIStatusError.conflict(store.group_resource, meta["name"], reason)
         raise uid_mismatch_error(store, key, meta, {}, dry_run=options.dry_run)
     attributes = store.attributes("CREATE", scope, meta.get("name", ""), obj, None, options)
     await store.admit_whole(scope, attributes)
@@ -157,7 +173,19 @@ def try_update(
     options: WriteOptions,
     rules: UpdateRules,
 ) -> Awaitable[Record]:
-    """Take one new state through all the steps; fails when C{record} is not the newest state any more."""
+    """
+    Admit, validate and write one new state of an object.
+
+    @param key: The key of the object in the cache.
+    @param record: The record that is replaced.
+    @param obj: The new object; modified.
+    @param old: The stored object, decoded from C{record}.
+    @param options: The options of the request.
+    @param rules: The part of the object that may be written.
+    @return: The record of the new state.
+    @raise RevisionConflict: C{record} is not the newest state any more; also L{KeyNotFound} after a deletion.
+    @raise APIStatusError: The object is rejected or invalid.
+    """
     guard = store.guard(scope, obj, old, options) if rules.main else None
     if guard is None:
         return _update(store, scope, key, record, obj, old, options, rules)
@@ -204,7 +232,7 @@ async def _update(
             scope.warn(text)
     if attributes is not None:
         if rules.view is not None:
-            attributes.object = rules.view.of(obj)
+            attributes.object = rules.view.from_stored(obj)
         await store.admission.validate(attributes)
     meta["resourceVersion"] = before["resourceVersion"]
     if store.should_delete_during_update(obj, old):
@@ -262,7 +290,7 @@ def _prepare_and_validate_as_sent(
     rules.prepare(obj, old)
     if rules.main and store.strategy.has_generation and store.strategy.generation_changes(obj, old):
         meta["generation"] = (before.get("generation") or 0) + 1
-    # The client has sent a view, not the object.
+    # For a view, the body of the request is not the object.
     sent = scope.sent if rules.view is None else None
     if sent is None:
         return validate_changed_object(store, obj, old, rules)
@@ -278,7 +306,13 @@ def _prepare_and_validate_as_sent(
 
 
 def validate_changed_object(store: StoreBase, obj: JSONObject, old: JSONObject, rules: UpdateRules) -> list[FieldError]:
-    """Return all validation errors of a changed and prepared object."""
+    """
+    Return all validation errors of a changed and prepared object.
+
+    @param obj: The new object.
+    @param old: The stored object.
+    @param rules: The part of the object that may be written.
+    """
     return objectmeta.validate_metadata_on_update(
         obj["metadata"],
         old["metadata"],
@@ -291,10 +325,10 @@ def validate_changed_object(store: StoreBase, obj: JSONObject, old: JSONObject, 
 
 
 def _default_and_compare(store: StoreBase, obj: JSONObject, old: JSONObject) -> bool:
-    """Complete a valid C{obj}; return whether it equals C{old}."""
+    """Set the defaults of a valid C{obj}; return whether it equals C{old}."""
     store.default_on_read(obj)
     ignore_managed_fields_timestamps(old, obj)
-    return same(obj, old)
+    return equal_objects(obj, old)
 
 
 async def admit_update(
@@ -306,9 +340,14 @@ async def admit_update(
     rules: UpdateRules,
 ) -> AdmissionAttributes | None:
     """
-    Let the mutating plugins change what an update makes of an object.
+    Run the mutating plugins on the result of an update.
 
-    @return: For the validating ones; L{None} if admission is skipped.
+    @param record: The stored object.
+    @param obj: The new object; modified.
+    @param options: The options of the request.
+    @param rules: The part of the object that may be written.
+    @return: The attributes for the validating plugins; L{None} if admission is skipped.
+    @raise APIStatusError: A plugin rejects the request, or the object that it leaves is invalid.
     """
     if scope.admitted:
         return None
@@ -320,23 +359,25 @@ async def admit_update(
         if obj["metadata"].get("resourceVersion") != version:
             check_resource_version(store, obj, record, True)
     else:
-        shown = view.of(obj)
+        viewed = view.from_stored(obj)
         attributes = store.attributes(
-            "UPDATE", scope, record.name, shown, record, options, rules.subresource, view.kind, view.of
+            "UPDATE", scope, record.name, viewed, record, options, rules.subresource, view.kind, view.from_stored
         )
         await store.admit(attributes)
-        view.put(obj, shown)
+        view.apply_to_stored(obj, viewed)
     drop_repeated_owners(scope, obj["metadata"], patched=True)
     return attributes
 
 
 def check_resource_version(store: StoreBase, obj: JSONObject, record: Record, patching: bool) -> bool:
     """
-    Compare the resourceVersion that an update names with the newest.
+    Compare the resourceVersion of an update with the newest.
 
-    @return: Whether the client insists on this version, so that the update is not to be repeated. A patch's
-        result has the version it started from, unless the patch itself says another.
-    @raise APIStatusError: It is another (409), or it has to be there and is not (422).
+    @param obj: The new object. A patched object has the version of the current one, unless the patch sets another.
+    @param record: The stored object.
+    @param patching: Whether the request is a patch.
+    @return: Whether the version is a precondition, so that the update must not be retried after a conflict.
+    @raise APIStatusError: The version is not the newest (409), or is required and missing (422).
     """
     version = parse_version(obj["metadata"].get("resourceVersion", ""))
     if version:
@@ -352,9 +393,11 @@ def check_resource_version(store: StoreBase, obj: JSONObject, record: Record, pa
 
 def check_uid(store: StoreBase, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
     """
-    Compare the uid that a PUT names with the one that is there.
+    Compare the uid of an update with that of the stored object.
 
-    @raise APIStatusError: It is another (409).
+    @param obj: The new object.
+    @param old: The stored object.
+    @raise APIStatusError: The uid differs (409).
     """
     meta = obj["metadata"]
     uid = meta.get("uid")
@@ -366,30 +409,41 @@ def check_uid(store: StoreBase, scope: RequestScope, obj: JSONObject, old: JSONO
 def uid_mismatch_error(
     store: StoreBase, key: str, meta: JSONObject, before: JSONObject, *, dry_run: bool = False
 ) -> APIStatusError:
-    """The 409 for a uid that is not the object's."""
-    name, found = meta.get("name", ""), before.get("uid", "")
-    return failed_precondition(store, key, name, "UID", meta["uid"], found, dry_run=dry_run)
+    """
+    Return the 409 for a uid that differs from the uid of the stored object.
+
+    @param key: The key of the object in the cache.
+    @param meta: The metadata of the new object.
+    @param before: The metadata of the stored object; empty if it does not exist.
+    @param dry_run: See L{RequestScope.dry_run}.
+    """
+    name, actual = meta.get("name", ""), before.get("uid", "")
+    return failed_precondition(store, key, name, "UID", meta["uid"], actual, dry_run=dry_run)
 
 
 def failed_precondition(
-    store: StoreBase, key: str, name: str, what: str, wanted: str, found: str, *, dry_run: bool = False
+    store: StoreBase, key: str, name: str, field: str, required: str, actual: str, *, dry_run: bool = False
 ) -> APIStatusError:
     """
     Return the 409 for an object whose preconditions are not met.
 
-    @param what: C{"UID"} or C{"ResourceVersion"}.
+    @param key: The key of the object in the cache.
+    @param field: C{"UID"} or C{"ResourceVersion"}.
+    @param required: The value in the precondition.
+    @param actual: The value in the stored object.
     @param dry_run: See L{RequestScope.dry_run}.
     """
     prefix = f"/{store.info.key_prefix}/" if dry_run else store.prefix
-    why = (
+    reason = (
         f"StorageError: invalid object, Code: 4, Key: {prefix}{key}, ResourceVersion: 0, "
-        f"AdditionalErrorMsg: Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+        f"AdditionalErrorMsg: Precondition failed: {field} in precondition: {required}, "
+        f"{field} in object meta: {actual}"
     )
-    return APIStatusError.conflict(store.group_resource, name, why)
+    return APIStatusError.conflict(store.group_resource, name, reason)
 
 
 def preserve_system_metadata(meta: JSONObject, before: JSONObject) -> None:
-    """Carry over what no update may change and clients may leave out or get wrong without harm."""
+    """Restore the metadata that no update may change; clients may omit it or send other values without an error."""
     for name in ("generation", "creationTimestamp"):
         if name in before:
             meta[name] = before[name]
@@ -405,7 +459,7 @@ def preserve_system_metadata(meta: JSONObject, before: JSONObject) -> None:
 
 
 def warn_ratcheted_errors(errors: Sequence[FieldError], scope: RequestScope) -> list[FieldError]:
-    """What is wrong, without what was wrong before and is tolerated: of that, the client is warned."""
+    """Send the errors that the stored object already had as warnings, and return the remaining errors."""
     for field_error in errors:
         if isinstance(field_error, RatchetedError):
             scope.warn(str(field_error))
@@ -417,7 +471,7 @@ def warn_ratcheted_errors(errors: Sequence[FieldError], scope: RequestScope) -> 
     ]
 
 
-def same(obj: JSONObject, old: JSONObject) -> bool:
+def equal_objects(obj: JSONObject, old: JSONObject) -> bool:
     """Return whether two objects have the same JSON, except for the order of keys, their kind and their apiVersion."""
     obj.pop("kind", None)
     obj.pop("apiVersion", None)
@@ -426,14 +480,14 @@ def same(obj: JSONObject, old: JSONObject) -> bool:
 
 def parse_version(text: str) -> int:
     """
-    The revision that an object's resourceVersion stands for; 0 for none.
+    Return the revision of the resourceVersion of an object; 0 if it is empty.
 
-    @raise APIStatusError: It is no number; in bodies that is a 500 without a reason.
+    @raise APIStatusError: The text is not a number (500 without a reason, since it is from a body).
     """
     if not text:
         return 0
     if text.isascii() and text.isdigit() and len(text) <= 20 and int(text) < 1 << 64:
         return int(text)
     problem = "value out of range" if text.isascii() and text.isdigit() else "invalid syntax"
-    shown = orjson.dumps(text).decode()
-    raise APIStatusError.unknown(f"strconv.ParseUint: parsing {shown}: {problem}")
+    quoted_text = orjson.dumps(text).decode()
+    raise APIStatusError.unknown(f"strconv.ParseUint: parsing {quoted_text}: {problem}")

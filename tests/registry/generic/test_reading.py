@@ -98,7 +98,7 @@ class SliceTests(StoreTestCase):
 
     def test_turns(self) -> None:
         """With many requirements in a selector, a list compares a bounded number of labels per turn."""
-        self.patch(reading, "TESTS_AT_ONCE", 100)
+        self.patch(reading, "COMPARISONS_PER_SLICE", 100)
         selector = ",".join(["n!=3", *(f"!a{number}" for number in range(9))])
         names, _ = self._listed(self._pause, labelSelector=selector)
         self.assertEqual(len(names), 45)
@@ -107,7 +107,7 @@ class SliceTests(StoreTestCase):
 
     def test_same(self) -> None:
         """The result of a list, and the beginning of the next page, do not depend on slices."""
-        self.patch(reading, "TESTS_AT_ONCE", 7)
+        self.patch(reading, "COMPARISONS_PER_SLICE", 7)
         for selector in ("n=3", "n in (1,2,3)", "n!=3,!x", "n=11", "n notin (3),n!=4,n!=5"):
             for limit in ("0", "1", "5", "7", "50"):
                 query = {"labelSelector": selector, "limit": limit}

@@ -8,7 +8,7 @@ from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions, UpdateOptions
 from kubetwist.registry.generic import objects, updates
 from kubetwist.registry.generic.parts import status_rules
-from kubetwist.registry.generic.updates import parse_version, same
+from kubetwist.registry.generic.updates import equal_objects, parse_version
 from tests.registry.storetools import Plugin, StoreTestCase, content
 from tests.resources.server import config_map, pod
 
@@ -125,10 +125,10 @@ class UpdateTests(StoreTestCase):
 
     def test_what_python_takes_for_the_same(self) -> None:
         """True and 1 are different values, and so are 1 and 1.0; the order of keys is none."""
-        self.assertFalse(same({"a": True}, {"a": 1}))
-        self.assertFalse(same({"a": 1.0}, {"a": 1}))
-        self.assertFalse(same({"a": {"b": [False]}}, {"a": {"b": [0]}}))
-        self.assertTrue(same({"a": 1, "b": 2, "kind": "X", "apiVersion": "v1"}, {"b": 2, "a": 1}))
+        self.assertFalse(equal_objects({"a": True}, {"a": 1}))
+        self.assertFalse(equal_objects({"a": 1.0}, {"a": 1}))
+        self.assertFalse(equal_objects({"a": {"b": [False]}}, {"a": {"b": [0]}}))
+        self.assertTrue(equal_objects({"a": 1, "b": 2, "kind": "X", "apiVersion": "v1"}, {"b": 2, "a": 1}))
 
     def test_dry_run(self) -> None:
         """A dry run answers with the new state and its old resourceVersion, and writes nothing."""
@@ -203,7 +203,7 @@ class UpdateTests(StoreTestCase):
 
     def test_too_large(self) -> None:
         """What could not be written back is not stored, however small the request was that leads to it."""
-        self.patch(objects, "LONGEST", 2000)
+        self.patch(objects, "MAX_OBJECT_SIZE", 2000)
         self.made(self.maps, config_map("b", x="1" * 1000))
         error = self.refused(self.maps.create(self.scope, config_map("c", x="1" * 2000), CreateOptions()))
         self.assertEqual((error.code, error.reason), (413, "RequestEntityTooLarge"))
@@ -212,7 +212,7 @@ class UpdateTests(StoreTestCase):
     def test_large_already(self) -> None:
         """What is too large already may become smaller, and go."""
         self.made(self.maps, config_map("b", x="1" * 3000))
-        self.patch(objects, "LONGEST", 2000)
+        self.patch(objects, "MAX_OBJECT_SIZE", 2000)
         self.assertEqual(self.put(self.maps, config_map("b", x="1" * 2500))["data"], {"x": "1" * 2500})
         self.assertEqual(self.put_error(config_map("b", x="1" * 2501)).code, 413)
 
