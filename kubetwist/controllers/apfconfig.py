@@ -44,14 +44,14 @@ class APFConfigController:
         self._reactor = reactor
         self._levels = Informer(StoreSource(levels), reactor)
         self._schemas = Informer(StoreSource(schemas), reactor)
-        self._planned: IDelayedCall | None = None
+        self._scheduled: IDelayedCall | None = None
         self._writing: Deferred[None] | None = None
         self._stopped = False
 
     def start(self) -> None:
         """Apply the stored objects, and start watching them. The caches must be filled."""
         for informer in (self._levels, self._schemas):
-            informer.add_event_handler(lambda kind, record, old: self._schedule())
+            informer.add_event_handler(lambda event_type, record, old: self._schedule())
             informer.start()
         self._flow.start()
         self._configure()
@@ -62,18 +62,18 @@ class APFConfigController:
         self._flow.stop()
         for informer in (self._levels, self._schemas):
             informer.stop()
-        if self._planned is not None:
-            self._planned.cancel()
-            self._planned = None
+        if self._scheduled is not None:
+            self._scheduled.cancel()
+            self._scheduled = None
         if self._writing is not None:
             self._writing.cancel()
 
     def _schedule(self, delay: float = 0.0) -> None:
-        if self._planned is None and not self._stopped:
-            self._planned = self._reactor.callLater(delay, self._configure)
+        if self._scheduled is None and not self._stopped:
+            self._scheduled = self._reactor.callLater(delay, self._configure)
 
     def _configure(self) -> None:
-        self._planned = None
+        self._scheduled = None
         self._flow.configure(self._levels.list_decoded(), self._schemas.list_decoded())
         if self._writing is None:
             self._writing = Deferred.fromCoroutine(self._update_status())
@@ -87,11 +87,11 @@ class APFConfigController:
 
     async def _update_status(self) -> None:
         for schema in self._schemas.list_decoded():
-            wanted = dangling_condition(schema, self._flow.levels)
-            if any(wanted.items() <= one.items() for one in (schema.get("status") or {}).get("conditions") or ()):
+            desired = dangling_condition(schema, self._flow.levels)
+            if any(desired.items() <= one.items() for one in (schema.get("status") or {}).get("conditions") or ()):
                 continue
             try:
-                await self._set(schema["metadata"]["name"], wanted)
+                await self._set(schema["metadata"]["name"], desired)
             except APIStatusError as error:
                 if error.code != 404:
                     self._schedule(_RETRY)

@@ -38,7 +38,7 @@ _LISTS: Final = tuple(
 )
 _ALLOWED: Final = "requestheader-allowed-names"
 #: Names of the request headers with the user in requests to aggregated API servers.
-_USUAL: Final = {
+_DEFAULT_HEADERS: Final = {
     "requestheader-username-headers": "X-Remote-User",
     "requestheader-uid-headers": "X-Remote-Uid",
     "requestheader-group-headers": "X-Remote-Group",
@@ -54,32 +54,34 @@ class ClusterAuthenticationTrustController(SingletonReconciler):
     namespace = NAMESPACE
     name = NAME
 
-    def __init__(self, store: Store, reactor: IReactorTime, wanted: Callable[[], Mapping[str, str]]) -> None:
+    def __init__(self, store: Store, reactor: IReactorTime, desired: Callable[[], Mapping[str, str]]) -> None:
         """
         @param store: The store of ConfigMaps.
         @param desired: Returns the values that the ConfigMap must contain.
         """
         super().__init__(store, reactor)
-        self._wanted = wanted
+        self._desired = desired
 
     async def check(self) -> None:
         """Create the ConfigMap, or add missing values."""
-        wanted = self._wanted()
-        known = self.store.get_copy(NAMESPACE, NAME)
-        if known is None:
+        desired = self._desired()
+        existing = self.store.get_copy(NAMESPACE, NAME)
+        if existing is None:
             await ensure(
-                self.store, {"metadata": {"name": NAME, "namespace": NAMESPACE}, "data": merge_info({}, wanted)}
+                self.store, {"metadata": {"name": NAME, "namespace": NAMESPACE}, "data": merge_info({}, desired)}
             )
-        elif merge_info(known.get("data") or {}, wanted) != known.get("data"):
+        elif merge_info(existing.get("data") or {}, desired) != existing.get("data"):
             try:
-                await self.store.update(RequestScope(NAMESPACE), NAME, self._added, UpdateOptions(), patching=True)
+                await self.store.update(
+                    RequestScope(NAMESPACE), NAME, self._with_desired_values, UpdateOptions(), patching=True
+                )
             except APIStatusError as error:
                 if error.code != 404:
                     raise
 
-    def _added(self, obj: JSONObject | None) -> JSONObject:
-        assert obj is not None, "a patch makes nothing"
-        data = merge_info(obj.get("data") or {}, self._wanted())
+    def _with_desired_values(self, obj: JSONObject | None) -> JSONObject:
+        assert obj is not None, "an update creates no objects"
+        data = merge_info(obj.get("data") or {}, self._desired())
         new = {**obj, "metadata": {**obj["metadata"]}, "data": data}
         self.store.update_managed_fields(obj, new, "", SERVER)
         return new
@@ -91,38 +93,38 @@ def cluster_authentication_info(
     """
     Return the CAs and lists that this server adds to the ConfigMap.
 
+    @param options: The flag values.
     @param users: CAs of client certificates of users.
     @param proxies: CAs of client certificates of proxies. Without them, proxy headers are ignored.
-    @param allowed_names: Common names of proxies.
     @param own: The CA of this server's proxy certificate, PEM; C{""} if it is in C{proxies}.
     """
-    found = {_USERS: "".join(map(_pem, users))}
+    info = {_USERS: "".join(map(_pem, users))}
     authorities = "".join(map(_pem, proxies))
     if authorities or own:
         lists = {name: list(options[name]) for name in _LISTS}
         if own:
-            for name, usual in _USUAL.items():
-                if usual.lower() not in (value.lower() for value in lists[name]):
-                    lists[name].append(usual)
+            for name, header in _DEFAULT_HEADERS.items():
+                if header.lower() not in (value.lower() for value in lists[name]):
+                    lists[name].append(header)
             # An empty list allows all names, including the name of this server.
             if not authorities or lists[_ALLOWED]:
                 lists[_ALLOWED].append(FRONT_PROXY)
-        found[_PROXIES] = authorities + own
-        found.update((name, json.dumps(values, separators=(",", ":"))) for name, values in lists.items())
-    return found
+        info[_PROXIES] = authorities + own
+        info.update((name, json.dumps(values, separators=(",", ":"))) for name, values in lists.items())
+    return info
 
 
-def merge_info(known: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+def merge_info(existing: Mapping[str, str], desired: Mapping[str, str]) -> dict[str, str]:
     """Return the union of the known and the desired values, in that order and without expired certificates."""
-    found = {**known}
+    merged = {**existing}
     for name in (_USERS, _PROXIES):
-        if name in wanted:
-            found[name] = _certificates(known.get(name, ""), wanted[name])
+        if name in desired:
+            merged[name] = _certificates(existing.get(name, ""), desired[name])
     for name in _LISTS:
-        if name in wanted:
-            texts = dict.fromkeys((*_texts(known.get(name, "")), *_texts(wanted[name])))
-            found[name] = json.dumps(list(texts), separators=(",", ":"))
-    return found
+        if name in desired:
+            values = dict.fromkeys((*_string_list(existing.get(name, "")), *_string_list(desired[name])))
+            merged[name] = json.dumps(list(values), separators=(",", ":"))
+    return merged
 
 
 def _certificates(*lists: str) -> str:
@@ -130,7 +132,7 @@ def _certificates(*lists: str) -> str:
     from cryptography.x509 import load_pem_x509_certificates
 
     now = times.utc_now()
-    found: dict[bytes, None] = {}
+    certificates_by_pem: dict[bytes, None] = {}
     for one in lists:
         try:
             certificates = load_pem_x509_certificates(one.encode()) if one else []
@@ -139,16 +141,16 @@ def _certificates(*lists: str) -> str:
             continue
         for certificate in certificates:
             if certificate.not_valid_after_utc > now:
-                found[certificate.public_bytes(Encoding.PEM)] = None
-    return b"".join(found).decode()
+                certificates_by_pem[certificate.public_bytes(Encoding.PEM)] = None
+    return b"".join(certificates_by_pem).decode()
 
 
-def _texts(value: str) -> list[str]:
+def _string_list(value: str) -> list[str]:
     try:
-        found = json.loads(value) if value else []
+        parsed = json.loads(value) if value else []
     except ValueError:
         return []
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    return [one for one in parsed if isinstance(one, str)] if isinstance(parsed, list) else []
 
 
 def _pem(certificate: Certificate) -> str:

@@ -20,12 +20,12 @@ from .machinery.controller import Controller
 _MARK: Final = b'"aggregationRule":{'
 
 
-def gathers(record: Record) -> Iterable[bool]:
+def has_aggregation_rule(record: Record) -> Iterable[bool]:
     """Return whether a role has an aggregation rule. An index function."""
     return (True,) if _MARK in record.item and decoded_object(record).get("aggregationRule") else ()
 
 
-def gathered(role: JSONObject, roles: Iterable[Record]) -> list[Rule]:
+def aggregated_rules(role: JSONObject, roles: Iterable[Record]) -> list[Rule]:
     """
     Return the rules that an aggregated role must have, without duplicates, in the order of its selectors and of names.
 
@@ -34,11 +34,11 @@ def gathered(role: JSONObject, roles: Iterable[Record]) -> list[Rule]:
     @raise SelectorError: A selector is invalid.
     """
     rules: list[Rule] = []
-    own = role["metadata"]["name"]
+    name = role["metadata"]["name"]
     for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
         matches = label_selector_from_object(selector).matches
         for other in roles:
-            if other.name != own and matches(other.labels):
+            if other.name != name and matches(other.labels):
                 rules += [rule for rule in decoded_object(other).get("rules") or () if rule not in rules]
     return rules
 
@@ -52,11 +52,11 @@ class ClusterRoleAggregation(Controller[str]):
     def register_handlers(self) -> None:
         """Register a handler for all cluster roles, since each may be aggregated."""
         roles = self._roles = self.context.informer(GROUP, "clusterroles")
-        self._gathering = roles.index("gathering", gathers)
+        self._aggregated = roles.index("gathering", has_aggregation_rule)
         self.watch(GROUP, "clusterroles", self._changed)
 
-    def _changed(self, kind: str, record: Record, old: Record | None) -> None:
-        for role in self._gathering.get(True):
+    def _changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        for role in self._aggregated.get(True):
             self.queue.add(role.name)
 
     async def sync(self, key: str) -> None:
@@ -64,6 +64,6 @@ class ClusterRoleAggregation(Controller[str]):
         role = self._roles.get_decoded("", key)
         if role is None or not role.get("aggregationRule"):
             return
-        rules = gathered(role, self._roles.list())
+        rules = aggregated_rules(role, self._roles.list())
         if rules != (role.get("rules") or []):
             await self.client.apply(GROUP, "clusterroles", {"metadata": {"name": key}, "rules": rules})

@@ -78,14 +78,14 @@ class CRDController:
         self._call: IDelayedCall | None = None
         self._failures: dict[str, int] = {}
         self._retries: dict[str, IDelayedCall] = {}
-        self._emptied: dict[str, _InstanceDrain] = {}
+        self._drains: dict[str, _InstanceDrain] = {}
         #: Uid and generation of the last checked schemas, by definition.
-        self._structures: dict[str, tuple[str, int]] = {}
+        self._checked_schemas: dict[str, tuple[str, int]] = {}
         #: Accepted names, by group and definition.
         self._holders: dict[str, dict[str, _Names]] = {}
         #: Served group-versions of each definition.
-        self._defined: dict[str, frozenset[GroupVersion]] = {}
-        self._followers: list[Callable[[], None]] = []
+        self._group_versions: dict[str, frozenset[GroupVersion]] = {}
+        self._listeners: list[Callable[[], None]] = []
         self._stopped = False
 
     # --- lifecycle
@@ -102,8 +102,8 @@ class CRDController:
         for call in (self._call, *self._retries.values()):
             if call is not None and call.active():
                 call.cancel()
-        for waiting in self._emptied.values():
-            waiting.stop()
+        for drain in self._drains.values():
+            drain.stop()
 
     @property
     def idle(self) -> bool:
@@ -112,23 +112,23 @@ class CRDController:
 
     def group_versions(self) -> set[GroupVersion]:
         """Return the group-versions of all definitions, whether they are established or not."""
-        return {one for each in self._defined.values() for one in each}
+        return {one for each in self._group_versions.values() for one in each}
 
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Call C{changed} when the result of L{group_versions} may have changed."""
-        self._followers.append(changed)
+        self._listeners.append(changed)
 
     def _define(self, name: str, crd: JSONObject | None) -> None:
-        before = self._defined.get(name)
+        previous = self._group_versions.get(name)
         if crd is None:
-            self._defined.pop(name, None)
+            self._group_versions.pop(name, None)
         else:
             spec = crd["spec"]
             versions = (one["name"] for one in spec["versions"] if one.get("served"))
-            self._defined[name] = frozenset(GroupVersion(spec["group"], version) for version in versions)
-        if self._defined.get(name) != before:
-            for follower in self._followers:
-                follower()
+            self._group_versions[name] = frozenset(GroupVersion(spec["group"], version) for version in versions)
+        if self._group_versions.get(name) != previous:
+            for listener in self._listeners:
+                listener()
 
     # --- IWatchSink
 
@@ -138,27 +138,27 @@ class CRDController:
             self._changed(event_type, record)
         except Exception:
             # An invalid definition must not affect other definitions.
-            self._log.failure("{name} is no definition that can be served", name=record.name)
+            self._log.failure("invalid CustomResourceDefinition: crd={name}", name=record.name)
 
-    def _changed(self, kind: str, record: Record) -> None:
+    def _changed(self, event_type: str, record: Record) -> None:
         name = record.name
         crd: JSONObject = orjson.loads(record.item)
         group: str = crd["spec"]["group"]
         holders = self._holders.setdefault(group, {})
-        self._define(name, None if kind == DELETED else crd)
-        if kind == DELETED:
+        self._define(name, None if event_type == DELETED else crd)
+        if event_type == DELETED:
             self._remove(name)
             holders.pop(name, None)
         else:
-            before = holders.get(name)
+            previous = holders.get(name)
             holders[name] = names = _Names.of(crd)
             self._serve(crd)
             self._enqueue(name)
-            if before is None or before.held <= names.held:
+            if previous is None or previous.all_names <= names.all_names:
                 return
         # The names of the deleted definition are free now.
-        for other, theirs in holders.items():
-            if not theirs.all_accepted:
+        for other, other_names in holders.items():
+            if not other_names.all_accepted:
                 self._enqueue(other)
         if not holders:
             del self._holders[group]
@@ -193,10 +193,10 @@ class CRDController:
         self._server.remove(name)
         self._queue.pop(name, None)
         self._failures.pop(name, None)
-        self._structures.pop(name, None)
-        waiting = self._emptied.pop(name, None)
-        if waiting is not None:
-            waiting.stop()
+        self._checked_schemas.pop(name, None)
+        drain = self._drains.pop(name, None)
+        if drain is not None:
+            drain.stop()
 
     # --- the queue
 
@@ -208,11 +208,11 @@ class CRDController:
     def _work(self) -> None:
         self._call = None
         self._working = True
-        Deferred.fromCoroutine(self._work_off()).addErrback(
-            lambda failure: self._log.failure("the controller of definitions failed", failure)
+        Deferred.fromCoroutine(self._process_queue()).addErrback(
+            lambda failure: self._log.failure("CustomResourceDefinition controller failed", failure)
         )
 
-    async def _work_off(self) -> None:
+    async def _process_queue(self) -> None:
         try:
             while self._queue and not self._stopped:
                 name = next(iter(self._queue))
@@ -222,10 +222,12 @@ class CRDController:
                     self._failures.pop(name, None)
                 except APIStatusError as error:
                     if error.code not in (404, 409):
-                        self._log.warn("{name}: {error}", name=name, error=error)
+                        self._log.warn(
+                            "cannot sync CustomResourceDefinition: crd={name} error={error}", name=name, error=error
+                        )
                         self._retry(name)
                 except Exception:
-                    self._log.failure("{name} could not be seen to", name=name)
+                    self._log.failure("cannot sync CustomResourceDefinition: crd={name}", name=name)
                     self._retry(name)
         finally:
             self._working = False
@@ -279,10 +281,10 @@ class CRDController:
 
     def _sync_names(self, crd: JSONObject) -> bool:
         """Accept the names that are free, and return whether anything changed."""
-        wanted: JSONObject = crd["spec"]["names"]
+        desired: JSONObject = crd["spec"]["names"]
         status = crd.setdefault("status", {})
         accepted: JSONObject = {name: value for name, value in (status.get("acceptedNames") or {}).items() if value}
-        if _same_names(wanted, accepted):
+        if _same_names(desired, accepted):
             return False
         resources: set[str] = set()
         kinds: set[str] = set()
@@ -298,16 +300,16 @@ class CRDController:
             ("kind", "KindConflict", kinds),
             ("listKind", "ListKindConflict", kinds),
         ):
-            why = _conflict(wanted.get(field), accepted.get(field), used)
-            if why:
-                problem = reason, why
-            elif wanted.get(field):
-                names[field] = wanted[field]
+            conflict = _conflict(desired.get(field), accepted.get(field), used)
+            if conflict:
+                problem = reason, conflict
+            elif desired.get(field):
+                names[field] = desired[field]
             else:
                 names.pop(field, None)
         names.pop("categories", None)
-        if wanted.get("categories"):
-            names["categories"] = wanted["categories"]
+        if desired.get("categories"):
+            names["categories"] = desired["categories"]
         before = orjson.dumps(status, option=orjson.OPT_SORT_KEYS)
         status["acceptedNames"] = {"plural": "", "kind": "", **names}
         if problem is None:
@@ -328,26 +330,26 @@ class CRDController:
         if verdict is None:
             return False
         status, reason, message = verdict
-        found = find_crd_condition(crd, "KubernetesAPIApprovalPolicyConformant")
-        if found is not None and (found["status"], found.get("reason"), found.get("message")) == verdict:
+        existing = find_crd_condition(crd, "KubernetesAPIApprovalPolicyConformant")
+        if existing is not None and (existing["status"], existing.get("reason"), existing.get("message")) == verdict:
             return False
         set_crd_condition(crd, "KubernetesAPIApprovalPolicyConformant", status, reason, message)
         return True
 
     def _structure(self, name: str, crd: JSONObject) -> bool:
         """Set the condition NonStructuralSchema. Each generation of a definition is checked once."""
-        looked_at = crd["metadata"].get("uid", ""), crd["metadata"].get("generation", 0)
-        if self._structures.get(name) == looked_at:
+        generation = crd["metadata"].get("uid", ""), crd["metadata"].get("generation", 0)
+        if self._checked_schemas.get(name) == generation:
             return False
-        verdict, found = structure(crd), find_crd_condition(crd, NON_STRUCTURAL)
-        if verdict is None and found is not None:
-            crd["status"]["conditions"] = [one for one in conditions(crd) if one is not found]
+        verdict, existing = structure(crd), find_crd_condition(crd, NON_STRUCTURAL)
+        if verdict is None and existing is not None:
+            crd["status"]["conditions"] = [one for one in conditions(crd) if one is not existing]
         elif verdict is not None and (
-            found is None or (found["status"], found.get("reason"), found.get("message")) != verdict
+            existing is None or (existing["status"], existing.get("reason"), existing.get("message")) != verdict
         ):
             set_crd_condition(crd, NON_STRUCTURAL, *verdict)
         else:
-            self._structures[name] = looked_at
+            self._checked_schemas[name] = generation
             return False
         return True
 
@@ -355,11 +357,11 @@ class CRDController:
 
     async def _finalize(self, name: str, crd: JSONObject) -> None:
         """Delete all custom objects, wait until they are deleted, and remove the finalizer of the definition."""
-        waiting = self._emptied.get(name)
-        if waiting is not None:
-            if not waiting.empty:
+        drain = self._drains.get(name)
+        if drain is not None:
+            if not drain.empty:
                 return
-            del self._emptied[name]
+            del self._drains[name]
             self._terminated(crd, "InstanceDeletionCompleted", "removed all instances")
             await self._write_finalizers(name, crd)
             return
@@ -389,7 +391,7 @@ class CRDController:
             await self._write(name, crd)
             self._retry(name)
             return
-        self._emptied[name] = _InstanceDrain(served, lambda: self._enqueue(name))
+        self._drains[name] = _InstanceDrain(served, lambda: self._enqueue(name))
         self._enqueue(name)
 
     async def _delete_objects(self, served: ServedResource) -> None:
@@ -431,7 +433,7 @@ class _Names:
     all_accepted: bool
 
     @property
-    def held(self) -> frozenset[str]:
+    def all_names(self) -> frozenset[str]:
         """All names. Kinds and resources cannot collide, since their first letters differ in case."""
         return self.resources | self.kinds
 
@@ -445,23 +447,23 @@ class _Names:
         return cls(frozenset(filter(None, resources)), frozenset(filter(None, kinds)), all_accepted)
 
 
-def _same_names(wanted: JSONObject, accepted: JSONObject) -> bool:
+def _same_names(desired: JSONObject, accepted: JSONObject) -> bool:
     fields = ("plural", "singular", "kind", "listKind")
-    if any((wanted.get(field) or "") != (accepted.get(field) or "") for field in fields):
+    if any((desired.get(field) or "") != (accepted.get(field) or "") for field in fields):
         return False
-    return all((wanted.get(field) or []) == (accepted.get(field) or []) for field in _NAME_LISTS)
+    return all((desired.get(field) or []) == (accepted.get(field) or []) for field in _NAME_LISTS)
 
 
-def _conflict(wanted: JSONValue, accepted: JSONValue, used: set[str]) -> str:
+def _conflict(desired: JSONValue, accepted: JSONValue, used: set[str]) -> str:
     """Return the conflict of a name or list of names with used names; C{""} if there is none."""
-    if isinstance(wanted, list):
-        mine = set(accepted or ())
-        taken = list(dict.fromkeys(name for name in wanted if name not in mine and name in used))
-        texts = [f'"{name}" is already in use' for name in taken]
-        return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
-    if not wanted or wanted == accepted or wanted not in used:
+    if isinstance(desired, list):
+        current_names = set(accepted or ())
+        conflicting = list(dict.fromkeys(name for name in desired if name not in current_names and name in used))
+        messages = [f'"{name}" is already in use' for name in conflicting]
+        return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]" if messages else ""
+    if not desired or desired == accepted or desired not in used:
         return ""
-    return f'"{wanted}" is already in use'
+    return f'"{desired}" is already in use'
 
 
 @implementer(IWatchSink)

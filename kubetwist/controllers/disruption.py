@@ -62,27 +62,31 @@ class DisruptionController(Controller[Key]):
         """Register handlers for budgets and pods. The scales of owners are read in each sync."""
         self._recorder = self.context.recorder("controllermanager")
         self._budgets = self.watch(_GROUP, _BUDGETS, self._budget_changed)
-        self._here = self._budgets.index("namespace", _namespace)
+        self._by_namespace = self._budgets.index("namespace", _namespace)
         self._pods = self.watch("", "pods", self._pod_changed)
 
-    def _budget_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _budget_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         self.queue.add(Key(_BUDGETS, record.namespace, record.name))
 
-    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if kind != DELETED and b'"DisruptionTarget"' in record.item:
+    def _pod_changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if event_type != DELETED and b'"DisruptionTarget"' in record.item:
             self.queue.add(Key("pods", record.namespace, record.name))
-        budgets = self._here.get(record.namespace)
+        budgets = self._by_namespace.get(record.namespace)
         if not budgets:
             return
         labels = [record.labels]
         if old is not None and old.labels != record.labels:
             labels.append(old.labels)
-        elif old is not None and kind != DELETED and _counted(decoded_object(old)) == _counted(decoded_object(record)):
+        elif (
+            old is not None
+            and event_type != DELETED
+            and _status_inputs(decoded_object(old)) == _status_inputs(decoded_object(record))
+        ):
             return
         matching = [one for one in budgets if any(_selects(decoded_object(one), each) for each in labels)]
         for budget in matching:
             self.queue.add(Key(_BUDGETS, budget.namespace, budget.name))
-        if len(matching) > 1 and kind != DELETED:
+        if len(matching) > 1 and event_type != DELETED:
             pod, first = f'"{record.namespace}"/"{record.name}"', min(one.name for one in matching)
             message = f'Pod {pod} matches multiple PodDisruptionBudgets.  Chose "{first}" arbitrarily.'
             self._recorder.event(_POD, decoded_object(record), WARNING, "MultiplePodDisruptionBudgets", message)
@@ -109,7 +113,7 @@ class DisruptionController(Controller[Key]):
         if unmanaged:
             self._recorder.event(_KIND, budget, WARNING, "UnmanagedPods", _unmanaged_message(budget))
         now = self.clock.seconds()
-        disrupted, next_look = self._build_disrupted_pods(budget, pods, now)
+        disrupted, next_check = self._build_disrupted_pods(budget, pods, now)
         healthy = sum(
             "deletionTimestamp" not in pod["metadata"] and pod["metadata"]["name"] not in disrupted and is_ready(pod)
             for pod in pods
@@ -124,21 +128,21 @@ class DisruptionController(Controller[Key]):
             "observedGeneration": budget["metadata"].get("generation") or 0,
         }
         await self._write(record, status, "SufficientPods" if allowed else "InsufficientPods", "")
-        if next_look is not None:
-            self.queue.add_after(key, next_look)
+        if next_check is not None:
+            self.queue.add_after(key, next_check)
 
     async def _pods_of(self, namespace: str, budget: JSONObject) -> list[JSONObject]:
         selector = budget["spec"].get("selector")
         if selector is None:
             return []
-        wanted = label_selector_from_object(selector)
-        found = []
+        matcher = label_selector_from_object(selector)
+        pods = []
         for number, record in enumerate(self._pods.list(namespace), 1):
-            if wanted.matches(record.labels):
-                found.append(decoded_object(record))
+            if matcher.matches(record.labels):
+                pods.append(decoded_object(record))
             if number % _YIELD_EVERY == 0:
                 await self.yield_to_reactor()
-        return found
+        return pods
 
     # --- expected number of pods
 
@@ -150,20 +154,20 @@ class DisruptionController(Controller[Key]):
         @raise ExpectedCountError: The scale of an owner is unknown.
         """
         spec = budget["spec"]
-        most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
-        if most is not None:
+        max_unavailable, min_available = spec.get("maxUnavailable"), spec.get("minAvailable")
+        if max_unavailable is not None:
             expected, unmanaged = await self._scale_of_owners(pods)
-            return expected, max(0, expected - scaled_value(most, expected, True)), unmanaged
-        if isinstance(least, str):
+            return expected, max(0, expected - scaled_value(max_unavailable, expected, True)), unmanaged
+        if isinstance(min_available, str):
             expected, unmanaged = await self._scale_of_owners(pods)
-            return expected, scaled_value(least, expected, True), unmanaged
-        if least is not None:
-            return len(pods), least, False
+            return expected, scaled_value(min_available, expected, True), unmanaged
+        if min_available is not None:
+            return len(pods), min_available, False
         return 0, 0, False
 
     async def _scale_of_owners(self, pods: Sequence[JSONObject]) -> tuple[int, bool]:
         scales: dict[str, int] = {}
-        asked: set[str] = set()
+        seen_uids: set[str] = set()
         unmanaged = False
         for pod in pods:
             meta = pod["metadata"]
@@ -171,13 +175,13 @@ class DisruptionController(Controller[Key]):
             if owner is None:
                 unmanaged = True
                 continue
-            if owner["uid"] in asked:
+            if owner["uid"] in seen_uids:
                 continue
-            asked.add(owner["uid"])
-            found = await self._scale(owner, meta["namespace"])
-            if found is None:
+            seen_uids.add(owner["uid"])
+            scale = await self._scale(owner, meta["namespace"])
+            if scale is None:
                 raise ExpectedCountError(f'found no controllers for pod "{meta["name"]}"')
-            scales[found[0]] = found[1]
+            scales[scale[0]] = scale[1]
             await self.yield_to_reactor()
         return sum(scales.values()), unmanaged
 
@@ -202,12 +206,16 @@ class DisruptionController(Controller[Key]):
             return None
         if path is None:
             raise ExpectedCountError(f"{info.group_resource} does not implement the scale subresource")
-        above = controller_of(record)
-        if (group, info.kind) == ("apps", "ReplicaSet") and above is not None and above["kind"] == "Deployment":
+        controller = controller_of(record)
+        if (
+            (group, info.kind) == ("apps", "ReplicaSet")
+            and controller is not None
+            and controller["kind"] == "Deployment"
+        ):
             # During a rollout a deployment has several replica sets.
-            found = await self._scale(above, namespace)
-            if found is not None:
-                return found
+            scale = await self._scale(controller, namespace)
+            if scale is not None:
+                return scale
         value: Any = decoded_object(record)
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None
@@ -230,8 +238,8 @@ class DisruptionController(Controller[Key]):
         """
         disrupted = (budget.get("status") or {}).get("disruptedPods") or {}
         meta = budget["metadata"]
-        left: dict[str, str] = {}
-        next_look = None
+        remaining: dict[str, str] = {}
+        next_check = None
         for pod in pods if disrupted else ():
             name = pod["metadata"]["name"]
             since = disrupted.get(name)
@@ -242,16 +250,16 @@ class DisruptionController(Controller[Key]):
                 message = f"Pod was expected by PDB {meta['namespace']}/{meta['name']} to be deleted but it wasn't"
                 self._recorder.event(_POD, pod, WARNING, "NotDeleted", message)
                 continue
-            left[name] = since
-            next_look = wait if next_look is None else min(wait, next_look)
-        return left, next_look
+            remaining[name] = since
+            next_check = wait if next_check is None else min(wait, next_check)
+        return remaining, next_check
 
-    async def _write(self, record: Record, disrupted: JSONObject, reason: str, message: str) -> None:
+    async def _write(self, record: Record, values: JSONObject, reason: str, message: str) -> None:
         """Update the status of a budget if it has not changed since, because evictions write it too."""
 
         def change(budget: JSONObject) -> None:
             status = budget.setdefault("status", {})
-            status.update(disrupted)
+            status.update(values)
             if not status.get("disruptedPods"):
                 status.pop("disruptedPods", None)
             conditions = status.setdefault("conditions", [])
@@ -259,11 +267,11 @@ class DisruptionController(Controller[Key]):
             if condition is None:
                 condition = {"type": "DisruptionAllowed"}
                 conditions.append(condition)
-            said = "True" if reason == "SufficientPods" else "False"
-            if condition.get("status") != said:
+            condition_status = "True" if reason == "SufficientPods" else "False"
+            if condition.get("status") != condition_status:
                 condition["lastTransitionTime"] = format_time(self.clock.seconds())
             observed = status.get("observedGeneration") or 0
-            condition.update(status=said, reason=reason, message=message, observedGeneration=observed)
+            condition.update(status=condition_status, reason=reason, message=message, observedGeneration=observed)
 
         await self.client.update_status(
             _GROUP, _BUDGETS, record.namespace, record.name, change, revision=record.revision
@@ -306,7 +314,7 @@ def _selects(budget: JSONObject, labels: Mapping[str, str]) -> bool:
     return selector is not None and label_selector_from_object(selector).matches(labels)
 
 
-def _counted(pod: JSONObject) -> tuple[bool, bool, JSONValue]:
+def _status_inputs(pod: JSONObject) -> tuple[bool, bool, JSONValue]:
     """Return the fields of a pod that the status of a budget depends on."""
     meta = pod["metadata"]
     return is_ready(pod), "deletionTimestamp" in meta, meta.get("ownerReferences")
@@ -330,12 +338,12 @@ def _unmanaged_message(budget: JSONObject) -> str:
         f"Values:[{' '.join(one.get('values') or ())}],}},"
         for one in selector.get("matchExpressions") or ()
     )
-    shown = (
+    selector_text = (
         f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
         f"MatchExpressions:[]LabelSelectorRequirement{{{terms}}},}}"
     )
     return (
-        f"Pods selected by this PodDisruptionBudget (selector: {shown}) were found to be unmanaged. As a result, the "
-        "status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for "
-        'these pods please set ".spec.minAvailable" field of the PDB to an integer value.'
+        f"Pods selected by this PodDisruptionBudget (selector: {selector_text}) were found to be unmanaged. As a "
+        "result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To "
+        'account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.'
     )

@@ -40,11 +40,11 @@ class ResourceQuotaController(Controller[str]):
         """Register a handler for quotas. Resources are watched when a quota counts them."""
         self._informers: dict[GroupResource, Informer] = {}
         self._quotas = self.watch("", "resourcequotas", self._quota_changed)
-        self._here = self._quotas.index("namespace", _namespace)
+        self._by_namespace = self._quotas.index("namespace", _namespace)
         self.context.on_resources_changed(self._resources_changed)
 
-    def _quota_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if kind == DELETED:
+    def _quota_changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if event_type == DELETED:
             return
         # Ignore updates by admission, which change only the usage.
         if old is None or _hard(decoded_object(old)) != _hard(decoded_object(record)):
@@ -57,7 +57,7 @@ class ResourceQuotaController(Controller[str]):
             if any(name.startswith("count/") for name in _hard(decoded_object(record))):
                 self.queue.add(record.key)
 
-    def _following(self, info: ResourceInfo) -> Informer | None:
+    def _watch_resource(self, info: ResourceInfo) -> Informer | None:
         """Return the informer of a resource and watch it, or return L{None} if it is not served."""
         key = info.group_resource
         informer = self._informers.get(key)
@@ -66,13 +66,13 @@ class ResourceQuotaController(Controller[str]):
                 informer = self._informers[key] = self.context.informer(*key)
             except KeyError:
                 return None
-            measures = measured(*key)
+            is_measured = measured(*key)
 
-            def changed(kind: str, record: Record, old: Record | None) -> None:
-                if not self._here.count(record.namespace):
+            def changed(event_type: str, record: Record, old: Record | None) -> None:
+                if not self._by_namespace.count(record.namespace):
                     return
-                if kind == DELETED or (
-                    measures and kind == MODIFIED and old is not None and _used(key, old) != _used(key, record)
+                if event_type == DELETED or (
+                    is_measured and event_type == MODIFIED and old is not None and _used(key, old) != _used(key, record)
                 ):
                     self._replenish(key, record.namespace)
 
@@ -81,7 +81,7 @@ class ResourceQuotaController(Controller[str]):
 
     def _replenish(self, counted: GroupResource, namespace: str) -> None:
         """Enqueue the quotas in a namespace that count a resource."""
-        for record in self._here.get(namespace):
+        for record in self._by_namespace.get(namespace):
             if matching_resources(*counted, _hard(decoded_object(record))):
                 self.queue.add(record.key)
 
@@ -101,14 +101,14 @@ class ResourceQuotaController(Controller[str]):
             names = matching_resources(*info.group_resource, hard)
             if not names:
                 continue
-            informer = self._following(info)
+            informer = self._watch_resource(info)
             if informer is None:
                 continue
             if not informer.ready:
                 informer.synced.addCallback(self._retry, key)
                 continue
-            found = await self._count(informer, record.namespace, quota)
-            counted.update({name: found.get(name, _ZERO) for name in names})
+            usages = await self._count(informer, record.namespace, quota)
+            counted.update({name: usages.get(name, _ZERO) for name in names})
         await self._update_status(record, quota, counted)
 
     def _retry(self, result: None, key: str) -> None:
@@ -133,16 +133,16 @@ class ResourceQuotaController(Controller[str]):
     async def _update_status(self, record: Record, quota: JSONObject, counted: ResourceList) -> None:
         """Write the usage of a quota. If it was charged concurrently, this is a conflict and the sync is retried."""
         status = quota.get("status") or {}
-        before = status.get("used") or {}
+        previous = status.get("used") or {}
         used: dict[str, str] = {}
         for name in _hard(quota):
             amount = counted.get(name)
             if amount is None:
                 # Unknown resources are ignored.
-                if name in before:
-                    used[name] = before[name]
-            elif name in before and Quantity.parse(before[name]) == amount:
-                used[name] = before[name]
+                if name in previous:
+                    used[name] = previous[name]
+            elif name in previous and Quantity.parse(previous[name]) == amount:
+                used[name] = previous[name]
             else:
                 used[name] = str(amount)
         hard = dict(_hard(quota))
@@ -171,7 +171,7 @@ def _used(resource: GroupResource, record: Record) -> ResourceList:
     views: dict[Any, Any] | None = record.views
     if views is None:
         views = record.views = {}
-    found: ResourceList | None = views.get(_used)
-    if found is None:
-        found = views[_used] = usage(*resource, decoded_object(record))
-    return found
+    used: ResourceList | None = views.get(_used)
+    if used is None:
+        used = views[_used] = usage(*resource, decoded_object(record))
+    return used

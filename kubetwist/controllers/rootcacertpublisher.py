@@ -39,17 +39,17 @@ class RootCAPublisher(Controller[str]):
         """Register handlers for namespaces, the ConfigMaps and the CA bundle."""
         self._maps = self.watch("", "configmaps", self._map_changed)
         self._namespaces = self.watch("", "namespaces", self._namespace_changed)
-        self.context.on_root_ca_changed(self._trust_changed)
+        self.context.on_root_ca_changed(self._ca_bundle_changed)
 
-    def _map_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if record.name == CONFIG_MAP and kind != ADDED:
+    def _map_changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if record.name == CONFIG_MAP and event_type != ADDED:
             self.queue.add(record.namespace)
 
-    def _namespace_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if kind != DELETED:
+    def _namespace_changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if event_type != DELETED:
             self.queue.add(record.name)
 
-    def _trust_changed(self) -> None:
+    def _ca_bundle_changed(self) -> None:
         for namespace in self._namespaces.list():
             self.queue.add(namespace.name)
 
@@ -59,8 +59,8 @@ class RootCAPublisher(Controller[str]):
         if namespace is None or (decoded_object(namespace).get("status") or {}).get("phase") == "Terminating":
             return
         data = {"ca.crt": self.context.root_ca}
-        known = self._maps.get_decoded(key, CONFIG_MAP)
-        if known is None:
+        existing = self._maps.get_decoded(key, CONFIG_MAP)
+        if existing is None:
             meta = {"name": CONFIG_MAP, "namespace": key, "annotations": {_ANNOTATION: _DESCRIPTION}}
             try:
                 await self.client.create("", "configmaps", {"metadata": meta, "data": data})
@@ -68,11 +68,11 @@ class RootCAPublisher(Controller[str]):
                 if error.code != 404 and not is_namespace_terminating_error(error):
                     raise
             return
-        if known.get("data") == data and (known["metadata"].get("annotations") or {}).get(_ANNOTATION):
+        if existing.get("data") == data and (existing["metadata"].get("annotations") or {}).get(_ANNOTATION):
             return
 
-        def mend(obj: JSONObject) -> None:
+        def change(obj: JSONObject) -> None:
             obj["data"] = data
             obj["metadata"].setdefault("annotations", {})[_ANNOTATION] = _DESCRIPTION
 
-        await self.client.update("", "configmaps", key, CONFIG_MAP, mend)
+        await self.client.update("", "configmaps", key, CONFIG_MAP, change)

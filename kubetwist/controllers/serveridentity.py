@@ -75,11 +75,11 @@ class PeriodicTask:
     def start(self) -> None:
         """Start the task. Do not wait for the first run."""
         self._call = None
-        Deferred.fromCoroutine(self._try()).addErrback(
-            lambda failure: self._log.failure("the Leases of servers could not be kept", failure)
+        Deferred.fromCoroutine(self._run_once()).addErrback(
+            lambda failure: self._log.failure("cannot sync Leases of API servers", failure)
         ).addCallback(self._schedule)
 
-    async def _try(self) -> None:
+    async def _run_once(self) -> None:
         try:
             await self.round()
         except (APIStatusError, StorageError) as error:
@@ -122,7 +122,7 @@ class IdentityLeaseController(PeriodicTask):
             return
 
         def changed(obj: JSONObject | None) -> JSONObject:
-            assert obj is not None, "a patch makes nothing"
+            assert obj is not None, "an update creates no objects"
             new = self._renewed(obj)
             self._store.update_managed_fields(obj, new, "", SERVER)
             return new

@@ -43,8 +43,8 @@ class TTLAfterFinished(Controller[str]):
         """Register a handler for jobs."""
         self._jobs = self.watch("batch", "jobs", self._changed)
 
-    def _changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if kind != DELETED and _MARK in record.item:
+    def _changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if event_type != DELETED and _MARK in record.item:
             self.queue.add(record.key)
 
     async def sync(self, key: str) -> None:

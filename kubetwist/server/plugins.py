@@ -203,14 +203,14 @@ def choose_controllers(options: FlagValues) -> Sequence[IControllerFactory]:
 
     @raise StartError: A controller is unknown.
     """
-    from ..controllers.machinery.selection import UnknownControllers, chosen
+    from ..controllers.machinery.selection import UnknownControllers, select_controllers
 
     if options["pretend-nodes"] > _MOST_PRETEND_NODES:
         raise StartError(f"--pretend-nodes: the limit is {_MOST_PRETEND_NODES}")
     try:
         # The first entry for a name wins: the user's entries precede these two.
         implied = ("pretend-nodes", "kube-scheduler") if options["pretend-nodes"] else ()
-        return chosen((*options["controllers"], *implied))
+        return select_controllers((*options["controllers"], *implied))
     except UnknownControllers as error:
         raise StartError(str(error)) from error
 

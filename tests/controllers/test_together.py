@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 
 from kubetwist.authorization.rbac import RBAC
 from kubetwist.controllers.machinery.manager import ControllerManager
-from kubetwist.controllers.machinery.selection import chosen
+from kubetwist.controllers.machinery.selection import select_controllers
 from kubetwist.controllers.serviceaccounts.serviceaccounttokens import (
     ACCOUNT_NAME,
     TYPE,
@@ -30,7 +30,7 @@ class TogetherTests(ControllerTestCase):
         self.config = Config()
         super().setUp()
         self.successResultOf(Deferred.fromCoroutine(reconcile(self.stores)))
-        self.all = ControllerManager(self.context, chosen(("*", "workloads")))
+        self.all = ControllerManager(self.context, select_controllers(("*", "workloads")))
         self.all.start()
         self.settle()
         self.addCleanup(self.stop)
@@ -52,7 +52,7 @@ class TogetherTests(ControllerTestCase):
             if queue is not None:
                 queue._stopped = True
         self.restart()
-        self.all = ControllerManager(self.context, chosen(("*", "workloads")))
+        self.all = ControllerManager(self.context, select_controllers(("*", "workloads")))
         self.all.start()
         self.settle()
 

@@ -89,7 +89,7 @@ class APIServiceSpec:
         service = spec.get("service")
         if service is None:
             return cls(name, group_version, priority)
-        reference = ServiceReference(
+        service_reference = ServiceReference(
             service.get("namespace") or "", service.get("name") or "", service.get("port") or 443
         )
         problem, ca = "", b""
@@ -97,7 +97,9 @@ class APIServiceSpec:
             ca = base64.b64decode(spec.get("caBundle") or "", validate=True)
         except (binascii.Error, ValueError):
             problem = "the caBundle is no base64"
-        return cls(name, group_version, priority, reference, ca, bool(spec.get("insecureSkipTLSVerify")), problem)
+        return cls(
+            name, group_version, priority, service_reference, ca, bool(spec.get("insecureSkipTLSVerify")), problem
+        )
 
 
 @frozen
@@ -150,8 +152,8 @@ class APIServiceIndex:
 
     def priority(self, group_version: GroupVersion) -> Priority | None:
         """Return the priority of a group-version, or L{None} without an APIService for it."""
-        found = self._by_name.get(api_service_name(group_version))
-        return None if found is None else found.priority
+        spec = self._by_name.get(api_service_name(group_version))
+        return None if spec is None else spec.priority
 
     def group_versions(self) -> list[GroupVersion]:
         """Return all group-versions, sorted by the priorities of groups and of versions within their group."""
@@ -165,9 +167,9 @@ class APIServiceIndex:
         generation, groups = self._sorted
         if generation != self.generation:
             groups = {}
-            all_of_them = self._by_name.values()
+            specs = self._by_name.values()
             # The position of a group is the one of its first APIService.
-            for one in sorted(all_of_them, key=lambda one: (-one.priority.group, one.name)):
+            for one in sorted(specs, key=lambda one: (-one.priority.group, one.name)):
                 groups.setdefault(one.group_version.group, []).append(one.group_version)
             for versions in groups.values():
                 if len(versions) > 1:
@@ -183,24 +185,24 @@ class APIServiceIndex:
         if not self.groups[group]:
             del self.groups[group]
 
-    def put(self, name: str, registration: APIServiceSpec | None) -> APIServiceSpec | None:
+    def put(self, name: str, spec: APIServiceSpec | None) -> APIServiceSpec | None:
         """Replace the spec of an APIService, L{None} if deleted, and return the previous one."""
-        before = self._by_name.get(name)
-        if registration is None:
+        previous = self._by_name.get(name)
+        if spec is None:
             self._by_name.pop(name, None)
         else:
-            self._by_name[name] = registration
-        if _place(before) != _place(registration):
+            self._by_name[name] = spec
+        if _sort_key(previous) != _sort_key(spec):
             self.generation += 1
-            if before is not None:
-                self._count(before.group_version.group, -1)
-            if registration is not None:
-                self._count(registration.group_version.group, 1)
-            one = registration or before
-            assert one is not None, "nothing is no change of nothing"
+            if previous is not None:
+                self._count(previous.group_version.group, -1)
+            if spec is not None:
+                self._count(spec.group_version.group, 1)
+            changed = spec or previous
+            assert changed is not None, "there is a previous or a new spec"
             for listener in tuple(self._listeners):
-                listener(one.group_version)
-        return before
+                listener(changed.group_version)
+        return previous
 
 
 @define(eq=False)
@@ -214,7 +216,7 @@ class AggregatedServer:
     registration: APIServiceSpec
     _aggregation: Aggregation
     condition: Condition = Condition()
-    _asking: WebhookClient | None = None
+    _client: WebhookClient | None = None
     _streaming: StreamingClient | None = None
     _chosen: tuple[str, int] | None = None
 
@@ -286,14 +288,14 @@ class AggregatedServer:
 
         @raise InvalidRESTConfig: The settings are invalid.
         """
-        said, service = self.registration, self.service
-        if said.problem:
-            raise InvalidRESTConfig(said.problem)
+        spec, service = self.registration, self.service
+        if spec.problem:
+            raise InvalidRESTConfig(spec.problem)
         certificate, key = self._aggregation.identity
         return RESTConfig(
             url=f"https://{service.host}:{service.port}/",
-            ca=said.ca if said.ca.strip() else b"",
-            insecure=said.insecure,
+            ca=spec.ca if spec.ca.strip() else b"",
+            insecure=spec.insecure,
             certificate=certificate,
             key=key,
             server_name=service.host,
@@ -328,8 +330,8 @@ class AggregatedServer:
         headers = {"Accept": [accept]}
         if etag:
             headers["If-None-Match"] = [etag]
-        asking = UserInfo(user, groups=(MASTERS,))
-        return await self.call("GET", path, asking, headers=headers, query=query, timeout=timeout)
+        user_info = UserInfo(user, groups=(MASTERS,))
+        return await self.call("GET", path, user_info, headers=headers, query=query, timeout=timeout)
 
     async def call(
         self,
@@ -354,17 +356,17 @@ class AggregatedServer:
         @param timeout: Timeout in seconds.
         @return: The response, with any status code.
         """
-        if self._asking is None:
+        if self._client is None:
             try:
-                self._asking = self._aggregation.outgoing.client(self.settings(), limit=DOCUMENT_LIMIT)
+                self._client = self._aggregation.outgoing.client(self.settings(), limit=DOCUMENT_LIMIT)
             except InvalidRESTConfig as error:
                 raise Unreachable(str(error)) from error
-        whole = {name: list(values) for name, values in headers.items()}
+        all_headers = {name: list(values) for name, values in headers.items()}
         for name, value in identity_fields(user):
-            whole.setdefault(name.decode(), []).append(value.decode())
+            all_headers.setdefault(name.decode(), []).append(value.decode())
         try:
-            return await self._asking.fetch(
-                path, timeout=timeout, method=method, body=body, origin=self.origin, query=query, headers=whole
+            return await self._client.fetch(
+                path, timeout=timeout, method=method, body=body, origin=self.origin, query=query, headers=all_headers
             )
         except Exception:
             self.failed()
@@ -383,10 +385,10 @@ class AggregatedServer:
 
     def retire(self) -> None:
         """Close the connections when they are idle."""
-        for client in (self._asking, self._streaming):
+        for client in (self._client, self._streaming):
             if client is not None:
                 client.retire()
-        self._asking = self._streaming = None
+        self._client = self._streaming = None
 
 
 class Aggregation:
@@ -458,32 +460,32 @@ class Aggregation:
             remote.retire()
             self._notify_listeners(remote.group_version, remote)
 
-    def _changed(self, kind: str, record: Record, old: Record | None) -> None:
-        said, condition = None, Condition()
-        if kind != DELETED:
+    def _changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        spec, condition = None, Condition()
+        if event_type != DELETED:
             obj = orjson.loads(record.item)
-            said = APIServiceSpec.from_object(record.name, obj["spec"])
+            spec = APIServiceSpec.from_object(record.name, obj["spec"])
             condition = Condition.from_object(obj)
-        before = self.api_services.put(record.name, said)
-        one = said or before
-        if one is not None and one.group_version.group != GROUP:
-            self._route(one.group_version, said, condition)
+        previous = self.api_services.put(record.name, spec)
+        changed = spec or previous
+        if changed is not None and changed.group_version.group != GROUP:
+            self._route(changed.group_version, spec, condition)
 
-    def _route(self, group_version: GroupVersion, said: APIServiceSpec | None, condition: Condition) -> None:
+    def _route(self, group_version: GroupVersion, spec: APIServiceSpec | None, condition: Condition) -> None:
         remote = self.aggregated_servers.get(group_version)
-        if said is None or said.service is None:
+        if spec is None or spec.service is None:
             if remote is not None:
                 del self.aggregated_servers[group_version]
                 remote.retire()
                 self._notify_listeners(group_version, None)
             return
-        if remote is not None and remote.registration == said:
+        if remote is not None and remote.registration == spec:
             if remote.condition == condition:
                 return
         else:
             if remote is not None:
                 remote.retire()
-            remote = self.aggregated_servers[group_version] = AggregatedServer(said, self)
+            remote = self.aggregated_servers[group_version] = AggregatedServer(spec, self)
         remote.condition = condition
         self._notify_listeners(group_version, remote)
 
@@ -492,7 +494,10 @@ class Aggregation:
             try:
                 listener(group_version, remote)
             except Exception:
-                self._log.failure("listener failed: {one}", one=str(group_version))
+                self._log.failure(
+                    "listener of aggregated servers failed: group_version={group_version}",
+                    group_version=str(group_version),
+                )
 
 
 def api_service_name(group_version: GroupVersion) -> str:
@@ -500,5 +505,5 @@ def api_service_name(group_version: GroupVersion) -> str:
     return f"{group_version.version}.{group_version.group}"
 
 
-def _place(one: APIServiceSpec | None) -> tuple[GroupVersion, Priority] | None:
+def _sort_key(one: APIServiceSpec | None) -> tuple[GroupVersion, Priority] | None:
     return None if one is None else (one.group_version, one.priority)

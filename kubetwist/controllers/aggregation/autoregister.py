@@ -30,7 +30,7 @@ from ...storage.errors import StorageError
 from ..machinery.informer import Informer
 from ..machinery.queue import WorkQueue
 from .apiservices import GROUP, LOCAL, APIServiceSpec, Condition, api_service_name
-from .availablecondition import keep_local
+from .availablecondition import reset_local_condition
 
 #: Priority of the groups of custom resources, and of their versions.
 CUSTOM_PRIORITY: Final = Priority(1000, 100)
@@ -94,7 +94,7 @@ class AutoRegisterController:
         self._at_start: frozenset[str] = frozenset()
         #: APIServices that were synced at the start and need no further sync.
         self._done: set[str] = set()
-        self._planned: IDelayedCall | None = None
+        self._scheduled: IDelayedCall | None = None
         self._started = self._stopped = False
         subscribe(self._custom_changed)
 
@@ -104,20 +104,22 @@ class AutoRegisterController:
 
         @raise APIStatusError: A required APIService cannot be written.
         """
-        there = self._informer.list()
-        self._at_start = frozenset(record.name for record in there)
+        records = self._informer.list()
+        self._at_start = frozenset(record.name for record in records)
         self._started = True
         self._sync_custom()
         names = sorted({*self._desired, *self._at_start})
         # Written concurrently, so that one commit contains them all.
         try:
-            await gatherResults([Deferred.fromCoroutine(self._first(name)) for name in names], consumeErrors=True)
+            await gatherResults(
+                [Deferred.fromCoroutine(self._sync_at_start(name)) for name in names], consumeErrors=True
+            )
         except FirstError as error:
             error.subFailure.raiseException()
         self._informer.add_event_handler(self._changed, initial=False)
         self._queue.start()
 
-    async def _first(self, name: str) -> None:
+    async def _sync_at_start(self, name: str) -> None:
         record = self._informer.by_key(name)
         if name in self._built_in:
             await self._sync(name)
@@ -127,32 +129,32 @@ class AutoRegisterController:
     async def stop(self) -> None:
         """Stop the queue and remove the handlers."""
         self._stopped = True
-        if self._planned is not None:
-            self._planned.cancel()
-            self._planned = None
+        if self._scheduled is not None:
+            self._scheduled.cancel()
+            self._scheduled = None
         await self._queue.stop()
 
     @property
     def idle(self) -> bool:
         """Return whether no APIService is waiting or being synced."""
-        return self._planned is None and self._queue.idle
+        return self._scheduled is None and self._queue.idle
 
     # --- events
 
-    def _changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if not self._stopped and (kind == DELETED or self._concerns(record)):
+    def _changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if not self._stopped and (event_type == DELETED or self._is_relevant(record)):
             self._queue.add(record.name)
 
-    def _concerns(self, record: Record) -> bool:
+    def _is_relevant(self, record: Record) -> bool:
         return record.name in self._desired or AUTOMANAGED in record.labels or _is_marked_unavailable(record)
 
     def _custom_changed(self) -> None:
         # Many group-versions may change in one reactor iteration.
-        if self._started and not self._stopped and self._planned is None:
-            self._planned = self._clock.callLater(0, self._sync_custom)
+        if self._started and not self._stopped and self._scheduled is None:
+            self._scheduled = self._clock.callLater(0, self._sync_custom)
 
     def _sync_custom(self) -> None:
-        self._planned = None
+        self._scheduled = None
         served = {api_service_name(one): one for one in self._custom()}
         for name in [name for name in self._desired if name not in served and name not in self._built_in]:
             del self._desired[name]
@@ -171,10 +173,10 @@ class AutoRegisterController:
             raise
         except (APIStatusError, StorageError) as error:
             if not (isinstance(error, APIStatusError) and error.code in (404, 409)):
-                self._log.warn("the APIService {name} could not be written: {error}", name=name, error=error)
+                self._log.warn("cannot write APIService: name={name} error={error}", name=name, error=error)
             self._queue.add_rate_limited(name)
         except Exception:
-            self._log.failure("the APIService {name} could not be seen to", name=name)
+            self._log.failure("cannot sync APIService: name={name}", name=name)
             self._queue.add_rate_limited(name)
         else:
             self._queue.forget(name)
@@ -183,7 +185,7 @@ class AutoRegisterController:
         """Create, update or delete an APIService (Go: checkAPIService)."""
         desired, record = self._desired.get(name), self._informer.by_key(name)
         if record is not None and _is_marked_unavailable(record):
-            await keep_local(self._store, name)
+            await reset_local_condition(self._store, name)
             record = self._informer.by_key(name)
         first = name not in self._done
         if desired is None and record is None:
@@ -231,7 +233,7 @@ class AutoRegisterController:
 
     async def _update(self, record: Record, desired: _DesiredAPIService) -> None:
         def changed(obj: JSONObject | None) -> JSONObject:
-            assert obj is not None, "a patch makes nothing"
+            assert obj is not None, "an update creates no objects"
             if (obj["metadata"].get("labels") or {}).get(AUTOMANAGED) not in _MANAGED:
                 return obj
             new = {**obj, "metadata": {**obj["metadata"]}, "spec": desired.obj()["spec"]}

@@ -47,7 +47,7 @@ HEDGE_DELAY: Final = 1.0
 _RETRY_INITIAL: Final = 0.005
 _RETRY_MAX: Final = 30.0
 #: Seconds until a condition that another client wrote is checked.
-_PATIENCE: Final = 1.0
+_FOREIGN_WRITE_DELAY: Final = 1.0
 _WORKERS: Final = 5
 
 
@@ -64,7 +64,7 @@ class AvailableConditionController:
             clock, self._work, workers=_WORKERS, retry_initial=_RETRY_INITIAL, retry_max=_RETRY_MAX
         )
         #: Server and client certificate of the last check, and the last written condition, by name of the APIService.
-        self._known: dict[str, tuple[AggregatedServer, tuple[bytes, bytes]]] = {}
+        self._checked: dict[str, tuple[AggregatedServer, tuple[bytes, bytes]]] = {}
         self._written: dict[str, Condition] = {}
         self._resync: IDelayedCall | None = None
         self._stopped = False
@@ -83,10 +83,10 @@ class AvailableConditionController:
         """Check all aggregated servers, and start checking changed ones."""
         self._unsubscribe = self._aggregation.subscribe(self._remote_changed)
         self._backends.on_change(self._service_changed)
-        self._all()
-        self._backends.when_handlers_synced(self._begin)
+        self._enqueue_all()
+        self._backends.when_handlers_synced(self._start_queue)
 
-    def _begin(self) -> None:
+    def _start_queue(self) -> None:
         if not self._stopped:
             self._queue.start()
 
@@ -99,23 +99,23 @@ class AvailableConditionController:
             self._resync.cancel()
         await self._queue.stop(timeout=0.0)
 
-    def _all(self) -> None:
+    def _enqueue_all(self) -> None:
         for remote in self._aggregation.aggregated_servers.values():
             self._queue.add(remote.name)
         # No event announces that a server became unreachable.
-        self._resync = self._clock.callLater(RESYNC, self._all)
+        self._resync = self._clock.callLater(RESYNC, self._enqueue_all)
 
     def _remote_changed(self, group_version: GroupVersion, remote: AggregatedServer | None) -> None:
         name = api_service_name(group_version)
         if remote is None:
-            self._known.pop(name, None)
+            self._checked.pop(name, None)
             self._written.pop(name, None)
-        elif self._known.get(name) != (remote, self._aggregation.identity):
-            self._known[name] = remote, self._aggregation.identity
+        elif self._checked.get(name) != (remote, self._aggregation.identity):
+            self._checked[name] = remote, self._aggregation.identity
             self._queue.add(name)
         elif self._written.get(name) != remote.condition:
             # Another client wrote another condition, possibly another server's controller: delay the check.
-            self._queue.add_after(name, _PATIENCE)
+            self._queue.add_after(name, _FOREIGN_WRITE_DELAY)
 
     def _service_changed(self, namespace: str, name: str) -> None:
         for remote in self._aggregation.aggregated_servers.values():
@@ -136,7 +136,7 @@ class AvailableConditionController:
                 self._log.warn("cannot update APIService condition: name={name} error={error}", name=name, error=error)
             failed = True
         except Exception:
-            self._log.failure("the availability of {name} could not be found out", name=name)
+            self._log.failure("cannot check availability of APIService: name={name}", name=name)
             failed = True
         if failed:
             self._queue.add_rate_limited(name)
@@ -151,12 +151,12 @@ class AvailableConditionController:
         condition = self._service_condition(remote.service)
         retry = False
         if condition is None:
-            why = await self._check_discovery(remote)
+            error = await self._check_discovery(remote)
             if self._remote(name) is not remote:
                 # The APIService was changed, and will be checked again.
                 return False
-            if why:
-                condition, retry = Condition("False", "FailedDiscoveryCheck", why), True
+            if error:
+                condition, retry = Condition("False", "FailedDiscoveryCheck", error), True
             else:
                 condition = Condition("True", "Passed", "all checks passed")
         self._written[name] = condition
@@ -164,28 +164,28 @@ class AvailableConditionController:
         return retry
 
     def _remote(self, name: str) -> AggregatedServer | None:
-        said = self._aggregation.api_services.get(name)
-        return None if said is None else self._aggregation.aggregated_servers.get(said.group_version)
+        spec = self._aggregation.api_services.get(name)
+        return None if spec is None else self._aggregation.aggregated_servers.get(spec.group_version)
 
     def _service_condition(self, service: ServiceReference) -> Condition | None:
         """Return the condition if the service is invalid, or L{None} if it is valid. No request is sent."""
-        where = f"service/{service.name} in {quoted(service.namespace)}"
-        found = self._backends.service(service.namespace, service.name)
-        if found is None:
-            return Condition("False", "ServiceNotFound", f"{where} is not present")
-        spec = found.get("spec") or {}
+        description = f"service/{service.name} in {quoted(service.namespace)}"
+        obj = self._backends.service(service.namespace, service.name)
+        if obj is None:
+            return Condition("False", "ServiceNotFound", f"{description} is not present")
+        spec = obj.get("spec") or {}
         if (spec.get("type") or "ClusterIP") != "ClusterIP":
             return None
         port = next((one for one in spec.get("ports") or () if one.get("port") == service.port), None)
         if port is None:
-            return Condition("False", "ServicePortError", f"{where} is not listening on port {service.port}")
+            return Condition("False", "ServicePortError", f"{description} is not listening on port {service.port}")
         slices = self._backends.slices(service.namespace, service.name)
         if not slices:
-            return Condition("False", "EndpointsNotFound", f"cannot find endpointslices for {where}")
+            return Condition("False", "EndpointsNotFound", f"cannot find endpointslices for {description}")
         port_name = port.get("name") or ""
         if not has_ready_endpoint(slices, port_name):
-            text = f"endpointslices for {where} have no addresses with port name {quoted(port_name)}"
-            return Condition("False", "MissingEndpoints", text)
+            message = f"endpointslices for {description} have no addresses with port name {quoted(port_name)}"
+            return Condition("False", "MissingEndpoints", message)
         return None
 
     async def _check_discovery(self, remote: AggregatedServer) -> str:
@@ -198,66 +198,66 @@ class AvailableConditionController:
         except Unreachable as error:
             return str(error)
         try:
-            answer = await remote.fetch(remote.path, timeout=TIMEOUT)
+            response = await remote.fetch(remote.path, timeout=TIMEOUT)
         except CallError as error:
-            why = f"{error} (Client.Timeout exceeded while awaiting headers)" if error.timed_out else str(error)
-            return f"failing or missing response from {url}: {why}"
+            reason = f"{error} (Client.Timeout exceeded while awaiting headers)" if error.timed_out else str(error)
+            return f"failing or missing response from {url}: {reason}"
         except Unreachable as error:
             return f"failing or missing response from {url}: {error}"
-        if not 200 <= answer.code < 300:
-            return f"failing or missing response from {url}: bad status from {url}: {answer.code}"
+        if not 200 <= response.code < 300:
+            return f"failing or missing response from {url}: bad status from {url}: {response.code}"
         return ""
 
 
-async def _first_success(clock: IReactorTime, ask: Callable[[], Awaitable[str]]) -> str:
+async def _first_success(clock: IReactorTime, check: Callable[[], Awaitable[str]]) -> str:
     """
     Call a function, and hedge with further concurrent calls if it fails or takes long. The first success wins.
 
-    @param ask: Returns an error message; C{""} on success.
+    @param check: Returns an error message; C{""} on success.
     @return: C{""} as soon as a call succeeds, otherwise the error message of the last call.
     """
     done: Deferred[str] = Deferred()
-    under_way: list[Deferred[str]] = []
-    left = ATTEMPTS
-    ahead: IDelayedCall | None = None
+    calls: list[Deferred[str]] = []
+    remaining = ATTEMPTS
+    hedge_call: IDelayedCall | None = None
 
-    def one() -> None:
-        asking: Deferred[str] = Deferred.fromCoroutine(_asked(ask))
-        under_way.append(asking)
-        asking.addCallbacks(answered, failed)
+    def start_call() -> None:
+        call: Deferred[str] = Deferred.fromCoroutine(_as_coroutine(check))
+        calls.append(call)
+        call.addCallbacks(finished, failed)
 
-    def others() -> None:
-        nonlocal ahead
-        if ahead is not None:
-            if ahead.active():
-                ahead.cancel()
-            ahead = None
+    def start_hedged_calls() -> None:
+        nonlocal hedge_call
+        if hedge_call is not None:
+            if hedge_call.active():
+                hedge_call.cancel()
+            hedge_call = None
             for _ in range(ATTEMPTS - 1):
-                one()
+                start_call()
 
-    def answered(why: str) -> None:
-        nonlocal left
-        left -= 1
-        if not done.called and (not why or not left):
-            done.callback(why)
-        if why and not done.called:
-            others()
+    def finished(error: str) -> None:
+        nonlocal remaining
+        remaining -= 1
+        if not done.called and (not error or not remaining):
+            done.callback(error)
+        if error and not done.called:
+            start_hedged_calls()
 
     def failed(failure: Failure) -> None:
         if not done.called:
             done.errback(failure)
 
-    ahead = clock.callLater(HEDGE_DELAY, others)
-    one()
+    hedge_call = clock.callLater(HEDGE_DELAY, start_hedged_calls)
+    start_call()
     try:
         return await done
     finally:
-        if ahead is not None and ahead.active():
-            ahead.cancel()
-        for asking in under_way:
-            asking.addErrback(lambda _: None)
-            asking.cancel()
+        if hedge_call is not None and hedge_call.active():
+            hedge_call.cancel()
+        for call in calls:
+            call.addErrback(lambda _: None)
+            call.cancel()
 
 
-async def _asked(ask: Callable[[], Awaitable[str]]) -> str:
-    return await ask()
+async def _as_coroutine(check: Callable[[], Awaitable[str]]) -> str:
+    return await check()

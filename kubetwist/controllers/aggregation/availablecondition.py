@@ -30,7 +30,7 @@ async def set_available(store: Store, name: str, condition: Condition, *, remote
     """
 
     def changed(obj: JSONObject | None) -> JSONObject:
-        assert obj is not None, "a status is no object"
+        assert obj is not None, "an update creates no objects"
         if (obj["spec"].get("service") is not None) != remote:
             return obj
         status = obj.get("status") or {}
@@ -45,25 +45,25 @@ async def set_available(store: Store, name: str, condition: Condition, *, remote
 def with_condition(conditions: Sequence[JSONObject], condition: Condition) -> list[JSONObject]:
     """Return conditions with C{Available} replaced. The transition time is kept if the status does not change."""
     now = times.now()
-    found = []
+    result = []
     new: JSONObject = {"type": "Available", "status": condition.status, "lastTransitionTime": now}
-    there = False
+    replaced = False
     for one in conditions:
-        if one.get("type") == "Available" and not there:
-            there = True
+        if one.get("type") == "Available" and not replaced:
+            replaced = True
             if one.get("status") == condition.status:
                 new["lastTransitionTime"] = one.get("lastTransitionTime")
             one = new
-        found.append(one)
-    if not there:
-        found.append(new)
-    for key, text in (("reason", condition.reason), ("message", condition.message)):
-        if text:
-            new[key] = text
-    return found
+        result.append(one)
+    if not replaced:
+        result.append(new)
+    for key, value in (("reason", condition.reason), ("message", condition.message)):
+        if value:
+            new[key] = value
+    return result
 
 
-async def keep_local(store: Store, name: str) -> None:
+async def reset_local_condition(store: Store, name: str) -> None:
     """Reset the condition of a local APIService if another client changed it."""
     try:
         await set_available(store, name, LOCAL, remote=False)

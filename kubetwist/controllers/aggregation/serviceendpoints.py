@@ -51,7 +51,7 @@ class ServiceEndpoints:
             self._slices.when_handlers_synced(done)
 
     def stop(self) -> None:
-        """Remove the event handlers."""
+        """Stop the informers."""
         self._services.stop()
         if self._slices is not None:
             self._slices.stop()
@@ -59,17 +59,17 @@ class ServiceEndpoints:
     def on_change(self, changed: Callable[[str, str], object]) -> None:
         """Call C{changed} with the namespace and name of each service that changes or whose endpoints change."""
 
-        def service(kind: str, record: Record, old: Record | None) -> None:
+        def service(event_type: str, record: Record, old: Record | None) -> None:
             changed(record.namespace, record.name)
 
-        def a_slice(kind: str, record: Record, old: Record | None) -> None:
+        def slice_changed(event_type: str, record: Record, old: Record | None) -> None:
             for one in (record, old):
                 if one is not None and one.labels.get(SERVICE_LABEL):
                     changed(one.namespace, one.labels[SERVICE_LABEL])
 
         self._services.add_event_handler(service, initial=False)
         if self._slices is not None:
-            self._slices.add_event_handler(a_slice, initial=False)
+            self._slices.add_event_handler(slice_changed, initial=False)
 
     def service(self, namespace: str, name: str) -> JSONObject | None:
         """Return a service, or L{None}. It is shared and must not be changed."""
@@ -94,14 +94,14 @@ class ServiceEndpoints:
         kind = spec.get("type") or "ClusterIP"
         if kind not in _ROUTED:
             raise NoSuchService(f"unsupported service type {quoted(kind)}")
-        of_service = next((one for one in spec.get("ports") or () if one.get("port") == port), None)
-        if of_service is None:
+        service_port = next((one for one in spec.get("ports") or () if one.get("port") == port), None)
+        if service_port is None:
             raise NoSuchService(f"no service port {port} found for service {quoted(name)}")
         families = spec.get("ipFamilies") or ()
-        found = ready_endpoints(self.slices(namespace, name), of_service.get("name") or "", families)
-        if not found:
+        targets = ready_endpoints(self.slices(namespace, name), service_port.get("name") or "", families)
+        if not targets:
             raise NoSuchService(f"no endpoints available for service {quoted(name)}")
-        return found
+        return targets
 
 
 def has_ready_endpoint(slices: Iterable[JSONObject], port_name: str) -> bool:
@@ -124,13 +124,13 @@ def ready_endpoints(
         port = _port(one, port_name)
         if port is None:
             continue
-        found = by_family.setdefault(one.get("addressType") or "", [])
+        targets = by_family.setdefault(one.get("addressType") or "", [])
         for endpoint in one.get("endpoints") or ():
             addresses = endpoint.get("addresses")
             if addresses and _is_ready(endpoint):
-                found.append((addresses[0], port))
+                targets.append((addresses[0], port))
     preferred = by_family.get(families[0]) if families else None
-    return sorted(set(preferred or [one for found in by_family.values() for one in found]))
+    return sorted(set(preferred or [one for targets in by_family.values() for one in targets]))
 
 
 def _port(one: JSONObject, name: str) -> int | None:

@@ -66,9 +66,9 @@ class CSRApprovingController(Controller[str]):
         except (InvalidCSR, ValueError):
             return
         own = spec.get("username") == common_name(request)
-        if own and await self._may(spec, "selfnodeclient"):
+        if own and await self._is_authorized(spec, "selfnodeclient"):
             message = "Auto approving self kubelet client certificate after SubjectAccessReview."
-        elif await self._may(spec, "nodeclient"):
+        elif await self._is_authorized(spec, "nodeclient"):
             message = "Auto approving kubelet client certificate after SubjectAccessReview."
         else:
             self.queue.add_after(key, RETRY)
@@ -87,7 +87,7 @@ class CSRApprovingController(Controller[str]):
 
         await self.client.update(GROUP, REQUESTS, "", key, change, subresource="approval", revision=record.revision)
 
-    async def _may(self, spec: JSONObject, subresource: str) -> bool:
+    async def _is_authorized(self, spec: JSONObject, subresource: str) -> bool:
         """Return whether the requester is authorized for automatic approval."""
         authorizer = self.context.registry.context.authorizer
         if authorizer is None:

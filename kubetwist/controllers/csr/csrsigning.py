@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
     from ..machinery.config import CertificateAuthority
 
-#: Maximum and minimum validity of certificates, in seconds.
+#: Maximum and minimum validity of certificates.
 CLUSTER_SIGNING_DURATION: Final = timedelta(days=365)
-_LEAST: Final = timedelta(minutes=10)
-#: The validity starts earlier because clocks differ. Short-lived certificates get their full duration in addition.
-_BACKDATED: Final = timedelta(minutes=5)
-_SHORT: Final = timedelta(hours=8)
+_MIN_DURATION: Final = timedelta(minutes=10)
+#: The validity starts earlier because clocks differ. Certificates with a short duration do not end earlier in return.
+_BACKDATE: Final = timedelta(minutes=5)
+_SHORT_DURATION: Final = timedelta(hours=8)
 
 _CHECKS: Final[dict[str, Callable[[Any, Collection[str]], None]]] = {
     KUBELET_CLIENT: check_kubelet_client,
@@ -65,8 +65,8 @@ _KEY_USAGES: Final = {
     "encipher only": "encipher_only",
     "decipher only": "decipher_only",
 }
-#: Key usages in the order of the extension.
-_PURPOSES: Final = {
+#: Object identifiers of extended key usages, in the order of the extension.
+_EXTENDED_KEY_USAGES: Final = {
     "any": "2.5.29.37.0",
     "server auth": "1.3.6.1.5.5.7.3.1",
     "client auth": "1.3.6.1.5.5.7.3.2",
@@ -119,11 +119,11 @@ class CSRSigningController(Controller[str]):
             check(request, obj["spec"].get("usages") or ())
             return sign_request(authority(), request, obj["spec"], now)
 
-        certificate, why = b"", ""
+        certificate, error_message = b"", ""
         try:
             certificate = await self.in_thread(sign)
         except InvalidCSR as error:
-            why = str(error)
+            error_message = str(error)
         except ValueError as error:
             self._log.warn("cannot sign CertificateSigningRequest: name={name} error={error}", name=key, error=error)
             return
@@ -138,7 +138,7 @@ class CSRSigningController(Controller[str]):
                     "type": "Failed",
                     "status": "True",
                     "reason": "SignerValidationFailure",
-                    "message": why,
+                    "message": error_message,
                     "lastUpdateTime": format_time(self.clock.seconds()),
                 }
             )
@@ -158,23 +158,23 @@ def sign_request(
     from cryptography.exceptions import UnsupportedAlgorithm
 
     seconds = spec.get("expirationSeconds")
-    life = (
+    duration = (
         CLUSTER_SIGNING_DURATION
         if seconds is None
-        else max(_LEAST, min(CLUSTER_SIGNING_DURATION, timedelta(seconds=seconds)))
+        else max(_MIN_DURATION, min(CLUSTER_SIGNING_DURATION, timedelta(seconds=seconds)))
     )
-    end = now + life if life < _SHORT else now + life - _BACKDATED
+    end = now + duration if duration < _SHORT_DURATION else now + duration - _BACKDATE
     try:
         if not request.is_signature_valid:
             raise ValueError("unable to verify certificate request signature")
         # All further requested extensions are ignored.
-        wanted = subject_alternative_names(
+        names = subject_alternative_names(
             request, (x509.DNSName, x509.RFC822Name, x509.IPAddress, x509.UniformResourceIdentifier)
         )
         extensions = usage_extensions(spec.get("usages") or ())
-        if wanted:
-            extensions.append((x509.SubjectAlternativeName(wanted), not list(request.subject)))
-        pem = authority.certify(request, extensions, now - _BACKDATED, end)
+        if names:
+            extensions.append((x509.SubjectAlternativeName(names), not list(request.subject)))
+        pem = authority.certify(request, extensions, now - _BACKDATE, end)
     except (UnsupportedAlgorithm, TypeError, x509.DuplicateExtension) as error:
         raise ValueError(str(error)) from error
     return pem
@@ -189,10 +189,10 @@ def usage_extensions(usages: Collection[str]) -> list[tuple[x509.ExtensionType, 
     if not allowed["key_agreement"]:
         # These are meaningful only together with key agreement.
         allowed["encipher_only"] = allowed["decipher_only"] = False
-    found: list[tuple[x509.ExtensionType, bool]] = []
+    extensions: list[tuple[x509.ExtensionType, bool]] = []
     if any(allowed.values()):
-        found.append((x509.KeyUsage(**allowed), True))
-    purposes = dict.fromkeys(number for usage, number in _PURPOSES.items() if usage in usages)
-    if purposes:
-        found.append((x509.ExtendedKeyUsage([x509.ObjectIdentifier(number) for number in purposes]), False))
-    return found
+        extensions.append((x509.KeyUsage(**allowed), True))
+    oids = dict.fromkeys(oid for usage, oid in _EXTENDED_KEY_USAGES.items() if usage in usages)
+    if oids:
+        extensions.append((x509.ExtendedKeyUsage([x509.ObjectIdentifier(oid) for oid in oids]), False))
+    return extensions

@@ -102,14 +102,14 @@ def check_kubelet_client(request: x509.CertificateSigningRequest, usages: Collec
     organizations, common = _subject(request)
     if organizations != [_NODES]:
         raise InvalidCSR("subject organization is not system:nodes")
-    for kind, text in (
+    for kind, name in (
         (x509.DNSName, "DNS"),
         (x509.RFC822Name, "Email"),
         (x509.IPAddress, "IP"),
         (x509.UniformResourceIdentifier, "URI"),
     ):
         if subject_alternative_names(request, kind):
-            raise InvalidCSR(f"{text} subjectAltNames are not allowed")
+            raise InvalidCSR(f"{name} subjectAltNames are not allowed")
     if not common.startswith(_NODE):
         raise InvalidCSR("subject common name does not begin with system:node:")
     _check_usages(usages, "client auth")
@@ -138,9 +138,9 @@ def check_kubelet_serving(request: x509.CertificateSigningRequest, usages: Colle
 
 
 def _check_usages(usages: Collection[str], purpose: str) -> None:
-    least = {"digital signature", purpose}
-    if set(usages) not in (least, least | {"key encipherment"}):
-        raise InvalidCSR(f"usages did not match [{' '.join(sorted(least | {'key encipherment'}))}]")
+    required = {"digital signature", purpose}
+    if set(usages) not in (required, required | {"key encipherment"}):
+        raise InvalidCSR(f"usages did not match [{' '.join(sorted(required | {'key encipherment'}))}]")
 
 
 def check_client(request: x509.CertificateSigningRequest, usages: Collection[str]) -> None:

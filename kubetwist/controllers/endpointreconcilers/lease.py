@@ -86,7 +86,7 @@ class LeaseEndpointReconciler:
         """
         @param backend: The storage of the servers.
         @param prefix: The prefix of all keys in the storage.
-        @param endpoint: Returns the address of this server; L{None} before it listens.
+        @param endpoint: Returns the address and port of this server. The address is C{""} before it listens.
         """
         self._stores = stores
         self._backend = backend
@@ -96,7 +96,7 @@ class LeaseEndpointReconciler:
         self._generation = 0
         self._watch: IStorageWatch | None = None
         self._call: IDelayedCall | None = None
-        self._planned: IDelayedCall | None = None
+        self._scheduled: IDelayedCall | None = None
         self._working: Deferred[None] | None = None
         #: Whether anything has changed since the current sync began.
         self._rerun = False
@@ -107,7 +107,7 @@ class LeaseEndpointReconciler:
     async def prepare(self) -> None:
         """Remove the endpoint of an earlier run, so that clients do not connect before this server is ready."""
         if self._endpoint()[0]:
-            await self._tolerant(self._remove_self())
+            await self._log_errors(self._remove_self())
 
     def start(self) -> None:
         """Add this server to the endpoints, and renew its key from now on."""
@@ -116,18 +116,18 @@ class LeaseEndpointReconciler:
 
     async def stop(self) -> None:
         """Remove this server from the endpoints."""
-        was, self._stopped = self._stopped, True
+        was_stopped, self._stopped = self._stopped, True
         self.end()
-        if was or not self._endpoint()[0]:
+        if was_stopped or not self._endpoint()[0]:
             return
         if self._working is not None:
             await self._working
-        await self._tolerant(self._remove_self())
+        await self._log_errors(self._remove_self())
 
     def end(self) -> None:
         """Stop reconciling. The endpoints are not changed."""
         self._stopped = True
-        for call in (self._call, self._planned):
+        for call in (self._call, self._scheduled):
             if call is not None and call.active():
                 call.cancel()
         if self._watch is not None:
@@ -153,17 +153,19 @@ class LeaseEndpointReconciler:
         if self._working is not None:
             self._rerun = True
         else:
-            self._working = Deferred.fromCoroutine(self._tolerant(self._sync_once(renew)))
-            self._working.addErrback(lambda failure: self._log.failure("the endpoints could not be kept", failure))
-            self._working.addCallback(self._worked)
+            self._working = Deferred.fromCoroutine(self._log_errors(self._sync_once(renew)))
+            self._working.addErrback(
+                lambda failure: self._log.failure("cannot reconcile endpoints of service default/kubernetes", failure)
+            )
+            self._working.addCallback(self._work_done)
 
-    def _worked(self, _: object) -> None:
+    def _work_done(self, _: object) -> None:
         self._working = None
         if self._rerun:
             self._rerun = False
             self._schedule()
 
-    async def _tolerant(self, work: Awaitable[None]) -> None:
+    async def _log_errors(self, work: Awaitable[None]) -> None:
         try:
             await work
         except (StorageError, APIStatusError) as error:
@@ -193,32 +195,32 @@ class LeaseEndpointReconciler:
         if not addresses:
             self._log.info("no API server lease found, keeping endpoints unchanged: service=default/kubernetes")
             return
-        own, port = self._endpoint()
+        address, port = self._endpoint()
         # The other servers must have the same port. If there are none, the port of this server is used.
-        alone = addresses == [own]
+        alone = addresses == [address]
         endpoints = kubernetes_endpoints(addresses, port)
         await self._ensure(
             self._stores.get("", "endpoints"), endpoints, lambda obj: _with_subset(obj, endpoints, alone)
         )
         slices = self._stores.find("discovery.k8s.io", "endpointslices")
         if slices is not None:
-            wanted = kubernetes_slice(addresses, port)
-            known = slices.get_copy(NAMESPACE, NAME)
-            if known is not None and known.get("addressType") != wanted["addressType"]:
+            desired = kubernetes_slice(addresses, port)
+            existing = slices.get_copy(NAMESPACE, NAME)
+            if existing is not None and existing.get("addressType") != desired["addressType"]:
                 await slices.delete(RequestScope(NAMESPACE), NAME, DeleteOptions())
-            await self._ensure(slices, wanted, lambda obj: _with_endpoints(obj, wanted, alone))
+            await self._ensure(slices, desired, lambda obj: _with_endpoints(obj, desired, alone))
 
-    async def _ensure(self, store: Store, wanted: JSONObject, change: Callable[[JSONObject], JSONObject]) -> None:
+    async def _ensure(self, store: Store, desired: JSONObject, change: Callable[[JSONObject], JSONObject]) -> None:
         """Create an object, or update it with C{change}."""
-        known = store.get_copy(NAMESPACE, NAME)
-        if known is None:
-            await ensure(store, wanted, forgives=is_about_loopback)
+        existing = store.get_copy(NAMESPACE, NAME)
+        if existing is None:
+            await ensure(store, desired, forgives=is_about_loopback)
             return
-        if change(known) == known:
+        if change(existing) == existing:
             return
 
         def changed(obj: JSONObject | None) -> JSONObject:
-            assert obj is not None, "a patch makes nothing"
+            assert obj is not None, "an update creates no objects"
             new = change(obj)
             if new != obj:
                 store.update_managed_fields(obj, new, "", SERVER)
@@ -231,13 +233,13 @@ class LeaseEndpointReconciler:
 
     def committed(self, events: Sequence[StorageEvent]) -> None:
         """Handle an added or deleted key; see L{IStorageObserver.committed}. Renewals change nothing."""
-        own = f"{self._prefix}{self._endpoint()[0]}"
-        if any(event.key != own and (event.value is None or not event.previous) for event in events):
+        own_key = f"{self._prefix}{self._endpoint()[0]}"
+        if any(event.key != own_key and (event.value is None or not event.previous) for event in events):
             self._schedule()
 
     def _schedule(self) -> None:
-        if not self._stopped and (self._planned is None or not self._planned.active()):
-            self._planned = self._reactor.callLater(0, self._work)
+        if not self._stopped and (self._scheduled is None or not self._scheduled.active()):
+            self._scheduled = self._reactor.callLater(0, self._work)
 
     def progressed(self, revision: int) -> None:
         """See L{IStorageObserver.progressed}."""
@@ -247,21 +249,21 @@ class LeaseEndpointReconciler:
         self._watch = None
 
 
-def _with_subset(obj: JSONObject, wanted: JSONObject, ports: bool) -> JSONObject:
+def _with_subset(obj: JSONObject, desired: JSONObject, ports: bool) -> JSONObject:
     """Return Endpoints with the desired addresses, and with the existing ports unless C{ports}."""
-    (subset,) = wanted["subsets"]
-    there: Sequence[JSONObject] = obj.get("subsets") or ()
-    known = there[0].get("ports") if len(there) == 1 else None
-    subset = {**subset, "ports": subset["ports"] if ports or not known else known}
-    return {**obj, "metadata": {**obj["metadata"], "labels": wanted["metadata"]["labels"]}, "subsets": [subset]}
+    (subset,) = desired["subsets"]
+    subsets: Sequence[JSONObject] = obj.get("subsets") or ()
+    ports_before = subsets[0].get("ports") if len(subsets) == 1 else None
+    subset = {**subset, "ports": subset["ports"] if ports or not ports_before else ports_before}
+    return {**obj, "metadata": {**obj["metadata"], "labels": desired["metadata"]["labels"]}, "subsets": [subset]}
 
 
-def _with_endpoints(obj: JSONObject, wanted: JSONObject, ports: bool) -> JSONObject:
+def _with_endpoints(obj: JSONObject, desired: JSONObject, ports: bool) -> JSONObject:
     """Return an EndpointSlice with the desired addresses, and with the existing ports unless C{ports}."""
-    known = obj.get("ports")
+    ports_before = obj.get("ports")
     return {
         **obj,
-        "metadata": {**obj["metadata"], "labels": wanted["metadata"]["labels"]},
-        "endpoints": wanted["endpoints"],
-        "ports": wanted["ports"] if ports or not known else known,
+        "metadata": {**obj["metadata"], "labels": desired["metadata"]["labels"]},
+        "endpoints": desired["endpoints"],
+        "ports": desired["ports"] if ports or not ports_before else ports_before,
     }

@@ -57,23 +57,23 @@ class MasterCountEndpointReconciler(LeaseEndpointReconciler):
         @param stores: The stores of the server.
         @param reactor: The clock.
         @param prefix: The prefix of all keys in the storage.
-        @param endpoint: Returns the address of this server; L{None} before it listens.
+        @param endpoint: Returns the address and port of this server. The address is C{""} before it listens.
         @param count: The number of servers.
         """
         super().__init__(stores, backend, prefix, reactor, endpoint)
         self._count = count
         self._leaving = False
 
-    def _known(self) -> list[str]:
+    def _current_addresses(self) -> list[str]:
         obj = self._stores.get("", "endpoints").get_copy(NAMESPACE, NAME) or {}
         return [one["ip"] for subset in obj.get("subsets") or () for one in subset.get("addresses") or ()]
 
     async def _addresses(self) -> list[str]:
-        own, _ = self._endpoint()
-        known = self._known()
+        address, _ = self._endpoint()
+        current = self._current_addresses()
         if self._leaving:
-            return [one for one in known if one != own]
-        return limit_addresses(known, own, self._count)
+            return [one for one in current if one != address]
+        return limit_addresses(current, address, self._count)
 
     async def _remove_self(self) -> None:
         self._leaving = True

@@ -42,7 +42,7 @@ _MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 _MANAGER: Final = "endpoint-controller"
 _LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
 #: Endpoints that the server maintains without this controller.
-_OWN: Final = "default/kubernetes"
+_KUBERNETES_SERVICE: Final = "default/kubernetes"
 _KIND: Final = GroupVersionKind("", "v1", "Endpoints")
 
 #: Name, number, protocol and application protocol of a port.
@@ -63,24 +63,24 @@ class EndpointsController(ServicePodsController):
         self._endpoints = self.watch("", "endpoints", self._endpoints_changed)
         self._recorder = self.context.recorder(_MANAGER)
 
-    def _endpoints_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if kind == DELETED:
+    def _endpoints_changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if event_type == DELETED:
             self.queue.add(record.key)
 
     def _begin(self) -> None:
         # Endpoints of services that were deleted while no controller ran may remain.
         for record in self._endpoints.list():
-            if record.key != _OWN and self.services.by_key(record.key) is None:
+            if record.key != _KUBERNETES_SERVICE and self.services.by_key(record.key) is None:
                 self.queue.add(record.key)
         super()._begin()
 
     async def sync(self, key: str) -> None:
         """See L{Controller.sync}."""
-        record, there = self.services.by_key(key), self._endpoints.by_key(key)
+        record, existing = self.services.by_key(key), self._endpoints.by_key(key)
         if record is None:
             self.times.forget(key)
-            if there is not None and _LEADER not in (decoded_object(there)["metadata"].get("annotations") or {}):
-                await self.client.delete("", "endpoints", there.namespace, there.name)
+            if existing is not None and _LEADER not in (decoded_object(existing)["metadata"].get("annotations") or {}):
+                await self.client.delete("", "endpoints", existing.namespace, existing.name)
             return
         service = decoded_object(record)
         selector = selector_of(service)
@@ -89,23 +89,27 @@ class EndpointsController(ServicePodsController):
         pods = await self.pods_of(record.namespace, selector)
         changed = self.times.changed(key, service, pods)
         subsets = await self._subsets(service, pods)
-        over = _truncate(subsets)
+        truncated = _truncate(subsets)
         labels = dict(service["metadata"].get("labels") or {})
         labels.pop(HEADLESS, None)
         if is_headless(service):
             labels[HEADLESS] = ""
         labels[_MANAGED_BY] = _MANAGER
-        known = None if there is None else decoded_object(there)
-        if known is not None:
-            meta = known["metadata"]
-            marked = _OVER_CAPACITY in (meta.get("annotations") or {})
-            if (known.get("subsets") or []) == subsets and meta.get("labels") == labels and marked == over:
+        existing_obj = None if existing is None else decoded_object(existing)
+        if existing_obj is not None:
+            meta = existing_obj["metadata"]
+            is_marked = _OVER_CAPACITY in (meta.get("annotations") or {})
+            if (
+                (existing_obj.get("subsets") or []) == subsets
+                and meta.get("labels") == labels
+                and is_marked == truncated
+            ):
                 return
 
         def change(obj: JSONObject) -> None:
             obj["metadata"]["labels"] = labels
             annotations = obj["metadata"].setdefault("annotations", {})
-            for name, value in ((LAST_CHANGE, changed), (_OVER_CAPACITY, "truncated" if over else "")):
+            for name, value in ((LAST_CHANGE, changed), (_OVER_CAPACITY, "truncated" if truncated else "")):
                 if value:
                     annotations[name] = value
                 else:
@@ -116,51 +120,51 @@ class EndpointsController(ServicePodsController):
             if not subsets:
                 del obj["subsets"]
 
-        await self._write(record, known, change)
+        await self._write(record, existing_obj, change)
 
-    async def _write(self, service: Record, known: JSONObject | None, change: Callable[[JSONObject], None]) -> None:
+    async def _write(self, service: Record, existing: JSONObject | None, change: Callable[[JSONObject], None]) -> None:
         namespace, name = service.namespace, service.name
         try:
-            if known is None:
-                made: JSONObject = {"metadata": {"name": name, "namespace": namespace}}
-                change(made)
-                await self.client.create("", "endpoints", made)
+            if existing is None:
+                new: JSONObject = {"metadata": {"name": name, "namespace": namespace}}
+                change(new)
+                await self.client.create("", "endpoints", new)
             else:
-                await self.client.update("", "endpoints", namespace, name, change, uid=known["metadata"]["uid"])
+                await self.client.update("", "endpoints", namespace, name, change, uid=existing["metadata"]["uid"])
         except APIStatusError as error:
-            if known is None and is_namespace_terminating_error(error):
+            if existing is None and is_namespace_terminating_error(error):
                 return
             if error.code not in (404, 409):
-                about = {"metadata": {"name": name, "namespace": namespace}} if known is None else known
-                what = "create endpoint for service" if known is None else "update endpoint"
-                reason = "FailedToCreateEndpoint" if known is None else "FailedToUpdateEndpoint"
+                involved = {"metadata": {"name": name, "namespace": namespace}} if existing is None else existing
+                action = "create endpoint for service" if existing is None else "update endpoint"
+                reason = "FailedToCreateEndpoint" if existing is None else "FailedToUpdateEndpoint"
                 self._recorder.event(
-                    _KIND, about, WARNING, reason, f"Failed to {what} {namespace}/{name}: {error.message}"
+                    _KIND, involved, WARNING, reason, f"Failed to {action} {namespace}/{name}: {error.message}"
                 )
             raise
 
     async def _subsets(self, service: JSONObject, pods: list[JSONObject]) -> list[JSONObject]:
         """Return the subsets: the pods' addresses grouped by ports, in a stable order."""
         spec = service["spec"]
-        everybody = bool(spec.get("publishNotReadyAddresses"))
-        found: dict[tuple[_Port, ...], tuple[list[_Address], list[_Address]]] = {}
+        publish_not_ready = bool(spec.get("publishNotReadyAddresses"))
+        groups: dict[tuple[_Port, ...], tuple[list[_Address], list[_Address]]] = {}
         for number, pod in enumerate(pods, 1):
             if number % YIELD_EVERY == 0:
                 await self.yield_to_reactor()
-            if not should_be_in_endpoints(pod, terminating=everybody):
+            if not should_be_in_endpoints(pod, terminating=publish_not_ready):
                 continue
             address = _address(pod, service)
             ports = _ports(pod, service)
             if address is None or ports is None:
                 continue
-            ready, unready = found.setdefault(ports, ([], []))
-            (ready if everybody or is_ready(pod) else unready).append(address)
+            ready, unready = groups.setdefault(ports, ([], []))
+            (ready if publish_not_ready or is_ready(pod) else unready).append(address)
         subsets = []
-        for ports in sorted(found):
+        for ports in sorted(groups):
             subset: JSONObject = {}
-            for field, group in zip(("addresses", "notReadyAddresses"), found[ports], strict=True):
-                if group:
-                    subset[field] = [one for _, one in sorted(group, key=lambda pair: pair[0])]
+            for field, members in zip(("addresses", "notReadyAddresses"), groups[ports], strict=True):
+                if members:
+                    subset[field] = [one for _, one in sorted(members, key=lambda pair: pair[0])]
             if ports:
                 subset["ports"] = [_port(*port) for port in ports]
             subsets.append(subset)
@@ -177,15 +181,15 @@ def _address(pod: JSONObject, service: JSONObject) -> _Address | None:
         family = "IPv6" if ":" in spec["clusterIP"] else "IPv4"
     else:
         family = "IPv6" if ":" in (pod["status"].get("podIP") or "") else "IPv4"
-    found = addresses(pod, family)
-    if not found:
+    pod_addresses = addresses(pod, family)
+    if not pod_addresses:
         return None
-    address: JSONObject = {"ip": str(found[0]), "targetRef": reference_to(pod)}
+    address: JSONObject = {"ip": str(pod_addresses[0]), "targetRef": reference_to(pod)}
     if pod["spec"].get("nodeName"):
         address["nodeName"] = pod["spec"]["nodeName"]
     if host_name(pod, service):
         address["hostname"] = host_name(pod, service)
-    return (found[0].packed, pod["metadata"]["uid"]), address
+    return (pod_addresses[0].packed, pod["metadata"]["uid"]), address
 
 
 def _ports(pod: JSONObject, service: JSONObject) -> tuple[_Port, ...] | None:
@@ -193,12 +197,12 @@ def _ports(pod: JSONObject, service: JSONObject) -> tuple[_Port, ...] | None:
     ports = service["spec"].get("ports") or ()
     if not ports:
         return () if is_headless(service) else None
-    found = set()
+    resolved = set()
     for port in ports:
         number = port_number(pod, port)
         if number is not None:
-            found.add((port.get("name") or "", number, port.get("protocol") or "TCP", port.get("appProtocol") or ""))
-    return tuple(sorted(found)) or None
+            resolved.add((port.get("name") or "", number, port.get("protocol") or "TCP", port.get("appProtocol") or ""))
+    return tuple(sorted(resolved)) or None
 
 
 def _port(name: str, number: int, protocol: str, application: str) -> JSONObject:
@@ -220,18 +224,18 @@ def _truncate(subsets: list[JSONObject]) -> bool:
     unready = sum(len(one.get("notReadyAddresses") or ()) for one in subsets)
     if ready + unready <= CAPACITY:
         return False
-    field, total, room = "notReadyAddresses", unready, CAPACITY - ready
+    field, total, limit = "notReadyAddresses", unready, CAPACITY - ready
     if ready > CAPACITY:
-        field, total, room = "addresses", ready, CAPACITY
-    left = room
+        field, total, limit = "addresses", ready, CAPACITY
+    remaining = limit
     for subset in subsets:
         if field == "addresses":
             subset.pop("notReadyAddresses", None)
-        group = subset.get(field) or []
-        share = min(ceil(len(group) / total * room), left)
-        left -= share
-        if group[:share]:
-            subset[field] = group[:share]
+        members = subset.get(field) or []
+        share = min(ceil(len(members) / total * limit), remaining)
+        remaining -= share
+        if members[:share]:
+            subset[field] = members[:share]
         else:
             subset.pop(field, None)
     subsets[:] = [one for one in subsets if one.get("addresses") or one.get("notReadyAddresses")]

@@ -82,39 +82,39 @@ def reconcile_slices(
     @return: The desired slices, and the stored slices that are empty now.
     """
     slices, empty = [], []
-    left = dict(desired)
+    remaining = dict(desired)
     for record in stored:
-        before = decoded_object(record).get("endpoints") or ()
+        old_endpoints = decoded_object(record).get("endpoints") or ()
         one = Slice(family, ports, record)
-        for old in before:
-            new = left.pop(_identity(old), None)
+        for old in old_endpoints:
+            new = remaining.pop(_identity(old), None)
             if new is not None:
                 one.endpoints.append(new)
                 one.changed = one.changed or new != old
-        one.changed = one.changed or len(before) != len(one.endpoints)
+        one.changed = one.changed or len(old_endpoints) != len(one.endpoints)
         if one.endpoints:
             slices.append(one)
         else:
             empty.append(record)
-    new_ones = list(left.values())
+    new_endpoints = list(remaining.values())
     for one in sorted((one for one in slices if one.changed), key=lambda one: -len(one.endpoints)):
-        _fill(one, new_ones)
-    while new_ones:
-        fitting = [one for one in slices if not one.changed and len(one.endpoints) + len(new_ones) <= CAPACITY]
-        if fitting:
-            chosen = max(fitting, key=lambda one: len(one.endpoints))
+        _fill(one, new_endpoints)
+    while new_endpoints:
+        candidates = [one for one in slices if not one.changed and len(one.endpoints) + len(new_endpoints) <= CAPACITY]
+        if candidates:
+            chosen = max(candidates, key=lambda one: len(one.endpoints))
         else:
             chosen = Slice(family, ports)
             slices.append(chosen)
-        _fill(chosen, new_ones)
+        _fill(chosen, new_endpoints)
     return slices, empty
 
 
-def _fill(one: Slice, new_ones: list[JSONObject]) -> None:
-    room = CAPACITY - len(one.endpoints)
-    if room > 0 and new_ones:
-        one.endpoints += new_ones[:room]
-        del new_ones[:room]
+def _fill(one: Slice, new_endpoints: list[JSONObject]) -> None:
+    space = CAPACITY - len(one.endpoints)
+    if space > 0 and new_endpoints:
+        one.endpoints += new_endpoints[:space]
+        del new_endpoints[:space]
         one.changed = True
 
 
@@ -141,13 +141,13 @@ def ports_of(obj: JSONObject) -> Ports:
 
 def to_slice_ports(ports: Ports) -> list[JSONObject] | None:
     """Return ports in the format of EndpointSlices."""
-    shown = []
+    slice_ports = []
     for name, number, protocol, application in ports:
         port: JSONObject = {"name": name, "port": number, "protocol": protocol}
         if application:
             port["appProtocol"] = application
-        shown.append(port)
-    return shown or None
+        slice_ports.append(port)
+    return slice_ports or None
 
 
 class EndpointSliceController(ServicePodsController):
@@ -158,7 +158,7 @@ class EndpointSliceController(ServicePodsController):
     def register_handlers(self) -> None:
         """Register handlers for services, pods, nodes and EndpointSlices."""
         #: Keys of services with pods on a missing node, by node name.
-        self._awaited: dict[str, set[str]] = {}
+        self._waiting_for_node: dict[str, set[str]] = {}
         #: Revisions of slices before the current write, by key.
         self._writing: dict[str, int] = {}
         super().register_handlers()
@@ -166,12 +166,12 @@ class EndpointSliceController(ServicePodsController):
         self._slices = self.watch(GROUP, "endpointslices", self._slice_changed)
         self._by_service = self._slices.index("service", _service_of)
 
-    def _node_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if kind != DELETED:
-            for key in self._awaited.pop(record.name, ()):
+    def _node_changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if event_type != DELETED:
+            for key in self._waiting_for_node.pop(record.name, ()):
                 self.queue.add(key)
 
-    def _slice_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _slice_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         if old is not None and self._writing.get(record.key) == old.revision:
             # A concurrent write would have raised a conflict.
             return
@@ -198,49 +198,51 @@ class EndpointSliceController(ServicePodsController):
         ]
         families = _families(service)
         uid = service["metadata"]["uid"]
-        mine = [one for one in stored if decoded_object(one).get("addressType") in families and uid in owner_uids(one)]
-        surplus = [one for one in stored if one not in mine]
+        matching = [
+            one for one in stored if decoded_object(one).get("addressType") in families and uid in owner_uids(one)
+        ]
+        surplus = [one for one in stored if one not in matching]
         slices: list[Slice] = []
         for family in families:
-            there = sorted(
-                (one for one in mine if decoded_object(one)["addressType"] == family), key=lambda one: one.name
+            existing = sorted(
+                (one for one in matching if decoded_object(one)["addressType"] == family), key=lambda one: one.name
             )
-            wanted = await self._endpoints(key, service, pods, family)
-            made, empty = _packed(there, wanted, family)
-            slices += made
-            surplus += _reused(made, empty)
+            desired = await self._endpoints(key, service, pods, family)
+            reconciled, empty = _reconcile_family(existing, desired, family)
+            slices += reconciled
+            surplus += _reuse_surplus(reconciled, empty)
         await self._write(service, slices, surplus, changed)
 
     async def _endpoints(
         self, key: str, service: JSONObject, pods: Sequence[JSONObject], family: str
     ) -> dict[Ports, dict[_Identity, JSONObject]]:
         """Return the desired endpoints, by ports."""
-        everybody = bool(service["spec"].get("publishNotReadyAddresses"))
+        publish_not_ready = bool(service["spec"].get("publishNotReadyAddresses"))
         distribution = service["spec"].get("trafficDistribution") or ""
-        found: dict[Ports, dict[_Identity, JSONObject]] = {}
+        endpoints: dict[Ports, dict[_Identity, JSONObject]] = {}
         for number, pod in enumerate(pods, 1):
             if number % YIELD_EVERY == 0:
                 await self.yield_to_reactor()
             if not should_be_in_endpoints(pod, terminating=True):
                 continue
-            where = pod["spec"].get("nodeName") or ""
-            node = self._nodes.get("", where) if where else None
-            if node is None and not everybody:
+            node_name = pod["spec"].get("nodeName") or ""
+            node = self._nodes.get("", node_name) if node_name else None
+            if node is None and not publish_not_ready:
                 # The zone is unknown until the node exists. The endpoint is published then.
-                if where:
-                    self._awaited.setdefault(where, set()).add(key)
+                if node_name:
+                    self._waiting_for_node.setdefault(node_name, set()).add(key)
                 continue
-            texts = [str(address) for address in addresses(pod, family)]
+            ips = [str(address) for address in addresses(pod, family)]
             ports = _endpoint_ports(pod, service)
-            if not texts:
+            if not ips:
                 continue
             zone = "" if node is None else node.labels.get(_ZONE) or ""
-            endpoint = _endpoint(pod, service, texts, zone)
+            endpoint = _endpoint(pod, service, ips, zone)
             hints = _hints(endpoint, distribution)
             if hints:
                 endpoint["hints"] = hints
-            found.setdefault(ports, {})[_identity(endpoint)] = endpoint
-        return found
+            endpoints.setdefault(ports, {})[_identity(endpoint)] = endpoint
+        return endpoints
 
     async def _write(self, service: JSONObject, slices: Sequence[Slice], surplus: Sequence[Record], time: str) -> None:
         meta = service["metadata"]
@@ -271,13 +273,13 @@ class EndpointSliceController(ServicePodsController):
         }
         if time:
             meta["annotations"] = {LAST_CHANGE: time}
-        made = {
+        obj = {
             "metadata": meta,
             "addressType": one.family,
             "endpoints": one.endpoints or None,
             "ports": to_slice_ports(one.ports),
         }
-        await self.client.create(GROUP, "endpointslices", made)
+        await self.client.create(GROUP, "endpointslices", obj)
 
     async def _update(self, one: Slice, record: Record, labels: Mapping[str, str], time: str) -> None:
         def change(obj: JSONObject) -> None:
@@ -303,8 +305,8 @@ class EndpointSliceController(ServicePodsController):
             del self._writing[record.key]
 
 
-def _packed(
-    stored: Sequence[Record], wanted: dict[Ports, dict[_Identity, JSONObject]], family: str
+def _reconcile_family(
+    stored: Sequence[Record], desired: dict[Ports, dict[_Identity, JSONObject]], family: str
 ) -> tuple[list[Slice], list[Record]]:
     """Return the desired slices of an address family, and surplus stored slices."""
     by_ports: dict[Ports, list[Record]] = {}
@@ -312,9 +314,9 @@ def _packed(
         by_ports.setdefault(ports_of(decoded_object(record)), []).append(record)
     slices: list[Slice] = []
     surplus: list[Record] = []
-    for ports, endpoints in wanted.items():
-        made, empty = reconcile_slices(by_ports.pop(ports, []), endpoints, family, ports)
-        slices += made
+    for ports, endpoints in desired.items():
+        reconciled, empty = reconcile_slices(by_ports.pop(ports, []), endpoints, family, ports)
+        slices += reconciled
         surplus += empty
     for records in by_ports.values():
         surplus += records
@@ -333,13 +335,13 @@ def _packed(
     return slices, surplus
 
 
-def _reused(slices: Sequence[Slice], surplus: Sequence[Record]) -> list[Record]:
+def _reuse_surplus(slices: Sequence[Slice], surplus: Sequence[Record]) -> list[Record]:
     """Replace new slices by surplus ones, and return the remaining surplus slices."""
-    left = list(surplus)
+    remaining = list(surplus)
     for one in slices:
-        if one.record is None and left:
-            one.record, one.changed = left.pop(0), True
-    return left
+        if one.record is None and remaining:
+            one.record, one.changed = remaining.pop(0), True
+    return remaining
 
 
 def _service_of(record: Record) -> tuple[str, ...]:
@@ -368,19 +370,19 @@ def _families(service: JSONObject) -> tuple[str, ...]:
 
 def _endpoint_ports(pod: JSONObject, service: JSONObject) -> Ports:
     """Return the ports of a service in a pod, without those that the pod does not have."""
-    found = []
+    ports = []
     for port in service["spec"].get("ports") or ():
         number = port_number(pod, port)
         if number is not None:
-            found.append((port.get("name") or "", number, port.get("protocol") or "TCP", port.get("appProtocol") or ""))
-    return tuple(sorted(found))
+            ports.append((port.get("name") or "", number, port.get("protocol") or "TCP", port.get("appProtocol") or ""))
+    return tuple(sorted(ports))
 
 
-def _endpoint(pod: JSONObject, service: JSONObject, texts: list[str], zone: str) -> JSONObject:
+def _endpoint(pod: JSONObject, service: JSONObject, ips: list[str], zone: str) -> JSONObject:
     serving, terminating = is_ready(pod), "deletionTimestamp" in pod["metadata"]
     ready = bool(service["spec"].get("publishNotReadyAddresses")) or (serving and not terminating)
     endpoint: JSONObject = {
-        "addresses": texts,
+        "addresses": ips,
         "conditions": {"ready": ready, "serving": serving, "terminating": terminating},
         "targetRef": reference_to(pod),
     }

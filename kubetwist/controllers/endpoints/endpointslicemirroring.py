@@ -41,7 +41,7 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _KIND: Final = GroupVersionKind("", "v1", "Endpoints")
 
 #: Address family and ports. There is one slice for each.
-_Place = tuple[str, Ports]
+_SliceKey = tuple[str, Ports]
 
 
 class EndpointSliceMirroringController(Controller[str]):
@@ -59,11 +59,11 @@ class EndpointSliceMirroringController(Controller[str]):
         self._slices = self.watch(GROUP, "endpointslices", self._slice_changed)
         self._by_service = self._slices.index("mirrored", _service_of)
 
-    def _service_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if kind == DELETED or old is None or bool(_selector(old)) != bool(_selector(record)):
+    def _service_changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if event_type == DELETED or old is None or bool(_selector(old)) != bool(_selector(record)):
             self.queue.add(record.key)
 
-    def _slice_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _slice_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         for one in (record, old):
             if one is not None:
                 for key in _service_of(one):
@@ -73,29 +73,29 @@ class EndpointSliceMirroringController(Controller[str]):
         """See L{Controller.sync}."""
         record, service = self._endpoints.by_key(key), self._services.by_key(key)
         stored = sorted(self._by_service.get(key), key=lambda one: one.name)
-        if record is None or service is None or _selector(service) or not _mirrored(decoded_object(record)):
+        if record is None or service is None or _selector(service) or not _should_mirror(decoded_object(record)):
             for one in stored:
                 await self._delete(one)
             return
         endpoints = decoded_object(record)
-        wanted = self._wanted(endpoints)
+        desired = self._desired_endpoints(endpoints)
         surplus = []
         for one in stored:
             obj = decoded_object(one)
-            found = wanted.pop((obj.get("addressType") or "", ports_of(obj)), None)
-            if found is None:
+            slice_endpoints = desired.pop((obj.get("addressType") or "", ports_of(obj)), None)
+            if slice_endpoints is None:
                 surplus.append(one)
             else:
-                await self._update(one, endpoints, found)
-        for place, found in wanted.items():
+                await self._update(one, endpoints, slice_endpoints)
+        for slice_key, slice_endpoints in desired.items():
             # Reusing an old slice avoids a state with missing endpoints.
-            reused = next((one for one in surplus if decoded_object(one).get("addressType") == place[0]), None)
-            if reused is not None:
-                surplus.remove(reused)
-                await self._update(reused, endpoints, found, place[1])
+            reusable = next((one for one in surplus if decoded_object(one).get("addressType") == slice_key[0]), None)
+            if reusable is not None:
+                surplus.remove(reusable)
+                await self._update(reusable, endpoints, slice_endpoints, slice_key[1])
                 continue
             try:
-                await self._create(endpoints, place, found)
+                await self._create(endpoints, slice_key, slice_endpoints)
             except APIStatusError as error:
                 if is_namespace_terminating_error(error):
                     return
@@ -103,58 +103,58 @@ class EndpointSliceMirroringController(Controller[str]):
         for one in surplus:
             await self._delete(one)
 
-    def _wanted(self, endpoints: JSONObject) -> dict[_Place, list[JSONObject]]:
+    def _desired_endpoints(self, endpoints: JSONObject) -> dict[_SliceKey, list[JSONObject]]:
         """Return the endpoints to mirror, by address family and ports."""
-        found: dict[_Place, list[JSONObject]] = {}
+        desired: dict[_SliceKey, list[JSONObject]] = {}
         invalid = skipped = 0
-        for address, ready, ports in _repacked(endpoints.get("subsets") or ()):
+        for address, ready, ports in _repack_subsets(endpoints.get("subsets") or ()):
             try:
                 ip = ip_address(address["ip"])
             except ValueError:
                 invalid += 1
                 continue
-            place = found.setdefault((f"IPv{ip.version}", ports), [])
-            if len(place) >= CAPACITY:
+            group = desired.setdefault((f"IPv{ip.version}", ports), [])
+            if len(group) >= CAPACITY:
                 skipped += 1
                 continue
             endpoint: JSONObject = {"addresses": [str(ip)], "conditions": {"ready": ready}}
             for name in ("targetRef", "nodeName", "hostname"):
                 if address.get(name):
                     endpoint[name] = address[name]
-            place.append(endpoint)
+            group.append(endpoint)
         if invalid:
-            text = f"Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices"
-            self._recorder.event(_KIND, endpoints, WARNING, "InvalidIPAddress", text)
+            message = f"Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices"
+            self._recorder.event(_KIND, endpoints, WARNING, "InvalidIPAddress", message)
         if skipped:
-            text = (
+            message = (
                 f"A max of {CAPACITY} addresses can be mirrored to EndpointSlices per Endpoints subset. "
                 f"{skipped + invalid} addresses were skipped"
             )
-            self._recorder.event(_KIND, endpoints, WARNING, "TooManyAddressesToMirror", text)
-        return found
+            self._recorder.event(_KIND, endpoints, WARNING, "TooManyAddressesToMirror", message)
+        return desired
 
-    async def _create(self, endpoints: JSONObject, place: _Place, found: list[JSONObject]) -> None:
+    async def _create(self, endpoints: JSONObject, slice_key: _SliceKey, slice_endpoints: list[JSONObject]) -> None:
         meta = endpoints["metadata"]
         if "deletionTimestamp" in meta:
             return
-        made: JSONObject = {
+        obj: JSONObject = {
             "metadata": {
                 "generateName": f"{meta['name']}-",
                 "namespace": meta["namespace"],
                 "labels": _labels(meta),
                 "ownerReferences": [controller_reference("Endpoints", "v1", endpoints)],
             },
-            "addressType": place[0],
-            "endpoints": found,
-            "ports": to_slice_ports(place[1]),
+            "addressType": slice_key[0],
+            "endpoints": slice_endpoints,
+            "ports": to_slice_ports(slice_key[1]),
         }
         annotations = _annotations(meta)
         if annotations:
-            made["metadata"]["annotations"] = annotations
-        await self.client.create(GROUP, "endpointslices", made)
+            obj["metadata"]["annotations"] = annotations
+        await self.client.create(GROUP, "endpointslices", obj)
 
     async def _update(
-        self, record: Record, endpoints: JSONObject, found: list[JSONObject], ports: Ports | None = None
+        self, record: Record, endpoints: JSONObject, slice_endpoints: list[JSONObject], ports: Ports | None = None
     ) -> None:
         def change(obj: JSONObject) -> None:
             meta = obj["metadata"]
@@ -165,7 +165,7 @@ class EndpointSliceMirroringController(Controller[str]):
             else:
                 meta.pop("annotations", None)
             meta["ownerReferences"] = [controller_reference("Endpoints", "v1", endpoints)]
-            obj["endpoints"] = found
+            obj["endpoints"] = slice_endpoints
             if ports is not None:
                 obj["ports"] = to_slice_ports(ports)
 
@@ -179,28 +179,28 @@ class EndpointSliceMirroringController(Controller[str]):
         )
 
 
-def _repacked(subsets: Sequence[JSONObject]) -> list[tuple[JSONObject, bool, Ports]]:
+def _repack_subsets(subsets: Sequence[JSONObject]) -> list[tuple[JSONObject, bool, Ports]]:
     """Return each address once with all ports at which it is ready, and once with those at which it is not."""
-    known: dict[tuple[str, str], tuple[JSONObject, dict[Any, bool]]] = {}
+    by_address: dict[tuple[str, str], tuple[JSONObject, dict[Any, bool]]] = {}
     for subset in subsets:
         # An address without ports is mirrored, too.
         ports = ports_of(subset) or (None,)
         for field, ready in (("addresses", True), ("notReadyAddresses", False)):
             for address in subset.get(field) or ():
                 key = address["ip"], (address.get("targetRef") or {}).get("uid") or ""
-                _, states = known.setdefault(key, (address, {}))
+                _, states = by_address.setdefault(key, (address, {}))
                 for port in ports:
                     states[port] = states.get(port, True) and ready
-    found = []
-    for address, states in known.values():
+    repacked = []
+    for address, states in by_address.values():
         for ready in (True, False):
-            mine = [port for port, state in states.items() if state == ready]
-            if mine:
-                found.append((address, ready, tuple(sorted(port for port in mine if port is not None))))
-    return found
+            matching = [port for port, state in states.items() if state == ready]
+            if matching:
+                repacked.append((address, ready, tuple(sorted(port for port in matching if port is not None))))
+    return repacked
 
 
-def _mirrored(endpoints: JSONObject) -> bool:
+def _should_mirror(endpoints: JSONObject) -> bool:
     """Return whether Endpoints are mirrored: neither a label nor an annotation excludes them."""
     meta = endpoints["metadata"]
     return (meta.get("labels") or {}).get(SKIP) != "true" and _LEADER not in (meta.get("annotations") or {})
@@ -216,8 +216,8 @@ def _labels(meta: JSONObject) -> dict[str, str]:
 
 
 def _annotations(meta: JSONObject) -> dict[str, str]:
-    left = (LAST_CHANGE, _LAST_APPLIED)
-    return {name: value for name, value in (meta.get("annotations") or {}).items() if name not in left}
+    excluded = (LAST_CHANGE, _LAST_APPLIED)
+    return {name: value for name, value in (meta.get("annotations") or {}).items() if name not in excluded}
 
 
 def _service_of(record: Record) -> tuple[str, ...]:

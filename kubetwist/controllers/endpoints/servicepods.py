@@ -46,8 +46,8 @@ def addresses(pod: JSONObject, family: str) -> list[IPv4Address | IPv6Address]:
     """Return the IP addresses of a pod in the family C{IPv4} or C{IPv6}."""
     status = pod.get("status") or {}
     texts = [one.get("ip") or "" for one in status.get("podIPs") or ()] or [status.get("podIP") or ""]
-    found = [_address(text) for text in texts]
-    return [address for address in found if address is not None and f"IPv{address.version}" == family]
+    parsed = [_address(text) for text in texts]
+    return [address for address in parsed if address is not None and f"IPv{address.version}" == family]
 
 
 @lru_cache(maxsize=16384)
@@ -66,9 +66,9 @@ def port_number(pod: JSONObject, port: JSONObject) -> int | None:
     spec, protocol = pod["spec"], port.get("protocol") or "TCP"
     sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
     for container in [*(spec.get("containers") or ()), *sidecars]:
-        for own in container.get("ports") or ():
-            if own.get("name") == target and (own.get("protocol") or "TCP") == protocol:
-                number: int = own["containerPort"]
+        for container_port in container.get("ports") or ():
+            if container_port.get("name") == target and (container_port.get("protocol") or "TCP") == protocol:
+                number: int = container_port["containerPort"]
                 return number
     return None
 
@@ -91,7 +91,7 @@ def reference_to(pod: JSONObject) -> JSONObject:
 
 
 def selector_of(service: JSONObject) -> Mapping[str, str] | None:
-    """Return the selector of a service, or L{None} if its endpoints are managed by others."""
+    """Return the selector of a service, or L{None} if no controller manages its endpoints."""
     spec = service["spec"]
     if spec.get("type") == "ExternalName":
         return None
@@ -111,19 +111,19 @@ class TriggerTimeTracker:
 
     def changed(self, key: str, service: JSONObject, pods: Sequence[JSONObject]) -> str:
         """Return the earliest change since the last call; C{""} if unknown."""
-        made = service["metadata"].get("creationTimestamp") or ""
+        created = service["metadata"].get("creationTimestamp") or ""
         times = {
             pod["metadata"]["name"]: (condition_of(pod, "Ready") or {}).get("lastTransitionTime") or "" for pod in pods
         }
-        known = self._known.get(key)
-        self._known[key] = made, times
-        if known is None:
-            return made
-        before, pods_before = known
-        fresh = [time for name, time in times.items() if time > pods_before.get(name, "")]
-        if made > before:
-            fresh.append(made)
-        return min(fresh, default="")
+        previous = self._known.get(key)
+        self._known[key] = created, times
+        if previous is None:
+            return created
+        created_before, pods_before = previous
+        changes = [time for name, time in times.items() if time > pods_before.get(name, "")]
+        if created > created_before:
+            changes.append(created)
+        return min(changes, default="")
 
     def forget(self, key: str) -> None:
         """Remove a deleted service."""
@@ -142,40 +142,40 @@ class ServicePodsController(Controller[str]):
         self._selecting = self.services.index("selecting", _selecting)
         self.pods: Informer = self.watch("", "pods", self._pod_changed)
 
-    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _pod_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         services = self._selecting.get(record.namespace)
         if not services:
             return
         labels = record.labels
-        before = labels if old is None else old.labels
-        handled = kind == DELETED or old is None or labels != before
+        old_labels = labels if old is None else old.labels
+        handled = event_type == DELETED or old is None or labels != old_labels
         for service in services:
             selector = (selector_of(decoded_object(service)) or {}).items()
-            if selector <= labels.items() or selector <= before.items():
+            if selector <= labels.items() or selector <= old_labels.items():
                 if not handled:
                     assert old is not None
-                    if _shown(decoded_object(old)) == _shown(decoded_object(record)):
+                    if _endpoint_fields(decoded_object(old)) == _endpoint_fields(decoded_object(record)):
                         return
                     handled = True
                 self.queue.add(service.key)
 
     async def pods_of(self, namespace: str, selector: Mapping[str, str]) -> list[JSONObject]:
         """Return the pods that match a selector, frozen."""
-        found = []
-        wanted = selector.items()
+        pods = []
+        required = selector.items()
         for number, record in enumerate(self.pods.list(namespace), 1):
-            if wanted <= record.labels.items():
-                found.append(decoded_object(record))
+            if required <= record.labels.items():
+                pods.append(decoded_object(record))
             if number % YIELD_EVERY == 0:
                 await self.yield_to_reactor()
-        return found
+        return pods
 
 
 def _selecting(record: Record) -> tuple[str, ...]:
     return (record.namespace,) if selector_of(decoded_object(record)) else ()
 
 
-def _shown(pod: JSONObject) -> tuple[JSONValue, ...]:
+def _endpoint_fields(pod: JSONObject) -> tuple[JSONValue, ...]:
     """Return the fields of a pod that endpoints contain."""
     spec, status = pod["spec"], pod.get("status") or {}
     return (

@@ -134,9 +134,9 @@ class GarbageCollector(Controller[_Task]):
         #: Keys of objects with owners of unknown kinds.
         self._unmapped: set[ObjectKey] = set()
         self._call: IDelayedCall | None = None
-        self._patience = self.clock.seconds() + SYNC_TIMEOUT
+        self._sync_deadline = self.clock.seconds() + SYNC_TIMEOUT
         self.context.on_resources_changed(self._resources_changed)
-        self._follow_resources()
+        self._watch_resources()
 
     async def stop(self) -> None:
         """See L{Controller.stop}."""
@@ -149,17 +149,17 @@ class GarbageCollector(Controller[_Task]):
     def _resources_changed(self) -> None:
         # Many definitions may change at once.
         if self._call is None and not self.stopped:
-            self._call = self.clock.callLater(COALESCE_DELAY, self._follow_resources)
+            self._call = self.clock.callLater(COALESCE_DELAY, self._watch_resources)
 
-    def _follow_resources(self) -> None:
+    def _watch_resources(self) -> None:
         self._call = None
         self._kinds.clear()
-        there = {info.group_resource: info for info in self.context.resources()}
-        for resource in [one for one in self._monitors if one not in there]:
+        served = {info.group_resource: info for info in self.context.resources()}
+        for resource in [one for one in self._monitors if one not in served]:
             del self._monitors[resource]
-        self._empty_resources &= there.keys()
-        self._probing &= there.keys()
-        for resource, info in there.items():
+        self._empty_resources &= served.keys()
+        self._probing &= served.keys()
+        for resource, info in served.items():
             if resource in IGNORED:
                 continue
             if self.context.is_cached(*resource):
@@ -172,16 +172,16 @@ class GarbageCollector(Controller[_Task]):
                 and resource not in self._probing
             ):
                 self._probing.add(resource)
-                self._patience = self.clock.seconds() + SYNC_TIMEOUT
+                self._sync_deadline = self.clock.seconds() + SYNC_TIMEOUT
                 self.queue.add(_ProbeResource(resource))
-        puzzling, self._unmapped = self._unmapped, set()
-        for object_key in puzzling:
+        unmapped, self._unmapped = self._unmapped, set()
+        for object_key in unmapped:
             self.queue.add(object_key)
 
     def _monitor(self, info: ResourceInfo) -> None:
         informer = self.context.informer(info.group, info.resource)
-        known = self._monitors.get(info.group_resource)
-        if known is not None and known.informer is informer:
+        monitor = self._monitors.get(info.group_resource)
+        if monitor is not None and monitor.informer is informer:
             return
         self._monitors[info.group_resource] = _Monitor(info, informer)
 
@@ -194,7 +194,7 @@ class GarbageCollector(Controller[_Task]):
         if informer.ready:
             begin()
         else:
-            self._patience = self.clock.seconds() + SYNC_TIMEOUT
+            self._sync_deadline = self.clock.seconds() + SYNC_TIMEOUT
             informer.synced.addCallback(begin)
 
     async def _probe(self, resource: GroupResource) -> None:
@@ -202,11 +202,11 @@ class GarbageCollector(Controller[_Task]):
         info = next((info for info in self.context.resources() if info.group_resource == resource), None)
         if info is None or resource not in self._probing:
             return
-        found = await self.context.stores.any_stored(info)
+        has_objects = await self.context.stores.any_stored(info)
         if resource not in self._probing:
             return
         self._probing.discard(resource)
-        if found:
+        if has_objects:
             self._monitor(info)
         else:
             self._empty_resources.add(resource)
@@ -229,14 +229,14 @@ class GarbageCollector(Controller[_Task]):
     @property
     def _graph_synced(self) -> bool:
         """Whether all dependents are in the graph, or the timeout for that has passed."""
-        if self.clock.seconds() >= self._patience:
+        if self.clock.seconds() >= self._sync_deadline:
             return True
         return not self._probing and all(monitor.scanned for monitor in self._monitors.values())
 
     # --- events
 
-    def _changed(self, resource: GroupResource, kind: str, record: Record, old: Record | None) -> None:
-        if kind == DELETED:
+    def _changed(self, resource: GroupResource, event_type: str, record: Record, old: Record | None) -> None:
+        if event_type == DELETED:
             if not self.graph.empty:
                 self._remove_from_graph(ObjectKey(resource, record.key), record)
             return
@@ -314,10 +314,10 @@ class GarbageCollector(Controller[_Task]):
 
     async def _attempt_to_delete(self, object_key: ObjectKey) -> None:
         self._unmapped.discard(object_key)
-        found = self._monitored(object_key)
-        if found is None:
+        monitored = self._monitored(object_key)
+        if monitored is None:
             return
-        info, record = found
+        info, record = monitored
         if _DELETED in record.item:
             meta = orjson.loads(record.item)["metadata"]
             if meta.get("deletionTimestamp"):
@@ -407,10 +407,10 @@ class GarbageCollector(Controller[_Task]):
 
     async def _change(self, object_key: ObjectKey, uid: str, change: Callable[[JSONObject], None]) -> None:
         """Update an object. Do nothing if it was deleted."""
-        found = self._monitored(object_key)
-        if found is None:
+        monitored = self._monitored(object_key)
+        if monitored is None:
             return
-        info, record = found
+        info, record = monitored
         try:
             await self.client.update(info.group, info.resource, record.namespace, record.name, change, uid=uid)
         except APIStatusError as error:
@@ -433,8 +433,8 @@ class GarbageCollector(Controller[_Task]):
         if kind.namespaced and not info.namespaced:
             raise _NamespacedOwnerOfClusterScoped
         namespace = record.namespace if kind.namespaced else ""
-        mark = reference._replace(block_owner_deletion=False), namespace
-        elsewhere = self._absent_owners.get(mark)
+        cache_key = reference._replace(block_owner_deletion=False), namespace
+        elsewhere = self._absent_owners.get(cache_key)
         if elsewhere is None:
             store = await self.context.store(*kind.resource)
             if kind.resource not in self._monitors and kind.resource not in IGNORED:
@@ -446,11 +446,11 @@ class GarbageCollector(Controller[_Task]):
             if await _stored_uid(store, namespace, reference.name) == reference.uid:
                 return True
             elsewhere = kind.namespaced and self._is_elsewhere(store, reference)
-            self._absent_owners[mark] = elsewhere
+            self._absent_owners[cache_key] = elsewhere
             if len(self._absent_owners) > ABSENT_OWNER_CACHE_SIZE:
                 self._absent_owners.popitem(last=False)
         else:
-            self._absent_owners.move_to_end(mark)
+            self._absent_owners.move_to_end(cache_key)
         if elsewhere:
             self._record_event(reference, info, record, node)
         return False
@@ -459,9 +459,9 @@ class GarbageCollector(Controller[_Task]):
         key = reference.api_version, reference.kind
         if key not in self._kinds:
             group, _, version = reference.api_version.rpartition("/")
-            found = self.context.stores.resources_for_kind(group, version, reference.kind)
-            known = [_Kind(GroupResource(group, plural), namespaced) for plural, namespaced in found]
-            served = [one for one in known if self.context.served(*one.resource)]
+            resources = self.context.stores.resources_for_kind(group, version, reference.kind)
+            kinds = [_Kind(GroupResource(group, plural), namespaced) for plural, namespaced in resources]
+            served = [one for one in kinds if self.context.served(*one.resource)]
             if len(self._kinds) > ABSENT_OWNER_CACHE_SIZE:
                 self._kinds.clear()
             self._kinds[key] = served[0] if served else None
@@ -470,8 +470,8 @@ class GarbageCollector(Controller[_Task]):
     def _is_elsewhere(self, store: Store, reference: Reference) -> bool:
         """Return whether the referenced owner exists in another namespace."""
         namespaces = self.context.stores.get("", "namespaces").cache.list().records
-        others = (store.cache.get(f"{namespace.name}/{reference.name}") for namespace in namespaces)
-        return any(other is not None and _uid(other) == reference.uid for other in others)
+        candidates = (store.cache.get(f"{namespace.name}/{reference.name}") for namespace in namespaces)
+        return any(candidate is not None and _uid(candidate) == reference.uid for candidate in candidates)
 
     def _record_event(self, reference: Reference, info: ResourceInfo, record: Record, node: Node) -> None:
         kind = GroupVersionKind(info.group, info.versions[0], info.kind)
@@ -479,28 +479,28 @@ class GarbageCollector(Controller[_Task]):
             f"[{reference.api_version}/{reference.kind}, namespace: {record.namespace}, name: {reference.name}, "
             f"uid: {reference.uid}]"
         )
-        about = {"metadata": {"namespace": record.namespace, "name": record.name, "uid": node.uid}}
+        involved = {"metadata": {"namespace": record.namespace, "name": record.name, "uid": node.uid}}
         message = f'ownerRef {owner} does not exist in namespace "{record.namespace}"'
-        self.context.recorder(self.name).event(kind, about, WARNING, "OwnerRefInvalidNamespace", message)
+        self.context.recorder(self.name).event(kind, involved, WARNING, "OwnerRefInvalidNamespace", message)
 
 
 async def _stored_uid(store: Store, namespace: str, name: str) -> str | None:
     """Return the uid of an object in the storage backend, or L{None} if it does not exist."""
     key = store.cache_key(namespace, name)
     try:
-        found = await store.backend.read(store.storage_key(key))
+        item = await store.backend.read(store.storage_key(key))
     except KeyNotFound:
         return None
-    uid: str | None = store.decode_record(store.decode_value(key, found.value, found.revision))["metadata"].get("uid")
+    uid: str | None = store.decode_record(store.decode_value(key, item.value, item.revision))["metadata"].get("uid")
     return uid
 
 
 def _without_finalizer(finalizer: str) -> Callable[[JSONObject], None]:
     def change(obj: JSONObject) -> None:
         meta = obj["metadata"]
-        left = [one for one in meta.get("finalizers") or () if one != finalizer]
-        if left:
-            meta["finalizers"] = left
+        remaining = [one for one in meta.get("finalizers") or () if one != finalizer]
+        if remaining:
+            meta["finalizers"] = remaining
         else:
             meta.pop("finalizers", None)
 
@@ -510,9 +510,9 @@ def _without_finalizer(finalizer: str) -> Callable[[JSONObject], None]:
 def _without_owners(uids: Collection[str]) -> Callable[[JSONObject], None]:
     def change(obj: JSONObject) -> None:
         meta = obj["metadata"]
-        left = [one for one in meta.get("ownerReferences") or () if one.get("uid") not in uids]
-        if left:
-            meta["ownerReferences"] = left
+        remaining = [one for one in meta.get("ownerReferences") or () if one.get("uid") not in uids]
+        if remaining:
+            meta["ownerReferences"] = remaining
         else:
             meta.pop("ownerReferences", None)
 

@@ -129,8 +129,8 @@ class OwnerGraph:
 
     def dependents(self, uid: str) -> list[Node]:
         """Return the objects with an owner reference to a uid."""
-        known = self._dependents.get(uid)
-        return [] if known is None else list(known.nodes.values())
+        entry = self._dependents.get(uid)
+        return [] if entry is None else list(entry.nodes.values())
 
     def has_dependents(self, uid: str) -> bool:
         """Return whether any object has an owner reference to a uid."""
@@ -138,8 +138,8 @@ class OwnerGraph:
 
     def has_blocking_dependents(self, uid: str) -> bool:
         """Return whether the foreground deletion of an object must wait for dependents."""
-        known = self._dependents.get(uid)
-        return known is not None and known.blocking > 0
+        entry = self._dependents.get(uid)
+        return entry is not None and entry.blocking > 0
 
     def blocking_dependents(self, uid: str) -> Iterator[Node]:
         """Return the dependents that block the foreground deletion of an object."""
@@ -169,27 +169,29 @@ class OwnerGraph:
         @return: Whether the owners must be checked because the object is new or has new references; and the uids of
             waiting owners that it blocked until now.
         """
-        before = self._nodes.get(object_key)
-        named = tuple(references)
-        if before is not None and before.uid != uid:
+        old = self._nodes.get(object_key)
+        owner_references = tuple(references)
+        if old is not None and old.uid != uid:
             _, unblocked = self.remove(object_key)
-            fresh, more = self.put(
+            changed, further = self.put(
                 object_key,
                 uid,
-                named,
+                owner_references,
                 being_deleted=being_deleted,
                 orphaning=orphaning,
                 deleting_dependents=deleting_dependents,
             )
-            return fresh, [*unblocked, *more]
-        node = Node(object_key, uid, self._intern_references(named), being_deleted, orphaning, deleting_dependents)
-        fresh = before is None or before.references is not node.references
-        if named:
+            return changed, [*unblocked, *further]
+        node = Node(
+            object_key, uid, self._intern_references(owner_references), being_deleted, orphaning, deleting_dependents
+        )
+        changed = old is None or old.references is not node.references
+        if owner_references:
             self._nodes[object_key] = node
-            self._link(node, before)
+            self._link(node, old)
         else:
             self._nodes.pop(object_key, None)
-        return fresh and bool(named), self._unlink(before, node)
+        return changed and bool(owner_references), self._unlink(old, node)
 
     def remove(self, object_key: ObjectKey) -> tuple[Node | None, list[str]]:
         """
@@ -217,47 +219,47 @@ class OwnerGraph:
         if not shared.users:
             del self._shared[references]
 
-    def _link(self, node: Node, before: Node | None) -> None:
-        has_blocking_dependents = node.blocked_uids()
-        blocked_before = set() if before is None else before.blocked_uids()
+    def _link(self, node: Node, old: Node | None) -> None:
+        blocked = node.blocked_uids()
+        blocked_by_old = set() if old is None else old.blocked_uids()
         for uid in {one.uid for one in node.references}:
-            known = self._dependents.get(uid)
-            if known is None:
-                known = self._dependents[uid] = _Dependents({})
-            known.blocking += (uid in has_blocking_dependents) - (uid in blocked_before)
-            known.nodes[node.object_key] = node
+            entry = self._dependents.get(uid)
+            if entry is None:
+                entry = self._dependents[uid] = _Dependents({})
+            entry.blocking += (uid in blocked) - (uid in blocked_by_old)
+            entry.nodes[node.object_key] = node
 
-    def _unlink(self, before: Node | None, now: Node | None) -> list[str]:
+    def _unlink(self, old: Node | None, new: Node | None) -> list[str]:
         """Remove obsolete edges, and return the uids of waiting owners that nothing blocks any more."""
-        if before is None or not before.references:
+        if old is None or not old.references:
             return []
         unblocked = []
-        left = set() if now is None else {one.uid for one in now.references}
-        all_blocked = before.blocked_uids()
-        for uid in {one.uid for one in before.references}:
-            has_blocking_dependents = uid in all_blocked
-            if uid not in left:
-                known = self._dependents[uid]
-                del known.nodes[before.object_key]
-                known.blocking -= has_blocking_dependents
-                if not known.nodes:
+        current_uids = set() if new is None else {one.uid for one in new.references}
+        blocked = old.blocked_uids()
+        for uid in {one.uid for one in old.references}:
+            was_blocking = uid in blocked
+            if uid not in current_uids:
+                entry = self._dependents[uid]
+                del entry.nodes[old.object_key]
+                entry.blocking -= was_blocking
+                if not entry.nodes:
                     del self._dependents[uid]
-            if has_blocking_dependents and uid in self.waiting and not self.has_blocking_dependents(uid):
+            if was_blocking and uid in self.waiting and not self.has_blocking_dependents(uid):
                 unblocked.append(uid)
-        self._drop_references(before.references)
+        self._drop_references(old.references)
         return unblocked
 
     # --- cycles
 
     def in_blocking_cycle(self, uid: str) -> bool:
         """Return whether an object in foreground deletion transitively blocks its own deletion."""
-        seen: set[str] = set()
-        left = [uid]
-        while left:
-            for node in self.blocking_dependents(left.pop()):
+        visited: set[str] = set()
+        stack = [uid]
+        while stack:
+            for node in self.blocking_dependents(stack.pop()):
                 if node.uid == uid:
                     return True
-                if node.uid in self.waiting and node.uid not in seen:
-                    seen.add(node.uid)
-                    left.append(node.uid)
+                if node.uid in self.waiting and node.uid not in visited:
+                    visited.add(node.uid)
+                    stack.append(node.uid)
         return False

@@ -110,11 +110,11 @@ class Client:
         @return: The record of the created object.
         """
         store = await self._context.store(group, resource)
-        made = mutable_copy(obj)
-        store.strategy.default(made)
-        store.update_managed_fields(None, made, "", self.field_manager)
-        scope = self._scope(made["metadata"].get("namespace", ""))
-        result: Record = await store.create(scope, made, CreateOptions(field_manager=self.field_manager))
+        new = mutable_copy(obj)
+        store.strategy.default(new)
+        store.update_managed_fields(None, new, "", self.field_manager)
+        scope = self._scope(new["metadata"].get("namespace", ""))
+        result: Record = await store.create(scope, new, CreateOptions(field_manager=self.field_manager))
         return result
 
     async def update(
@@ -146,7 +146,7 @@ class Client:
         store = await self._context.store(group, resource)
 
         def changed(stored: JSONObject | None) -> JSONObject:
-            assert stored is not None, "a patch makes nothing"
+            assert stored is not None, "an update creates no objects"
             meta = stored["metadata"]
             if uid and meta.get("uid") != uid:
                 raise uid_mismatch_error(store, store.cache_key(namespace, name), {"uid": uid, "name": name}, meta)
@@ -277,5 +277,5 @@ class Client:
             precondition_uid=uid,
             precondition_resource_version=None if revision is None else str(revision),
         )
-        gone: bool = (await store.delete(self._scope(namespace), name, options))[1]
-        return gone
+        removed: bool = (await store.delete(self._scope(namespace), name, options))[1]
+        return removed

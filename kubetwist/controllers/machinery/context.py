@@ -97,7 +97,7 @@ class ControllerContext:
         self._custom = custom
         self._informers: dict[GroupResource, Informer] = {}
         self._resource_listeners: list[Callable[[], object]] = []
-        self._stop_following: Callable[[], None] | None = None
+        self._unsubscribe: Callable[[], None] | None = None
         self._recorders: dict[str, EventRecorder] = {}
         self._stopped = False
 
@@ -150,11 +150,11 @@ class ControllerContext:
     def on_resources_changed(self, changed: Callable[[], object]) -> None:
         """Call C{changed} when the results of L{resources} or L{is_cached} may have changed."""
         self._resource_listeners.append(changed)
-        self._follow_custom()
+        self._subscribe_custom()
 
-    def _follow_custom(self) -> None:
-        if self._stop_following is None and self._custom is not None:
-            self._stop_following = self._custom.subscribe(self._custom_resources_changed)
+    def _subscribe_custom(self) -> None:
+        if self._unsubscribe is None and self._custom is not None:
+            self._unsubscribe = self._custom.subscribe(self._custom_resources_changed)
 
     def _custom_resources_changed(self) -> None:
         if self._stopped:
@@ -206,7 +206,7 @@ class ControllerContext:
         served = None if self._custom is None else self._custom.served(str(key))
         if served is None or self._custom is None:
             raise KeyError(str(key))
-        self._follow_custom()
+        self._subscribe_custom()
         return Informer(_CustomResourceSource(served.definition.info, self._custom), self.clock)
 
     def when_handlers_synced(self, done: Callable[[], object]) -> None:
@@ -241,8 +241,8 @@ class ControllerContext:
     async def stop(self) -> None:
         """Stop the informers and event recorders. Controllers must be stopped first."""
         self._stopped = True
-        if self._stop_following is not None:
-            self._stop_following()
+        if self._unsubscribe is not None:
+            self._unsubscribe()
         for recorder in self._recorders.values():
             await recorder.stop()
         for informer in self._informers.values():

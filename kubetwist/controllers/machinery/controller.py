@@ -90,7 +90,7 @@ class Controller(Generic[Key]):
         self._waiting.append(informer.synced)
         return informer
 
-    def enqueue(self, kind: str, record: Record, old: Record | None) -> None:
+    def enqueue(self, event_type: str, record: Record, old: Record | None) -> None:
         """Add the key of an object to the queue."""
         self.queue.add(record.key)  # type: ignore[arg-type] # controllers with other keys override this
 

@@ -73,7 +73,7 @@ class LeaderElector:
         """Start trying to acquire the Lease."""
         self._call = None
         self._trying = Deferred.fromCoroutine(self._renew_once())
-        self._trying.addErrback(lambda failure: self._log.failure("the election failed", failure))
+        self._trying.addErrback(lambda failure: self._log.failure("leader election failed", failure))
         self._trying.addCallback(self._schedule)
 
     def _schedule(self, _: object) -> None:
@@ -96,7 +96,7 @@ class LeaderElector:
         try:
             await self._write({"holderIdentity": "", "leaseDurationSeconds": 1})
         except (APIStatusError, StorageError) as error:
-            self._log.debug("the lease was not released: {error}", error=error)
+            self._log.debug("cannot release lease: {error}", error=error)
 
     async def _renew_once(self) -> None:
         began = self._clock.seconds()
@@ -114,12 +114,12 @@ class LeaderElector:
             await self._on_stopped_leading()
 
     def _is_lost(self) -> bool:
-        others = self._observed_record is not None and self._observed_record.get("holderIdentity") not in (
+        held_by_other = self._observed_record is not None and self._observed_record.get("holderIdentity") not in (
             self._identity,
             "",
             None,
         )
-        return others or self._clock.seconds() - self._renewed_at >= RENEW_DEADLINE
+        return held_by_other or self._clock.seconds() - self._renewed_at >= RENEW_DEADLINE
 
     async def _try_acquire_or_renew(self) -> bool:
         """Acquire or renew the Lease, and return whether that succeeded."""

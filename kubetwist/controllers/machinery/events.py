@@ -105,7 +105,7 @@ class EventRecorder:
         @param message: The message; it is truncated if it is too long.
         """
         meta = obj["metadata"]
-        about = {
+        involved_object = {
             "kind": kind.kind,
             "namespace": meta.get("namespace", ""),
             "name": meta["name"],
@@ -113,26 +113,32 @@ class EventRecorder:
             "apiVersion": kind.api_version,
             "resourceVersion": meta.get("resourceVersion", ""),
         }
-        involved = (kind.group, kind.kind, about["namespace"], about["name"], about["uid"])
+        involved = (
+            kind.group,
+            kind.kind,
+            involved_object["namespace"],
+            involved_object["name"],
+            involved_object["uid"],
+        )
         now = self._clock.seconds()
         if not self._allow(involved, now):
             return
         message = message if len(message) <= MAX_MESSAGE_LENGTH else message[: MAX_MESSAGE_LENGTH - 3] + "..."
         message = self._aggregate((involved, type, reason), message, now)
-        time = format_time(now)
+        timestamp = format_time(now)
         # The name ends with the time in nanoseconds; it must be unique.
         self._stamp = max(self._stamp + 1, int(now * 1e9))
         event: JSONObject = {
             "metadata": {
-                "name": f"{about['name']}.{self._stamp:x}",
-                "namespace": about["namespace"] or "default",
+                "name": f"{involved_object['name']}.{self._stamp:x}",
+                "namespace": involved_object["namespace"] or "default",
             },
-            "involvedObject": {name: value for name, value in about.items() if value},
+            "involvedObject": {name: value for name, value in involved_object.items() if value},
             "reason": reason,
             "message": message,
             "source": {"component": self._component},
-            "firstTimestamp": time,
-            "lastTimestamp": time,
+            "firstTimestamp": timestamp,
+            "lastTimestamp": timestamp,
             "count": 1,
             "type": type,
             "reportingComponent": self._component,
@@ -152,12 +158,12 @@ class EventRecorder:
         bucket.tokens -= 1
         return True
 
-    def _aggregate(self, what: _Series, message: str, now: float) -> str:
-        record = self._aggregates.pop(what, None)
+    def _aggregate(self, key: _Series, message: str, now: float) -> str:
+        record = self._aggregates.pop(key, None)
         if record is None or now - record.at > AGGREGATE_INTERVAL:
             record = _AggregateRecord(set(), now)
         record.at = now
-        self._aggregates[what] = record
+        self._aggregates[key] = record
         _trim(self._aggregates)
         if message not in record.messages and len(record.messages) >= MAX_SIMILAR_EVENTS:
             return f"(combined from similar events): {message}"
@@ -165,37 +171,37 @@ class EventRecorder:
         return message
 
     async def _write(self, number: int) -> None:
-        what, event = self._waiting.pop(number)
+        key, event = self._waiting.pop(number)
         try:
-            await self._record(what, event)
+            await self._record(key, event)
         except (APIStatusError, StorageError) as error:
             # Expected in a terminating namespace, or when the storage is unavailable.
-            self._log.debug("event was not recorded: {error}", error=error)
+            self._log.debug("cannot record event: {error}", error=error)
         except Exception:
-            self._log.failure("event was not recorded")
+            self._log.failure("cannot record event")
 
-    async def _record(self, what: _Event, event: JSONObject) -> None:
-        if what[3].startswith("(combined"):
-            what = (*what[:3], "")
-        logged = self._logged.pop(what, None)
-        if logged is not None:
-            logged.count += 1
+    async def _record(self, key: _Event, event: JSONObject) -> None:
+        if key[3].startswith("(combined"):
+            key = (*key[:3], "")
+        log = self._logged.pop(key, None)
+        if log is not None:
+            log.count += 1
 
             def increment(stored: JSONObject) -> None:
-                stored["count"] = logged.count
+                stored["count"] = log.count
                 stored["lastTimestamp"] = event["lastTimestamp"]
                 stored["message"] = event["message"]
 
             try:
-                await self._client.update("", "events", logged.namespace, logged.name, increment)
+                await self._client.update("", "events", log.namespace, log.name, increment)
             except APIStatusError as error:
                 if error.code != 404:
                     raise
             else:
-                self._logged[what] = logged
+                self._logged[key] = log
                 return
-        made = await self._client.create("", "events", event)
-        self._logged[what] = _EventLog(made.namespace, made.name)
+        record = await self._client.create("", "events", event)
+        self._logged[key] = _EventLog(record.namespace, record.name)
         _trim(self._logged)
 
     async def stop(self) -> None:

@@ -116,9 +116,9 @@ class Index:
         """Return all values that have records."""
         return list(self._records)
 
-    def _update(self, kind: str, record: Record) -> None:
+    def _update(self, event_type: str, record: Record) -> None:
         key = record.key
-        values: tuple[Hashable, ...] = () if kind == DELETED else tuple(self._function(record))
+        values: tuple[Hashable, ...] = () if event_type == DELETED else tuple(self._function(record))
         before = self._values.get(key, ())
         if before != values:
             for value in before:
@@ -291,30 +291,35 @@ class Informer:
         self._registrations = tuple(one for one in self._registrations if one is not registration)
         registration.pending_initial_keys.clear()
 
-    def _notify(self, registration: HandlerRegistration, kind: str, record: Record, old: Record | None) -> None:
+    def _notify(self, registration: HandlerRegistration, event_type: str, record: Record, old: Record | None) -> None:
         try:
-            registration.handler(kind, record, old)
+            registration.handler(event_type, record, old)
         except Exception:
             self._log.failure(
-                "a handler of {kind} {resource} {key} failed", kind=kind, resource=self.group_resource, key=record.key
+                "event handler failed: event={event_type} resource={resource} key={key}",
+                event_type=event_type,
+                resource=self.group_resource,
+                key=record.key,
             )
 
-    def _index(self, index: Index, kind: str, record: Record) -> None:
+    def _index(self, index: Index, event_type: str, record: Record) -> None:
         try:
-            index._update(kind, record)
+            index._update(event_type, record)
         except Exception:
-            self._log.failure("an index of {resource} {key} failed", resource=self.group_resource, key=record.key)
+            self._log.failure(
+                "cannot update index: resource={resource} key={key}", resource=self.group_resource, key=record.key
+            )
 
-    def _changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _changed(self, event_type: str, record: Record, old: Record | None) -> None:
         for index in self._indexes.values():
-            self._index(index, kind, record)
+            self._index(index, event_type, record)
         for registration in self._registrations:
             if record.key not in registration.pending_initial_keys:
-                self._notify(registration, kind, record, old)
+                self._notify(registration, event_type, record, old)
                 continue
             # The handler has not received the object yet.
             registration.pending_initial_keys.discard(record.key)
-            if kind != DELETED:
+            if event_type != DELETED:
                 self._notify(registration, ADDED, record, None)
 
     # --- lifecycle
@@ -339,12 +344,12 @@ class Informer:
 
     def handle_resource_removed(self) -> None:
         """Emit DELETED for all objects because the resource is no longer served, and stop."""
-        left, registrations = self._known_records(), self._registrations
+        records, registrations = self._known_records(), self._registrations
         self.stop()
         self._cache = None
         self.ready = False
         self._registrations = registrations
-        for record in left.values():
+        for record in records.values():
             self._changed(DELETED, record, record)
         self._registrations = ()
 
@@ -361,7 +366,7 @@ class Informer:
             self.source.load()
             self._retry = self._clock.callLater(RETRY_INTERVAL, self._start_watch)
             return
-        left, self._last_known = (
+        known, self._last_known = (
             self._known_records() if self._cache is not None or self._last_known is not None else {},
             None,
         )
@@ -369,11 +374,11 @@ class Informer:
         try:
             self._watch = cache.watch("", sink=self)
         except (StorageError, APIStatusError):
-            self._last_known = left
+            self._last_known = known
             self._retry = self._clock.callLater(RETRY_INTERVAL, self._start_watch)
             return
         if self.ready:
-            self._replace(left, cache.list().records)
+            self._replace(known, cache.list().records)
             return
         self.ready = True
         for index in self._indexes.values():
@@ -382,18 +387,18 @@ class Informer:
             self._begin(registration)
         self.synced.callback(None)
 
-    def _replace(self, left: Mapping[str, Record], records: Sequence[Record]) -> None:
+    def _replace(self, known: Mapping[str, Record], records: Sequence[Record]) -> None:
         """Call handlers for the differences between the known objects and a new list (client-go: Replace)."""
-        there = {record.key for record in records}
-        for key, old in left.items():
-            if key not in there:
+        keys = {record.key for record in records}
+        for key, old in known.items():
+            if key not in keys:
                 self._changed(DELETED, old, old)
         for record in records:
-            before = left.get(record.key)
-            if before is None:
+            previous = known.get(record.key)
+            if previous is None:
                 self._changed(ADDED, record, None)
-            elif before.revision != record.revision:
-                self._changed(MODIFIED, record, before)
+            elif previous.revision != record.revision:
+                self._changed(MODIFIED, record, previous)
 
     # --- IWatchSink
 

@@ -30,7 +30,7 @@ class ControllerManager:
         self.context = context
         self.controllers: dict[str, IController] = {}
         self.started: Deferred[None] = Deferred()
-        self._left = list(reversed(factories))
+        self._remaining = list(reversed(factories))
         self._call: IDelayedCall | None = None
         self._stopped = False
 
@@ -45,10 +45,10 @@ class ControllerManager:
 
     def _next(self) -> None:
         self._call = None
-        if not self._left:
+        if not self._remaining:
             self.started.callback(None)
             return
-        factory = self._left.pop()
+        factory = self._remaining.pop()
         try:
             controller = factory.make(self.context)
             if controller is not None:

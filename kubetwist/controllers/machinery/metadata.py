@@ -23,10 +23,10 @@ def owner_references(record: Record) -> tuple[JSONObject, ...]:
     views: dict[Any, Any] | None = record.views
     if views is None:
         views = record.views = {}
-    known: tuple[JSONObject, ...] | None = views.get(_owners_view)
-    if known is None:
-        known = views[_owners_view] = tuple(orjson.loads(record.item)["metadata"].get("ownerReferences") or ())
-    return known
+    references: tuple[JSONObject, ...] | None = views.get(_owners_view)
+    if references is None:
+        references = views[_owners_view] = tuple(orjson.loads(record.item)["metadata"].get("ownerReferences") or ())
+    return references
 
 
 def owner_uids(record: Record) -> list[str]:

@@ -31,11 +31,11 @@ async def parallelize(
     @param concurrency: Maximum number of concurrent calls.
     @return: The errors except 404, in no order.
     """
-    left = iter(items)
+    iterator = iter(items)
     errors: list[APIStatusError | StorageError] = []
 
     async def worker() -> None:
-        for item in left:
+        for item in iterator:
             await yield_to_reactor()
             try:
                 await do(item)

@@ -71,7 +71,7 @@ class UnknownControllers(ValueError):
     """C{--controllers} names unknown controllers, or an installed factory is invalid."""
 
 
-def installed(only: Iterable[IControllerFactory] | None = None) -> dict[str, IControllerFactory]:
+def installed_factories(only: Iterable[IControllerFactory] | None = None) -> dict[str, IControllerFactory]:
     """
     Return the factories of installed controllers, by name.
 
@@ -86,47 +86,51 @@ def installed(only: Iterable[IControllerFactory] | None = None) -> dict[str, ICo
         only = getPlugins(IControllerFactory)
     factories: dict[str, IControllerFactory] = {}
     for factory in only:
-        wrong = interface_error(factory, IControllerFactory)
-        if wrong:
-            raise UnknownControllers(f"an installed controller factory cannot be used: {wrong}")
+        error = interface_error(factory, IControllerFactory)
+        if error:
+            raise UnknownControllers(f"an installed controller factory cannot be used: {error}")
         if factory.name in factories:
             raise UnknownControllers(f"two controllers are called {factory.name}")
         factories[factory.name] = factory
     return factories
 
 
-def chosen(wanted: Sequence[str], only: Iterable[IControllerFactory] | None = None) -> list[IControllerFactory]:
+def select_controllers(
+    items: Sequence[str], only: Iterable[IControllerFactory] | None = None
+) -> list[IControllerFactory]:
     """
     Return the factories of the enabled controllers, sorted by name.
 
     The first item that matches a controller decides: its name enables it, C{-name} disables it, and C{*} enables
     those that are enabled by default.
 
-    @param wanted: The items of C{--controllers}: C{"*"}, C{"name"}, C{"+name"}, C{"-name"}, and names of groups.
-    @raise UnknownControllers: There is no controller or group of such a name.
+    @param items: The items of C{--controllers}: C{"*"}, C{"name"}, C{"+name"}, C{"-name"}, and names of groups.
+    @raise UnknownControllers: An item names no controller or group.
     """
-    if not wanted:
+    if not items:
         return []
-    factories = installed(only)
+    factories = installed_factories(only)
     groups: dict[str, set[str]] = {}
     for factory in factories.values():
         for group in factory.groups:
             groups.setdefault(group, set()).add(factory.name)
-    star = False
-    said: dict[str, bool] = {}
-    problems = []
-    for item in wanted:
+    all_by_default = False
+    enabled: dict[str, bool] = {}
+    errors = []
+    for item in items:
         if item == "*":
-            star = True
+            all_by_default = True
             continue
-        bare = item[1:] if item[:1] in "+-" else item
-        name = _ALIASES.get(bare, bare)
-        on = item[:1] != "-"
+        unprefixed = item[1:] if item[:1] in "+-" else item
+        name = _ALIASES.get(unprefixed, unprefixed)
+        enable = item[:1] != "-"
         # Controllers of kube-controller-manager that do not exist here may be disabled.
-        if not (name in factories or bare in groups or (not on and name in KNOWN)):
-            problems.append(f"{quoted(bare)} is not in the list of known controllers")
-        for one in groups.get(bare, {name}):
-            said.setdefault(one, on)
-    if problems:
-        raise UnknownControllers(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
-    return [factories[name] for name in sorted(factories) if said.get(name, star and factories[name].default)]
+        if not (name in factories or unprefixed in groups or (not enable and name in KNOWN)):
+            errors.append(f"{quoted(unprefixed)} is not in the list of known controllers")
+        for selected in groups.get(unprefixed, {name}):
+            enabled.setdefault(selected, enable)
+    if errors:
+        raise UnknownControllers(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+    return [
+        factories[name] for name in sorted(factories) if enabled.get(name, all_by_default and factories[name].default)
+    ]

@@ -17,7 +17,7 @@ from ...api.resource import (
 )
 
 #: Reason and message of each condition that is C{False}, by type, in the order in which they are added.
-WELL: Final[dict[str, tuple[str, str]]] = {
+OK_CONDITIONS: Final[dict[str, tuple[str, str]]] = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
     "NamespaceDeletionGroupVersionParsingFailure": (
         "ParsedGroupVersions",
@@ -52,22 +52,24 @@ class ContentDeletionResult:
 
     def problems(self) -> dict[str, tuple[str, str]]:
         """Return the reason and message of each condition that is C{True}, by type."""
-        found = {}
+        conditions = {}
         if self.discovery:
-            found["NamespaceDeletionDiscoveryFailure"] = "DiscoveryFailed", self.discovery
+            conditions["NamespaceDeletionDiscoveryFailure"] = "DiscoveryFailed", self.discovery
         if self.failures:
-            why = ", ".join(sorted(self.failures))
-            message = f"Failed to delete all resource types, {len(self.failures)} remaining: {why}"
-            found["NamespaceDeletionContentFailure"] = "ContentDeletionFailed", message
+            errors = ", ".join(sorted(self.failures))
+            message = f"Failed to delete all resource types, {len(self.failures)} remaining: {errors}"
+            conditions["NamespaceDeletionContentFailure"] = "ContentDeletionFailed", message
         if self.remaining:
-            left = sorted(f"{key.resource}.{key.group} has {n} resource instances" for key, n in self.remaining.items())
-            message = f"Some resources are remaining: {', '.join(left)}"
-            found["NamespaceContentRemaining"] = "SomeResourcesRemain", message
+            resources = sorted(
+                f"{key.resource}.{key.group} has {n} resource instances" for key, n in self.remaining.items()
+            )
+            message = f"Some resources are remaining: {', '.join(resources)}"
+            conditions["NamespaceContentRemaining"] = "SomeResourcesRemain", message
         if self.finalizers:
-            held = sorted(f"{name} in {number} resource instances" for name, number in self.finalizers.items())
-            message = f"Some content in the namespace has finalizers remaining: {', '.join(held)}"
-            found["NamespaceFinalizersRemaining"] = "SomeFinalizersRemain", message
-        return found
+            finalizers = sorted(f"{name} in {number} resource instances" for name, number in self.finalizers.items())
+            message = f"Some content in the namespace has finalizers remaining: {', '.join(finalizers)}"
+            conditions["NamespaceFinalizersRemaining"] = "SomeFinalizersRemain", message
+        return conditions
 
 
 def update_conditions(namespace: JSONObject, outcome: ContentDeletionResult, now: str) -> None:
@@ -78,9 +80,9 @@ def update_conditions(namespace: JSONObject, outcome: ContentDeletionResult, now
     """
     problems = outcome.problems()
     conditions = namespace.setdefault("status", {}).setdefault("conditions", [])
-    for type, well in WELL.items():
+    for type, ok in OK_CONDITIONS.items():
         status = "True" if type in problems else "False"
-        reason, message = problems.get(type, well)
+        reason, message = problems.get(type, ok)
         condition = next((one for one in conditions if one.get("type") == type), None)
         if condition is None:
             condition = {"type": type}

@@ -67,8 +67,8 @@ class NamespaceController(Controller[str]):
         self._watched.clear()
         await super().stop()
 
-    def _namespace_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if kind == DELETED:
+    def _namespace_changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if event_type == DELETED:
             self._forget(record.name)
         elif _DELETED in record.item and (old is None or _DELETED not in old.item):
             # Later updates, such as our own conditions, do not change the remaining content.
@@ -99,8 +99,8 @@ class NamespaceController(Controller[str]):
         if resource in self._watched:
             return
 
-        def changed(kind: str, record: Record, old: Record | None) -> None:
-            if kind == DELETED and record.namespace in self._waiting_namespaces.get(resource, ()):
+        def changed(event_type: str, record: Record, old: Record | None) -> None:
+            if event_type == DELETED and record.namespace in self._waiting_namespaces.get(resource, ()):
                 self.queue.add_after(record.namespace, COALESCE_DELAY)
 
         try:
@@ -165,11 +165,11 @@ class NamespaceController(Controller[str]):
             await self._delete_all(pods, namespace, since, outcome)
             if outcome.remaining:
                 return outcome
-        places = set()
+        prefixes = set()
         for info in infos.values():
             # Some resources are served in several groups.
-            if info.key_prefix not in places:
-                places.add(info.key_prefix)
+            if info.key_prefix not in prefixes:
+                prefixes.add(info.key_prefix)
                 await self._delete_all(info, namespace, since, outcome)
                 await self.yield_to_reactor()
         aggregation = self.context.aggregation
@@ -203,7 +203,7 @@ class NamespaceController(Controller[str]):
             if errors:
                 outcome.failures.append(str(errors[0]))
                 return
-            left = store.cache.list(f"{namespace}/").records
+            remaining = store.cache.list(f"{namespace}/").records
         except APIStatusError as error:
             if error.code != 404:
                 outcome.failures.append(str(error))
@@ -211,20 +211,20 @@ class NamespaceController(Controller[str]):
         except StorageError as error:
             outcome.failures.append(str(error))
             return
-        if not left:
+        if not remaining:
             if resource == PODS:
                 outcome.estimate = 0
             return
-        outcome.remaining[resource] += len(left)
-        held = False
-        for record in left:
+        outcome.remaining[resource] += len(remaining)
+        has_finalizers = False
+        for record in remaining:
             finalizers = orjson.loads(record.item)["metadata"].get("finalizers") or ()
             outcome.finalizers.update(finalizers)
-            held = held or bool(finalizers)
+            has_finalizers = has_finalizers or bool(finalizers)
             await self.yield_to_reactor()
         if estimate:
             return
-        if held:
+        if has_finalizers:
             outcome.estimate = max(outcome.estimate, FINALIZER_SECONDS)
         else:
             kind = f"{info.group}/{info.versions[0]}, Resource={info.resource}"
@@ -232,13 +232,13 @@ class NamespaceController(Controller[str]):
 
     def _estimate_graceful_termination(self, pods: Iterable[Record], since: str) -> int:
         """Return the longest grace period of the pods in seconds, or 0 if it has passed."""
-        longest = 0
+        max_grace = 0
         for record in pods:
             pod = decoded_object(record)
             if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
-                longest = max(longest, pod["spec"].get("terminationGracePeriodSeconds") or 0)
-        passed = self.clock.seconds() - read_timestamp(since).timestamp()
-        return 0 if passed >= longest else longest
+                max_grace = max(max_grace, pod["spec"].get("terminationGracePeriodSeconds") or 0)
+        elapsed = self.clock.seconds() - read_timestamp(since).timestamp()
+        return 0 if elapsed >= max_grace else max_grace
 
 
 def _terminating(namespace: JSONObject) -> None:

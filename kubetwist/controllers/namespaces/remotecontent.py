@@ -27,11 +27,11 @@ from ..machinery.aggregated import IAggregatedServer, IAggregation
 from .conditions import ContentDeletionResult
 
 #: Timeout of discovery, in seconds.
-DISCOVERY: Final = 5.0
+DISCOVERY_TIMEOUT: Final = 5.0
 #: Maximum number of listed objects. Further objects are only counted.
-LISTED: Final = 500
+MAX_LISTED_OBJECTS: Final = 500
 #: Maximum size, in bytes, of a response that is decoded at once.
-TOLD: Final = 1024 * 1024
+MAX_RESPONSE_BYTES: Final = 1024 * 1024
 #: Seconds that finalizers are expected to take.
 FINALIZER_SECONDS: Final = 15
 
@@ -78,9 +78,9 @@ class AggregatedContentDeleter:
         """Delete the content of aggregated API servers in a namespace, and add the result to C{outcome}."""
         resources, failures = await self.discover()
         if failures:
-            details = ", ".join(f"{one}: {why}" for one, why in sorted(failures.items()))
-            why = f"unable to retrieve the complete list of server APIs: {details}"
-            outcome.discovery = f"Discovery failed for some groups, {len(failures)} failing: {why}"
+            details = ", ".join(f"{one}: {message}" for one, message in sorted(failures.items()))
+            message = f"unable to retrieve the complete list of server APIs: {details}"
+            outcome.discovery = f"Discovery failed for some groups, {len(failures)} failing: {message}"
         for resource in resources:
             try:
                 await self._empty(resource, namespace, outcome)
@@ -98,51 +98,51 @@ class AggregatedContentDeleter:
             for one in self._aggregation.api_services.group_versions()
             if one in aggregated_servers
         ]
-        asked = [Deferred.fromCoroutine(self._discover(remote)) for remote in order]
-        found: list[RemoteResource] = []
+        pending = [Deferred.fromCoroutine(self._discover(remote)) for remote in order]
+        resources: list[RemoteResource] = []
         failures: dict[str, str] = {}
         known = set(self._local)
-        for remote, answer in zip(order, await gatherResults(asked), strict=True):
-            if isinstance(answer, str):
-                failures[str(remote.group_version)] = answer
+        for remote, result in zip(order, await gatherResults(pending), strict=True):
+            if isinstance(result, str):
+                failures[str(remote.group_version)] = result
                 continue
-            for resource in answer:
+            for resource in result:
                 if resource.group_resource not in known:
                     known.add(resource.group_resource)
-                    found.append(resource)
-        return found, failures
+                    resources.append(resource)
+        return resources, failures
 
     async def _discover(self, remote: IAggregatedServer) -> list[RemoteResource] | str:
         """Return the resources of a server, or the discovery error."""
         if not remote.available:
             return f"stale GroupVersion discovery: {remote.group_version}"
         try:
-            answer = await remote.fetch(remote.path, timeout=DISCOVERY)
-            raise_for_status(answer)
-            return list(_deletable(remote, _decoded(answer)))
+            response = await remote.fetch(remote.path, timeout=DISCOVERY_TIMEOUT)
+            raise_for_status(response)
+            return list(_deletable(remote, _decoded(response)))
         except (APIStatusError, CallError, Unreachable, ValueError) as error:
             return str(error)
 
     async def _empty(self, resource: RemoteResource, namespace: str, outcome: ContentDeletionResult) -> None:
         path = resource.path(namespace)
-        whole = "deletecollection" in resource.verbs
-        if whole:
+        collection_deleted = "deletecollection" in resource.verbs
+        if collection_deleted:
             try:
                 await self._call(resource, "DELETE", path, _DELETE)
             except APIStatusError as error:
                 if error.code not in (404, 405):
                     raise
-                whole = False
+                collection_deleted = False
         if "list" not in resource.verbs:
             return
-        if not whole:
+        if not collection_deleted:
             for meta in (await self._list(resource, path))[0]:
                 await self._delete(resource, resource.path(namespace, meta["name"]))
-        left, more = await self._list(resource, path)
-        if not left and not more:
+        remaining, further = await self._list(resource, path)
+        if not remaining and not further:
             return
-        outcome.remaining[resource.group_resource] += len(left) + more
-        finalizers = Counter(str(one) for meta in left for one in _list_of(meta, "finalizers"))
+        outcome.remaining[resource.group_resource] += len(remaining) + further
+        finalizers = Counter(str(one) for meta in remaining for one in _list_field(meta, "finalizers"))
         outcome.finalizers.update(finalizers)
         if finalizers:
             outcome.estimate = max(outcome.estimate, FINALIZER_SECONDS)
@@ -159,9 +159,9 @@ class AggregatedContentDeleter:
 
     async def _list(self, resource: RemoteResource, path: str) -> tuple[list[JSONObject], int]:
         """Return the metadata of the first objects, and the number of further objects."""
-        found = _decoded(await self._call(resource, "GET", path, query=f"limit={LISTED}"))
-        items = [_part(one, "metadata") for one in _list_of(found, "items")]
-        remaining = _part(found, "metadata").get("remainingItemCount")
+        document = _decoded(await self._call(resource, "GET", path, query=f"limit={MAX_LISTED_OBJECTS}"))
+        items = [_object_field(one, "metadata") for one in _list_field(document, "items")]
+        remaining = _object_field(document, "metadata").get("remainingItemCount")
         named = [meta for meta in items if isinstance(meta.get("name"), str)]
         return named, remaining if isinstance(remaining, int) else 0
 
@@ -171,47 +171,47 @@ class AggregatedContentDeleter:
         headers = {"Accept": [_METADATA]}
         if body:
             headers["Content-Type"] = ["application/json"]
-        answer = await resource.remote.call(method, path, self._user, headers=headers, body=body, query=query)
-        raise_for_status(answer)
-        return answer
+        response = await resource.remote.call(method, path, self._user, headers=headers, body=body, query=query)
+        raise_for_status(response)
+        return response
 
 
-def _decoded(answer: Response) -> JSONObject:
+def _decoded(response: Response) -> JSONObject:
     """
     Return the JSON object in a response.
 
     @raise ValueError: The body is not a JSON object, or it is too large.
     """
-    if len(answer.body) > TOLD:
-        raise ValueError(f"the answer is longer than {TOLD} bytes")
-    found = orjson.loads(answer.body)
-    if not isinstance(found, dict):
-        raise ValueError("the answer is no object")
-    return found
+    if len(response.body) > MAX_RESPONSE_BYTES:
+        raise ValueError(f"the response is larger than {MAX_RESPONSE_BYTES} bytes")
+    document = orjson.loads(response.body)
+    if not isinstance(document, dict):
+        raise ValueError("the response is not a JSON object")
+    return document
 
 
 def _deletable(remote: IAggregatedServer, details: JSONObject) -> Collection[RemoteResource]:
-    found = []
-    for one in _list_of(details, "resources"):
+    resources = []
+    for one in _list_field(details, "resources"):
         if not isinstance(one, dict):
             continue
-        name, verbs = one.get("name"), frozenset(filter(_is_text, _list_of(one, "verbs")))
+        name, verbs = one.get("name"), frozenset(filter(_is_string, _list_field(one, "verbs")))
         # Subresources have a slash in their names.
         if isinstance(name, str) and name and "/" not in name and one.get("namespaced") and "delete" in verbs:
-            found.append(RemoteResource(remote, name, verbs))
-    return found
+            resources.append(RemoteResource(remote, name, verbs))
+    return resources
 
 
-def _is_text(value: JSONValue) -> bool:
+def _is_string(value: JSONValue) -> bool:
     return isinstance(value, str)
 
 
-def _list_of(details: JSONObject, name: str) -> list[JSONValue]:
+def _list_field(details: JSONObject, name: str) -> list[JSONValue]:
     """Return a list field of an untrusted document."""
-    found = details.get(name)
-    return found if isinstance(found, list) else []
+    value = details.get(name)
+    return value if isinstance(value, list) else []
 
 
-def _part(details: JSONValue, name: str) -> JSONObject:
-    found = details.get(name) if isinstance(details, dict) else None
-    return found if isinstance(found, dict) else {}
+def _object_field(details: JSONValue, name: str) -> JSONObject:
+    value = details.get(name) if isinstance(details, dict) else None
+    return value if isinstance(value, dict) else {}

@@ -27,12 +27,12 @@ from .serviceaccounttokens import (
 LAST_USED: Final = "kubernetes.io/legacy-token-last-used"
 INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
 #: Time without use until a token is marked as invalid, and time from then until it is deleted.
-UNUSED: Final = timedelta(days=365)
+CLEANUP_PERIOD: Final = timedelta(days=365)
 #: Seconds between two scans.
 INTERVAL: Final = 24 * 3600.0
 
 
-def _day(text: object) -> date | None:
+def _parse_date(text: object) -> date | None:
     try:
         return datetime.strptime(text, "%Y-%m-%d").date() if isinstance(text, str) and len(text) == 10 else None
     except ValueError:
@@ -59,37 +59,37 @@ class LegacyTokenCleaner(Controller[str]):
             await self._clean_token(key)
             return
         self.queue.add_after("", INTERVAL)
-        if self._tracked_for_long():
+        if self._is_tracked_long_enough():
             for record in self._secrets.list():
-                if is_service_account_token(record) and self._unused(record):
+                if is_service_account_token(record) and self._is_unused(record):
                     self.queue.add(record.key)
 
-    def _before(self) -> datetime:
-        return self.context.now() - UNUSED
+    def _cutoff(self) -> datetime:
+        return self.context.now() - CLEANUP_PERIOD
 
-    def _tracked_for_long(self) -> bool:
-        """Return whether uses have been tracked for at least the period of L{UNUSED}."""
+    def _is_tracked_long_enough(self) -> bool:
+        """Return whether uses have been tracked for at least the period of L{CLEANUP_PERIOD}."""
         tracking = self._maps.get_decoded(NAMESPACE, TRACKING)
-        since = _day(((tracking or {}).get("data") or {}).get("since"))
+        since = _parse_date(((tracking or {}).get("data") or {}).get("since"))
         if since is None:
             return False
         # The stored date has no time: tracking began at the end of that day at the latest.
-        begun = datetime(since.year, since.month, since.day, tzinfo=UTC) + timedelta(days=1)
-        return begun <= self._before()
+        tracked_since = datetime(since.year, since.month, since.day, tzinfo=UTC) + timedelta(days=1)
+        return tracked_since <= self._cutoff()
 
-    def _unused(self, record: Record) -> bool:
+    def _is_unused(self, record: Record) -> bool:
         secret = decoded_object(record)
         meta = secret["metadata"]
-        before = self._before()
-        if "deletionTimestamp" in meta or seconds_since_epoch(meta["creationTimestamp"]) >= before.timestamp():
+        cutoff = self._cutoff()
+        if "deletionTimestamp" in meta or seconds_since_epoch(meta["creationTimestamp"]) >= cutoff.timestamp():
             return False
         if LAST_USED in record.labels:
-            used = _day(record.labels[LAST_USED])
-            if used is None or used >= before.date():
+            last_used = _parse_date(record.labels[LAST_USED])
+            if last_used is None or last_used >= cutoff.date():
                 return False
-        return self._made_for_account(secret) and not self._mounted(record)
+        return self._is_auto_generated(secret) and not self._is_mounted(record)
 
-    def _made_for_account(self, secret: JSONObject) -> bool:
+    def _is_auto_generated(self, secret: JSONObject) -> bool:
         meta = secret["metadata"]
         annotations = meta.get("annotations") or {}
         account = self._accounts.get_decoded(meta["namespace"], annotations.get(ACCOUNT_NAME) or "")
@@ -97,25 +97,25 @@ class LegacyTokenCleaner(Controller[str]):
             return False
         return any(one.get("name") == meta["name"] for one in account.get("secrets") or ())
 
-    def _mounted(self, record: Record) -> bool:
-        mark = record.name.encode()
+    def _is_mounted(self, record: Record) -> bool:
+        name = record.name.encode()
         return any(
-            mark in pod.item and record.name in secret_names(decoded_object(pod))
+            name in pod.item and record.name in secret_names(decoded_object(pod))
             for pod in self._pods.list(record.namespace)
         )
 
     async def _clean_token(self, key: str) -> None:
         record = self._secrets.by_key(key)
-        if record is None or not is_service_account_token(record) or not self._unused(record):
+        if record is None or not is_service_account_token(record) or not self._is_unused(record):
             return
-        since = _day(record.labels.get(INVALID_SINCE))
+        since = _parse_date(record.labels.get(INVALID_SINCE))
         if since is None:
             today = self.context.now().strftime("%Y-%m-%d")
             patch = {"metadata": {"labels": {INVALID_SINCE: today}}}
             uid = decoded_object(record)["metadata"]["uid"]
             await self.client.patch("", "secrets", record.namespace, record.name, patch, uid=uid)
-        elif since < self._before().date():
-            self._log.info("deleting the unused token in {key}", key=key)
+        elif since < self._cutoff().date():
+            self._log.info("deleting unused service account token: secret={key}", key=key)
             try:
                 await self.client.delete("", "secrets", record.namespace, record.name, revision=record.revision)
             except APIStatusError as error:

@@ -28,7 +28,7 @@ NAMESPACE: Final = "kube-system"
 NAME: Final = "kube-apiserver-legacy-service-account-token-tracking"
 _SINCE: Final = "since"
 #: Minimum seconds between two creations, in case another server deletes the ConfigMap.
-CREATION: Final = 30 * 60.0
+CREATE_INTERVAL: Final = 30 * 60.0
 _DATE: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -47,23 +47,25 @@ class LegacyTokenTracking(SingletonReconciler):
 
     async def check(self) -> None:
         """Create the ConfigMap, or correct its date."""
-        known = self.store.get_copy(NAMESPACE, NAME)
-        if known is None:
+        existing = self.store.get_copy(NAMESPACE, NAME)
+        if existing is None:
             now = self.reactor.seconds()
-            if self._created is not None and now < self._created + CREATION:
-                self.schedule(self._created + CREATION - now)
+            if self._created is not None and now < self._created + CREATE_INTERVAL:
+                self.schedule(self._created + CREATE_INTERVAL - now)
                 return
             await ensure(self.store, {"metadata": {"name": NAME, "namespace": NAMESPACE}, "data": {_SINCE: _today()}})
             self._created = now
-        elif not _is_date((known.get("data") or {}).get(_SINCE)):
+        elif not _is_date((existing.get("data") or {}).get(_SINCE)):
             try:
-                await self.store.update(RequestScope(NAMESPACE), NAME, self._mended, UpdateOptions(), patching=True)
+                await self.store.update(
+                    RequestScope(NAMESPACE), NAME, self._with_valid_date, UpdateOptions(), patching=True
+                )
             except APIStatusError as error:
                 if error.code != 404:
                     raise
 
-    def _mended(self, obj: JSONObject | None) -> JSONObject:
-        assert obj is not None, "a patch makes nothing"
+    def _with_valid_date(self, obj: JSONObject | None) -> JSONObject:
+        assert obj is not None, "an update creates no objects"
         data = obj.get("data") or {}
         if _is_date(data.get(_SINCE)):
             return obj

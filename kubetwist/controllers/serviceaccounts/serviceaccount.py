@@ -30,12 +30,12 @@ class ServiceAccountController(Controller[str]):
         self._accounts = self.watch("", "serviceaccounts", self._account_changed)
         self._namespaces = self.watch("", "namespaces", self._namespace_changed)
 
-    def _account_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if kind == DELETED and record.name == DEFAULT:
+    def _account_changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if event_type == DELETED and record.name == DEFAULT:
             self.queue.add(record.namespace)
 
-    def _namespace_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if kind != DELETED:
+    def _namespace_changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if event_type != DELETED:
             self.queue.add(record.name)
 
     async def sync(self, key: str) -> None:

@@ -51,7 +51,7 @@ def _annotations(record: Record) -> JSONObject:
     return decoded_object(record)["metadata"].get("annotations") or {}
 
 
-def accounts_of(record: Record) -> Iterable[tuple[str, str]]:
+def service_account_of(record: Record) -> Iterable[tuple[str, str]]:
     """Return the namespace and name of the service account of a Secret. An index function."""
     account = _annotations(record).get(ACCOUNT_NAME) if is_service_account_token(record) else None
     return ((record.namespace, account),) if account else ()
@@ -81,24 +81,24 @@ class TokensController(Controller[Key]):
     def register_handlers(self) -> None:
         """Register handlers for service account token Secrets and deleted service accounts."""
         self._secrets = self.context.informer("", "secrets")
-        self._by_account = self._secrets.index("token account", accounts_of)
+        self._by_account = self._secrets.index("token account", service_account_of)
         self._accounts = self.watch("", "serviceaccounts", self._account_changed)
         self.watch("", "secrets", self._secret_changed)
-        self.context.on_root_ca_changed(self._trust_changed)
+        self.context.on_root_ca_changed(self._ca_bundle_changed)
 
-    def _account_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if kind == DELETED:
+    def _account_changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if event_type == DELETED:
             self.queue.add(Key(record.namespace, record.name, decoded_object(record)["metadata"]["uid"]))
 
-    def _secret_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _secret_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         if is_service_account_token(record):
-            found = _annotations(record)
-            account, uid = found.get(ACCOUNT_NAME), found.get(ACCOUNT_UID) or ""
+            annotations = _annotations(record)
+            account, uid = annotations.get(ACCOUNT_NAME), annotations.get(ACCOUNT_UID) or ""
             if account:
                 meta = decoded_object(record)["metadata"]
                 self.queue.add(Key(record.namespace, account, uid, record.name, meta["uid"]))
 
-    def _trust_changed(self) -> None:
+    def _ca_bundle_changed(self) -> None:
         for record in self._secrets.list():
             self._secret_changed("MODIFIED", record, None)
 
@@ -109,7 +109,7 @@ class TokensController(Controller[Key]):
     async def sync(self, key: Key) -> None:
         """See L{Controller.sync}."""
         if not key.secret:
-            await self._account_gone(key)
+            await self._account_deleted(key)
             return
         account = self._account(key.namespace, key.account, key.account_uid)
         record = self._secrets.get(key.namespace, key.secret)
@@ -121,7 +121,7 @@ class TokensController(Controller[Key]):
         else:
             await self._fill(account, record)
 
-    async def _account_gone(self, key: Key) -> None:
+    async def _account_deleted(self, key: Key) -> None:
         if self._account(key.namespace, key.account, key.account_uid) is not None:
             return
         for record in self._by_account.get((key.namespace, key.account)):
@@ -147,14 +147,14 @@ class TokensController(Controller[Key]):
             await self.client.update("", "serviceaccounts", meta["namespace"], meta["name"], drop, uid=meta["uid"])
 
     async def _fill(self, account: JSONObject, record: Record) -> None:
-        trust = b64encode(self.context.root_ca.encode()).decode()
+        ca = b64encode(self.context.root_ca.encode()).decode()
         namespace = b64encode(record.namespace.encode()).decode()
         meta = account["metadata"]
 
         def missing(secret: JSONObject) -> dict[str, str]:
             data = secret.get("data") or {}
-            found = {} if data.get("ca.crt", "") == trust or not trust else {"ca.crt": trust}
-            return found | {name: namespace for name in ("namespace",) if not data.get(name)}
+            fields = {} if data.get("ca.crt", "") == ca or not ca else {"ca.crt": ca}
+            return fields | {name: namespace for name in ("namespace",) if not data.get(name)}
 
         def complete(secret: JSONObject) -> None:
             data = {**(secret.get("data") or {}), **missing(secret)}

@@ -32,8 +32,8 @@ class ProtectionController(Controller[str]):
         """Register a handler for the objects."""
         self._objects = self.watch("", self.resource, self._object_changed)
 
-    def _object_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if kind != DELETED and self._candidate(decoded_object(record)):
+    def _object_changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if event_type != DELETED and self._candidate(decoded_object(record)):
             self.queue.add(record.key)
 
     def _candidate(self, obj: JSONObject) -> bool:

@@ -32,13 +32,13 @@ class ClaimProtection(ProtectionController):
         self._by_claim = self._pods.index("claim", _claim_keys)
         super().register_handlers()
 
-    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _pod_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         claims = _claim_keys(record)
         if not claims:
             return
         pod = decoded_object(record)
         # A claim is released only by a terminated pod. A pod that has no node may have had one before.
-        if kind == DELETED or phase_of(pod) in ("Succeeded", "Failed") or not pod["spec"].get("nodeName"):
+        if event_type == DELETED or phase_of(pod) in ("Succeeded", "Failed") or not pod["spec"].get("nodeName"):
             for key in claims:
                 self.queue.add(key)
 

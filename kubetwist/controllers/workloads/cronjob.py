@@ -64,7 +64,7 @@ class CronJobController(Controller[str]):
         self._by_owner = self._jobs.index("controller", controller_uid)
         self.recorder = self.context.recorder(self.name)
 
-    def _job_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _job_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         owner = controller_of(record)
         if owner is not None and owner["kind"] == "CronJob":
             self.queue.add(f"{record.namespace}/{owner['name']}")

@@ -105,20 +105,20 @@ class DaemonSetController(Controller[str]):
 
     # What makes work.
 
-    def _set_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _set_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         new = decoded_object(record)
         meta, status = new["metadata"], new.get("status") or {}
-        if kind == "DELETED":
+        if event_type == "DELETED":
             self._written_status.pop(meta["uid"], None)
         written = self._written_status.get(meta["uid"])
-        if written is not None and old is not None and kind == "MODIFIED":
+        if written is not None and old is not None and event_type == "MODIFIED":
             same = meta.get("generation") == decoded_object(old)["metadata"].get("generation")
             if same and all((status.get(name) or 0) == value for name, value in written.items()):
                 # That was us.
                 return
         self.queue.add(record.key)
 
-    def _dependent_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _dependent_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
         for owner in owners:
             if owner["kind"] == _KIND.kind:
@@ -131,14 +131,14 @@ class DaemonSetController(Controller[str]):
                 if selector.matches(record.labels):
                     self.queue.add(candidate.key)
 
-    def _revision_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _revision_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         # Those that are made are our own work.
-        if kind != "ADDED" or controller_of(record) is None:
-            self._dependent_changed(kind, record, old)
+        if event_type != "ADDED" or controller_of(record) is None:
+            self._dependent_changed(event_type, record, old)
 
-    def _node_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _node_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         node = decoded_object(record)
-        before = decoded_object(old) if old is not None and kind == "MODIFIED" else None
+        before = decoded_object(old) if old is not None and event_type == "MODIFIED" else None
         if before is not None and _outside(before) == _outside(node):
             return
         for candidate in self._sets.list():

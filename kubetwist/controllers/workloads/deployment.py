@@ -115,7 +115,7 @@ class DeploymentController(Controller[str]):
         self._pods = ControllerRefManager(self.watch("", "pods", self._pod_changed), self.client, "", "pods")
         self._recorder = self.context.recorder(self.name)
 
-    def _set_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _set_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
         for owner in owners:
             if owner["kind"] == "Deployment":
@@ -126,9 +126,9 @@ class DeploymentController(Controller[str]):
                 if selector.matches(record.labels):
                     self.queue.add(candidate.key)
 
-    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _pod_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         # Only the strategy Recreate waits for the end of pods.
-        if kind != "DELETED" and record.fields.get("status.phase") not in ("Succeeded", "Failed"):
+        if event_type != "DELETED" and record.fields.get("status.phase") not in ("Succeeded", "Failed"):
             return
         owner = controller_of(record)
         if owner is None or owner["kind"] != "ReplicaSet":

@@ -122,19 +122,19 @@ class JobController(Controller[str]):
         await self._left.stop()
         await super().stop()
 
-    def _job_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _job_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         self.queue.add(record.key)
-        if kind == DELETED:
+        if event_type == DELETED:
             for pod in self.pods.by_owner.get(decoded_object(record)["metadata"]["uid"]):
                 self._left.add(pod.key)
 
-    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _pod_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
         mine = {one["uid"]: f"{record.namespace}/{one['name']}" for one in owners if one["kind"] == "Job"}
         for uid, key in mine.items():
-            self.pods.enqueue_owner(self.queue, key, kind, uid)
+            self.pods.enqueue_owner(self.queue, key, event_type, uid)
         if (
-            kind != DELETED
+            event_type != DELETED
             and TRACKING_FINALIZER.encode() in record.item
             and not any(map(self._jobs.by_key, mine.values()))
         ):

@@ -212,24 +212,24 @@ class FakeNodes(Controller[str]):
         await self._own.stop()
         await super().stop()
 
-    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _pod_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         name = record.fields.get("spec.nodeName")
         node = self.nodes.get(name or "")
         if node is None:
-            if name and name.startswith(PREFIX) and kind != DELETED:
+            if name and name.startswith(PREFIX) and event_type != DELETED:
                 self.queue.add(record.key)
             return
-        if kind == DELETED:
+        if event_type == DELETED:
             node.release(record.key)
         else:
             self.queue.add(record.key)
 
-    def _node_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if record.name in self.nodes and (kind == DELETED or _NOT_READY.encode() in record.item):
+    def _node_changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if record.name in self.nodes and (event_type == DELETED or _NOT_READY.encode() in record.item):
             self._own.add(record.name)
 
-    def _lease_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if kind == DELETED and record.namespace == LEASES and record.name in self.nodes:
+    def _lease_changed(self, event_type: str, record: Record, old: Record | None) -> None:
+        if event_type == DELETED and record.namespace == LEASES and record.name in self.nodes:
             self._own.add(record.name)
 
     # --- nodes

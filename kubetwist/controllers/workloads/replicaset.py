@@ -58,11 +58,11 @@ class ReplicaSetController(Controller[str]):
         self.watch("", "pods", self._pod_changed)
         self._control = PodControl(self.context, self.client, self.name)
 
-    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _pod_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
         for owner in owners:
             if owner["kind"] == self.kind.kind:
-                self._pods.enqueue_owner(self.queue, f"{record.namespace}/{owner['name']}", kind, owner["uid"])
+                self._pods.enqueue_owner(self.queue, f"{record.namespace}/{owner['name']}", event_type, owner["uid"])
         if not owners:
             # Any controller whose selector matches may adopt it.
             for candidate in self._sets.list(record.namespace):

@@ -75,9 +75,9 @@ class Scheduler(Controller[str]):
 
     # --- events
 
-    def _node_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _node_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         load = self._loads.setdefault(record.name, NodeInfo(record.name))
-        if kind == DELETED:
+        if event_type == DELETED:
             load.known = False
             if not load.pods:
                 del self._loads[record.name]
@@ -85,10 +85,10 @@ class Scheduler(Controller[str]):
         load.take(decoded_object(record))
         self._schedule_retry()
 
-    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _pod_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         key = record.key
         fields = record.fields
-        if kind == DELETED or fields.get("status.phase") in ENDED:
+        if event_type == DELETED or fields.get("status.phase") in ENDED:
             self._unschedulable.pop(key, None)
             if key in self._where or key in self._dirty:
                 self._dirty[key] = None

@@ -100,12 +100,12 @@ class StatefulSetController(Controller[str]):
         self._stateful: Informer = self.watch("apps", "statefulsets")
         self._pod_informer = self.watch("", "pods", self._pod_changed)
         self._pods = ControllerRefManager(self._pod_informer, self.client, "", "pods")
-        revisions = self.watch("apps", "controllerrevisions", lambda kind, record, old: None)
+        revisions = self.watch("apps", "controllerrevisions", lambda event_type, record, old: None)
         self._history = ControllerHistory(revisions, self.client, HASH_LABEL)
-        self._claims: Informer = self.watch("", "persistentvolumeclaims", lambda kind, record, old: None)
+        self._claims: Informer = self.watch("", "persistentvolumeclaims", lambda event_type, record, old: None)
         self._recorder = self.context.recorder(self.name)
 
-    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+    def _pod_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
         for owner in owners:
             if owner["kind"] == _KIND.kind:

@@ -29,9 +29,9 @@ class Told:
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, bool]] = []
 
-    def __call__(self, kind: str, record: Record, old: Record | None) -> None:
+    def __call__(self, event_type: str, record: Record, old: Record | None) -> None:
         """Keep it."""
-        self.seen.append((kind, record.key, old is not None))
+        self.seen.append((event_type, record.key, old is not None))
 
     def take(self) -> list[tuple[str, str, bool]]:
         """What came since it was asked last."""
@@ -103,7 +103,7 @@ class InformerTests(ControllerTestCase):
     def test_bad_handler(self) -> None:
         """an exception of a handler is logged and does not affect other handlers."""
 
-        def fail(kind: str, record: Record, old: Record | None) -> None:
+        def fail(event_type: str, record: Record, old: Record | None) -> None:
             raise RuntimeError("oops")
 
         self.informer.add_event_handler(fail, initial=False)
@@ -122,7 +122,7 @@ class InformerTests(ControllerTestCase):
         index = self.informer.index("color", colors)
         self.assertIs(self.informer.index("color", colors), index)
         seen = []
-        self.informer.add_event_handler(lambda kind, record, old: seen.append(sorted(index.values())))
+        self.informer.add_event_handler(lambda event_type, record, old: seen.append(sorted(index.values())))
         self.assertEqual([record.name for record in index.get("red")], ["a"])
         self.alter("a", color="blue green")
         self.make("configmaps", "b", "one", data={"color": "blue"})
@@ -321,10 +321,10 @@ class ManyObjectsTests(ControllerTestCase):
         self.informer = self.context.informer("", "configmaps")
         self.told = Told()
 
-    def slowly(self, kind: str, record: Record, old: Record | None) -> None:
+    def slowly(self, event_type: str, record: Record, old: Record | None) -> None:
         """A handler that takes its time."""
         self.clock.rightNow += 0.0001
-        self.told(kind, record, old)
+        self.told(event_type, record, old)
 
     def keys(self, record: Record) -> list[str]:
         """An index that takes its time."""

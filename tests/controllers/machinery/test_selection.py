@@ -9,8 +9,8 @@ from zope.interface.verify import verifyObject
 from kubetwist.controllers.machinery.selection import (
     KNOWN,
     UnknownControllers,
-    chosen,
-    installed,
+    installed_factories,
+    select_controllers,
 )
 from kubetwist.interfaces import IControllerFactory
 from tests.controllers.machinery.controllers import Factory
@@ -29,7 +29,7 @@ class SelectionTests(SynchronousTestCase):
 
     def names(self, *wanted: str) -> str:
         """Which are on."""
-        return " ".join(factory.name.removesuffix("-controller") for factory in chosen(wanted, INSTALLED))
+        return " ".join(factory.name.removesuffix("-controller") for factory in select_controllers(wanted, INSTALLED))
 
     def test_meaning(self) -> None:
         """A star means those on by default, a name one, and a minus all but one; the first word on one counts."""
@@ -78,13 +78,13 @@ class SelectionTests(SynchronousTestCase):
 
     def test_twice(self) -> None:
         """Two controllers of one name are one too many."""
-        self.assertRaises(UnknownControllers, chosen, ["*"], [*INSTALLED, Factory("my-controller")])
+        self.assertRaises(UnknownControllers, select_controllers, ["*"], [*INSTALLED, Factory("my-controller")])
 
-    def test_installed(self) -> None:
+    def test_installed_factories(self) -> None:
         """All that are built in have the interface, and a name that kube-controller-manager knows or that is ours."""
         found = list(getPlugins(IControllerFactory))
-        self.assertEqual(len(installed(found)), len(found))
+        self.assertEqual(len(installed_factories(found)), len(found))
         for factory in found:
             verifyObject(IControllerFactory, factory)
             self.assertTrue(factory.name in KNOWN or not factory.default or factory.name.endswith("-controller"))
-        self.assertIn("serviceaccount-controller", installed())
+        self.assertIn("serviceaccount-controller", installed_factories())

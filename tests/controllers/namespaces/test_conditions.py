@@ -12,7 +12,7 @@ from kubetwist.controllers.namespaces.conditions import (
     update_conditions,
 )
 
-WELL = {
+OK_CONDITIONS = {
     "NamespaceDeletionDiscoveryFailure": "ResourcesDiscovered",
     "NamespaceDeletionGroupVersionParsingFailure": "ParsedGroupVersions",
     "NamespaceDeletionContentFailure": "ContentDeleted",
@@ -29,8 +29,8 @@ class ConditionTests(SynchronousTestCase):
         namespace: dict[str, Any] = {}
         update_conditions(namespace, ContentDeletionResult(), "now")
         conditions = namespace["status"]["conditions"]
-        self.assertEqual({one["type"]: one["reason"] for one in conditions}, WELL)
-        self.assertEqual([one["type"] for one in conditions], list(WELL))
+        self.assertEqual({one["type"]: one["reason"] for one in conditions}, OK_CONDITIONS)
+        self.assertEqual([one["type"] for one in conditions], list(OK_CONDITIONS))
         self.assertEqual({one["status"] for one in conditions}, {"False"})
 
     def test_problems(self) -> None:

@@ -10,7 +10,7 @@ from kubetwist.api.options import DeleteOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.controllers.serviceaccounts import legacytokentracking as legacytokens
 from kubetwist.controllers.serviceaccounts.legacytokentracking import (
-    CREATION,
+    CREATE_INTERVAL,
     NAME,
     LegacyTokenTracking,
 )
@@ -80,7 +80,7 @@ class TokenTrackingTests(StoreTestCase):
         self.successResultOf(self.store("configmaps").delete(SCOPE, NAME, DeleteOptions()))
         self.clock.advance(0)
         self.assertIsNone(self.since())
-        self.clock.advance(CREATION)
+        self.clock.advance(CREATE_INTERVAL)
         self.assertEqual(self.since(), "2026-11-22")
 
     def test_stop(self) -> None:
@@ -88,6 +88,6 @@ class TokenTrackingTests(StoreTestCase):
         self.start()
         self.tracking.stop()
         self.successResultOf(self.store("configmaps").delete(SCOPE, NAME, DeleteOptions()))
-        self.clock.advance(CREATION)
+        self.clock.advance(CREATE_INTERVAL)
         self.assertIsNone(self.since())
         self.assertEqual(self.clock.getDelayedCalls()[1:], [])

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 
 from kubetwist.api.times import use_clock
 from kubetwist.controllers.machinery.manager import ControllerManager
-from kubetwist.controllers.machinery.selection import chosen
+from kubetwist.controllers.machinery.selection import select_controllers
 from tests.controllers.harness import ControllerTestCase
 from tests.controllers.serviceaccounts.test_serviceaccounttokens import Config
 
@@ -42,7 +42,7 @@ class PretendClusterTests(ControllerTestCase):
 
     def begin(self) -> None:
         """Start all controllers."""
-        self.all = ControllerManager(self.context, chosen(WANTED))
+        self.all = ControllerManager(self.context, select_controllers(WANTED))
         self.all.start()
         self.settle()
 
