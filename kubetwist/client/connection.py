@@ -24,11 +24,11 @@ from twisted.web.http import _ChunkedTransferDecoder, _MalformedChunkedDataError
 from zope.interface import implementer
 
 from ..http.connection.flow import (
-    Flow,
-    Leaving,
+    BodyStream,
+    TLSCloseAwareProducer,
     RawTransport,
     StreamTransport,
-    keep_alive,
+    enable_tcp_keepalive,
 )
 from .dialing import (
     connection_addresses,
@@ -75,10 +75,10 @@ class Upload:
     deliver: Callable[[IConsumer], Deferred[None]]
 
 
-class StreamingResponse(Flow):
+class StreamingResponse(BodyStream):
     """
     A response whose head has arrived. The caller must take its body (L{deliver}, L{collect}), or the connection
-    (L{take_over}), or discard both (L{abort}).
+    (L{hijack}), or discard both (L{abort}).
 
     @ivar fields: With names in lower case, in their order.
     @ivar switched: Whether the connection changed its protocol.
@@ -129,10 +129,10 @@ class StreamingResponse(Flow):
             raise Unreachable(f"the answer is longer than {limit} bytes")
         return b"".join(collected.pieces)
 
-    def take_over(self, protocol: IProtocol) -> None:
+    def hijack(self, protocol: IProtocol) -> None:
         """Hand the connection, and the data received so far, to C{protocol}."""
-        self.taken = True
-        self._connection.switch(protocol, self._waiting)
+        self.consumed = True
+        self._connection.switch_protocol(protocol, self._waiting)
 
 
 @implementer(IConsumer)
@@ -169,7 +169,7 @@ class _Uploading:
         self.missing = length or 0
 
     def registerProducer(self, producer: IProducer, streaming: bool) -> None:
-        self._transport.registerProducer(Leaving(producer, self._transport), streaming)  # type: ignore[arg-type] # an IPushProducer
+        self._transport.registerProducer(TLSCloseAwareProducer(producer, self._transport), streaming)  # type: ignore[arg-type] # an IPushProducer
 
     def unregisterProducer(self) -> None:
         self._transport.unregisterProducer()
@@ -247,7 +247,7 @@ class BackendConnection(Protocol):
     def connectionMade(self) -> None:
         """Handle the established TCP connection, before the handshake."""
         self._ends = connection_addresses(self.transport)
-        keep_alive(self.transport)
+        enable_tcp_keepalive(self.transport)
         self._client.made(self)
 
     def handshakeCompleted(self) -> None:
@@ -260,7 +260,7 @@ class BackendConnection(Protocol):
         if not self._lost and self.transport is not None:
             self.transport.abortConnection()
 
-    def part(self) -> None:
+    def close_gracefully(self) -> None:
         """Close the connection when all written data is sent, or after a timeout."""
         if not self._lost:
             self._set_timer(GRACEFUL_CLOSE_TIMEOUT, self.abort)
@@ -507,7 +507,7 @@ class BackendConnection(Protocol):
             self._paused = True
             self.transport.pauseProducing()
 
-    def switch(self, protocol: IProtocol, early: Sequence[bytes]) -> None:
+    def switch_protocol(self, protocol: IProtocol, early: Sequence[bytes]) -> None:
         """Hand the connection to C{protocol}."""
         self._answer = None
         if self._lost:

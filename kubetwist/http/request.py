@@ -35,7 +35,7 @@ from .warnings import Warnings
 if TYPE_CHECKING:
     from ..api.resource import JSONObject, UserInfo
     from .collaborators import AuditTrail
-    from .connection.flow import Flow
+    from .connection.flow import BodyStream
     from .requestinfo import RequestInfo
     from .transport import RequestSite, RequestTransport
 
@@ -260,7 +260,7 @@ class KubeRequest(Request):
         if self.body_too_large or self.body_pending:
             raise APIStatusError.too_large(f"Request entity too large: limit is {MAX_BODY}")
         if self.streamed is not None:
-            body = self.streamed.collected()
+            body = self.streamed.buffered_body()
             if body is None:
                 # The handler of this path has changed since the head arrived.
                 raise APIStatusError.service_unavailable("the server is currently unable to handle the request")
@@ -275,7 +275,7 @@ class KubeRequest(Request):
         @return: Fires when the whole body was written; fails if the client has disconnected or the request was
             answered before. If it is cancelled or the producer is stopped, the rest is not read.
         """
-        body: Flow = self.streamed or collected_body(self._body)
+        body: BodyStream = self.streamed or collected_body(self._body)
         return body.deliver(consumer)
 
     @property
@@ -478,9 +478,9 @@ class KubeRequest(Request):
         # Further answers are dropped.
         self.startedWriting = self.finished = 1
         self.switched = True
-        transport = self.connection.switch(self, fields, protocol)
+        transport = self.connection.switch_protocol(self, fields, protocol)
         if not self.disconnected:
-            self.register_long_running(end or transport.hang_up)
+            self.register_long_running(end or transport.unregister_and_close)
         return True
 
     def truncate_response(self) -> None:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from twisted.python.failure import Failure
 
-from .connection.flow import Flow, Source
+from .connection.flow import BodyStream, Source
 
 
 class BodySource(Source, Protocol):
@@ -16,7 +16,7 @@ class BodySource(Source, Protocol):
         """Send 100 Continue, which the client waits for."""
 
 
-class StreamedBody(Flow):
+class StreamedBody(BodyStream):
     """
     A streamed body.
 
@@ -43,9 +43,9 @@ class StreamedBody(Flow):
         super().lost(reason)
 
 
-def collected_body(body: bytes) -> Flow:
+def collected_body(body: bytes) -> BodyStream:
     """Return a collected body in the form of a streamed one."""
-    flow = Flow(None)
+    flow = BodyStream(None)
     flow.received(body)
     flow.finish()
     return flow

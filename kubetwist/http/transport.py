@@ -70,7 +70,7 @@ class RequestTransport(Protocol[R]):
     def truncate_response(self, request: R) -> None:
         """End an incomplete response such that its client notices; written data are sent if possible."""
 
-    def switch(self, request: R, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol) -> RawTransport:
+    def switch_protocol(self, request: R, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol) -> RawTransport:
         """Send a response 101 with these header fields, and connect C{protocol} to the client."""
 
     def prioritize(self, urgent: bool) -> None:

@@ -106,7 +106,7 @@ class Translator:
         version = (answer.field(PROTOCOL_VERSION.lower()) or channels.V1.encode()).decode("latin-1")
         ending = _Ending(version, self._command)
         spdy = self._spdy
-        answer.take_over(spdy)
+        answer.hijack(spdy)
         self._connected = True
         spdy.ping_every(PING_PERIOD)
         for kind in self._command.stream_types(version):

@@ -91,7 +91,7 @@ class Tunnel:
             answer.abort()
             return _fired()
         self.answered()
-        answer.take_over(ends.backend)
+        answer.hijack(ends.backend)
         return ends.over
 
 

@@ -11,7 +11,7 @@ from kubetwist.client.errors import (
 from kubetwist.client.streaming import (
     Upload,
 )
-from kubetwist.http.connection.flow import Flow
+from kubetwist.http.connection.flow import BodyStream
 from tests.client.streamingcase import OK, Sink, StreamingCase
 
 
@@ -116,7 +116,7 @@ class UploadTests(StreamingCase):
         """A body that is shorter, or longer, than announced does not leave the connection to be misunderstood."""
         for written in (b"abc", b"abcdefgh"):
             backend = self.backend()
-            flow = Flow(None)  # type: ignore[arg-type]
+            flow = BodyStream(None)  # type: ignore[arg-type]
             flow.received(written)
             flow.finish()
             asked = self.get(self.client(backend), b"POST", Upload(5, flow.deliver))
@@ -129,7 +129,7 @@ class UploadTests(StreamingCase):
         client = self.client(backend)
         source = StringTransport()
         source.resume_reading = source.pause_reading = lambda: None  # type: ignore[attr-defined]
-        flow = Flow(source)  # type: ignore[arg-type]
+        flow = BodyStream(source)  # type: ignore[arg-type]
         asked = self.get(client, b"POST", Upload(None, flow.deliver))
         there = await backend.connection()
         flow.received(b"abc")

@@ -75,7 +75,9 @@ class Stream:
         """Note that the response is incomplete."""
         self.calls.append("cut")
 
-    def switch(self, request: KubeRequest, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol) -> RawTransport:
+    def switch_protocol(
+        self, request: KubeRequest, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol
+    ) -> RawTransport:
         """Fail: streams do not switch."""
         raise NotImplementedError
 

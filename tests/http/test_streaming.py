@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.http.connection.bodyshares import MAX_BODY
-from kubetwist.http.http1.channel import LINGER, PARTING
+from kubetwist.http.http1.channel import LINGER, GRACEFUL_CLOSE_TIMEOUT
 from kubetwist.http.http1.requestbody import MAX_DISCARDED
 from kubetwist.http.request import KubeRequest
 
@@ -461,7 +461,7 @@ class SwitchTests(StreamedCase):
         other.transport.loseConnection()
         self.assertTrue(self.transport.disconnecting)
         self.assertFalse(self.transport.disconnected)
-        self.clock.pump([1.0] * (int(PARTING) + 2))
+        self.clock.pump([1.0] * (int(GRACEFUL_CLOSE_TIMEOUT) + 2))
         self.assertTrue(self.transport.disconnected)
 
     def test_stop(self) -> None:

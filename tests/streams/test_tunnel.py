@@ -89,7 +89,7 @@ class _Run:
     def abort(self) -> None:
         self.aborted = True
 
-    def take_over(self, protocol: Any) -> None:
+    def hijack(self, protocol: Any) -> None:
         self.wires.append(Wire(protocol, self.backend))
 
     # A client.

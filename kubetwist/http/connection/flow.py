@@ -18,11 +18,11 @@ from zope.interface import implementer
 UNSENT: Final = 128 * 1024
 _UNSENT_OPTION: Final = getattr(socket, "TCP_NOTSENT_LOWAT", 0)
 #: The poll event for a peer that has closed its side; 0 on systems without it.
-_HUNG_UP: Final = getattr(select, "POLLRDHUP", 0)
+_PEER_CLOSED: Final = getattr(select, "POLLRDHUP", 0)
 
 
 class Source(Protocol):
-    """The source of the bytes of a flow."""
+    """The source of the bytes of a body stream."""
 
     def resume_reading(self) -> None:
         """Resume reading."""
@@ -72,7 +72,7 @@ class Switched(Source, Protocol):
     def transport(self) -> StreamTransport:
         """The transport."""
 
-    def part(self) -> None:
+    def close_gracefully(self) -> None:
         """Close the connection when the peer has read the written data, or after a timeout."""
 
     def abort(self) -> None:
@@ -80,16 +80,16 @@ class Switched(Source, Protocol):
 
 
 @implementer(IPushProducer)
-class Flow:
+class BodyStream:
     """
     A streamed body: it is read from its connection as fast as its consumer accepts it.
 
     @ivar finished: The last byte has arrived.
-    @ivar taken: A consumer has started to read it.
+    @ivar consumed: A consumer has started to read it.
     """
 
     finished = False
-    taken = False
+    consumed = False
     _consumer: IConsumer | None = None
     _done: Deferred[None] | None = None
     _failure: Failure | None = None
@@ -109,9 +109,9 @@ class Flow:
         @param consumer: L{IConsumer}; a push producer is registered with it until the end of an incomplete body.
         @return: Fires when all was written; fails if the rest will not arrive.
         """
-        if self.taken:
-            raise RuntimeError("the body is taken already")
-        self.taken = True
+        if self.consumed:
+            raise RuntimeError("the body is already consumed")
+        self.consumed = True
         done = self._done = Deferred(lambda _: self.stopProducing())
         if self.finished or self._failure is not None:
             waiting, self._waiting = self._waiting, []
@@ -133,9 +133,9 @@ class Flow:
     def _begin(self) -> None:
         """Mark the body as read by a consumer."""
 
-    def collected(self) -> bytes | None:
+    def buffered_body(self) -> bytes | None:
         """Return the whole body if it has arrived and no consumer has read from it."""
-        if not self.finished or self.taken:
+        if not self.finished or self.consumed:
             return None
         return b"".join(self._waiting)
 
@@ -145,14 +145,14 @@ class Flow:
         """Handle a received piece."""
         if self._consumer is not None:
             self._consumer.write(piece)
-        elif not self.taken:
+        elif not self.consumed:
             self._waiting.append(piece)
 
     def finish(self) -> None:
         """Handle the end of the body."""
         self.finished = True
         self._source = None
-        if self.taken:
+        if self.consumed:
             self._end(None)
 
     def lost(self, reason: Failure) -> None:
@@ -195,9 +195,9 @@ class Flow:
 
 
 @implementer(IPushProducer)
-class Leaving:
+class TLSCloseAwareProducer:
     """
-    A producer that does not keep a connection open after the peer has closed its side.
+    A producer that is unregistered when the peer has sent TLS close_notify, so that the connection can close.
 
     TLS then closes the connection below it, which waits for a paused producer and is not read.
     """
@@ -213,7 +213,7 @@ class Leaving:
     def resumeProducing(self) -> None:
         """@see: L{IPushProducer}."""
         self._producer.resumeProducing()
-        if is_left(self._transport):
+        if is_tls_closing(self._transport):
             self._transport.unregisterProducer()
 
     def stopProducing(self) -> None:
@@ -246,9 +246,9 @@ class RawTransport:
         """
         if not self.disconnecting:
             self.disconnecting = True
-            self._connection.part()
+            self._connection.close_gracefully()
 
-    def hang_up(self) -> None:
+    def unregister_and_close(self) -> None:
         """Close as L{loseConnection} does, without waiting for a registered producer."""
         if self._produced:
             self.unregisterProducer()
@@ -269,7 +269,9 @@ class RawTransport:
     def registerProducer(self, producer: IProducer, streaming: bool) -> None:
         """@see: L{IConsumer.registerProducer}; only push producers are supported."""
         self._produced = True
-        self._transport.registerProducer(Leaving(cast(IPushProducer, producer), self._transport), streaming)
+        self._transport.registerProducer(
+            TLSCloseAwareProducer(cast(IPushProducer, producer), self._transport), streaming
+        )
 
     def unregisterProducer(self) -> None:
         """@see: L{IConsumer.unregisterProducer}."""
@@ -289,12 +291,12 @@ class RawTransport:
         self.loseConnection()
 
 
-def is_left(transport: object) -> bool:
+def is_tls_closing(transport: object) -> bool:
     """Return whether the peer of a TLS connection has closed its side, and all written data are sent."""
     return getattr(getattr(transport, "transport", None), "disconnecting", False)
 
 
-def keep_alive(transport: SocketTransport) -> None:
+def enable_tcp_keepalive(transport: SocketTransport) -> None:
     """Enable keepalive, so that the system detects a lost peer within minutes."""
     try:
         transport.setTcpNoDelay(True)
@@ -321,9 +323,9 @@ def bound_unsent(transport: SocketTransport) -> None:
             handle.setsockopt(socket.IPPROTO_TCP, _UNSENT_OPTION, UNSENT)
 
 
-def has_hung_up(transport: SocketTransport) -> bool:
+def is_peer_closed(transport: SocketTransport) -> bool:
     """Return whether the peer has closed its side of a connection with paused reading."""
-    if not _HUNG_UP:
+    if not _PEER_CLOSED:
         return False
     try:
         descriptor = transport.fileno()
@@ -332,6 +334,6 @@ def has_hung_up(transport: SocketTransport) -> bool:
         return False
     if descriptor < 0:
         return False
-    asked = select.poll()
-    asked.register(descriptor, _HUNG_UP)
-    return bool(asked.poll(0))
+    poller = select.poll()
+    poller.register(descriptor, _PEER_CLOSED)
+    return bool(poller.poll(0))

@@ -21,7 +21,7 @@ from twisted.web.http import NO_BODY_CODES, _MalformedChunkedDataError
 from zope.interface import implementer
 
 from ...interfaces import IClientConnection
-from ..connection.flow import RawTransport, bound_unsent, is_left, keep_alive
+from ..connection.flow import RawTransport, bound_unsent, is_tls_closing, enable_tcp_keepalive
 from ..request import KubeRequest
 from .requestbody import ANSWER, BODY, DISCARD, HEAD, STREAM, SWITCHED, BodyReader, ChannelSite
 from .requesthead import MAX_HEAD, MAX_LINE, Malformed, body_length, expects_continue, parse_head, refusal
@@ -37,7 +37,7 @@ HEAD_TIMEOUT: Final = 32.0
 #: Seconds that the client of a closing connection has to read its answer.
 LINGER: Final = 5.0
 #: The same for data that another protocol has written.
-PARTING: Final = 20.0
+GRACEFUL_CLOSE_TIMEOUT: Final = 20.0
 
 
 @implementer(IClientConnection)
@@ -66,7 +66,7 @@ class KubeChannel(BodyReader):
     def connectionMade(self) -> None:
         """Register the connection."""
         super().connectionMade()  # type: ignore[no-untyped-call]
-        keep_alive(self.transport)
+        enable_tcp_keepalive(self.transport)
         bound_unsent(self.transport)
         if not self.connections.connected(self):
             self._state = DISCARD
@@ -166,7 +166,9 @@ class KubeChannel(BodyReader):
 
     # Other protocols.
 
-    def switch(self, request: KubeRequest, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol) -> RawTransport:
+    def switch_protocol(
+        self, request: KubeRequest, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol
+    ) -> RawTransport:
         """Send a response 101 with these header fields, and connect C{protocol} to the client."""
         self.transport.write(switching_head(fields, request.audit_id))
         ahead, self._buffer = self._buffer, b""
@@ -182,9 +184,9 @@ class KubeChannel(BodyReader):
             protocol.dataReceived(ahead)
         return transport
 
-    def part(self) -> None:
+    def close_gracefully(self) -> None:
         """Close after another protocol has ended, when the client has read the written data, or after a timeout."""
-        self.deadline = self.connections.now() + PARTING
+        self.deadline = self.connections.now() + GRACEFUL_CLOSE_TIMEOUT
         self.transport.loseConnection()
 
     # Answers.
@@ -316,7 +318,7 @@ class KubeChannel(BodyReader):
 
     def resumeProducing(self) -> None:
         """Resume the producer: the transport accepts more data."""
-        if is_left(self.transport):
+        if is_tls_closing(self.transport):
             # TLS closes the connection below it, which waits for its producer and is not read.
             self.transport.unregisterProducer()
             return

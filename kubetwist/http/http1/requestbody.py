@@ -15,7 +15,7 @@ from ...api.users import UNAUTHENTICATED
 from ..connection.bodyshares import MAX_BODY, SMALL_BODY
 from ..connection.connectionlimit import client_network
 from ..connection.connections import Connections
-from ..connection.flow import has_hung_up
+from ..connection.flow import is_peer_closed
 from ..request import KubeRequest, Transport
 from ..streaming import StreamedBody
 from ..transport import RequestSite
@@ -300,7 +300,7 @@ class BodyReader(HTTPChannel):
         if rest:
             self._stream_received(rest)
         request.serve(b"")
-        if self._state == STREAM and not body.taken:
+        if self._state == STREAM and not body.consumed:
             self.pause_reading()
 
     def _stream_received(self, data: bytes) -> None:
@@ -365,7 +365,7 @@ class BodyReader(HTTPChannel):
 
     def check_peer_closed(self) -> None:
         """Close a connection whose client has disconnected while reading was paused."""
-        if has_hung_up(self.transport):
+        if is_peer_closed(self.transport):
             self.abort()
 
     def abort(self) -> None:

@@ -74,7 +74,7 @@ def splice(request: KubeRequest, answer: StreamingResponse, fields: Sequence[tup
         answer.abort()
         done.callback(None)
         return done
-    answer.take_over(there)
+    answer.hijack(there)
     here.join()
     there.join()
     if here._lost and there._lost:

@@ -263,7 +263,7 @@ class _Exchange:
             headers.addRawHeader(b"cache-control", request.cache_control)
         if request.signed_in:
             headers.addRawHeader(b"content-security-policy", SANDBOX)
-        body = answer.collected()
+        body = answer.buffered_body()
         if body is not None:
             # The whole body has arrived with the head.
             if answer.length is None or answer.length < 0:

@@ -9,7 +9,7 @@ from twisted.internet.error import ConnectionDone
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.http.connection.connections import STALLED
-from kubetwist.http.connection.flow import has_hung_up
+from kubetwist.http.connection.flow import is_peer_closed
 from kubetwist.resources.proxy.reverseproxy import proxy_request
 
 from .proxied import SWITCHED, UPGRADE, Flood, Proxied
@@ -231,9 +231,9 @@ class BrokenTests(Proxied):
         await flood.stuck
         flood.stop()
         (channel,) = self.site.connections.channels
-        self.assertFalse(has_hung_up(channel.transport))
+        self.assertFalse(is_peer_closed(channel.transport))
         wire.kill()
-        await self.settled(lambda: has_hung_up(channel.transport))
+        await self.settled(lambda: is_peer_closed(channel.transport))
         # It may yet be read what it has sent.
         self.site.look_around()
         self.assertEqual(self.site.connections.channels, {channel})

@@ -45,7 +45,7 @@ class _Answer:
             raise self.body
         return self.body
 
-    def take_over(self, protocol: Any) -> None:
+    def hijack(self, protocol: Any) -> None:
         self.taken.append(protocol)
 
 
@@ -100,7 +100,7 @@ class _Run:
         head = spdy_head(version or "")[: None if version else 2]
         answer = _Answer(101, head)
         backend = spdy_session(self.command, version or V1, self.start, self.clock)
-        answer.take_over = lambda protocol: self.wires.append(Wire(protocol, backend))  # type: ignore[method-assign]
+        answer.hijack = lambda protocol: self.wires.append(Wire(protocol, backend))  # type: ignore[method-assign]
         return answer
 
     def ready(self) -> None:

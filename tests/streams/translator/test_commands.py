@@ -253,7 +253,7 @@ class Kubelets(SynchronousTestCase):
         run = _Run()
         run.answer = _Answer(101, spdy_head(V4))
         wires = run.wires
-        run.answer.take_over = lambda protocol: wires.append(Wire(protocol, _Mute()))
+        run.answer.hijack = lambda protocol: wires.append(Wire(protocol, _Mute()))
         run.begin()
         self.assertNoResult(run.done)
         for _ in range(int(OPEN_TIMEOUT)):
