@@ -25,9 +25,9 @@ from zope.interface import implementer
 
 from ..http.connection.flow import (
     BodyStream,
-    TLSCloseAwareProducer,
     RawTransport,
     StreamTransport,
+    TLSCloseAwareProducer,
     enable_tcp_keepalive,
 )
 from .dialing import (

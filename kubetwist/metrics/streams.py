@@ -19,7 +19,7 @@ class StreamMetrics:
             "Commands over WebSocket that became commands over SPDY, by what came of them.",
             ("code",),
         )
-        self._tunnelled = registry.counter(
+        self._tunneled = registry.counter(
             "apiserver_stream_tunnel_requests_total",
             "Forwarded ports whose SPDY came inside of a WebSocket, by what came of them.",
             ("code",),
@@ -57,9 +57,9 @@ class StreamMetrics:
         """Count a translated command by its final status code."""
         self._translated.with_label_values(_label(code)).value += 1
 
-    def tunnelled(self, code: object) -> None:
+    def tunneled(self, code: object) -> None:
         """Count a tunnel by its status code."""
-        self._tunnelled.with_label_values(_label(code)).value += 1
+        self._tunneled.with_label_values(_label(code)).value += 1
 
 
 def _label(code: object) -> str:

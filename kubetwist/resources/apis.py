@@ -24,7 +24,7 @@ from ..registry.generic.resourceinfo import ResourceInfo
 from ..registry.kinds import kinds_for
 from ..schema.definitions import Definitions
 from ..storage.compaction import Compactor
-from ..streams.handlers import Streams
+from ..streams.handlers import StreamHandlers
 from .aggregation.routes import ServiceResolver, add_aggregator
 from .customresources import CustomResources
 from .documents import install_documents, install_group_ends
@@ -319,7 +319,7 @@ def make_clients(config: APIConfig) -> UpstreamClientPool:
     return UpstreamClientPool(
         config.outgoing,
         kubelet_credentials.current,
-        Streams(StreamMetrics(config.metrics), config.options["feature-gates"]),
+        StreamHandlers(StreamMetrics(config.metrics), config.options["feature-gates"]),
         loopback=config.options["allow-loopback-proxy"],
         patience=config.options["kubelet-timeout"],
     )

@@ -19,7 +19,7 @@ RESIZE: Final = 4
 CLOSE: Final = 255
 
 #: Maximum length of a base64 message, which is decoded when it is complete.
-MAX_BASE64: Final = 1 << 20
+MAX_BASE64_MESSAGE: Final = 1 << 20
 
 V1: Final = "channel.k8s.io"
 V2: Final = "v2.channel.k8s.io"
@@ -84,15 +84,15 @@ PROTOCOLS: Final = {
 }
 
 
-def choose(asked: Sequence[str], offered: Sequence[str]) -> str | None:
+def select_protocol(requested: Sequence[str], offered: Sequence[str]) -> str | None:
     """
     Return the first requested subprotocol that is offered.
 
-    @param asked: Requested subprotocols; an empty list stands for C{""}.
+    @param requested: Requested subprotocols; an empty list stands for C{""}.
     @param offered: Supported subprotocols.
     @return: L{None} without a common one.
     """
-    return next((one for one in asked or [""] if one in offered), None)
+    return next((one for one in requested or [""] if one in offered), None)
 
 
 class ChannelReader:
@@ -101,7 +101,7 @@ class ChannelReader:
     def __init__(self, protocol: ChannelProtocol) -> None:
         self._protocol = protocol
         self._channel: int | None = None
-        self._kept = bytearray()
+        self._buffer = bytearray()
 
     def feed(self, data: bytes, finished: bool) -> ChannelData | ChannelClosed | None:
         """
@@ -126,25 +126,25 @@ class ChannelReader:
         return ChannelData(channel, data) if channel < self._protocol.channels and data else None
 
     def _feed_close(self, data: bytes, finished: bool) -> ChannelClosed | None:
-        self._kept += data
-        if len(self._kept) > 1 or (finished and not self._kept):
+        self._buffer += data
+        if len(self._buffer) > 1 or (finished and not self._buffer):
             raise BadMessage("Single channel byte should follow stream close signal")
         if not finished:
             return None
-        closed = self._kept[0]
-        self._kept.clear()
+        closed = self._buffer[0]
+        self._buffer.clear()
         if closed >= self._protocol.channels:
             raise BadMessage(f"Close is targeted for a channel {closed} that is not valid, possible protocol error")
         return ChannelClosed(closed)
 
     def _feed_base64(self, data: bytes, finished: bool) -> ChannelData | None:
-        self._kept += data
-        if len(self._kept) > MAX_BASE64:
-            raise BadMessage(f"a message has more than {MAX_BASE64} bytes")
-        if not finished or not self._kept:
+        self._buffer += data
+        if len(self._buffer) > MAX_BASE64_MESSAGE:
+            raise BadMessage(f"a message has more than {MAX_BASE64_MESSAGE} bytes")
+        if not finished or not self._buffer:
             return None
-        channel, text = self._kept[0] - ord("0"), bytes(self._kept[1:])
-        self._kept.clear()
+        channel, text = self._buffer[0] - ord("0"), bytes(self._buffer[1:])
+        self._buffer.clear()
         if not 0 <= channel < self._protocol.channels:
             return None
         try:
@@ -154,6 +154,6 @@ class ChannelReader:
         return ChannelData(channel, decoded) if decoded else None
 
 
-def first_written(stdout: bool, stderr: bool) -> int:
+def ready_channel(stdout: bool, stderr: bool) -> int:
     """Return the channel whose empty message announces that the command starts."""
     return STDOUT if stdout else STDERR if stderr else ERROR

@@ -20,7 +20,7 @@ STREAM_TYPE: Final = "streamtype"
 #: Stream protocol versions of kubelets, the preferred one first.
 VERSIONS: Final = (V5, V4, V3, V2, V1)
 #: Maximum bytes of the kubelet's error stream.
-MAX_STATUS: Final = 1 << 20
+MAX_STATUS_BYTES: Final = 1 << 20
 
 _NON_ZERO: Final = "NonZeroExitCode"
 _EXIT_CODE: Final = "ExitCode"
@@ -65,7 +65,7 @@ def encode_status(status: Mapping[str, JSONValue]) -> bytes:
     return go_json(fields).encode("utf-8", "surrogatepass")
 
 
-def internal(message: str) -> bytes:
+def internal_error_status(message: str) -> bytes:
     """Return the Status of a command that failed to run or was interrupted."""
     return encode_status(APIStatusError.internal(message).status())
 
@@ -81,27 +81,29 @@ def final_status(message: bytes, version: str) -> bytes:
         return SUCCESS
     if version not in (V4, V5):
         text = message.decode("utf-8", "replace")
-        return internal(f"{'error' if version in (V2, V3) else 'Error'} executing remote command: {text}")
+        return internal_error_status(f"{'error' if version in (V2, V3) else 'Error'} executing remote command: {text}")
     try:
         status = decode_json(message).value
     except BodyError as error:
-        return internal(f"error stream protocol error: {error} in {quoted(message.decode('utf-8', 'replace'))}")
+        return internal_error_status(
+            f"error stream protocol error: {error} in {quoted(message.decode('utf-8', 'replace'))}"
+        )
     if not isinstance(status, dict):
-        return internal("error stream protocol error: unknown error")
+        return internal_error_status("error stream protocol error: unknown error")
     outcome = status.get("status")
     if outcome == "Success":
         return SUCCESS
     if outcome != "Failure":
-        return internal("error stream protocol error: unknown error")
+        return internal_error_status("error stream protocol error: unknown error")
     if status.get("reason") == _NON_ZERO:
-        return _exited(status.get("details"))
-    why = status.get("message")
-    return internal(why if isinstance(why, str) else "")
+        return _exit_code_status(status.get("details"))
+    text = status.get("message")
+    return internal_error_status(text if isinstance(text, str) else "")
 
 
-def _exited(details: JSONValue) -> bytes:
+def _exit_code_status(details: JSONValue) -> bytes:
     if not isinstance(details, dict):
-        return internal("error stream protocol error: details must be set")
+        return internal_error_status("error stream protocol error: details must be set")
     causes = details.get("causes")
     for cause in causes if isinstance(causes, list) else ():
         if not isinstance(cause, dict) or cause.get("reason") != _EXIT_CODE:
@@ -109,9 +111,9 @@ def _exited(details: JSONValue) -> bytes:
         code = cause.get("message", "")
         if not (isinstance(code, str) and code.isascii() and code.isdigit() and len(code) < 20 and int(code) < 256):
             shown = quoted(code) if isinstance(code, str) else '""'
-            return internal(f"error stream protocol error: invalid exit code value {shown}")
+            return internal_error_status(f"error stream protocol error: invalid exit code value {shown}")
         return exit_status(int(code))
-    return internal(f"error stream protocol error: no {_EXIT_CODE} cause given")
+    return internal_error_status(f"error stream protocol error: no {_EXIT_CODE} cause given")
 
 
 def exit_status(code: int) -> bytes:
@@ -135,12 +137,12 @@ def status_code(status: bytes) -> int:
     return code if isinstance(code, int) else 500
 
 
-class Sizes:
+class TerminalSizeDecoder:
     """Decodes terminal sizes: a stream of JSON objects, in pieces of any size."""
 
     def __init__(self) -> None:
         self._text = ""
-        self._broken = False
+        self._failed = False
         self._decoder = json.JSONDecoder()
 
     def feed(self, data: bytes) -> list[tuple[int, int]]:
@@ -150,7 +152,7 @@ class Sizes:
         @return: Widths and heights. After invalid data all further data is ignored.
         """
         sizes: list[tuple[int, int]] = []
-        if self._broken:
+        if self._failed:
             return sizes
         # Sizes are ASCII.
         text = self._text + data.decode("latin-1")
@@ -160,15 +162,15 @@ class Sizes:
                 value, end = self._decoder.raw_decode(text, at)
             except (ValueError, RecursionError):
                 # The object may be incomplete, up to a maximum length.
-                self._broken = len(text) - at > _MAX_SIZE or text[at] != "{"
+                self._failed = len(text) - at > _MAX_SIZE or text[at] != "{"
                 break
             size = _size(value)
             if size is None:
-                self._broken = True
+                self._failed = True
                 break
             sizes.append(size)
             at = _skip(text, end)
-        self._text = "" if self._broken else text[at:]
+        self._text = "" if self._failed else text[at:]
         return sizes
 
 

@@ -11,31 +11,31 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 #: Maximum number of frames that are handled in one iteration of the reactor.
-PORTION: Final = 100
+MAX_FRAMES_PER_TURN: Final = 100
 #: Maximum bytes that wait while handling is paused but the connection is read.
-MAX_WAITING: Final = 64 * 1024
+MAX_BUFFERED_BYTES: Final = 64 * 1024
 
 #: The class of frames of the protocol.
 F = TypeVar("F")
 
 
 @implementer(IPushProducer)
-def ignore_pressure(full: bool) -> None:
+def ignore_backpressure(write_paused: bool) -> None:
     """Do nothing."""
 
 
-def ignore() -> None:
+def ignore_connection_lost() -> None:
     """Do nothing."""
 
 
-class Inlet(Protocol, Generic[F]):
+class FramedProtocol(Protocol, Generic[F]):
     """
     A connection with a framed protocol.
 
     Frames are handled in their order. The loss of the connection is handled after all frames that arrived before it.
 
-    @ivar on_pressure: Called with L{True} when the transport pauses writing, with L{False} when it resumes.
-    @ivar on_gone: Called when the connection is lost and all frames were handled.
+    @ivar on_backpressure: Called with L{True} when the transport pauses writing, with L{False} when it resumes.
+    @ivar on_connection_lost: Called when the connection is lost and all frames were handled.
     """
 
     transport: Any
@@ -43,22 +43,22 @@ class Inlet(Protocol, Generic[F]):
     def __init__(
         self,
         reactor: IReactorTime,
-        on_pressure: Callable[[bool], object] = ignore_pressure,
-        on_gone: Callable[[], object] = ignore,
+        on_backpressure: Callable[[bool], object] = ignore_backpressure,
+        on_connection_lost: Callable[[], object] = ignore_connection_lost,
     ) -> None:
         self._reactor = reactor
-        self._holds: set[object] = set()
-        self._watched: set[object] = set()
-        self._waiting = 0
-        self._working = False
-        self._turn: IDelayedCall | None = None
-        self._paused = False
-        self._full = False
-        self._leaving = False
-        self._gone: Failure | None = None
-        self._over = False
-        self.on_pressure = on_pressure
-        self.on_gone = on_gone
+        self._pause_reasons: set[object] = set()
+        self._loss_reported_reasons: set[object] = set()
+        self._buffered_bytes = 0
+        self._handling = False
+        self._next_turn: IDelayedCall | None = None
+        self._reading_paused = False
+        self._write_paused = False
+        self._disconnecting = False
+        self._loss_reason: Failure | None = None
+        self._ended = False
+        self.on_backpressure = on_backpressure
+        self.on_connection_lost = on_connection_lost
 
     # Implemented by protocols.
 
@@ -66,7 +66,7 @@ class Inlet(Protocol, Generic[F]):
         """Add received bytes to the buffer."""
         raise NotImplementedError
 
-    def _next(self) -> F | None:
+    def _next_frame(self) -> F | None:
         """Return the next complete frame; L{None} without one."""
         raise NotImplementedError
 
@@ -74,7 +74,7 @@ class Inlet(Protocol, Generic[F]):
         """Handle a frame."""
         raise NotImplementedError
 
-    def _lost(self, reason: Failure) -> None:
+    def _handle_connection_lost(self, reason: Failure) -> None:
         """Handle the loss of the connection, after all frames."""
         raise NotImplementedError
 
@@ -83,85 +83,85 @@ class Inlet(Protocol, Generic[F]):
     def connectionMade(self) -> None:
         """As L{IProtocol}."""
         self.transport.registerProducer(self, True)
-        if self._holds:
-            self._adjust()
+        if self._pause_reasons:
+            self._update_reading()
 
     def dataReceived(self, data: bytes) -> None:
         """As L{IProtocol}."""
-        if not self._over:
-            self._waiting += len(data)
+        if not self._ended:
+            self._buffered_bytes += len(data)
             self._feed(data)
-            self._work()
+            self._handle_frames()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """As L{IProtocol}."""
-        self._gone = reason
-        if self._watched & self._holds:
+        self._loss_reason = reason
+        if self._loss_reported_reasons & self._pause_reasons:
             self._end(reason)
         else:
-            self._work()
+            self._handle_frames()
 
-    def hold(self, why: object, *, watch: bool = False) -> None:
+    def pause_reading(self, reason: object, *, watch: bool = False) -> None:
         """
-        Pause the handling of frames until L{release} was called for each reason.
+        Pause the handling of frames until L{resume_reading} was called for each reason.
 
-        @param why: The reason.
-        @param watch: Whether the loss of the connection must be noticed meanwhile. Then up to L{MAX_WAITING} bytes are
-            read, and the loss is handled before the waiting frames.
+        @param reason: The reason.
+        @param watch: Whether to detect the loss of the connection while paused. Then up to L{MAX_BUFFERED_BYTES} bytes
+            are read, and the loss is handled before the waiting frames.
         """
-        self._holds.add(why)
+        self._pause_reasons.add(reason)
         if watch:
-            self._watched.add(why)
-        self._adjust()
+            self._loss_reported_reasons.add(reason)
+        self._update_reading()
 
-    def release(self, why: object) -> None:
+    def resume_reading(self, reason: object) -> None:
         """Remove a reason for pausing; resume if no other remains."""
-        if why in self._holds:
-            self._holds.discard(why)
-            self._work()
+        if reason in self._pause_reasons:
+            self._pause_reasons.discard(reason)
+            self._handle_frames()
 
-    def _work(self) -> None:
-        if self._working or self._turn is not None:
+    def _handle_frames(self) -> None:
+        if self._handling or self._next_turn is not None:
             return
-        self._working = True
+        self._handling = True
         try:
-            for _ in range(PORTION):
-                if self._holds or self._over:
+            for _ in range(MAX_FRAMES_PER_TURN):
+                if self._pause_reasons or self._ended:
                     break
-                frame = self._next()
+                frame = self._next_frame()
                 if frame is None:
-                    self._drained()
+                    self._all_handled()
                     break
                 self._handle(frame)
             else:
-                self._turn = self._reactor.callLater(0, self._on_turn)
+                self._next_turn = self._reactor.callLater(0, self._continue_handling)
         finally:
-            self._working = False
-        self._adjust()
+            self._handling = False
+        self._update_reading()
 
-    def _on_turn(self) -> None:
-        self._turn = None
-        self._work()
+    def _continue_handling(self) -> None:
+        self._next_turn = None
+        self._handle_frames()
 
-    def _drained(self) -> None:
-        self._waiting = 0
-        if self._gone is not None:
-            self._end(self._gone)
+    def _all_handled(self) -> None:
+        self._buffered_bytes = 0
+        if self._loss_reason is not None:
+            self._end(self._loss_reason)
 
     def _end(self, reason: Failure) -> None:
-        if not self._over:
-            self._over = True
-            self._lost(reason)
-            self.on_gone()
+        if not self._ended:
+            self._ended = True
+            self._handle_connection_lost(reason)
+            self.on_connection_lost()
 
-    def _adjust(self) -> None:
+    def _update_reading(self) -> None:
         """Pause or resume reading of the transport."""
-        paused = bool(self._holds - self._watched) or self._turn is not None
-        if self._holds and self._waiting > MAX_WAITING:
+        paused = bool(self._pause_reasons - self._loss_reported_reasons) or self._next_turn is not None
+        if self._pause_reasons and self._buffered_bytes > MAX_BUFFERED_BYTES:
             paused = True
-        if paused == self._paused or self._gone is not None or self.transport is None:
+        if paused == self._reading_paused or self._loss_reason is not None or self.transport is None:
             return
-        self._paused = paused
+        self._reading_paused = paused
         if paused:
             self.transport.pauseProducing()
         else:
@@ -170,47 +170,47 @@ class Inlet(Protocol, Generic[F]):
     # Writing.
 
     @property
-    def usable(self) -> bool:
+    def writable(self) -> bool:
         """Return whether the connection can be written to."""
-        return self._gone is None and not self._leaving and self.transport is not None
+        return self._loss_reason is None and not self._disconnecting and self.transport is not None
 
     @property
-    def full(self) -> bool:
+    def write_paused(self) -> bool:
         """Return whether the transport has paused writing."""
-        return self._full
+        return self._write_paused
 
     def pauseProducing(self) -> None:
         """As L{IPushProducer}: report backpressure."""
-        if not self._full:
-            self._full = True
-            self.on_pressure(True)
+        if not self._write_paused:
+            self._write_paused = True
+            self.on_backpressure(True)
 
     def resumeProducing(self) -> None:
         """As L{IPushProducer}: report the end of backpressure."""
-        if self._full:
-            self._full = False
-            self.on_pressure(False)
+        if self._write_paused:
+            self._write_paused = False
+            self.on_backpressure(False)
 
     def stopProducing(self) -> None:
         """As L{IPushProducer}; L{connectionLost} handles the end of the connection."""
 
     # Its end.
 
-    def _leave(self) -> None:
+    def _close_after_flush(self) -> None:
         """Close the connection after the written data; the transport limits the time."""
         # No reason for pausing remains.
-        self._holds.clear()
-        if self.usable:
-            self._leaving = True
+        self._pause_reasons.clear()
+        if self.writable:
+            self._disconnecting = True
             self.transport.unregisterProducer()
             self.resumeProducing()
-            self._adjust()
+            self._update_reading()
             self.transport.loseConnection()
-        elif self._gone is not None:
-            self._work()
+        elif self._loss_reason is not None:
+            self._handle_frames()
 
     def abort(self) -> None:
         """End the connection now; what was written may be lost."""
-        self._holds.clear()
-        if self._gone is None and self.transport is not None:
+        self._pause_reasons.clear()
+        if self._loss_reason is None and self.transport is not None:
             self.transport.abortConnection()

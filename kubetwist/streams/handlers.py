@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..http.request import KubeRequest
 from .channels import V5
-from .handshakes import NoWebSocket, check_handshake, is_websocket, subprotocols
+from .handshakes import HandshakeError, check_handshake, is_websocket, subprotocols
 
 if TYPE_CHECKING:
     from ..client.streaming import StreamingClient
@@ -17,52 +17,52 @@ if TYPE_CHECKING:
     from .tunnel import Tunnel
 
 #: What a node declares whose kubelet speaks WebSocket as clients do.
-NODE_WEBSOCKETS: Final = "ExtendWebSocketsToKubelet"
+NODE_WEBSOCKETS_FEATURE: Final = "ExtendWebSocketsToKubelet"
 
 
-class Way(Enum):
+class StreamMode(Enum):
     """How a request goes to its kubelet."""
 
     #: As it is: an upgrade, whatever it is to.
-    PASS_ON = "pass on"
+    PROXY = "proxy"
     #: A command over WebSocket, which becomes one over SPDY.
     TRANSLATE = "translate"
     #: SPDY inside of a WebSocket, which is taken out of it.
     TUNNEL = "tunnel"
 
 
-class Streams:
+class StreamHandlers:
     """
     Handles the requests for streams of one server.
 
     @ivar metrics: Counts them.
     """
 
-    def __init__(self, metrics: StreamMetrics, gates: Mapping[str, bool]) -> None:
+    def __init__(self, metrics: StreamMetrics, feature_gates: Mapping[str, bool]) -> None:
         """
-        @param gates: The feature gates that were set.
+        @param feature_gates: The feature gates that were set.
         """
         self.metrics = metrics
-        self._translates = gates.get("TranslateStreamCloseWebsocketRequests", True)
-        self._tunnels = gates.get("PortForwardWebsockets", True)
-        self._leaves = gates.get(NODE_WEBSOCKETS, True)
+        self._translates = feature_gates.get("TranslateStreamCloseWebsocketRequests", True)
+        self._tunnels = feature_gates.get("PortForwardWebsockets", True)
+        self._kubelet_websockets = feature_gates.get(NODE_WEBSOCKETS_FEATURE, True)
 
-    def way(self, request: KubeRequest, subresource: str, node_features: Collection[str]) -> Way:
+    def select_mode(self, request: KubeRequest, subresource: str, node_features: Collection[str]) -> StreamMode:
         """
         Decide.
 
         @param subresource: C{exec}, C{attach} or C{portforward}.
         @param node_features: What the pod's node declares to be able to do.
         """
-        from .tunnel import tunnelled
+        from .tunnel import tunneled_protocols
 
-        kubelet = self._leaves and NODE_WEBSOCKETS in node_features
+        kubelet = self._kubelet_websockets and NODE_WEBSOCKETS_FEATURE in node_features
         self.metrics.routed(subresource, kubelet)
         if kubelet or not is_websocket(request.fields):
-            return Way.PASS_ON
+            return StreamMode.PROXY
         if subresource == "portforward":
-            return Way.TUNNEL if self._tunnels and tunnelled(request.fields) else Way.PASS_ON
-        return Way.TRANSLATE if self._translates and V5 in subprotocols(request.fields) else Way.PASS_ON
+            return StreamMode.TUNNEL if self._tunnels and tunneled_protocols(request.fields) else StreamMode.PROXY
+        return StreamMode.TRANSLATE if self._translates and V5 in subprotocols(request.fields) else StreamMode.PROXY
 
     async def translate(
         self,
@@ -73,7 +73,7 @@ class Streams:
         fields: Sequence[tuple[bytes, bytes]] = (),
     ) -> None:
         """
-        Answer a request that goes the way of L{Way.TRANSLATE}: with what is wrong with it, or its command's streams.
+        Handle a request with L{StreamMode.TRANSLATE}: accept the WebSocket and run the command, or respond with an error.
 
         @param request: The request of the client.
         @param client: Client of the kubelet.
@@ -81,15 +81,15 @@ class Streams:
         @param command: Streams of the command.
         @param fields: Further header fields for the kubelet.
         """
-        from .translator import Translator
+        from .translator import StreamTranslator
 
         try:
             handshake = check_handshake(request.method, request.fields)
-        except NoWebSocket as error:
+        except HandshakeError as error:
             self.metrics.translated(400)
-            _refuse(request, error)
+            _respond_error(request, error)
             return
-        translator = Translator(request.site.reactor, command)
+        translator = StreamTranslator(request.site.reactor, command)
         if request.switch_protocols(handshake.fields(V5), translator.websocket, translator.stop):
             self.metrics.translated(await translator.run(client, target, fields))
         else:
@@ -97,7 +97,7 @@ class Streams:
 
     def tunnel(self, request: KubeRequest) -> Tunnel | None:
         """
-        The tunnel of a request that goes the way of L{Way.TUNNEL}, for the proxy.
+        The tunnel of a request that goes the way of L{StreamMode.TUNNEL}, for the proxy.
 
         @return: L{None} if there can be none; then the request is answered.
         """
@@ -105,14 +105,14 @@ class Streams:
 
         try:
             handshake = check_handshake(request.method, request.fields)
-        except NoWebSocket as error:
-            self.metrics.tunnelled(400)
-            _refuse(request, error)
+        except HandshakeError as error:
+            self.metrics.tunneled(400)
+            _respond_error(request, error)
             return None
-        return Tunnel(request, handshake, self.metrics.tunnelled)
+        return Tunnel(request, handshake, self.metrics.tunneled)
 
 
-def _refuse(request: KubeRequest, error: NoWebSocket) -> None:
+def _respond_error(request: KubeRequest, error: HandshakeError) -> None:
     for name, value in error.fields:
         request.setHeader(name, value)
     request.respond_text(error.code, str(error))

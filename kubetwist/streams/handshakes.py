@@ -15,7 +15,7 @@ _ACCEPT: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 Fields = Mapping[bytes, Sequence[bytes]]
 
 
-class NoWebSocket(Exception):
+class HandshakeError(Exception):
     """
     The WebSocket handshake failed.
 
@@ -73,8 +73,8 @@ def is_websocket(fields: Fields) -> bool:
 
 def subprotocols(fields: Fields) -> list[str]:
     """Return the requested subprotocols."""
-    asked = fields.get(b"sec-websocket-protocol", (b"",))[0].decode("latin-1").strip()
-    return [one.strip() for one in asked.split(",")] if asked else []
+    requested = fields.get(b"sec-websocket-protocol", (b"",))[0].decode("latin-1").strip()
+    return [one.strip() for one in requested.split(",")] if requested else []
 
 
 def check_handshake(method: bytes, fields: Fields) -> Handshake:
@@ -86,12 +86,12 @@ def check_handshake(method: bytes, fields: Fields) -> Handshake:
     @raise NoWebSocket: The handshake is invalid.
     """
     if method != b"GET":
-        raise NoWebSocket(405, "bad method")
+        raise HandshakeError(405, "bad method")
     if not is_websocket(fields):
-        raise NoWebSocket(400, "not websocket protocol")
+        raise HandshakeError(400, "not websocket protocol")
     key = fields.get(b"sec-websocket-key", (b"",))[0]
     if not key:
-        raise NoWebSocket(400, "mismatch challenge/response")
+        raise HandshakeError(400, "mismatch challenge/response")
     if fields.get(b"sec-websocket-version", (b"",))[0] != b"13":
-        raise NoWebSocket(400, "missing or bad WebSocket Version", [(b"Sec-WebSocket-Version", b"13")])
+        raise HandshakeError(400, "missing or bad WebSocket Version", [(b"Sec-WebSocket-Version", b"13")])
     return Handshake(key, subprotocols(fields))

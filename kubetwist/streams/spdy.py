@@ -9,12 +9,12 @@ from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.failure import Failure
 
-from .framedprotocol import Inlet, ignore, ignore_pressure
+from .framedprotocol import FramedProtocol, ignore_backpressure, ignore_connection_lost
 from .spdyframes import (
     CANCEL,
     GOAWAY_OK,
     GOAWAY_PROTOCOL_ERROR,
-    MAX_STREAM,
+    MAX_STREAM_ID,
     PROTOCOL_ERROR,
     REFUSED_STREAM,
     Data,
@@ -23,23 +23,23 @@ from .spdyframes import (
     FrameWriter,
     GoAway,
     Headers,
-    MoreHeaders,
+    HeadersFrame,
     Ping,
     RstStream,
     SPDYError,
     SynReply,
     SynStream,
-    data_head,
+    data_frame_header,
 )
 
 #: The most streams that the other side may have open at a time.
 MAX_STREAMS: Final = 1000
 #: How many of its streams may be refused before the connection ends.
-MAX_REFUSED: Final = 1000
+MAX_REFUSED_STREAMS: Final = 1000
 #: Seconds until a stream that was asked for must be accepted.
 OPEN_TIMEOUT: Final = 30.0
 #: The largest DATA frame that is written.
-_PIECE: Final = 1 << 20
+_MAX_DATA_FRAME: Final = 1 << 20
 
 
 class StreamEnded(Exception):
@@ -58,7 +58,7 @@ class StreamReset(StreamEnded):
         self.status = status
 
 
-class ConnectionGone(StreamEnded):
+class StreamConnectionLost(StreamEnded):
     """The connection has ended, and its streams with it."""
 
 
@@ -91,9 +91,9 @@ class SPDYStream:
 
     listener: StreamListener
 
-    def __init__(self, connection: SPDYConnection, number: int, headers: Headers) -> None:
+    def __init__(self, connection: SPDYConnection, stream_id: int, headers: Headers) -> None:
         self._connection = connection
-        self.number = number
+        self.stream_id = stream_id
         self.headers = headers
         self.local_finished = False
         self.remote_finished = False
@@ -105,13 +105,13 @@ class SPDYStream:
     def write(self, data: bytes) -> None:
         """Send data; data after the end of this side or of the stream is dropped."""
         if not self.local_finished and data:
-            self._connection._send_data(self.number, data)
+            self._connection._send_data(self.stream_id, data)
 
     def finish(self) -> None:
         """Finish sending; received data is still handled."""
         if not self.local_finished:
             self.local_finished = True
-            self._connection._write(Data(self.number, b"", True))
+            self._connection._write(Data(self.stream_id, b"", True))
             self._connection._check_finished(self)
 
     def reset(self, status: int = CANCEL) -> None:
@@ -119,7 +119,7 @@ class SPDYStream:
         self._connection._reset(self, status)
 
 
-class SPDYConnection(Inlet[Frame]):
+class SPDYConnection(FramedProtocol[Frame]):
     """One connection."""
 
     def __init__(
@@ -129,61 +129,61 @@ class SPDYConnection(Inlet[Frame]):
         server: bool = False,
         accept: Callable[[SPDYStream], bool] | None = None,
         max_streams: int = MAX_STREAMS,
-        on_pressure: Callable[[bool], object] = ignore_pressure,
-        on_gone: Callable[[], object] = ignore,
+        on_backpressure: Callable[[bool], object] = ignore_backpressure,
+        on_connection_lost: Callable[[], object] = ignore_connection_lost,
     ) -> None:
         """
         @param accept: Is shown a stream that the other side begins. It sets the listener and says L{True} to accept
             it; without it, all are refused.
         @param max_streams: How many streams of the other side may be open.
-        @param on_pressure: See L{Inlet}.
-        @param on_gone: See L{Inlet}.
+        @param on_backpressure: See L{FramedProtocol}.
+        @param on_connection_lost: See L{FramedProtocol}.
         """
-        super().__init__(reactor, on_pressure, on_gone)
+        super().__init__(reactor, on_backpressure, on_connection_lost)
         self._reader = FrameReader()
         self._writer = FrameWriter()
         self._accept = accept
         self._max_streams = max_streams
-        self._ours = 2 if server else 1
-        self._next_own = self._ours
-        self._next_other = 3 - self._ours
-        self._last_good = 0
+        self._first_local_id = 2 if server else 1
+        self._next_local_id = self._first_local_id
+        self._next_remote_id = 3 - self._first_local_id
+        self._last_good_stream_id = 0
         self._streams: dict[int, SPDYStream] = {}
         self._opening: dict[int, tuple[Deferred[SPDYStream], IDelayedCall]] = {}
         self._refused = 0
-        self._leaves = False
+        self._going_away = False
         self._error: SPDYError | None = None
-        self._ping_number = self._ours
-        self._pinging: IDelayedCall | None = None
+        self._ping_id = self._first_local_id
+        self._ping_timer: IDelayedCall | None = None
 
     # Streams.
 
-    def open(self, headers: Headers, listener: StreamListener) -> Deferred[SPDYStream]:
+    def create_stream(self, headers: Headers, listener: StreamListener) -> Deferred[SPDYStream]:
         """
         Begin a stream.
 
         @return: Fires when the other side has accepted it; fails with L{StreamEnded} if it does not.
         """
-        if self._gone is not None or self._leaves or self._next_own > MAX_STREAM:
-            return fail(ConnectionGone("the connection takes no more streams"))
-        stream = SPDYStream(self, self._next_own, headers)
+        if self._loss_reason is not None or self._going_away or self._next_local_id > MAX_STREAM_ID:
+            return fail(StreamConnectionLost("the connection takes no more streams"))
+        stream = SPDYStream(self, self._next_local_id, headers)
         stream.listener = listener
-        self._next_own += 2
-        self._streams[stream.number] = stream
+        self._next_local_id += 2
+        self._streams[stream.stream_id] = stream
         accepted: Deferred[SPDYStream] = Deferred(lambda _: stream.reset())
         timer = self._reactor.callLater(OPEN_TIMEOUT, self._not_accepted, stream)
-        self._opening[stream.number] = accepted, timer
-        self._write(SynStream(stream.number, headers))
+        self._opening[stream.stream_id] = accepted, timer
+        self._write(SynStream(stream.stream_id, headers))
         return accepted
 
     def _not_accepted(self, stream: SPDYStream) -> None:
-        accepted, _ = self._opening.pop(stream.number)
+        accepted, _ = self._opening.pop(stream.stream_id)
         stream.reset()
         accepted.errback(StreamTimeout("Timeout occurred"))
 
-    def _opened(self, number: int) -> Deferred[SPDYStream] | None:
+    def _pop_opening(self, stream_id: int) -> Deferred[SPDYStream] | None:
         """The end of waiting for a stream to be accepted."""
-        opening = self._opening.pop(number, None)
+        opening = self._opening.pop(stream_id, None)
         if opening is None:
             return None
         accepted, timer = opening
@@ -195,66 +195,66 @@ class SPDYConnection(Inlet[Frame]):
         """Ask the other side regularly for a sign of life, so that nothing in between takes the connection for dead."""
 
         def ping() -> None:
-            self._pinging = self._reactor.callLater(seconds, ping)
-            if not self.full:
-                self._write(Ping(self._ping_number))
-                self._ping_number = self._ping_number + 2 if self._ping_number < MAX_STREAM - 2 else self._ours
+            self._ping_timer = self._reactor.callLater(seconds, ping)
+            if not self.write_paused:
+                self._write(Ping(self._ping_id))
+                self._ping_id = self._ping_id + 2 if self._ping_id < MAX_STREAM_ID - 2 else self._first_local_id
 
-        self._pinging = self._reactor.callLater(seconds, ping)
+        self._ping_timer = self._reactor.callLater(seconds, ping)
 
     def close(self, status: int = GOAWAY_OK) -> None:
         """Reset open streams, send GOAWAY, and close the connection, without calling listeners."""
-        if self._leaving:
+        if self._disconnecting:
             return
         for stream in list(self._streams.values()):
             if stream.local_finished:
                 # The sent data is complete.
-                self._forget(stream, StreamReset(CANCEL))
+                self._remove_stream(stream, StreamReset(CANCEL))
             else:
                 stream.reset()
-        if not self._leaves:
-            self._leaves = True
-            self._write(GoAway(self._last_good, status))
-        self._leave()
+        if not self._going_away:
+            self._going_away = True
+            self._write(GoAway(self._last_good_stream_id, status))
+        self._close_after_flush()
 
     # What is written.
 
     def _write(self, frame: Frame) -> None:
-        if self.usable:
+        if self.writable:
             self.transport.write(self._writer.write(frame))
 
-    def _send_data(self, number: int, data: bytes) -> None:
-        if not self.usable:
+    def _send_data(self, stream_id: int, data: bytes) -> None:
+        if not self.writable:
             return
-        if len(data) <= _PIECE:
-            self.transport.writeSequence((data_head(number, len(data)), data))
+        if len(data) <= _MAX_DATA_FRAME:
+            self.transport.writeSequence((data_frame_header(stream_id, len(data)), data))
             return
-        for at in range(0, len(data), _PIECE):
-            piece = data[at : at + _PIECE]
-            self.transport.writeSequence((data_head(number, len(piece)), piece))
+        for at in range(0, len(data), _MAX_DATA_FRAME):
+            piece = data[at : at + _MAX_DATA_FRAME]
+            self.transport.writeSequence((data_frame_header(stream_id, len(piece)), piece))
 
     def _reset(self, stream: SPDYStream, status: int) -> None:
-        if self._streams.get(stream.number) is stream:
-            self._write(RstStream(stream.number, status))
-            self._forget(stream, StreamReset(status))
-            self._check_left()
+        if self._streams.get(stream.stream_id) is stream:
+            self._write(RstStream(stream.stream_id, status))
+            self._remove_stream(stream, StreamReset(status))
+            self._close_if_idle()
 
-    def _forget(self, stream: SPDYStream, why: StreamEnded) -> None:
-        del self._streams[stream.number]
+    def _remove_stream(self, stream: SPDYStream, reason: StreamEnded) -> None:
+        del self._streams[stream.stream_id]
         stream.local_finished = stream.remote_finished = True
-        waiting = self._opened(stream.number)
+        waiting = self._pop_opening(stream.stream_id)
         if waiting is not None and not waiting.called:
-            waiting.errback(why)
+            waiting.errback(reason)
 
     def _check_finished(self, stream: SPDYStream) -> None:
         if stream.local_finished and stream.remote_finished:
-            self._streams.pop(stream.number, None)
-            self._check_left()
+            self._streams.pop(stream.stream_id, None)
+            self._close_if_idle()
 
-    def _check_left(self) -> None:
+    def _close_if_idle(self) -> None:
         """The other side wants to go: let it, when nothing is open any more."""
-        if self._leaves and not self._streams:
-            self._leave()
+        if self._going_away and not self._streams:
+            self._close_after_flush()
 
     # What arrives.
 
@@ -262,86 +262,86 @@ class SPDYConnection(Inlet[Frame]):
         if self._error is None:
             self._reader.feed(data)
 
-    def _next(self) -> Frame | None:
+    def _next_frame(self) -> Frame | None:
         if self._error is not None:
             return None
         try:
             return self._reader.next()
         except SPDYError as error:
             self._error = error
-            self._end_streams(ConnectionGone(str(error)))
+            self._end_streams(StreamConnectionLost(str(error)))
             self.close(GOAWAY_PROTOCOL_ERROR)
             return None
 
     def _handle(self, frame: Frame) -> None:
         match frame:
-            case Data(number, data, fin):
-                stream = self._streams.get(number)
+            case Data(stream_id, data, fin):
+                stream = self._streams.get(stream_id)
                 if stream is not None and not stream.remote_finished:
                     if data:
                         stream.listener.data_received(data)
                     if fin:
                         self._remote_finished(stream)
             case SynStream():
-                self._begins(frame)
-            case SynReply(number, _, fin):
-                accepted = self._opened(number)
+                self._syn_stream_received(frame)
+            case SynReply(stream_id, _, fin):
+                accepted = self._pop_opening(stream_id)
                 if accepted is not None:
-                    stream = self._streams[number]
+                    stream = self._streams[stream_id]
                     accepted.callback(stream)
                     if fin:
                         self._remote_finished(stream)
-            case RstStream(number, status):
-                stream = self._streams.pop(number, None)
+            case RstStream(stream_id, status):
+                stream = self._streams.pop(stream_id, None)
                 if stream is not None:
                     self._end_stream(stream, StreamReset(status))
-                    self._check_left()
-            case MoreHeaders(number, _, fin):
-                stream = self._streams.get(number)
+                    self._close_if_idle()
+            case HeadersFrame(stream_id, _, fin):
+                stream = self._streams.get(stream_id)
                 if stream is not None and fin:
                     self._remote_finished(stream)
-            case Ping(number):
+            case Ping(stream_id):
                 # Peers that do not read the replies get none.
-                if (number - self._ours) % 2 and not self.full:
+                if (stream_id - self._first_local_id) % 2 and not self.write_paused:
                     self._write(frame)
             case GoAway():
-                self._leaves = True
-                self._check_left()
+                self._going_away = True
+                self._close_if_idle()
             case _:
                 # Settings and windows are ignored.
                 pass
 
-    def _begins(self, frame: SynStream) -> None:
-        number = frame.stream
-        if self._leaves:
+    def _syn_stream_received(self, frame: SynStream) -> None:
+        stream_id = frame.stream
+        if self._going_away:
             return
-        if number < self._next_other or (number - self._ours) % 2 == 0:
-            self._refuse(number, PROTOCOL_ERROR)
+        if stream_id < self._next_remote_id or (stream_id - self._first_local_id) % 2 == 0:
+            self._refuse_stream(stream_id, PROTOCOL_ERROR)
             return
-        self._next_other = number + 2
-        stream = SPDYStream(self, number, frame.headers)
+        self._next_remote_id = stream_id + 2
+        stream = SPDYStream(self, stream_id, frame.headers)
         stream.local_finished = frame.unidirectional
         if self._accept is None or len(self._streams) >= self._max_streams:
-            self._refuse(number, REFUSED_STREAM)
+            self._refuse_stream(stream_id, REFUSED_STREAM)
             return
-        self._streams[number] = stream
+        self._streams[stream_id] = stream
         if not self._accept(stream):
-            if self._streams.pop(number, None) is not None:
-                self._refuse(number, REFUSED_STREAM)
+            if self._streams.pop(stream_id, None) is not None:
+                self._refuse_stream(stream_id, REFUSED_STREAM)
             return
-        self._last_good = number
-        if number in self._streams:
-            self._write(SynReply(number, {}))
+        self._last_good_stream_id = stream_id
+        if stream_id in self._streams:
+            self._write(SynReply(stream_id, {}))
             if frame.fin:
                 self._remote_finished(stream)
 
-    def _refuse(self, number: int, status: int) -> None:
+    def _refuse_stream(self, stream_id: int, status: int) -> None:
         self._refused += 1
-        if self._refused > MAX_REFUSED:
-            self._end_streams(ConnectionGone("too many streams were refused"))
+        if self._refused > MAX_REFUSED_STREAMS:
+            self._end_streams(StreamConnectionLost("too many streams were refused"))
             self.close(GOAWAY_PROTOCOL_ERROR)
-        elif not self.full:
-            self._write(RstStream(number, status))
+        elif not self.write_paused:
+            self._write(RstStream(stream_id, status))
 
     def _remote_finished(self, stream: SPDYStream) -> None:
         if not stream.remote_finished:
@@ -351,7 +351,7 @@ class SPDYConnection(Inlet[Frame]):
 
     def _end_stream(self, stream: SPDYStream, reason: StreamEnded) -> None:
         stream.local_finished = stream.remote_finished = True
-        waiting = self._opened(stream.number)
+        waiting = self._pop_opening(stream.stream_id)
         if waiting is not None:
             waiting.errback(reason)
         else:
@@ -362,14 +362,14 @@ class SPDYConnection(Inlet[Frame]):
         for stream in streams:
             self._end_stream(stream, reason)
 
-    def _leave(self) -> None:
-        self._stop_pinging()
-        super()._leave()
+    def _close_after_flush(self) -> None:
+        self._cancel_ping_timer()
+        super()._close_after_flush()
 
-    def _stop_pinging(self) -> None:
-        if self._pinging is not None and self._pinging.active():
-            self._pinging.cancel()
+    def _cancel_ping_timer(self) -> None:
+        if self._ping_timer is not None and self._ping_timer.active():
+            self._ping_timer.cancel()
 
-    def _lost(self, reason: Failure) -> None:
-        self._stop_pinging()
-        self._end_streams(ConnectionGone("the connection was lost"))
+    def _handle_connection_lost(self, reason: Failure) -> None:
+        self._cancel_ping_timer()
+        self._end_streams(StreamConnectionLost("the connection was lost"))

@@ -26,7 +26,7 @@ MAX_HEADERS: Final = 100
 #: The most settings of one frame; the protocol knows eight.
 MAX_SETTINGS: Final = 64
 #: The largest number of a stream.
-MAX_STREAM: Final = (1 << 31) - 1
+MAX_STREAM_ID: Final = (1 << 31) - 1
 
 FLAG_FIN: Final = 1
 FLAG_UNIDIRECTIONAL: Final = 2
@@ -44,11 +44,11 @@ GOAWAY_PROTOCOL_ERROR: Final = 1
 
 _SYN_STREAM, _SYN_REPLY, _RST_STREAM, _SETTINGS, _PING, _GOAWAY, _HEADERS, _WINDOW_UPDATE = 1, 2, 3, 4, 6, 7, 8, 9
 
-_FIXED: Final = {_RST_STREAM: 8, _PING: 4, _GOAWAY: 8, _WINDOW_UPDATE: 8}
-_LEAST: Final = {_SYN_STREAM: 10, _SYN_REPLY: 4, _HEADERS: 4, _SETTINGS: 4}
+_FIXED_LENGTHS: Final = {_RST_STREAM: 8, _PING: 4, _GOAWAY: 8, _WINDOW_UPDATE: 8}
+_MIN_LENGTHS: Final = {_SYN_STREAM: 10, _SYN_REPLY: 4, _HEADERS: 4, _SETTINGS: 4}
 
-_HEAD: Final = struct.Struct(">II")
-_WORD: Final = struct.Struct(">I")
+_TWO_UINT32: Final = struct.Struct(">II")
+_UINT32: Final = struct.Struct(">I")
 _CONTROL: Final = 0x80000000
 
 #: Headers that mean a connection, which a stream is none.
@@ -72,7 +72,9 @@ _TEXT: Final = (
     b"chunked,text/html,image/png,image/jpg,image/gif,application/xml,application/xhtml+xml,text/plain,"
     b"text/javascript,publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0."
 )
-DICTIONARY: Final = b"".join(_WORD.pack(len(word)) + word.replace("_", " ").encode() for word in _WORDS.split()) + _TEXT
+DICTIONARY: Final = (
+    b"".join(_UINT32.pack(len(word)) + word.replace("_", " ").encode() for word in _WORDS.split()) + _TEXT
+)
 
 #: By names in lower case; several values of a name stand in one text, with C{"\\0"} between them.
 Headers = Mapping[str, str]
@@ -135,7 +137,7 @@ class GoAway:
 
 
 @frozen
-class MoreHeaders:
+class HeadersFrame:
     """A HEADERS frame: further headers of a stream."""
 
     stream: int
@@ -164,7 +166,7 @@ class Data:
     fin: bool = False
 
 
-Frame = SynStream | SynReply | RstStream | Settings | Ping | GoAway | MoreHeaders | WindowUpdate | Data
+Frame = SynStream | SynReply | RstStream | Settings | Ping | GoAway | HeadersFrame | WindowUpdate | Data
 
 
 class FrameReader:
@@ -172,17 +174,17 @@ class FrameReader:
 
     def __init__(self) -> None:
         self._buffer = b""
-        self._at = 0
+        self._offset = 0
         self._inflate = zlib.decompressobj(zdict=DICTIONARY)
         # Of the DATA frame that is being read.
         self._stream = 0
-        self._missing = 0
+        self._data_remaining = 0
         self._fin = False
 
     def feed(self, data: bytes) -> None:
         """Take what arrived."""
-        self._buffer = self._buffer[self._at :] + data if self._at < len(self._buffer) else data
-        self._at = 0
+        self._buffer = self._buffer[self._offset :] + data if self._offset < len(self._buffer) else data
+        self._offset = 0
 
     def next(self) -> Frame | None:
         """
@@ -190,20 +192,20 @@ class FrameReader:
 
         @raise SPDYError: What arrived is no frame.
         """
-        if self._missing:
+        if self._data_remaining:
             return self._piece()
-        available = len(self._buffer) - self._at
+        available = len(self._buffer) - self._offset
         if available < 8:
             return None
-        first, second = _HEAD.unpack_from(self._buffer, self._at)
+        first, second = _TWO_UINT32.unpack_from(self._buffer, self._offset)
         flags, length = second >> 24, second & MAX_PAYLOAD
         if not first & _CONTROL:
             if not first:
                 raise SPDYError("stream id zero is disallowed")
-            self._at += 8
+            self._offset += 8
             if not length:
                 return Data(first, b"", bool(flags & FLAG_FIN))
-            self._stream, self._missing, self._fin = first, length, bool(flags & FLAG_FIN)
+            self._stream, self._data_remaining, self._fin = first, length, bool(flags & FLAG_FIN)
             return self._piece()
         kind = first & 0xFFFF
         if (first >> 16) & 0x7FFF != VERSION:
@@ -211,36 +213,36 @@ class FrameReader:
         _check_length(kind, length)
         if available < 8 + length:
             return None
-        start = self._at + 8
-        self._at = start + length
-        return self._control(kind, flags, self._buffer[start : self._at])
+        start = self._offset + 8
+        self._offset = start + length
+        return self._control(kind, flags, self._buffer[start : self._offset])
 
     def _piece(self) -> Data | None:
-        piece = self._buffer[self._at : self._at + self._missing]
+        piece = self._buffer[self._offset : self._offset + self._data_remaining]
         if not piece:
             return None
-        self._at += len(piece)
-        self._missing -= len(piece)
-        return Data(self._stream, piece, self._fin and not self._missing)
+        self._offset += len(piece)
+        self._data_remaining -= len(piece)
+        return Data(self._stream, piece, self._fin and not self._data_remaining)
 
     def _control(self, kind: int, flags: int, payload: bytes) -> Frame:
         if kind == _SETTINGS:
             return _settings(flags, payload)
-        number = _WORD.unpack_from(payload)[0]
+        number = _UINT32.unpack_from(payload)[0]
         if kind == _GOAWAY:
-            return GoAway(number & MAX_STREAM, _WORD.unpack_from(payload, 4)[0])
+            return GoAway(number & MAX_STREAM_ID, _UINT32.unpack_from(payload, 4)[0])
         if kind == _WINDOW_UPDATE:
-            return WindowUpdate(number & MAX_STREAM, _WORD.unpack_from(payload, 4)[0] & MAX_STREAM)
+            return WindowUpdate(number & MAX_STREAM_ID, _UINT32.unpack_from(payload, 4)[0] & MAX_STREAM_ID)
         if not number:
             raise SPDYError("stream id zero is disallowed")
         if kind == _PING:
             return Ping(number)
-        number &= MAX_STREAM
+        number &= MAX_STREAM_ID
         if not number:
             raise SPDYError("stream id zero is disallowed")
         fin = bool(flags & FLAG_FIN)
         if kind == _RST_STREAM:
-            status = _WORD.unpack_from(payload, 4)[0]
+            status = _UINT32.unpack_from(payload, 4)[0]
             if not status:
                 raise SPDYError("invalid control frame: a reset without a reason")
             return RstStream(number, status)
@@ -248,10 +250,10 @@ class FrameReader:
             headers = self._headers(payload[10:])
             if "host" in headers:
                 raise SPDYError("frame contained invalid header")
-            associated = _WORD.unpack_from(payload, 4)[0] & MAX_STREAM
+            associated = _UINT32.unpack_from(payload, 4)[0] & MAX_STREAM_ID
             return SynStream(number, headers, fin, bool(flags & FLAG_UNIDIRECTIONAL), associated, payload[8] >> 5)
         headers = self._headers(payload[4:])
-        return SynReply(number, headers, fin) if kind == _SYN_REPLY else MoreHeaders(number, headers, fin)
+        return SynReply(number, headers, fin) if kind == _SYN_REPLY else HeadersFrame(number, headers, fin)
 
     def _headers(self, packed: bytes) -> dict[str, str]:
         inflate = self._inflate
@@ -268,10 +270,10 @@ class FrameReader:
 
 def _check_length(kind: int, length: int) -> None:
     """Reject an invalid control frame early."""
-    if kind in _FIXED:
-        possible = length == _FIXED[kind]
-    elif kind in _LEAST:
-        possible = _LEAST[kind] <= length <= MAX_CONTROL
+    if kind in _FIXED_LENGTHS:
+        possible = length == _FIXED_LENGTHS[kind]
+    elif kind in _MIN_LENGTHS:
+        possible = _MIN_LENGTHS[kind] <= length <= MAX_CONTROL
     else:
         raise SPDYError("invalid control frame: unknown type")
     if not possible:
@@ -279,12 +281,12 @@ def _check_length(kind: int, length: int) -> None:
 
 
 def _settings(flags: int, payload: bytes) -> Settings:
-    count = _WORD.unpack_from(payload)[0]
+    count = _UINT32.unpack_from(payload)[0]
     if count > MAX_SETTINGS or len(payload) != 4 + 8 * count:
         raise SPDYError("invalid control frame: invalid length for its type")
     values = {}
     for at in range(4, len(payload), 8):
-        number, value = _HEAD.unpack_from(payload, at)
+        number, value = _TWO_UINT32.unpack_from(payload, at)
         values[number & MAX_PAYLOAD] = (number >> 24, value)
     return Settings(values, bool(flags & FLAG_FIN))
 
@@ -293,13 +295,13 @@ def _read_block(block: bytes) -> dict[str, str]:
     """The names and values of an unpacked block."""
     texts: list[str] = []
     try:
-        count = _WORD.unpack_from(block)[0]
+        count = _UINT32.unpack_from(block)[0]
         if count > MAX_HEADERS:
             raise SPDYError(f"more than {MAX_HEADERS} headers")
         at = 4
         for _ in range(2 * count):
             start = at + 4
-            at = start + _WORD.unpack_from(block, at)[0]
+            at = start + _UINT32.unpack_from(block, at)[0]
             texts.append(block[start:at].decode("utf-8", "surrogateescape"))
     except struct.error:
         raise SPDYError("compressed payload size was incorrect") from None
@@ -327,40 +329,40 @@ class FrameWriter:
         """The bytes of any frame."""
         match frame:
             case Data(stream, data, fin):
-                return data_head(stream, len(data), fin) + data
+                return data_frame_header(stream, len(data), fin) + data
             case SynStream(stream, headers, fin, unidirectional, associated, priority):
                 flags = fin * FLAG_FIN | unidirectional * FLAG_UNIDIRECTIONAL
-                fixed = _HEAD.pack(stream, associated) + bytes((priority << 5, 0))
+                fixed = _TWO_UINT32.pack(stream, associated) + bytes((priority << 5, 0))
                 return _control_frame(_SYN_STREAM, flags, fixed + self._block(headers))
             case SynReply(stream, headers, fin):
-                return _control_frame(_SYN_REPLY, fin * FLAG_FIN, _WORD.pack(stream) + self._block(headers))
-            case MoreHeaders(stream, headers, fin):
-                return _control_frame(_HEADERS, fin * FLAG_FIN, _WORD.pack(stream) + self._block(headers))
+                return _control_frame(_SYN_REPLY, fin * FLAG_FIN, _UINT32.pack(stream) + self._block(headers))
+            case HeadersFrame(stream, headers, fin):
+                return _control_frame(_HEADERS, fin * FLAG_FIN, _UINT32.pack(stream) + self._block(headers))
             case RstStream(stream, status):
-                return _control_frame(_RST_STREAM, 0, _HEAD.pack(stream, status))
+                return _control_frame(_RST_STREAM, 0, _TWO_UINT32.pack(stream, status))
             case Ping(number):
-                return _control_frame(_PING, 0, _WORD.pack(number))
+                return _control_frame(_PING, 0, _UINT32.pack(number))
             case GoAway(last_good, status):
-                return _control_frame(_GOAWAY, 0, _HEAD.pack(last_good, status))
+                return _control_frame(_GOAWAY, 0, _TWO_UINT32.pack(last_good, status))
             case WindowUpdate(stream, delta):
-                return _control_frame(_WINDOW_UPDATE, 0, _HEAD.pack(stream, delta))
+                return _control_frame(_WINDOW_UPDATE, 0, _TWO_UINT32.pack(stream, delta))
             case Settings(values, clear):
-                entries = [_HEAD.pack(flags << 24 | number, value) for number, (flags, value) in values.items()]
-                return _control_frame(_SETTINGS, clear * FLAG_FIN, _WORD.pack(len(entries)) + b"".join(entries))
+                entries = [_TWO_UINT32.pack(flags << 24 | number, value) for number, (flags, value) in values.items()]
+                return _control_frame(_SETTINGS, clear * FLAG_FIN, _UINT32.pack(len(entries)) + b"".join(entries))
 
     def _block(self, headers: Headers) -> bytes:
-        parts = [_WORD.pack(len(headers))]
+        parts = [_UINT32.pack(len(headers))]
         for name, value in headers.items():
             for text in (name.lower(), value):
                 encoded = text.encode("utf-8", "surrogateescape")
-                parts += (_WORD.pack(len(encoded)), encoded)
+                parts += (_UINT32.pack(len(encoded)), encoded)
         return self._deflate.compress(b"".join(parts)) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
 
 
-def data_head(stream: int, length: int, fin: bool = False) -> bytes:
+def data_frame_header(stream: int, length: int, fin: bool = False) -> bytes:
     """What stands before the bytes of a DATA frame; there are at most L{MAX_PAYLOAD}."""
-    return _HEAD.pack(stream, fin << 24 | length)
+    return _TWO_UINT32.pack(stream, fin << 24 | length)
 
 
 def _control_frame(kind: int, flags: int, payload: bytes) -> bytes:
-    return _HEAD.pack(_CONTROL | VERSION << 16 | kind, flags << 24 | len(payload)) + payload
+    return _TWO_UINT32.pack(_CONTROL | VERSION << 16 | kind, flags << 24 | len(payload)) + payload

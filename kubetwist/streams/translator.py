@@ -14,37 +14,37 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from . import channels
-from .channels import BadMessage, ChannelClosed, ChannelReader, first_written
+from .channels import BadMessage, ChannelClosed, ChannelReader, ready_channel
 from .commands import (
-    MAX_STATUS,
+    MAX_STATUS_BYTES,
     STREAM_TYPE,
     SUCCESS,
     VERSIONS,
     Command,
-    Sizes,
+    TerminalSizeDecoder,
     encode_size,
     final_status,
-    internal,
+    internal_error_status,
     status_code,
 )
-from .spdy import ConnectionGone, SPDYConnection, SPDYStream, StreamEnded, StreamListener
-from .upgrades import PROTOCOL_VERSION, NoUpgrade, connect
+from .spdy import SPDYConnection, SPDYStream, StreamConnectionLost, StreamEnded, StreamListener
+from .upgrades import PROTOCOL_VERSION, UpgradeFailure, connect
 from .websocket import WebSocketConnection
 
 if TYPE_CHECKING:
     from ..client.streaming import StreamingClient
 
 #: Seconds between signs of life that the kubelet is asked for.
-PING_PERIOD: Final = 5.0
+PING_INTERVAL: Final = 5.0
 #: Seconds after which a connection on which nothing moves is ended.
 IDLE_TIMEOUT: Final = 4 * 3600.0
 
 _GOING_AWAY: Final = 1001
-_OPENING: Final = "the streams are not open"
-_PRESSURE: Final = "the other side does not take more"
+_OPENING_STREAMS: Final = "the streams are not open"
+_BACKPRESSURE: Final = "the other side does not take more"
 
 
-class Translator:
+class StreamTranslator:
     """
     One command.
 
@@ -57,19 +57,19 @@ class Translator:
         self._reactor = reactor
         self._command = command
         self._messages = ChannelReader(channels.PROTOCOLS[channels.V5])
-        self._sizes = Sizes()
+        self._sizes = TerminalSizeDecoder()
         self._streams: dict[str, SPDYStream] = {}
         self._running: Deferred[bytes] | None = None
-        self._over = False
-        self._client_gone = False
+        self._finished = False
+        self._client_closed = False
         self._releasing = False
-        self._spdy = SPDYConnection(reactor, on_pressure=self._kubelet_pressure)
+        self._spdy = SPDYConnection(reactor, on_backpressure=self._kubelet_backpressure)
         self._connected = False
-        self._moved = reactor.seconds()
-        self._idle: IDelayedCall = reactor.callLater(IDLE_TIMEOUT, self._check_idle)
-        self.websocket = WebSocketConnection(reactor, self, on_pressure=self._client_pressure)
+        self._last_activity = reactor.seconds()
+        self._idle_timer: IDelayedCall = reactor.callLater(IDLE_TIMEOUT, self._check_idle)
+        self.websocket = WebSocketConnection(reactor, self, on_backpressure=self._client_backpressure)
         # What the client sends is for streams that must be there first.
-        self.websocket.hold(_OPENING, watch=True)
+        self.websocket.pause_reading(_OPENING_STREAMS, watch=True)
 
     async def run(self, client: StreamingClient, target: bytes, fields: Sequence[tuple[bytes, bytes]]) -> int:
         """
@@ -80,10 +80,10 @@ class Translator:
         @param fields: What else is said to the kubelet.
         @return: What came of it, as an HTTP status.
         """
-        if self._client_gone:
+        if self._client_closed:
             self._finish(None)
             return 200
-        self._send(first_written(self._command.stdout, self._command.stderr), b"")
+        self._send(ready_channel(self._command.stdout, self._command.stderr), b"")
         running = self._running = Deferred.fromCoroutine(self._run(client, target, fields))
         try:
             status = await running
@@ -93,41 +93,41 @@ class Translator:
             return 200
         except Exception:
             self._log.failure("a command could not be run")
-            self._finish(internal("the command could not be run"))
+            self._finish(internal_error_status("the command could not be run"))
             raise
         self._finish(status)
         return status_code(status)
 
     async def _run(self, client: StreamingClient, target: bytes, fields: Sequence[tuple[bytes, bytes]]) -> bytes:
         try:
-            answer = await connect(client, target, fields, VERSIONS)
-        except NoUpgrade as error:
+            response = await connect(client, target, fields, VERSIONS)
+        except UpgradeFailure as error:
             return error.status
-        version = (answer.field(PROTOCOL_VERSION.lower()) or channels.V1.encode()).decode("latin-1")
-        ending = _Ending(version, self._command)
+        version = (response.field(PROTOCOL_VERSION.lower()) or channels.V1.encode()).decode("latin-1")
+        completion = _CommandCompletion(version, self._command)
         spdy = self._spdy
-        answer.hijack(spdy)
+        response.hijack(spdy)
         self._connected = True
-        spdy.ping_every(PING_PERIOD)
+        spdy.ping_every(PING_INTERVAL)
         for kind in self._command.stream_types(version):
             try:
-                self._streams[kind] = await spdy.open({STREAM_TYPE: kind}, self._listener(kind, ending))
+                self._streams[kind] = await spdy.create_stream({STREAM_TYPE: kind}, self._listener(kind, completion))
             except StreamEnded as error:
-                return internal(str(error))
+                return internal_error_status(str(error))
         # What the client has sent in the meantime is handled now, and it may have gone.
         self._releasing = True
-        self.websocket.release(_OPENING)
+        self.websocket.resume_reading(_OPENING_STREAMS)
         self._releasing = False
-        if self._client_gone:
+        if self._client_closed:
             raise CancelledError
-        return await ending.status
+        return await completion.status
 
-    def _listener(self, kind: str, ending: _Ending) -> StreamListener:
+    def _listener(self, kind: str, completion: _CommandCompletion) -> StreamListener:
         if kind == "error":
-            return _Errors(ending)
+            return _Errors(completion)
         if kind in ("stdout", "stderr"):
             channel = channels.STDOUT if kind == "stdout" else channels.STDERR
-            return _Output(self, channel, ending)
+            return _Output(self, channel, completion)
         return _Input(self, kind)
 
     def stop(self) -> None:
@@ -141,33 +141,33 @@ class Translator:
 
     def message_received(self, data: bytes, finished: bool) -> None:
         """See L{kubetwist.streams.websocket.WebSocketListener}."""
-        self._moved = self._reactor.seconds()
+        self._last_activity = self._reactor.seconds()
         try:
-            brought = self._messages.feed(data, finished)
+            message = self._messages.feed(data, finished)
         except BadMessage:
             # As for the reference it is the same as if the client had gone.
             self.websocket.close()
             self.closed(False)
             return
-        if brought is None:
+        if message is None:
             return
-        if isinstance(brought, ChannelClosed):
-            if brought.channel == channels.STDIN:
+        if isinstance(message, ChannelClosed):
+            if message.channel == channels.STDIN:
                 self._finish_stream("stdin")
-        elif brought.channel == channels.STDIN:
+        elif message.channel == channels.STDIN:
             stdin = self._streams.get("stdin")
             if stdin is not None:
-                stdin.write(brought.data)
-        elif brought.channel == channels.RESIZE:
+                stdin.write(message.data)
+        elif message.channel == channels.RESIZE:
             resize = self._streams.get("resize")
             if resize is not None:
-                for width, height in self._sizes.feed(brought.data):
+                for width, height in self._sizes.feed(message.data):
                     resize.write(encode_size(width, height))
 
     def closed(self, clean: bool) -> None:
         """See L{kubetwist.streams.websocket.WebSocketListener}: what the client has sent still goes to the kubelet."""
-        self._client_gone = True
-        if self._running is not None and not (self._over or self._releasing):
+        self._client_closed = True
+        if self._running is not None and not (self._finished or self._releasing):
             self._running.cancel()
 
     def _finish_stream(self, kind: str) -> None:
@@ -179,10 +179,10 @@ class Translator:
 
     def output(self, channel: int, data: bytes) -> None:
         """A command has written something."""
-        self._moved = self._reactor.seconds()
+        self._last_activity = self._reactor.seconds()
         self._send(channel, data)
 
-    def input_taken(self, kind: str) -> None:
+    def input_closed(self, kind: str) -> None:
         """The kubelet takes no more of a stream."""
         self._finish_stream(kind)
 
@@ -191,32 +191,32 @@ class Translator:
 
     # Both.
 
-    def _client_pressure(self, full: bool) -> None:
-        if full and not self._over:
-            self._spdy.hold(_PRESSURE)
+    def _client_backpressure(self, write_paused: bool) -> None:
+        if write_paused and not self._finished:
+            self._spdy.pause_reading(_BACKPRESSURE)
         else:
-            self._spdy.release(_PRESSURE)
+            self._spdy.resume_reading(_BACKPRESSURE)
 
-    def _kubelet_pressure(self, full: bool) -> None:
-        if full and not self._over:
-            self.websocket.hold(_PRESSURE)
+    def _kubelet_backpressure(self, write_paused: bool) -> None:
+        if write_paused and not self._finished:
+            self.websocket.pause_reading(_BACKPRESSURE)
         else:
-            self.websocket.release(_PRESSURE)
+            self.websocket.resume_reading(_BACKPRESSURE)
 
     def _check_idle(self) -> None:
-        left = self._moved + IDLE_TIMEOUT - self._reactor.seconds()
-        if left > 0:
-            self._idle = self._reactor.callLater(left, self._check_idle)
+        remaining = self._last_activity + IDLE_TIMEOUT - self._reactor.seconds()
+        if remaining > 0:
+            self._idle_timer = self._reactor.callLater(remaining, self._check_idle)
             return
         self.websocket.close(wait=False)
         self.closed(False)
 
     def _finish(self, status: bytes | None) -> None:
-        if self._idle.active():
-            self._idle.cancel()
-        if self._over:
+        if self._idle_timer.active():
+            self._idle_timer.cancel()
+        if self._finished:
             return
-        self._over = True
+        self._finished = True
         if status is not None:
             self._send(channels.ERROR, status)
         self.websocket.close()
@@ -228,7 +228,7 @@ class Translator:
             self._spdy.close()
 
 
-class _Ending:
+class _CommandCompletion:
     """
     Waits for a command to end: when its output has, and what its error stream says is there.
 
@@ -240,7 +240,7 @@ class _Ending:
         self._open = {kind for kind in command.stream_types(version) if kind in ("stdout", "stderr")}
         self._outputs = bool(self._open)
         self._message: bytes | None = None
-        self._broken = False
+        self._incomplete = False
         self.status: Deferred[bytes] = Deferred()
 
     def output_ended(self, channel: int) -> None:
@@ -248,15 +248,15 @@ class _Ending:
         self._open.discard("stdout" if channel == channels.STDOUT else "stderr")
         self._check()
 
-    def errors_ended(self, message: bytes, whole: bool) -> None:
+    def errors_ended(self, message: bytes, complete: bool) -> None:
         """
         Handle the end of the error stream.
 
         @param message: Content of the stream.
-        @param whole: Whether the kubelet has ended it.
+        @param complete: Whether the kubelet has ended it.
         """
         self._message = message
-        self._broken = not (whole or message)
+        self._incomplete = not (complete or message)
         self._check()
 
     def _check(self) -> None:
@@ -269,9 +269,9 @@ class _Ending:
             elif not self._open and (self._outputs or self._message is not None):
                 self.status.callback(SUCCESS)
         elif not self._open and self._message is not None:
-            if self._broken:
+            if self._incomplete:
                 # The reference reports success here, but the outcome of the command is unknown.
-                self.status.callback(internal("error reading from error stream: unexpected EOF"))
+                self.status.callback(internal_error_status("error reading from error stream: unexpected EOF"))
             else:
                 self.status.callback(final_status(self._message, self._version))
 
@@ -279,49 +279,49 @@ class _Ending:
 class _Output:
     """Listens to an output of the command."""
 
-    def __init__(self, translator: Translator, channel: int, ending: _Ending) -> None:
+    def __init__(self, translator: StreamTranslator, channel: int, completion: _CommandCompletion) -> None:
         self._translator = translator
         self._channel = channel
-        self._ending = ending
+        self._completion = completion
 
     def data_received(self, data: bytes) -> None:
         self._translator.output(self._channel, data)
 
     def remote_finished(self) -> None:
-        self._ending.output_ended(self._channel)
+        self._completion.output_ended(self._channel)
 
     def lost(self, reason: StreamEnded) -> None:
-        self._ending.output_ended(self._channel)
+        self._completion.output_ended(self._channel)
 
 
 class _Errors:
     """Listens to the error stream, and keeps what it says."""
 
-    def __init__(self, ending: _Ending) -> None:
-        self._ending = ending
+    def __init__(self, completion: _CommandCompletion) -> None:
+        self._completion = completion
         self._message = bytearray()
         self._ended = False
 
     def data_received(self, data: bytes) -> None:
-        if len(self._message) <= MAX_STATUS:
-            self._message += data[: MAX_STATUS + 1 - len(self._message)]
+        if len(self._message) <= MAX_STATUS_BYTES:
+            self._message += data[: MAX_STATUS_BYTES + 1 - len(self._message)]
 
     def remote_finished(self) -> None:
         self._end(True)
 
     def lost(self, reason: StreamEnded) -> None:
-        self._end(not isinstance(reason, ConnectionGone))
+        self._end(not isinstance(reason, StreamConnectionLost))
 
-    def _end(self, whole: bool) -> None:
+    def _end(self, complete: bool) -> None:
         if not self._ended:
             self._ended = True
-            self._ending.errors_ended(bytes(self._message), whole)
+            self._completion.errors_ended(bytes(self._message), complete)
 
 
 class _Input:
     """Listens to a stream to the command, on which nothing should come."""
 
-    def __init__(self, translator: Translator, kind: str) -> None:
+    def __init__(self, translator: StreamTranslator, kind: str) -> None:
         self._translator = translator
         self._kind = kind
 
@@ -329,7 +329,7 @@ class _Input:
         pass
 
     def remote_finished(self) -> None:
-        self._translator.input_taken(self._kind)
+        self._translator.input_closed(self._kind)
 
     def lost(self, reason: StreamEnded) -> None:
         pass

@@ -13,7 +13,7 @@ from zope.interface import implementer
 
 from ..http.request import KubeRequest
 from .handshakes import Fields, Handshake, subprotocols
-from .upgrades import PROTOCOL_VERSION, is_spdy, spdy_fields
+from .upgrades import PROTOCOL_VERSION, is_spdy, spdy_upgrade_fields
 from .websocket import WebSocketConnection
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 PREFIX: Final = "SPDY/3.1+"
 _SUFFIX: Final = ".k8s.io"
 
-_PRESSURE: Final = "the other side does not take more"
+_BACKPRESSURE: Final = "the other side does not take more"
 _GOING_AWAY: Final = 1001
 #: What makes a request one for a WebSocket, and says what is spoken.
-_OF_WEBSOCKETS: Final = (b"connection", b"upgrade", PROTOCOL_VERSION.lower())
+_WEBSOCKET_FIELDS: Final = (b"connection", b"upgrade", PROTOCOL_VERSION.lower())
 
 
-def tunnelled(fields: Fields) -> list[str]:
+def tunneled_protocols(fields: Fields) -> list[str]:
     """What a client would speak inside of a tunnel, its favourite first."""
     return [
         one.removeprefix(PREFIX) for one in subprotocols(fields) if one.startswith(PREFIX) and one.endswith(_SUFFIX)
@@ -64,57 +64,59 @@ class Tunnel:
 
     def fields(self, fields: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         """Return the header fields for the backend: those of the client, with a request for SPDY."""
-        kept = [
+        forwarded = [
             (name, value)
             for name, value in fields
-            if name.lower() not in _OF_WEBSOCKETS and not name.lower().startswith(b"sec-websocket-")
+            if name.lower() not in _WEBSOCKET_FIELDS and not name.lower().startswith(b"sec-websocket-")
         ]
-        return [*kept, *spdy_fields(tunnelled(self._request.fields))]
+        return [*forwarded, *spdy_upgrade_fields(tunneled_protocols(self._request.fields))]
 
-    def upgraded(self, request: KubeRequest, answer: StreamingResponse) -> Deferred[None]:
+    def upgraded(self, request: KubeRequest, response: StreamingResponse) -> Deferred[None]:
         """
         The backend's connection is there: have the client's, and connect them.
 
-        @param answer: A C{101}, not taken over yet.
+        @param response: A C{101}, not taken over yet.
         @return: Fires when both are gone.
         """
-        if not is_spdy(answer):
-            answer.abort()
+        if not is_spdy(response):
+            response.abort()
             # As Go's http.Error.
             request.respond_text(500, "unable to upgrade: missing upgrade headers in response\n")
             self.answered()
-            return _fired()
-        chosen = PREFIX + (answer.field(PROTOCOL_VERSION.lower()) or b"").decode("latin-1").strip()
+            return _already_fired()
+        chosen = PREFIX + (response.field(PROTOCOL_VERSION.lower()) or b"").decode("latin-1").strip()
         protocol = chosen if chosen in self._handshake.protocols else ""
-        ends = _Ends(request.site.reactor)
-        if not request.switch_protocols(self._handshake.fields(protocol), ends.websocket, ends.stop):
-            answer.abort()
-            return _fired()
+        connections = _TunnelConnections(request.site.reactor)
+        if not request.switch_protocols(self._handshake.fields(protocol), connections.websocket, connections.stop):
+            response.abort()
+            return _already_fired()
         self.answered()
-        answer.hijack(ends.backend)
-        return ends.over
+        response.hijack(connections.backend)
+        return connections.closed_both
 
 
-def _fired() -> Deferred[None]:
+def _already_fired() -> Deferred[None]:
     done: Deferred[None] = Deferred()
     done.callback(None)
     return done
 
 
-class _Ends:
+class _TunnelConnections:
     """
     Both ends of a tunnel.
 
     @ivar websocket: The client's.
     @ivar backend: The backend's.
-    @ivar over: Fires when both are gone.
+    @ivar closed_both: Fires when both are gone.
     """
 
     def __init__(self, reactor: IReactorTime) -> None:
         self.backend = _Backend(self)
-        self.websocket = WebSocketConnection(reactor, self, on_pressure=self.backend.hold, on_gone=self._client_lost)
-        self.over: Deferred[None] = Deferred()
-        self._client_gone = False
+        self.websocket = WebSocketConnection(
+            reactor, self, on_backpressure=self.backend.set_paused, on_connection_lost=self._client_lost
+        )
+        self.closed_both: Deferred[None] = Deferred()
+        self._client_closed = False
 
     def message_received(self, data: bytes, finished: bool) -> None:
         """See L{kubetwist.streams.websocket.WebSocketListener}."""
@@ -122,14 +124,14 @@ class _Ends:
 
     def closed(self, clean: bool) -> None:
         """See L{kubetwist.streams.websocket.WebSocketListener}."""
-        self.backend.leave()
+        self.backend.close_after_flush()
 
-    def backend_pressure(self, full: bool) -> None:
+    def backend_backpressure(self, write_paused: bool) -> None:
         """The backend does not take what was sent to it, or does again."""
-        if full:
-            self.websocket.hold(_PRESSURE)
+        if write_paused:
+            self.websocket.pause_reading(_BACKPRESSURE)
         else:
-            self.websocket.release(_PRESSURE)
+            self.websocket.resume_reading(_BACKPRESSURE)
 
     def backend_lost(self) -> None:
         """The backend has ended its connection."""
@@ -137,18 +139,18 @@ class _Ends:
         self._check()
 
     def _client_lost(self) -> None:
-        self._client_gone = True
-        self.backend.leave()
+        self._client_closed = True
+        self.backend.close_after_flush()
         self._check()
 
     def _check(self) -> None:
-        if self._client_gone and self.backend.gone and not self.over.called:
-            self.over.callback(None)
+        if self._client_closed and self.backend.lost and not self.closed_both.called:
+            self.closed_both.callback(None)
 
     def stop(self) -> None:
         """The server stops."""
         self.websocket.close(_GOING_AWAY, wait=False)
-        self.backend.leave()
+        self.backend.close_after_flush()
 
 
 @implementer(IPushProducer)
@@ -157,59 +159,59 @@ class _Backend(Protocol):
 
     transport: Any
 
-    def __init__(self, ends: _Ends) -> None:
-        self._ends = ends
-        self._leaving = False
-        self._held = False
-        self.gone = False
+    def __init__(self, connections: _TunnelConnections) -> None:
+        self._connections = connections
+        self._closing = False
+        self._reading_paused = False
+        self.lost = False
 
     def connectionMade(self) -> None:
         self.transport.registerProducer(self, True)
-        if self._held:
+        if self._reading_paused:
             self.transport.pauseProducing()
-        if self._leaving:
-            self._leaving = False
-            self.leave()
+        if self._closing:
+            self._closing = False
+            self.close_after_flush()
 
     def dataReceived(self, data: bytes) -> None:
-        self._ends.websocket.send(data)
+        self._connections.websocket.send(data)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self.gone = True
-        self._ends.backend_pressure(False)
-        self._ends.backend_lost()
+        self.lost = True
+        self._connections.backend_backpressure(False)
+        self._connections.backend_lost()
 
     def send(self, data: bytes) -> None:
         """Pass bytes on."""
-        if not (self.gone or self._leaving):
+        if not (self.lost or self._closing):
             self.transport.write(data)
 
-    def hold(self, held: bool) -> None:
+    def set_paused(self, paused: bool) -> None:
         """Read, or do not."""
-        self._held = held
-        if self.transport is None or self.gone or self._leaving:
+        self._reading_paused = paused
+        if self.transport is None or self.lost or self._closing:
             return
-        if held:
+        if paused:
             self.transport.pauseProducing()
         else:
             self.transport.resumeProducing()
 
-    def leave(self) -> None:
+    def close_after_flush(self) -> None:
         """Go when what was sent is taken."""
-        if self.gone or self._leaving:
+        if self.lost or self._closing:
             return
-        self._leaving = True
+        self._closing = True
         if self.transport is not None:
             self.transport.unregisterProducer()
-            self._ends.backend_pressure(False)
+            self._connections.backend_backpressure(False)
             self.transport.resumeProducing()
             self.transport.loseConnection()
 
     def pauseProducing(self) -> None:
-        self._ends.backend_pressure(True)
+        self._connections.backend_backpressure(True)
 
     def resumeProducing(self) -> None:
-        self._ends.backend_pressure(False)
+        self._connections.backend_backpressure(False)
 
     def stopProducing(self) -> None:
         pass

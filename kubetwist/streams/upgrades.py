@@ -10,7 +10,7 @@ from ..api.decoding import BodyError, decode_json
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
 from ..client.errors import Unreachable
-from .commands import encode_status, internal
+from .commands import encode_status, internal_error_status
 
 if TYPE_CHECKING:
     from ..client.streaming import StreamingClient, StreamingResponse
@@ -21,10 +21,10 @@ SPDY: Final = b"SPDY/3.1"
 #: Header with the supported stream protocol versions, or with the selected one.
 PROTOCOL_VERSION: Final = b"X-Stream-Protocol-Version"
 #: Maximum bytes of a response with the reason of a failed upgrade.
-_MAX_REFUSAL: Final = 64 * 1024
+_MAX_ERROR_BODY: Final = 64 * 1024
 
 
-def spdy_fields(protocols: Sequence[str]) -> list[tuple[bytes, bytes]]:
+def spdy_upgrade_fields(protocols: Sequence[str]) -> list[tuple[bytes, bytes]]:
     """Return the header fields that request SPDY with one of these protocols; the preferred one is first."""
     return [
         (b"Connection", b"Upgrade"),
@@ -33,14 +33,14 @@ def spdy_fields(protocols: Sequence[str]) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def is_spdy(answer: StreamingResponse) -> bool:
+def is_spdy(response: StreamingResponse) -> bool:
     """Return whether a response has switched the connection to SPDY."""
-    connection = (answer.field(b"connection") or b"").lower()
-    upgrade = (answer.field(b"upgrade") or b"").lower()
-    return answer.switched and b"upgrade" in connection and SPDY.lower() in upgrade
+    connection = (response.field(b"connection") or b"").lower()
+    upgrade = (response.field(b"upgrade") or b"").lower()
+    return response.switched and b"upgrade" in connection and SPDY.lower() in upgrade
 
 
-class NoUpgrade(Exception):
+class UpgradeFailure(Exception):
     """
     The upgrade to SPDY failed.
 
@@ -61,36 +61,38 @@ async def connect(
     @param client: Client of the server.
     @param target: Path and query.
     @param fields: Further header fields.
-    @param protocols: As for L{spdy_fields}.
+    @param protocols: As for L{spdy_upgrade_fields}.
     @return: The response, whose connection is to be taken over.
     @raise NoUpgrade: The server does not upgrade the connection.
     """
     url = client.settings.url.rstrip("/") + target.decode("latin-1")
     try:
-        answer = await client.upgrade(b"POST", target, [*fields, *spdy_fields(protocols)])
+        response = await client.upgrade(b"POST", target, [*fields, *spdy_upgrade_fields(protocols)])
     except Unreachable as error:
-        raise NoUpgrade(internal(f"error sending request: Post {quoted(url)}: {error}")) from None
-    if is_spdy(answer):
-        return answer
-    if answer.switched:
-        answer.abort()
-        raise NoUpgrade(internal("unable to upgrade connection: "))
-    location = answer.field(b"location")
-    if 300 <= answer.code < 400 and location:
-        answer.abort()
-        raise NoUpgrade(internal(f"error sending request: Post {quoted(url)}: redirect not allowed"))
+        raise UpgradeFailure(internal_error_status(f"error sending request: Post {quoted(url)}: {error}")) from None
+    if is_spdy(response):
+        return response
+    if response.switched:
+        response.abort()
+        raise UpgradeFailure(internal_error_status("unable to upgrade connection: "))
+    location = response.field(b"location")
+    if 300 <= response.code < 400 and location:
+        response.abort()
+        raise UpgradeFailure(internal_error_status(f"error sending request: Post {quoted(url)}: redirect not allowed"))
     try:
-        why = await answer.collect(_MAX_REFUSAL)
+        body = await response.collect(_MAX_ERROR_BODY)
     except Unreachable:
-        raise NoUpgrade(internal("unable to upgrade connection: unable to read error from server response")) from None
-    raise NoUpgrade(_refusal(why))
+        raise UpgradeFailure(
+            internal_error_status("unable to upgrade connection: unable to read error from server response")
+        ) from None
+    raise UpgradeFailure(_upgrade_error_status(body))
 
 
-def _refusal(why: bytes) -> bytes:
+def _upgrade_error_status(body: bytes) -> bytes:
     """Return the reason of the other side as a Status: its own, or one with its text."""
     status: JSONValue = None
     with suppress(BodyError):
-        status = decode_json(why).value
+        status = decode_json(body).value
     if isinstance(status, dict) and status.get("kind") == "Status" and status.get("apiVersion") == "v1":
         return encode_status(status)
-    return internal(f"unable to upgrade connection: {why.decode('utf-8', 'replace').strip()}")
+    return internal_error_status(f"unable to upgrade connection: {body.decode('utf-8', 'replace').strip()}")

@@ -12,12 +12,12 @@ from wsproto.frame_protocol import CloseReason
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.failure import Failure
 
-from .framedprotocol import Inlet, ignore, ignore_pressure
+from .framedprotocol import FramedProtocol, ignore_backpressure, ignore_connection_lost
 
 #: Status code of a normal closure.
-NORMAL: Final = 1000
+NORMAL_CLOSURE: Final = 1000
 #: Seconds to wait for the peer's close frame after the written data was sent.
-GOODBYE: Final = 120.0
+CLOSE_TIMEOUT: Final = 120.0
 
 
 class WebSocketListener(Protocol):
@@ -39,7 +39,7 @@ class WebSocketListener(Protocol):
         """
 
 
-class WebSocketConnection(Inlet[Event]):
+class WebSocketConnection(FramedProtocol[Event]):
     """One connection."""
 
     def __init__(
@@ -48,24 +48,24 @@ class WebSocketConnection(Inlet[Event]):
         listener: WebSocketListener,
         *,
         client: bool = False,
-        on_pressure: Callable[[bool], object] = ignore_pressure,
-        on_gone: Callable[[], object] = ignore,
+        on_backpressure: Callable[[bool], object] = ignore_backpressure,
+        on_connection_lost: Callable[[], object] = ignore_connection_lost,
     ) -> None:
         """
         @param listener: Receives messages.
         @param client: Whether this is the client's side.
-        @param on_pressure: See L{Inlet}.
-        @param on_gone: See L{Inlet}.
+        @param on_backpressure: See L{FramedProtocol}.
+        @param on_connection_lost: See L{FramedProtocol}.
         """
-        super().__init__(reactor, on_pressure, on_gone)
+        super().__init__(reactor, on_backpressure, on_connection_lost)
         self._listener = listener
         self._frames = Connection(ConnectionType.CLIENT if client else ConnectionType.SERVER)
         self._events: Iterator[Event] | None = None
-        self._told = False
-        self._broken = False
+        self._close_reported = False
+        self._failed = False
         self._closing = False
-        self._goodbye: IDelayedCall | None = None
-        self._owed: bytes | None = None
+        self._close_timer: IDelayedCall | None = None
+        self._pending_pong: bytes | None = None
 
     # Writing.
 
@@ -83,23 +83,23 @@ class WebSocketConnection(Inlet[Event]):
 
     def ping(self) -> None:
         """Ask the other side for a sign of life."""
-        if not self.full:
+        if not self.write_paused:
             self._write(Ping())
 
     def _write(self, event: Event) -> None:
-        if self.usable and self._frames.state is ConnectionState.OPEN:
+        if self.writable and self._frames.state is ConnectionState.OPEN:
             self.transport.write(bytes(self._frames.send(event)))
 
     def resumeProducing(self) -> None:
         """As L{IPushProducer}."""
         super().resumeProducing()
-        if self._closing and self.usable:
-            self._wait_for_goodbye()
-        if self._owed is not None:
-            self._write(Pong(payload=self._owed))
-            self._owed = None
+        if self._closing and self.writable:
+            self._wait_for_close_frame()
+        if self._pending_pong is not None:
+            self._write(Pong(payload=self._pending_pong))
+            self._pending_pong = None
 
-    def close(self, code: int = NORMAL, reason: str = "", *, wait: bool = True) -> None:
+    def close(self, code: int = NORMAL_CLOSURE, reason: str = "", *, wait: bool = True) -> None:
         """
         Send a close frame, and close the connection after the peer's one, without calling the listener.
 
@@ -109,31 +109,31 @@ class WebSocketConnection(Inlet[Event]):
         @param reason: Text of the close frame.
         @param wait: Whether to wait for the peer's close frame.
         """
-        self._told = True
+        self._close_reported = True
         if not self._closing:
             self._write(CloseConnection(code=code, reason=reason or None))
             self._closing = True
-        if not (wait and self.usable):
-            self._leave()
+        if not (wait and self.writable):
+            self._close_after_flush()
             return
-        if not self.full:
-            self._wait_for_goodbye()
-        self._holds.clear()
-        self._work()
+        if not self.write_paused:
+            self._wait_for_close_frame()
+        self._pause_reasons.clear()
+        self._handle_frames()
 
-    def _wait_for_goodbye(self) -> None:
-        if self._goodbye is None:
-            self._goodbye = self._reactor.callLater(GOODBYE, self._leave)
+    def _wait_for_close_frame(self) -> None:
+        if self._close_timer is None:
+            self._close_timer = self._reactor.callLater(CLOSE_TIMEOUT, self._close_after_flush)
 
     # What arrives.
 
     def _feed(self, data: bytes) -> None:
-        if self._broken or self._frames.state not in (ConnectionState.OPEN, ConnectionState.LOCAL_CLOSING):
+        if self._failed or self._frames.state not in (ConnectionState.OPEN, ConnectionState.LOCAL_CLOSING):
             return
         self._frames.receive_data(data)
 
-    def _next(self) -> Event | None:
-        if self._broken:
+    def _next_frame(self) -> Event | None:
+        if self._failed:
             return None
         if self._events is None:
             self._events = self._frames.events()
@@ -144,45 +144,45 @@ class WebSocketConnection(Inlet[Event]):
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Message):
-            if not self._told:
+            if not self._close_reported:
                 data = event.data
                 if isinstance(data, str):
                     data = data.encode()
                 self._listener.message_received(bytes(data), event.message_finished)
         elif isinstance(event, Ping):
-            if self.full:
+            if self.write_paused:
                 # The newest is answered when there is room.
-                self._owed = bytes(event.payload)
+                self._pending_pong = bytes(event.payload)
             else:
                 self._write(event.response())
         elif isinstance(event, CloseConnection):
-            self._goodbye_received(event)
+            self._close_frame_received(event)
 
-    def _goodbye_received(self, event: CloseConnection) -> None:
+    def _close_frame_received(self, event: CloseConnection) -> None:
         if self._frames.state is ConnectionState.OPEN:
             # No goodbye: what arrived is no WebSocket.
-            self._broken = True
+            self._failed = True
             self._write(CloseConnection(code=event.code, reason="the frames are not those of a WebSocket"))
-            self._tell(False)
+            self._report_closed(False)
         elif self._frames.state is ConnectionState.REMOTE_CLOSING:
-            if self.usable:
+            if self.writable:
                 self.transport.write(bytes(self._frames.send(event.response())))
-            self._tell(event.code in (CloseReason.NORMAL_CLOSURE, CloseReason.NO_STATUS_RCVD))
-        self._leave()
+            self._report_closed(event.code in (CloseReason.NORMAL_CLOSURE, CloseReason.NO_STATUS_RCVD))
+        self._close_after_flush()
 
-    def _tell(self, clean: bool) -> None:
-        if not self._told:
-            self._told = True
+    def _report_closed(self, clean: bool) -> None:
+        if not self._close_reported:
+            self._close_reported = True
             self._listener.closed(clean)
 
-    def _leave(self) -> None:
-        self._cancel_goodbye()
-        super()._leave()
+    def _close_after_flush(self) -> None:
+        self._cancel_close_timer()
+        super()._close_after_flush()
 
-    def _cancel_goodbye(self) -> None:
-        if self._goodbye is not None and self._goodbye.active():
-            self._goodbye.cancel()
+    def _cancel_close_timer(self) -> None:
+        if self._close_timer is not None and self._close_timer.active():
+            self._close_timer.cancel()
 
-    def _lost(self, reason: Failure) -> None:
-        self._cancel_goodbye()
-        self._tell(False)
+    def _handle_connection_lost(self, reason: Failure) -> None:
+        self._cancel_close_timer()
+        self._report_closed(False)

@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.http.connection.bodyshares import MAX_BODY
-from kubetwist.http.http1.channel import LINGER, GRACEFUL_CLOSE_TIMEOUT
+from kubetwist.http.http1.channel import GRACEFUL_CLOSE_TIMEOUT, LINGER
 from kubetwist.http.http1.requestbody import MAX_DISCARDED
 from kubetwist.http.request import KubeRequest
 

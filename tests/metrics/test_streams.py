@@ -28,7 +28,7 @@ class StreamMetricsTests(SynchronousTestCase):
         codes: tuple[Any, ...] = (101, 404, 99, 600, "madeup", None)
         for code in codes:
             self.metrics.translated(code)
-            self.metrics.tunnelled(code)
+            self.metrics.tunneled(code)
         for name in ("translator", "tunnel"):
             found = self.found(f"apiserver_stream_{name}_requests_total", "code")
             self.assertEqual(found, {"101": 1, "404": 1, "500": 4})

@@ -7,9 +7,9 @@ from typing import Any
 
 from kubetwist.http.request import KubeRequest
 from kubetwist.streams import channels
-from kubetwist.streams.channels import ChannelClosed, ChannelReader, choose, first_written
-from kubetwist.streams.commands import SUCCESS, Command, Sizes, encode_status, exit_status
-from kubetwist.streams.handshakes import NoWebSocket, check_handshake, is_websocket
+from kubetwist.streams.channels import ChannelClosed, ChannelReader, ready_channel, select_protocol
+from kubetwist.streams.commands import SUCCESS, Command, TerminalSizeDecoder, encode_status, exit_status
+from kubetwist.streams.handshakes import HandshakeError, check_handshake, is_websocket
 from kubetwist.streams.spdy import SPDYConnection, SPDYStream, StreamEnded
 from kubetwist.streams.tunnel import PREFIX
 from kubetwist.streams.upgrades import PROTOCOL_VERSION, SPDY
@@ -37,8 +37,8 @@ class Session:
     @ivar version: What is spoken.
     @ivar on_stdin: Told what comes; L{None} at the end of it.
     @ivar on_resize: Told sizes of the terminal.
-    @ivar on_gone: Told when nobody is there any more.
-    @ivar on_pressure: Told whether what is written is not taken.
+    @ivar on_connection_lost: Told when nobody is there any more.
+    @ivar on_backpressure: Told whether what is written is not taken.
     """
 
     def __init__(self, command: Command, version: str, send: Callable[[str, bytes], None], end: Callable[[], None]):
@@ -46,14 +46,14 @@ class Session:
         self.version = version
         self._send = send
         self._end = end
-        self._sizes = Sizes()
+        self._sizes = TerminalSizeDecoder()
         self._ended = False
         self._early: list[tuple[str, bytes | None]] | None = []
         self.gone = False
         self.on_stdin: Callable[[bytes | None], None] = lambda data: None
         self.on_resize: Callable[[int, int], None] = lambda width, height: None
-        self.on_gone: Callable[[], None] = lambda: None
-        self.on_pressure: Callable[[bool], None] = lambda full: None
+        self.on_connection_lost: Callable[[], None] = lambda: None
+        self.on_backpressure: Callable[[bool], None] = lambda write_paused: None
 
     def write(self, data: bytes, kind: str = "stdout") -> None:
         """Write to C{stdout} or C{stderr}."""
@@ -106,7 +106,7 @@ class Session:
         """The connection is gone."""
         if not self.gone:
             self.gone = True
-            self.on_gone()
+            self.on_connection_lost()
 
 
 def serve_command(request: KubeRequest, start: Start, *, reactor: Any, websocket: bool = True) -> Any:
@@ -132,7 +132,7 @@ def negotiate(request: KubeRequest, offered: Sequence[str]) -> str | None:
         return None
     values = request.fields.get(PROTOCOL_VERSION.lower(), [])
     asked = [one.strip() for value in values for one in value.decode().split(",")]
-    version = choose(asked, offered) if asked else None
+    version = select_protocol(asked, offered) if asked else None
     if version is None:
         request.respond_text(403, f"unable to upgrade: unable to negotiate protocol: client supports {asked}")
     return version
@@ -171,8 +171,8 @@ def spdy_session(command: Command, version: str, start: Start, reactor: Any) -> 
 
     connection = SPDYConnection(reactor, server=True, accept=accept)
     session = Session(command, version, lambda kind, data: streams[kind].write(data), connection.close)
-    connection.on_gone = session.lost
-    connection.on_pressure = lambda full: session.on_pressure(full)
+    connection.on_connection_lost = session.lost
+    connection.on_backpressure = lambda write_paused: session.on_backpressure(write_paused)
     return connection
 
 
@@ -217,10 +217,10 @@ class _Channels:
 def _serve_websocket(request: KubeRequest, command: Command, start: Start, reactor: Any) -> Any:
     try:
         handshake = check_handshake(request.method, request.fields)
-    except NoWebSocket as error:
+    except HandshakeError as error:
         request.respond_text(error.code, str(error))
         return None
-    version = choose(handshake.protocols, WEBSOCKET_PROTOCOLS)
+    version = select_protocol(handshake.protocols, WEBSOCKET_PROTOCOLS)
     if version is None:
         request.respond_text(403, "")
         return None
@@ -233,10 +233,10 @@ def _serve_websocket(request: KubeRequest, command: Command, start: Start, react
         lambda kind, data: connection.send(protocol.message(_NUMBERS[kind], data)),
         connection.close,
     )
-    connection.on_gone = session.lost
-    connection.on_pressure = lambda full: session.on_pressure(full)
+    connection.on_connection_lost = session.lost
+    connection.on_backpressure = lambda write_paused: session.on_backpressure(write_paused)
     request.switch_protocols(handshake.fields(version), connection)
-    connection.send(protocol.message(first_written(command.stdout, command.stderr), b""))
+    connection.send(protocol.message(ready_channel(command.stdout, command.stderr), b""))
     reactor.callLater(0, session.begin, start)
     return connection
 
@@ -320,7 +320,7 @@ def _serve_tunnel(request: KubeRequest, dial: Any, reactor: Any) -> PortForward 
     protocol = f"{PREFIX}portforward.k8s.io"
     try:
         handshake = check_handshake(request.method, request.fields)
-    except NoWebSocket as error:
+    except HandshakeError as error:
         request.respond_text(error.code, str(error))
         return None
     if protocol not in handshake.protocols:
@@ -362,19 +362,21 @@ class Inside:
 
     def registerProducer(self, producer: Any, streaming: bool) -> None:
         """Have who writes be told when it is too much."""
-        self._socket.on_pressure = lambda full: producer.pauseProducing() if full else producer.resumeProducing()
+        self._socket.on_backpressure = lambda write_paused: (
+            producer.pauseProducing() if write_paused else producer.resumeProducing()
+        )
 
     def unregisterProducer(self) -> None:
         """It does not write any more."""
-        self._socket.on_pressure = lambda full: None
+        self._socket.on_backpressure = lambda write_paused: None
 
     def pauseProducing(self) -> None:
         """Read no more."""
-        self._socket.hold(self)
+        self._socket.pause_reading(self)
 
     def resumeProducing(self) -> None:
         """Read on."""
-        self._socket.release(self)
+        self._socket.resume_reading(self)
 
     def loseConnection(self) -> None:
         """Say goodbye."""

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.streams import channels
 from kubetwist.streams.channels import (
-    MAX_BASE64,
+    MAX_BASE64_MESSAGE,
     PROTOCOLS,
     V4,
     V5,
@@ -20,8 +20,8 @@ from kubetwist.streams.channels import (
     ChannelClosed,
     ChannelData,
     ChannelReader,
-    choose,
-    first_written,
+    ready_channel,
+    select_protocol,
 )
 
 pieces = st.lists(st.binary(max_size=10), min_size=1, max_size=4)
@@ -86,17 +86,17 @@ class Channels(SynchronousTestCase):
         self.assertEqual(ChannelData(0, b"foo"), reader.feed(b"9v", True))
         self.assertIsNone(reader.feed(b"0!!", True))
         self.assertIsNone(reader.feed(b"9Zm9v", True))
-        for _ in range(MAX_BASE64 // 4096):
+        for _ in range(MAX_BASE64_MESSAGE // 4096):
             self.assertIsNone(reader.feed(b"0" * 4096, False))
         self.assertRaises(BadMessage, reader.feed, b"0", False)
 
     def test_choose(self) -> None:
         """The client's favourite among what is offered is spoken; nothing asked for may be an offer as well."""
-        self.assertEqual(V4, choose(["x", V4, V5], [V5, V4]))
-        self.assertIsNone(choose(["x"], [V5, V4]))
-        self.assertIsNone(choose([], [V5]))
-        self.assertEqual("", choose([], [V5, ""]))
+        self.assertEqual(V4, select_protocol(["x", V4, V5], [V5, V4]))
+        self.assertIsNone(select_protocol(["x"], [V5, V4]))
+        self.assertIsNone(select_protocol([], [V5]))
+        self.assertEqual("", select_protocol([], [V5, ""]))
 
     def test_first_written(self) -> None:
         """That a command is about to run is told on the lowest channel that is written to."""
-        self.assertEqual([1, 1, 2, 3], [first_written(*one) for one in [(1, 1), (1, 0), (0, 1), (0, 0)]])
+        self.assertEqual([1, 1, 2, 3], [ready_channel(*one) for one in [(1, 1), (1, 0), (0, 1), (0, 0)]])

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.streams.channels import V1, V2, V3, V4, V5
-from kubetwist.streams.commands import SUCCESS, Command, Sizes, encode_size, encode_status, exit_status, final_status
+from kubetwist.streams.commands import (
+    SUCCESS,
+    Command,
+    TerminalSizeDecoder,
+    encode_size,
+    encode_status,
+    exit_status,
+    final_status,
+)
 
 
 def exited(causes: Any) -> bytes:
@@ -115,13 +123,15 @@ class TerminalSizes(SynchronousTestCase):
     def test_roundtrip(self, sizes: list[tuple[int, int]], cut: int) -> None:
         """Sizes are read as they were written, however they are cut."""
         data = b"".join(encode_size(*size) for size in sizes)
-        reader = Sizes()
+        reader = TerminalSizeDecoder()
         found = [size for at in range(0, len(data), cut) for size in reader.feed(data[at : at + cut])]
         self.assertEqual(sizes, found)
 
     def test_lenient(self) -> None:
         """Names are read in any case, others are not looked at, and what is missing is 0."""
-        self.assertEqual([(80, 0), (0, 24)], Sizes().feed(b' {"width":80,"X":[1]}{"HEIGHT":24,"Width":null}'))
+        self.assertEqual(
+            [(80, 0), (0, 24)], TerminalSizeDecoder().feed(b' {"width":80,"X":[1]}{"HEIGHT":24,"Width":null}')
+        )
 
     def test_broken(self) -> None:
         """After what is no size there are none any more."""
@@ -134,7 +144,7 @@ class TerminalSizes(SynchronousTestCase):
             b'{"Width":1.5}',
             b'{"a":' * 2000,
         ):
-            reader = Sizes()
+            reader = TerminalSizeDecoder()
             self.assertEqual([], reader.feed(data))
             self.assertEqual([], reader.feed(b'{"Width":1}'))
             self.assertEqual("", reader._text)
@@ -142,6 +152,6 @@ class TerminalSizes(SynchronousTestCase):
     @given(st.lists(st.binary(max_size=30), max_size=4))
     def test_anything(self, pieces: list[bytes]) -> None:
         """Whatever a client sends, nothing else goes wrong."""
-        reader = Sizes()
+        reader = TerminalSizeDecoder()
         for piece in pieces:
             reader.feed(piece)

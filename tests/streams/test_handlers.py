@@ -25,9 +25,9 @@ from kubetwist.server.credentials.certificates import CertConfig, CertificateAut
 from kubetwist.server.credentials.tlscontext import ServingContextFactory
 from kubetwist.streams.channels import BASE64_V4, V4, V5
 from kubetwist.streams.commands import Command
-from kubetwist.streams.handlers import NODE_WEBSOCKETS, Streams, Way
+from kubetwist.streams.handlers import NODE_WEBSOCKETS_FEATURE, StreamHandlers, StreamMode
 from kubetwist.streams.spdy import SPDYConnection, StreamEnded
-from kubetwist.streams.upgrades import spdy_fields
+from kubetwist.streams.upgrades import spdy_upgrade_fields
 from kubetwist.streams.websocket import WebSocketConnection
 
 from .serving import Inside, Session, serve_command, serve_port_forward
@@ -40,9 +40,9 @@ TUNNEL = "SPDY/3.1+portforward.k8s.io"
 class Ways(SynchronousTestCase):
     """Which way a request goes."""
 
-    def way(
+    def select_mode(
         self, subresource: str, protocols: str, features: Any = (), upgrade: bytes = b"websocket", **gates: bool
-    ) -> Way:
+    ) -> StreamMode:
         """The way of a request."""
         fields = {
             b"connection": [b"Upgrade"],
@@ -50,32 +50,35 @@ class Ways(SynchronousTestCase):
             b"sec-websocket-protocol": [protocols.encode()],
         }
         request: Any = SimpleNamespace(fields=fields)
-        return Streams(StreamMetrics(Registry()), gates).way(request, subresource, features)
+        return StreamHandlers(StreamMetrics(Registry()), gates).select_mode(request, subresource, features)
 
     def test_commands(self) -> None:
         """Commands over the fifth version of the channels are translated; what is older is passed on."""
         for subresource in ("exec", "attach"):
-            self.assertEqual(Way.TRANSLATE, self.way(subresource, f"x, {V5}"))
-            self.assertEqual(Way.PASS_ON, self.way(subresource, f"x, {V4}"))
-            self.assertEqual(Way.PASS_ON, self.way(subresource, TUNNEL))
-            self.assertEqual(Way.PASS_ON, self.way(subresource, V5, upgrade=b"SPDY/3.1"))
+            self.assertEqual(StreamMode.TRANSLATE, self.select_mode(subresource, f"x, {V5}"))
+            self.assertEqual(StreamMode.PROXY, self.select_mode(subresource, f"x, {V4}"))
+            self.assertEqual(StreamMode.PROXY, self.select_mode(subresource, TUNNEL))
+            self.assertEqual(StreamMode.PROXY, self.select_mode(subresource, V5, upgrade=b"SPDY/3.1"))
 
     def test_ports(self) -> None:
         """Ports over SPDY inside of a WebSocket go through a tunnel."""
-        self.assertEqual(Way.TUNNEL, self.way("portforward", TUNNEL))
-        self.assertEqual(Way.PASS_ON, self.way("portforward", V5))
-        self.assertEqual(Way.PASS_ON, self.way("portforward", "portforward.k8s.io", upgrade=b"SPDY/3.1"))
+        self.assertEqual(StreamMode.TUNNEL, self.select_mode("portforward", TUNNEL))
+        self.assertEqual(StreamMode.PROXY, self.select_mode("portforward", V5))
+        self.assertEqual(StreamMode.PROXY, self.select_mode("portforward", "portforward.k8s.io", upgrade=b"SPDY/3.1"))
 
     def test_new_nodes(self) -> None:
         """A node that declares to speak WebSocket is spoken to as the client speaks."""
-        self.assertEqual(Way.PASS_ON, self.way("exec", V5, ["Other", NODE_WEBSOCKETS]))
-        self.assertEqual(Way.PASS_ON, self.way("portforward", TUNNEL, [NODE_WEBSOCKETS]))
+        self.assertEqual(StreamMode.PROXY, self.select_mode("exec", V5, ["Other", NODE_WEBSOCKETS_FEATURE]))
+        self.assertEqual(StreamMode.PROXY, self.select_mode("portforward", TUNNEL, [NODE_WEBSOCKETS_FEATURE]))
 
     def test_gates(self) -> None:
         """What the reference's feature gates say is kept to: without theirs there is no way but to pass on."""
-        self.assertEqual(Way.PASS_ON, self.way("exec", V5, TranslateStreamCloseWebsocketRequests=False))
-        self.assertEqual(Way.PASS_ON, self.way("portforward", TUNNEL, PortForwardWebsockets=False))
-        self.assertEqual(Way.TRANSLATE, self.way("exec", V5, [NODE_WEBSOCKETS], ExtendWebSocketsToKubelet=False))
+        self.assertEqual(StreamMode.PROXY, self.select_mode("exec", V5, TranslateStreamCloseWebsocketRequests=False))
+        self.assertEqual(StreamMode.PROXY, self.select_mode("portforward", TUNNEL, PortForwardWebsockets=False))
+        self.assertEqual(
+            StreamMode.TRANSLATE,
+            self.select_mode("exec", V5, [NODE_WEBSOCKETS_FEATURE], ExtendWebSocketsToKubelet=False),
+        )
 
 
 class _Upgraded(Protocol):
@@ -172,7 +175,7 @@ class OverHTTP(TestCase):
         self.sessions: list[Session] = []
         self.features: list[str] = []
         self.registry = Registry()
-        self.streams = Streams(StreamMetrics(self.registry), {})
+        self.streams = StreamHandlers(StreamMetrics(self.registry), {})
         self.on_start: Any = self._echo
         self.kubelet = KubeSite(self._kubelet, reactor)
         self.site = KubeSite(with_request_info(self._answer), reactor)
@@ -256,12 +259,12 @@ class OverHTTP(TestCase):
         switches = {name: name in request.query for name in ("input", "output", "error", "tty")}
         query = "&".join(f"{name}=1" for name, on in switches.items() if on)
         target = f"/{'portForward' if subresource == 'portforward' else subresource}/d/p/c?{query}".encode()
-        chosen = self.streams.way(request, subresource, self.features)
-        if chosen is Way.TRANSLATE:
+        chosen = self.streams.select_mode(request, subresource, self.features)
+        if chosen is StreamMode.TRANSLATE:
             await self.streams.translate(request, self.client, target, Command(*switches.values()))
             return
-        tunnel = self.streams.tunnel(request) if chosen is Way.TUNNEL else None
-        if chosen is Way.PASS_ON or tunnel is not None:
+        tunnel = self.streams.tunnel(request) if chosen is StreamMode.TUNNEL else None
+        if chosen is StreamMode.PROXY or tunnel is not None:
             await proxy_request(request, self.client, target, upgrade_required=True, tunnel=tunnel)
         if tunnel is not None:
             tunnel.answered()
@@ -303,7 +306,7 @@ class OverHTTP(TestCase):
     async def spdy(self, target: str, *protocols: str) -> tuple[SPDYConnection, dict[str, str]]:
         """A client with SPDY."""
         connection = SPDYConnection(reactor)
-        fields = [(name.decode(), value.decode()) for name, value in spdy_fields(protocols)]
+        fields = [(name.decode(), value.decode()) for name, value in spdy_upgrade_fields(protocols)]
         code, answered, body = await self.ask(target, connection, fields, "POST")
         self.assertEqual(101, code, body)
         return connection, answered
@@ -330,7 +333,7 @@ class OverHTTP(TestCase):
 
     async def test_passed_on_websocket(self) -> None:
         """A WebSocket with older channels goes to the kubelet as it is, and so does any to a node that declares it."""
-        for protocol, features in ((V4, []), (BASE64_V4, []), (V5, [NODE_WEBSOCKETS])):
+        for protocol, features in ((V4, []), (BASE64_V4, []), (V5, [NODE_WEBSOCKETS_FEATURE])):
             self.features = features
             connection, heard, fields = await self.websocket("/exec?input&output", protocol)
             self.assertEqual(protocol, fields["sec-websocket-protocol"])
@@ -347,9 +350,9 @@ class OverHTTP(TestCase):
         connection, fields = await self.spdy("/exec?input&output", V4)
         self.assertEqual(V4, fields["x-stream-protocol-version"])
         errors, output = _Collected(), _Collected()
-        await connection.open({"streamtype": "error"}, errors)
-        stdin = await connection.open({"streamtype": "stdin"}, _Collected())
-        await connection.open({"streamtype": "stdout"}, output)
+        await connection.create_stream({"streamtype": "error"}, errors)
+        stdin = await connection.create_stream({"streamtype": "stdin"}, _Collected())
+        await connection.create_stream({"streamtype": "stdout"}, output)
         stdin.write(b"abc")
         stdin.finish()
         self.assertEqual(b"ABC", await output.ended)
@@ -360,8 +363,8 @@ class OverHTTP(TestCase):
         for number, (port, expected) in enumerate([(80, b"80:abc"), (1, b""), (81, b"81:abc")]):
             headers = {"port": str(port), "requestid": str(number)}
             errors, data = _Collected(), _Collected()
-            (await connection.open({**headers, "streamtype": "error"}, errors)).finish()
-            stream = await connection.open({**headers, "streamtype": "data"}, data)
+            (await connection.create_stream({**headers, "streamtype": "error"}, errors)).finish()
+            stream = await connection.create_stream({**headers, "streamtype": "data"}, data)
             stream.write(b"abc")
             stream.finish()
             self.assertEqual(expected, await data.ended)
@@ -392,7 +395,7 @@ class OverHTTP(TestCase):
 
     async def test_passed_on_tunnel(self) -> None:
         """A node that declares to speak WebSocket gets the tunnel as it is."""
-        self.features = [NODE_WEBSOCKETS]
+        self.features = [NODE_WEBSOCKETS_FEATURE]
         await self.tunnel()
         self.assertEqual({("streaming", "portforward", "proxied_to_kubelet"): 1}, self.counted())
 
@@ -429,7 +432,7 @@ class OverHTTP(TestCase):
     async def test_client_goes(self) -> None:
         """A client that goes takes the kubelet's connection along, whichever way it came."""
         gone: list[bool] = []
-        self.on_start = lambda session: setattr(session, "on_gone", lambda: gone.append(True))
+        self.on_start = lambda session: setattr(session, "on_connection_lost", lambda: gone.append(True))
         for protocol in (V5, V4):
             connection, _, _ = await self.websocket("/exec?input&output", protocol)
             await self.settled(lambda: self.sessions)
@@ -454,7 +457,7 @@ class OverHTTP(TestCase):
         full: list[bool] = []
 
         def start(session: Session) -> None:
-            session.on_pressure = full.append
+            session.on_backpressure = full.append
             while not full:
                 session.write(b"x" * 50_000)
                 written.append(50_000)
@@ -479,9 +482,9 @@ class OverHTTP(TestCase):
         rounds: list[int] = []
         self.on_start = start
         connection, heard, _ = await self.websocket("/exec?output", V5)
-        connection.hold("the test")
+        connection.pause_reading("the test")
         await self.settled(lambda: len(rounds) > 50 and rounds[-1] == rounds[-50])
-        connection.release("the test")
+        connection.resume_reading("the test")
         await self.settled(lambda: heard.ends)
         self.assertEqual(sum(written), sum(len(message) - 1 for message in heard.messages if message[0] == 1))
         self.assertIn(b"Success", heard.messages[-1])

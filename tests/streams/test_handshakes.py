@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.streams.handshakes import NoWebSocket, check_handshake, is_websocket, subprotocols
+from kubetwist.streams.handshakes import HandshakeError, check_handshake, is_websocket, subprotocols
 
 ASKED = {
     b"connection": [b"keep-alive, Upgrade"],
@@ -42,7 +42,7 @@ class HandshakeTests(SynchronousTestCase):
             (b"GET", b"sec-websocket-version", 400, "missing or bad WebSocket Version"),
         ]:
             fields = {name: value for name, value in ASKED.items() if name != without}
-            error = self.assertRaises(NoWebSocket, check_handshake, method, fields)
+            error = self.assertRaises(HandshakeError, check_handshake, method, fields)
             self.assertEqual((code, why), (error.code, str(error)))
 
     def test_is_websocket(self) -> None:

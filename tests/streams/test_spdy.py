@@ -12,14 +12,14 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.streams import spdy
 from kubetwist.streams.framedprotocol import (
-    MAX_WAITING,
-    PORTION,
+    MAX_BUFFERED_BYTES,
+    MAX_FRAMES_PER_TURN,
 )
 from kubetwist.streams.spdy import (
     OPEN_TIMEOUT,
-    ConnectionGone,
     SPDYConnection,
     SPDYStream,
+    StreamConnectionLost,
     StreamEnded,
     StreamReset,
     StreamTimeout,
@@ -126,7 +126,7 @@ class Streams(SynchronousTestCase):
     def open(self, pair: _Pair, kind: str = "stdout") -> tuple[SPDYStream, _Heard]:
         """A stream that the client begins."""
         heard = _Heard()
-        opening = pair.client.open({"streamtype": kind}, heard)
+        opening = pair.client.create_stream({"streamtype": kind}, heard)
         self.assertNoResult(opening)
         pair.pump()
         return self.successResultOf(opening), heard
@@ -179,21 +179,21 @@ class Streams(SynchronousTestCase):
     def test_refused(self) -> None:
         """A stream that the other side does not want is not opened."""
         pair = _Pair()
-        opening = pair.client.open({"streamtype": "odd"}, _Heard())
+        opening = pair.client.create_stream({"streamtype": "odd"}, _Heard())
         pair.pump()
         self.assertEqual(REFUSED_STREAM, self.failureResultOf(opening, StreamReset).value.status)
 
     def test_client_takes_none(self) -> None:
         """Who accepts no streams refuses them all."""
         pair = _Pair()
-        opening = pair.server.open({"streamtype": "stdout"}, _Heard())
+        opening = pair.server.create_stream({"streamtype": "stdout"}, _Heard())
         pair.pump()
         self.failureResultOf(opening, StreamReset)
 
     def test_not_accepted(self) -> None:
         """A stream that nobody answers for is given up after a while."""
         raw = _Raw()
-        opening = raw.connection.open({"streamtype": "stdout"}, _Heard())
+        opening = raw.connection.create_stream({"streamtype": "stdout"}, _Heard())
         raw.clock.advance(OPEN_TIMEOUT - 1)
         self.assertNoResult(opening)
         raw.clock.advance(1)
@@ -203,7 +203,7 @@ class Streams(SynchronousTestCase):
     def test_given_up(self) -> None:
         """Who gives up opening a stream leaves none behind."""
         raw = _Raw()
-        opening = raw.connection.open({"streamtype": "stdout"}, _Heard())
+        opening = raw.connection.create_stream({"streamtype": "stdout"}, _Heard())
         opening.addErrback(lambda _: None)
         opening.cancel()
         self.assertEqual([SynStream(1, {"streamtype": "stdout"}), RstStream(1, 5)], raw.frames())
@@ -213,20 +213,20 @@ class Streams(SynchronousTestCase):
         """With the connection go all its streams, those that are being opened too."""
         pair = _Pair()
         _, heard = self.open(pair)
-        opening = pair.client.open({}, _Heard())
+        opening = pair.client.create_stream({}, _Heard())
         pair.wire.first.abortConnection()
-        self.assertIsInstance(heard.reason, ConnectionGone)
-        self.failureResultOf(opening, ConnectionGone)
-        self.failureResultOf(pair.client.open({}, _Heard()), ConnectionGone)
+        self.assertIsInstance(heard.reason, StreamConnectionLost)
+        self.failureResultOf(opening, StreamConnectionLost)
+        self.failureResultOf(pair.client.create_stream({}, _Heard()), StreamConnectionLost)
         self.assertEqual([], pair.clock.getDelayedCalls())
 
     def test_close(self) -> None:
         """Who closes the connection resets what is open, says goodbye, and goes when that is sent."""
         raw = _Raw()
         heard = _Heard()
-        opening = raw.connection.open({}, heard)
+        opening = raw.connection.create_stream({}, heard)
         raw.send(SynReply(1, {}))
-        finished = raw.connection.open({}, heard)
+        finished = raw.connection.create_stream({}, heard)
         raw.send(SynReply(3, {}))
         self.successResultOf(finished).finish()
         self.successResultOf(opening).write(b"last")
@@ -252,7 +252,7 @@ class Streams(SynchronousTestCase):
         stream, heard = self.open(pair)
         pair.server._write(GoAway(1))
         pair.pump()
-        self.failureResultOf(pair.client.open({}, _Heard()), ConnectionGone)
+        self.failureResultOf(pair.client.create_stream({}, _Heard()), StreamConnectionLost)
         stream.write(b"more")
         pair.streams[0].write(b"more")
         pair.streams[0].finish()
@@ -293,19 +293,19 @@ class Manners(SynchronousTestCase):
         """What is no SPDY ends the connection, and its streams are lost."""
         raw = _Raw()
         heard = _Heard()
-        raw.connection.open({}, heard)
+        raw.connection.create_stream({}, heard)
         raw.send(SynReply(1, {}))
         raw.transport.write(b"\xff" * 100)
         self.assertEqual(GoAway(0, 1), raw.frames()[-1])
         self.assertTrue(raw.gone)
-        self.assertIsInstance(heard.reason, ConnectionGone)
+        self.assertIsInstance(heard.reason, StreamConnectionLost)
 
     @given(st.binary(max_size=300), st.booleans())
     def test_anything(self, data: bytes, server: bool) -> None:
         """Whatever the other side sends, nothing else goes wrong."""
         raw = _Raw(server=server, accept=None)
         heard = _Heard()
-        opening = raw.connection.open({}, heard)
+        opening = raw.connection.create_stream({}, heard)
         opening.addErrback(lambda failure: failure.trap(StreamEnded))
         raw.transport.write(data)
         raw.frames()
@@ -326,7 +326,7 @@ class Manners(SynchronousTestCase):
 
     def test_refused_too_often(self) -> None:
         """Who does not stop to begin streams that are refused is cut off."""
-        self.patch(spdy, "MAX_REFUSED", 10)
+        self.patch(spdy, "MAX_REFUSED_STREAMS", 10)
         raw = _Raw()
         raw.send(*(SynStream(2 * number, {}) for number in range(1, 20)))
         self.assertEqual([*(RstStream(2 * number, 3) for number in range(1, 11)), GoAway(0, 1)], raw.frames())
@@ -342,16 +342,16 @@ class Manners(SynchronousTestCase):
     def test_portions(self) -> None:
         """Many small frames are handled in portions, so that others have their turn."""
         pair = _Pair()
-        opening = pair.client.open({}, _Heard())
+        opening = pair.client.create_stream({}, _Heard())
         pair.pump()
         stream = self.successResultOf(opening)
-        for _ in range(PORTION * 3):
+        for _ in range(MAX_FRAMES_PER_TURN * 3):
             stream.write(b"x")
         pair.wire.pump()
-        self.assertLess(len(pair.heard[0].data), PORTION * 2)
+        self.assertLess(len(pair.heard[0].data), MAX_FRAMES_PER_TURN * 2)
         self.assertFalse(pair.wire.second.reading)
         pair.pump()
-        self.assertEqual(PORTION * 3, len(pair.heard[0].data))
+        self.assertEqual(MAX_FRAMES_PER_TURN * 3, len(pair.heard[0].data))
         self.assertTrue(pair.wire.second.reading)
 
 
@@ -361,20 +361,20 @@ class Pressure(SynchronousTestCase):
     def test_held(self) -> None:
         """What comes to a connection that is held waits in the network, until it is released."""
         pair = _Pair()
-        opening = pair.client.open({}, _Heard())
+        opening = pair.client.create_stream({}, _Heard())
         pair.pump()
         stream = self.successResultOf(opening)
-        pair.server.hold("one")
-        pair.server.hold("two")
+        pair.server.pause_reading("one")
+        pair.server.pause_reading("two")
         for _ in range(100):
             stream.write(b"x" * 10_000)
         pair.pump()
         self.assertEqual(b"", pair.heard[0].data)
-        self.assertLess(pair.server._waiting, 1000)
-        pair.server.release("one")
+        self.assertLess(pair.server._buffered_bytes, 1000)
+        pair.server.resume_reading("one")
         pair.pump()
         self.assertEqual(b"", pair.heard[0].data)
-        pair.server.release("two")
+        pair.server.resume_reading("two")
         pair.pump()
         self.assertEqual(1_000_000, len(pair.heard[0].data))
 
@@ -382,25 +382,25 @@ class Pressure(SynchronousTestCase):
         """A connection that is held and watched is read a little, and its end is told at once."""
         pair = _Pair()
         gone: list[bool] = []
-        pair.server.on_gone = lambda: gone.append(True)
-        opening = pair.client.open({}, _Heard())
+        pair.server.on_connection_lost = lambda: gone.append(True)
+        opening = pair.client.create_stream({}, _Heard())
         pair.pump()
         stream = self.successResultOf(opening)
-        pair.server.hold("one", watch=True)
+        pair.server.pause_reading("one", watch=True)
         for _ in range(100):
             stream.write(b"x" * 10_000)
         pair.pump()
         self.assertEqual(b"", pair.heard[0].data)
-        self.assertGreater(pair.server._waiting, MAX_WAITING)
-        self.assertLess(pair.server._waiting, MAX_WAITING + (1 << 16) + 1)
+        self.assertGreater(pair.server._buffered_bytes, MAX_BUFFERED_BYTES)
+        self.assertLess(pair.server._buffered_bytes, MAX_BUFFERED_BYTES + (1 << 16) + 1)
         pair.wire.first.abortConnection()
         self.assertEqual([True], gone)
-        self.assertIsInstance(pair.heard[0].reason, ConnectionGone)
+        self.assertIsInstance(pair.heard[0].reason, StreamConnectionLost)
 
     def test_end_waits(self) -> None:
         """The end of a connection does not overtake what came before it, even if that is held."""
         pair = _Pair()
-        opening = pair.client.open({}, _Heard())
+        opening = pair.client.create_stream({}, _Heard())
         pair.pump()
         stream = self.successResultOf(opening)
         stream.write(b"last words")
@@ -408,21 +408,21 @@ class Pressure(SynchronousTestCase):
         # It is read by then, but for the hold.
         pair.wire.first.loseConnection()
         pair.wire.second.pauseProducing = lambda: None  # type: ignore[method-assign]
-        pair.server.hold("one")
+        pair.server.pause_reading("one")
         pair.pump()
         self.assertEqual(b"", pair.heard[0].data)
-        pair.server.release("one")
+        pair.server.resume_reading("one")
         pair.pump()
         self.assertEqual((b"last words", True), (pair.heard[0].data, pair.heard[0].finished))
-        self.assertIsInstance(pair.heard[0].reason, ConnectionGone)
+        self.assertIsInstance(pair.heard[0].reason, StreamConnectionLost)
 
     def test_close_while_held(self) -> None:
         """Who closes a connection that was lost while it was held has its end told."""
         pair = _Pair()
         gone: list[bool] = []
-        pair.server.on_gone = lambda: gone.append(True)
+        pair.server.on_connection_lost = lambda: gone.append(True)
         pair.server.ping_every(5)
-        pair.server.hold("one")
+        pair.server.pause_reading("one")
         pair.wire.first.abortConnection()
         self.assertEqual([], gone)
         pair.server.close()
@@ -433,14 +433,14 @@ class Pressure(SynchronousTestCase):
         """Who writes more than is taken is told, and told again when it is taken."""
         pair = _Pair()
         told: list[bool] = []
-        pair.client.on_pressure = told.append
-        opening = pair.client.open({}, _Heard())
+        pair.client.on_backpressure = told.append
+        opening = pair.client.create_stream({}, _Heard())
         pair.pump()
         stream = self.successResultOf(opening)
-        pair.server.hold("one")
+        pair.server.pause_reading("one")
         stream.write(b"x" * FULL)
         stream.write(b"x" * FULL)
-        self.assertEqual(([True], True), (told, pair.client.full))
-        pair.server.release("one")
+        self.assertEqual(([True], True), (told, pair.client.write_paused))
+        pair.server.resume_reading("one")
         pair.pump()
-        self.assertEqual(([True, False], False), (told, pair.client.full))
+        self.assertEqual(([True, False], False), (told, pair.client.write_paused))

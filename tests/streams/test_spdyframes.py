@@ -22,7 +22,7 @@ from kubetwist.streams.spdyframes import (
     FrameReader,
     FrameWriter,
     GoAway,
-    MoreHeaders,
+    HeadersFrame,
     Ping,
     RstStream,
     Settings,
@@ -42,7 +42,7 @@ headers = st.dictionaries(names, texts, max_size=5)
 frames = st.one_of(
     st.builds(SynStream, numbers, headers, st.booleans(), st.booleans(), st.integers(0, 100), st.integers(0, 7)),
     st.builds(SynReply, numbers, headers, st.booleans()),
-    st.builds(MoreHeaders, numbers, headers, st.booleans()),
+    st.builds(HeadersFrame, numbers, headers, st.booleans()),
     st.builds(RstStream, numbers, st.integers(1, 11)),
     st.builds(Ping, st.integers(1, (1 << 32) - 1)),
     st.builds(GoAway, st.integers(0, (1 << 31) - 1), words),
@@ -65,7 +65,7 @@ def read(reader: FrameReader, data: bytes, cuts: list[int] | None = None) -> lis
     for start, end in pairwise(bounds):
         reader.feed(data[start:end])
         while (frame := reader.next()) is not None:
-            if isinstance(frame, Data) and reader._missing:
+            if isinstance(frame, Data) and reader._data_remaining:
                 unfinished += frame.data
                 continue
             if isinstance(frame, Data):
@@ -120,7 +120,7 @@ class Frames(SynchronousTestCase):
             reader.feed(b"x" * 10_000)
             self.assertEqual(Data(5, b"x" * 10_000, number == 99), reader.next())
             self.assertIsNone(reader.next())
-            self.assertEqual(len(reader._buffer), reader._at)
+            self.assertEqual(len(reader._buffer), reader._offset)
 
     def test_several_values(self) -> None:
         """Several values of a header stay together."""

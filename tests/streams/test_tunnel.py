@@ -12,7 +12,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.streams.handshakes import check_handshake
-from kubetwist.streams.tunnel import Tunnel, tunnelled
+from kubetwist.streams.tunnel import Tunnel, tunneled_protocols
 from kubetwist.streams.websocket import WebSocketConnection
 
 from .wires import FULL, Wire, pump
@@ -109,9 +109,9 @@ class Requests(SynchronousTestCase):
 
     def test_tunnelled(self) -> None:
         """Of what a client speaks, that is tunnelled which says so."""
-        self.assertEqual(["portforward.k8s.io", "v2.portforward.k8s.io"], tunnelled(ASKED))
-        self.assertEqual([], tunnelled({}))
-        self.assertEqual([], tunnelled({b"sec-websocket-protocol": [b"SPDY/3.1+other, x.k8s.io"]}))
+        self.assertEqual(["portforward.k8s.io", "v2.portforward.k8s.io"], tunneled_protocols(ASKED))
+        self.assertEqual([], tunneled_protocols({}))
+        self.assertEqual([], tunneled_protocols({b"sec-websocket-protocol": [b"SPDY/3.1+other, x.k8s.io"]}))
 
     def test_fields(self) -> None:
         """The backend is asked for SPDY, and hears nothing of WebSockets."""

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.streams.framedprotocol import PORTION
-from kubetwist.streams.websocket import GOODBYE, WebSocketConnection
+from kubetwist.streams.framedprotocol import MAX_FRAMES_PER_TURN
+from kubetwist.streams.websocket import CLOSE_TIMEOUT, WebSocketConnection
 from tests.streams.wires import FULL, Wire, pump
 
 
@@ -122,12 +122,12 @@ class Messages(SynchronousTestCase):
     def test_small_frames(self) -> None:
         """Very many small frames are handled in portions, so that others have their turn."""
         pair = _Pair()
-        for _ in range(PORTION * 3):
+        for _ in range(MAX_FRAMES_PER_TURN * 3):
             pair.client.send(b"x")
         pair.wire.pump()
-        self.assertLess(len(pair.at_server.messages), PORTION * 2)
+        self.assertLess(len(pair.at_server.messages), MAX_FRAMES_PER_TURN * 2)
         pair.pump()
-        self.assertEqual(PORTION * 3, len(pair.at_server.messages))
+        self.assertEqual(MAX_FRAMES_PER_TURN * 3, len(pair.at_server.messages))
 
     def test_flood_of_pings(self) -> None:
         """Who sends pings and does not read what comes back is answered the newest when he reads again."""
@@ -174,7 +174,7 @@ class Ends(SynchronousTestCase):
         raw = _Raw()
         raw.connection.close()
         pump(raw.clock, raw.wire)
-        raw.clock.advance(GOODBYE - 1)
+        raw.clock.advance(CLOSE_TIMEOUT - 1)
         pump(raw.clock, raw.wire)
         self.assertFalse(raw.gone)
         raw.clock.advance(1)
@@ -188,13 +188,13 @@ class Ends(SynchronousTestCase):
         raw.connection.send(b"x" * (FULL + 1))
         raw.connection.close()
         pump(raw.clock, raw.wire)
-        raw.clock.advance(10 * GOODBYE)
+        raw.clock.advance(10 * CLOSE_TIMEOUT)
         pump(raw.clock, raw.wire)
         raw.wire.second.reading = True
         pump(raw.clock, raw.wire)
         self.assertEqual(b"\x88\x02\x03\xe8", raw.got[-4:])
         self.assertFalse(raw.gone)
-        raw.clock.advance(GOODBYE)
+        raw.clock.advance(CLOSE_TIMEOUT)
         pump(raw.clock, raw.wire)
         self.assertTrue(raw.gone)
 
@@ -216,8 +216,8 @@ class Ends(SynchronousTestCase):
         """Who closes a connection that was lost while it was held has its end told, but to no listener."""
         pair = _Pair()
         gone: list[bool] = []
-        pair.server.on_gone = lambda: gone.append(True)
-        pair.server.hold("one")
+        pair.server.on_connection_lost = lambda: gone.append(True)
+        pair.server.pause_reading("one")
         pair.wire.first.abortConnection()
         self.assertEqual([], gone)
         pair.server.close()
@@ -235,7 +235,7 @@ class Ends(SynchronousTestCase):
     def test_abort(self) -> None:
         """Who aborts is gone at once."""
         pair = _Pair()
-        pair.server.hold("one")
+        pair.server.pause_reading("one")
         pair.server.abort()
         self.assertTrue(pair.wire.second.gone)
         self.assertEqual([False], pair.at_server.ends)

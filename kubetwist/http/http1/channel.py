@@ -21,7 +21,7 @@ from twisted.web.http import NO_BODY_CODES, _MalformedChunkedDataError
 from zope.interface import implementer
 
 from ...interfaces import IClientConnection
-from ..connection.flow import RawTransport, bound_unsent, is_tls_closing, enable_tcp_keepalive
+from ..connection.flow import RawTransport, bound_unsent, enable_tcp_keepalive, is_tls_closing
 from ..request import KubeRequest
 from .requestbody import ANSWER, BODY, DISCARD, HEAD, STREAM, SWITCHED, BodyReader, ChannelSite
 from .requesthead import MAX_HEAD, MAX_LINE, Malformed, body_length, expects_continue, parse_head, refusal

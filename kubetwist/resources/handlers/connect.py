@@ -17,7 +17,7 @@ from .read import check_name
 if TYPE_CHECKING:
     from ...api.targets import Target
     from ...client.streaming import StreamingClient
-    from ...streams.handlers import Streams
+    from ...streams.handlers import StreamHandlers
     from ..proxy.reverseproxy import ProxyError
     from ..proxy.upstreamclients import UpstreamClientPool
 
@@ -143,15 +143,15 @@ def no_such_host(error: NoSuchHost) -> APIStatusError:
 
 
 async def _stream(
-    request: KubeRequest, client: StreamingClient, target: Target, subresource: str, streams: Streams
+    request: KubeRequest, client: StreamingClient, target: Target, subresource: str, streams: StreamHandlers
 ) -> None:
     """Handle C{exec}, C{attach}, C{portforward}: upgrade both connections to a streaming protocol."""
-    from ...streams.handlers import Way
+    from ...streams.handlers import StreamMode
     from ..proxy.reverseproxy import proxy_request
 
-    chosen = streams.way(request, subresource, target.features)
+    chosen = streams.select_mode(request, subresource, target.features)
     asked = target_bytes(target)
-    if chosen is Way.TRANSLATE:
+    if chosen is StreamMode.TRANSLATE:
         from ...streams.commands import Command
 
         options = target.options
@@ -159,7 +159,7 @@ async def _stream(
         await streams.translate(request, client, asked, command)
         return
     tunnel = None
-    if chosen is Way.TUNNEL:
+    if chosen is StreamMode.TUNNEL:
         tunnel = streams.tunnel(request)
         if tunnel is None:
             return

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...streams.handshakes import Handshake, NoWebSocket, check_handshake
+from ...streams.handshakes import Handshake, HandshakeError, check_handshake
 from ...streams.websocket import WebSocketConnection
 from ..protobufencoding import LENGTH_OF_FRAME, ProtobufEncoder
 from .watch import PIECE, WatchStream
@@ -35,14 +35,14 @@ class WebSocketWatchStream(WatchStream):
         request.send_first(self._flusher.flush)
         try:
             handshake = _check(request.method, request.fields)
-        except NoWebSocket as error:
+        except HandshakeError as error:
             self._stop()
             for name, value in error.fields:
                 request.setHeader(name, value)
             request.respond_text(error.code, str(error))
             return
         self._socket = socket = WebSocketConnection(
-            self._reactor, self, on_pressure=self._pressure, on_gone=self.stopProducing
+            self._reactor, self, on_backpressure=self._pressure, on_connection_lost=self.stopProducing
         )
         self._calls.append(self._reactor.callLater(self._timeout, self.end, None))
         if not request.switch_protocols(handshake.fields(*handshake.protocols), socket, self.end):
@@ -113,7 +113,7 @@ def _check(method: bytes, fields: Mapping[bytes, Sequence[bytes]]) -> Handshake:
     """
     handshake = check_handshake(method, fields)
     if not _ORIGIN.fullmatch(fields.get(b"origin", (b"",))[0]):
-        raise NoWebSocket(403, "")
+        raise HandshakeError(403, "")
     if len(handshake.protocols) > 1:
-        raise NoWebSocket(400, "")
+        raise HandshakeError(400, "")
     return handshake

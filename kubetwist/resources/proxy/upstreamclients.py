@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...api.targets import Target
     from ...client.factory import ClientFactory
     from ...client.streaming import StreamingClient
-    from ...streams.handlers import Streams
+    from ...streams.handlers import StreamHandlers
 
 #: Maximum number of cached clients; the least recently used go first.
 _KEPT: Final = 512
@@ -66,7 +66,7 @@ class UpstreamClientPool:
         self,
         outgoing: ClientFactory,
         kubelet_tls: Callable[[], Awaitable[KubeletTLS]],
-        streams: Streams,
+        streams: StreamHandlers,
         *,
         loopback: bool = False,
         patience: float = 5.0,

@@ -14,8 +14,8 @@ from twisted.internet.interfaces import IConsumer, IReactorTime
 from zope.interface import implementer
 
 from ...http.request import KubeRequest
-from ...streams.handshakes import NoWebSocket, check_handshake
-from ...streams.websocket import NORMAL, WebSocketConnection
+from ...streams.handshakes import HandshakeError, check_handshake
+from ...streams.websocket import NORMAL_CLOSURE, WebSocketConnection
 
 if TYPE_CHECKING:
     from ...client.streaming import StreamingResponse
@@ -34,7 +34,7 @@ async def send_by_websocket(request: KubeRequest, answer: StreamingResponse) -> 
     """
     try:
         handshake = check_handshake(request.method, request.fields)
-    except NoWebSocket as error:
+    except HandshakeError as error:
         answer.abort()
         for name, value in error.fields:
             request.setHeader(name, value)
@@ -57,7 +57,7 @@ async def send_by_websocket(request: KubeRequest, answer: StreamingResponse) -> 
         # The kubelet or the client is gone, or the server stops.
         reader.socket.close(_BROKEN)
     else:
-        reader.socket.close(NORMAL)
+        reader.socket.close(NORMAL_CLOSURE)
 
 
 @implementer(IConsumer)
@@ -68,11 +68,13 @@ class _Reader:
         self._answer = answer
         self._base64 = base64
         self._producer: Any = None
-        self.socket = WebSocketConnection(reactor, self, on_pressure=self._pressure, on_gone=answer.abort)
+        self.socket = WebSocketConnection(
+            reactor, self, on_backpressure=self._pressure, on_connection_lost=answer.abort
+        )
 
     def registerProducer(self, producer: Any, streaming: bool) -> None:
         self._producer = producer
-        if self.socket.full:
+        if self.socket.write_paused:
             producer.pauseProducing()
 
     def unregisterProducer(self) -> None:

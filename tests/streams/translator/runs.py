@@ -12,7 +12,7 @@ from twisted.internet.task import Clock
 
 from kubetwist.streams.channels import V1, V4
 from kubetwist.streams.commands import Command
-from kubetwist.streams.translator import Translator
+from kubetwist.streams.translator import StreamTranslator
 from kubetwist.streams.websocket import WebSocketConnection
 from tests.streams.serving import Session, spdy_head, spdy_session
 from tests.streams.wires import Wire, pump
@@ -64,7 +64,7 @@ class _Run:
         self.answer: Any = None
         self.on_start: Callable[[Session], object] = lambda session: None
         self.settings = SimpleNamespace(url="https://10.0.0.1:10250/")
-        self.translator = Translator(self.clock, command)
+        self.translator = StreamTranslator(self.clock, command)
         self.client = WebSocketConnection(self.clock, self, client=True)
         self.front = Wire(self.translator.websocket, self.client)
         self.wires.append(self.front)

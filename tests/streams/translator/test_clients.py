@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.streams.translator import IDLE_TIMEOUT, Translator
+from kubetwist.streams.translator import IDLE_TIMEOUT, StreamTranslator
 from tests.streams.serving import Session
 from tests.streams.translator.runs import ALL, _Run, running
 from tests.streams.wires import FULL
@@ -47,7 +47,7 @@ class Clients(SynchronousTestCase):
         """What the kubelet hears from then on."""
         heard: list[Any] = []
         run.session.on_stdin = heard.append
-        run.session.on_gone = lambda: heard.append("gone")
+        run.session.on_connection_lost = lambda: heard.append("gone")
         return heard
 
     def test_goes(self) -> None:
@@ -88,7 +88,7 @@ class Clients(SynchronousTestCase):
 
             def start(session: Session, heard: list[Any] = heard) -> None:
                 session.on_stdin = heard.append
-                session.on_gone = lambda: heard.append("gone")
+                session.on_connection_lost = lambda: heard.append("gone")
 
             run.on_start = start
             run.answer.callback(run.kubelet())
@@ -130,7 +130,7 @@ class Clients(SynchronousTestCase):
     def test_never_begun(self) -> None:
         """A command whose client was answered already is forgotten."""
         clock = Clock()
-        Translator(clock, ALL).stop()
+        StreamTranslator(clock, ALL).stop()
         self.assertEqual([], clock.getDelayedCalls())
 
     def test_stop_late(self) -> None:
@@ -187,10 +187,10 @@ class Anything(SynchronousTestCase):
 class Pressure(SynchronousTestCase):
     """One side that does not take what the other sends."""
 
-    def flood(self, write: Callable[[bytes], None], full: Callable[[], bool], run: _Run) -> int:
+    def flood(self, write: Callable[[bytes], None], write_paused: Callable[[], bool], run: _Run) -> int:
         """Write until there is no more room; how much that was."""
         written = 0
-        while not full():
+        while not write_paused():
             write(b"x" * 10_000)
             written += 10_000
             run.pump()
@@ -202,7 +202,7 @@ class Pressure(SynchronousTestCase):
         run = running()
         run.front.second.reading = False
         told: list[bool] = []
-        run.session.on_pressure = told.append
+        run.session.on_backpressure = told.append
         written = self.flood(run.session.write, lambda: bool(told), run)
         self.assertLess(run.front.first.most_waiting, FULL + (1 << 17))
         run.session.exit(0)
@@ -219,11 +219,11 @@ class Pressure(SynchronousTestCase):
         got: list[int] = []
         run.session.on_stdin = lambda data: got.append(len(data or b""))
         run.wires[1].second.reading = False
-        written = self.flood(lambda data: run.client.send(b"\0" + data), lambda: run.client.full, run)
+        written = self.flood(lambda data: run.client.send(b"\0" + data), lambda: run.client.write_paused, run)
         self.assertLess(run.wires[1].first.most_waiting, FULL + (1 << 17))
         run.wires[1].second.reading = True
         run.pump()
-        self.assertFalse(run.client.full)
+        self.assertFalse(run.client.write_paused)
         self.assertEqual(written, sum(got))
         run.translator.stop()
 
@@ -232,7 +232,7 @@ class Pressure(SynchronousTestCase):
         run = running()
         run.front.second.reading = False
         told: list[bool] = []
-        run.session.on_pressure = told.append
+        run.session.on_backpressure = told.append
         self.flood(run.session.write, lambda: bool(told), run)
         run.wires[1].second.abortConnection()
         run.pump()
@@ -245,7 +245,7 @@ class Pressure(SynchronousTestCase):
         """A client that goes while its command does not read leaves nothing behind."""
         run = running()
         run.wires[1].second.reading = False
-        self.flood(lambda data: run.client.send(b"\0" + data), lambda: run.client.full, run)
+        self.flood(lambda data: run.client.send(b"\0" + data), lambda: run.client.write_paused, run)
         run.front.second.abortConnection()
         run.wires[1].second.reading = True
         run.pump()

@@ -153,7 +153,7 @@ class Streams(SynchronousTestCase):
         """A client that closes what does not exist loses its connection, and its command."""
         run = running()
         gone: list[bool] = []
-        run.session.on_gone = lambda: gone.append(True)
+        run.session.on_connection_lost = lambda: gone.append(True)
         run.send(255, b"\x09")
         self.assertEqual(([True], [True]), (gone, run.ends))
 
