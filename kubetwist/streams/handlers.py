@@ -73,7 +73,7 @@ class StreamHandlers:
         fields: Sequence[tuple[bytes, bytes]] = (),
     ) -> None:
         """
-        Handle a request with L{StreamMode.TRANSLATE}: accept the WebSocket and run the command, or respond with an error.
+        Handle a request with L{StreamMode.TRANSLATE}: accept the WebSocket and run the command, or answer an error.
 
         @param request: The request of the client.
         @param client: Client of the kubelet.

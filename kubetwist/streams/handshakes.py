@@ -83,7 +83,7 @@ def check_handshake(method: bytes, fields: Fields) -> Handshake:
 
     The origin is not checked: clients send credentials that browsers do not add to requests of other origins.
 
-    @raise NoWebSocket: The handshake is invalid.
+    @raise HandshakeError: The handshake is invalid.
     """
     if method != b"GET":
         raise HandshakeError(405, "bad method")

@@ -63,7 +63,7 @@ async def connect(
     @param fields: Further header fields.
     @param protocols: As for L{spdy_upgrade_fields}.
     @return: The response, whose connection is to be taken over.
-    @raise NoUpgrade: The server does not upgrade the connection.
+    @raise UpgradeFailure: The server does not upgrade the connection.
     """
     url = client.settings.url.rstrip("/") + target.decode("latin-1")
     try:

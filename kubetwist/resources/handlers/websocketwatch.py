@@ -109,7 +109,7 @@ def _check(method: bytes, fields: Mapping[bytes, Sequence[bytes]]) -> Handshake:
 
     Any single subprotocol is accepted; several are an error.
 
-    @raise NoWebSocket: The request is not a valid handshake.
+    @raise HandshakeError: The request is not a valid handshake.
     """
     handshake = check_handshake(method, fields)
     if not _ORIGIN.fullmatch(fields.get(b"origin", (b"",))[0]):
