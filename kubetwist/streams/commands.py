@@ -97,8 +97,8 @@ def final_status(message: bytes, version: str) -> bytes:
         return internal_error_status("error stream protocol error: unknown error")
     if status.get("reason") == _NON_ZERO:
         return _exit_code_status(status.get("details"))
-    text = status.get("message")
-    return internal_error_status(text if isinstance(text, str) else "")
+    reason = status.get("message")
+    return internal_error_status(reason if isinstance(reason, str) else "")
 
 
 def _exit_code_status(details: JSONValue) -> bytes:
