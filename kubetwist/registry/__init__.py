@@ -1,1 +1,1 @@
-"""The rules of resources: the generic store, its strategies, the table of built-in kinds. Knows nothing of HTTP."""
+"""Storage and rules of resources: the generic store, strategies, and the table of built-in kinds, without HTTP."""

@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from ..client.factory import ClientFactory
     from ..schema.definitions import Definitions
 
-#: The release of a server without definitions.
-NEWEST: Final = "1.36"
+#: The release of a server without type definitions.
+NEWEST_RELEASE: Final = "1.36"
 
 
 class ServerAdmissionContext:
     """
-    What admission plugins see of this server.
+    The services of the server for admission plugins.
 
-    Methods without docstrings here are described by L{kubetwist.api.admission.AdmissionContext}.
+    L{kubetwist.api.admission.AdmissionContext} describes the methods.
 
-    @ivar stores: The stores; those of built-in resources are there before the first write.
-    @ivar definitions: The types of the release; L{None} in servers that know no types.
-    @ivar versions: Converts objects between the versions that are served.
+    @ivar stores: The stores; those of built-in resources are added before the first write.
+    @ivar definitions: The type definitions of the release; L{None} in servers without them.
+    @ivar versions: The mapper between the served versions of resources.
     @ivar reactor: The reactor, or a clock in tests.
-    @ivar authorizer: Decides on further permissions; L{None} allows none.
-    @ivar outgoing: Calls other servers; L{None} where no server is called.
-    @ivar toleration_seconds: How long pods stay on nodes that are not ready, and on unreachable ones.
+    @ivar authorizer: The authorizer of further permissions; L{None} if none are granted.
+    @ivar outgoing: The factory of clients for other servers; L{None} if no server is called.
+    @ivar toleration_seconds: Seconds until pods are evicted from nodes that are not ready, and from unreachable ones.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ServerAdmissionContext:
         self.outgoing = outgoing
         self.toleration_seconds = toleration_seconds
         self.versions = VersionConverter(stores, definitions)
-        # Plugins call these for every request, which therefore costs no further call.
+        # Plugins call these methods in every request: attributes save a call.
         self.get_copy = stores.get_copy
         self.list_copies = stores.list_copies
         self.get_decoded = stores.get_decoded
@@ -78,12 +78,16 @@ class ServerAdmissionContext:
     @property
     def release(self) -> str:
         """See L{kubetwist.api.admission.AdmissionContext.release}."""
-        return NEWEST if self.definitions is None else self.definitions.minor
+        return NEWEST_RELEASE if self.definitions is None else self.definitions.minor
 
     async def wait_for_object(
         self, group: str, resource: str, namespace: str, name: str, seconds: float
     ) -> JSONObject | None:
-        """See L{kubetwist.api.admission.AdmissionContext.wait_for_object}."""
+        """
+        See L{kubetwist.api.admission.AdmissionContext.wait_for_object}.
+
+        @param seconds: The timeout.
+        """
         store = self.stores.find_cached(group, resource)
         if store is None:
             return None
@@ -91,7 +95,11 @@ class ServerAdmissionContext:
         return None if record is None else decoded_object(record)
 
     async def create(self, group: str, resource: str, namespace: str, obj: JSONObject) -> None:
-        """See L{kubetwist.api.admission.AdmissionContext.create}."""
+        """
+        See L{kubetwist.api.admission.AdmissionContext.create}.
+
+        @param obj: The object in the stored version; its defaults are set.
+        """
         store = self.stores.get(group, resource)
         store.strategy.default(obj)
         await store.create(RequestScope(namespace), obj, CreateOptions())
@@ -105,10 +113,14 @@ class ServerAdmissionContext:
         names: Sequence[str],
         change: Callable[[JSONObject], None],
     ) -> int:
-        """See L{kubetwist.api.admission.AdmissionContext.commit_with_status_updates}."""
+        """
+        See L{kubetwist.api.admission.AdmissionContext.commit_with_status_updates}, which describes the parameters.
+
+        @raise APIStatusError: The objects still conflict after all attempts (409).
+        """
         store = self.stores.get(group, resource)
         for _ in range(ATTEMPTS):
-            writes = [write for name in names if (write := self._amendment(store, namespace, name, change))]
+            writes = [write for name in names if (write := self._status_write(store, namespace, name, change))]
             try:
                 revision = await commit(writes)
             except (RevisionConflict, KeyNotFound) as error:
@@ -121,8 +133,10 @@ class ServerAdmissionContext:
             return revision
         raise APIStatusError.modified(GroupResource(group, resource), names[0])
 
-    def _amendment(self, store: Store, namespace: str, name: str, change: Callable[[JSONObject], None]) -> Write | None:
-        """The write that changes the status of an object; L{None} where nothing changes."""
+    def _status_write(
+        self, store: Store, namespace: str, name: str, change: Callable[[JSONObject], None]
+    ) -> Write | None:
+        """Return the write that changes the status of an object; L{None} if nothing changes."""
         key = store.cache_key(namespace, name)
         record = store.cache.get(key)
         if record is None:

@@ -1,8 +1,8 @@
 """
-The stores of a server with all that they share, constructed in the order of their dependencies.
+Construction of the stores of a server and their shared components, in the order of their dependencies.
 
-The container of stores comes first: what reads objects later is constructed with it. Then come allocators, caches, the
-admission context, the admission chain, and last the stores, which need all of these.
+The container of stores is constructed first, since components that read objects later depend on it. Allocators, caches,
+the admission context and the admission chain follow, and finally the stores, which depend on all of these.
 """
 
 from __future__ import annotations
@@ -49,27 +49,27 @@ if TYPE_CHECKING:
 EXTENSIONS: Final = "apiextensions.k8s.io"
 #: Constructs the store of a resource.
 StoreFactory = Callable[[StoredResource, StoreEnvironment], Store]
-#: Constructs the admission chain from what its plugins see of the server.
+#: Constructs the admission chain from the context of its plugins.
 AdmissionFactory = Callable[[ServerAdmissionContext], AdmissionChain]
 
 
 @frozen(kw_only=True)
 class RegistryOptions:
     """
-    How the objects of a server are kept.
+    Options of the storage of a server.
 
     @ivar prefix: The prefix of all keys in the backend.
-    @ivar event_ttl: Seconds that events are kept; L{None} for ever.
-    @ivar service_ranges: Where cluster IPs come from: one range, or one of each family.
+    @ivar event_ttl: Seconds until Events expire; L{None} if they do not.
+    @ivar service_ranges: The ranges of cluster IPs: one, or one of each IP family.
     @ivar node_ports: The first and the last node port.
-    @ivar delete_workers: How many objects one C{deletecollection} deletes at a time.
-    @ivar cache_sizes: The minimum number of past events that are kept, by resource (C{"deployments.apps"}); 0 has reads
-        answered by the backend instead of the cache.
-    @ivar default_cache_size: The same for all other resources.
-    @ivar protobuf: Whether objects are stored as protobuf, where kube-apiserver does so, and not as JSON.
-    @ivar open_gates: The feature gates that were opened.
+    @ivar delete_workers: Number of objects that one C{deletecollection} deletes concurrently.
+    @ivar cache_sizes: The minimum number of past events that are kept, by resource (C{"deployments.apps"}); with 0, the
+        backend answers reads instead of the cache.
+    @ivar default_cache_size: The minimum number of past events for all other resources.
+    @ivar protobuf: Whether objects are stored as protobuf, where kube-apiserver does so, instead of JSON.
+    @ivar open_gates: The enabled feature gates.
     @ivar allow_privileged: Whether containers may be privileged.
-    @ivar toleration_seconds: How long pods stay on nodes that are not ready, and on unreachable ones.
+    @ivar toleration_seconds: Seconds until pods are evicted from nodes that are not ready, and from unreachable ones.
     """
 
     prefix: str = "/registry/"
@@ -91,16 +91,16 @@ def _no_plugins(context: ServerAdmissionContext) -> AdmissionChain:
 
 class ResourceRegistry:
     """
-    The stores of a server, and what they share.
+    The stores of a server and their shared components.
 
     @ivar stores: All stores; custom resources are added when they are served.
-    @ivar grants: What roles and bindings say now.
-    @ivar allocators: What services allocate from.
-    @ivar caches: Creates the watch caches of custom resources.
-    @ivar context: What admission plugins see of the server.
+    @ivar grants: The index of RBAC roles and bindings.
+    @ivar allocators: The allocators of cluster IPs and node ports.
+    @ivar caches: The factory of watch caches.
+    @ivar context: The context of admission plugins.
     @ivar admission: The admission plugins.
-    @ivar environment: What the stores of built-in resources share.
-    @ivar custom_environment: What the stores of custom resources share.
+    @ivar environment: The shared components of the stores of built-in resources.
+    @ivar custom_environment: The shared components of the stores of custom resources.
     """
 
     def __init__(
@@ -117,12 +117,16 @@ class ResourceRegistry:
         admission: AdmissionFactory = _no_plugins,
     ) -> None:
         """
+        @param backend: The storage.
+        @param reactor: The reactor, or a clock in tests.
         @param infos: The built-in resources.
-        @param definitions: The types of the release; without them, owners of the fields that the server writes are not
-            recorded, and protobuf is not read.
-        @param grants: What roles and bindings say, if an authorizer asks it as well; its container of stores is filled.
-        @param authorizer: Asked where a write needs more than what its request was allowed for; L{None} allows no more.
-        @param outgoing: Calls other servers; L{None} where no server is called.
+        @param definitions: The type definitions of the release; without them, the server does not record the managed
+            fields of its writes, and cannot read protobuf.
+        @param options: The options of the storage.
+        @param grants: The index of RBAC roles and bindings, if an authorizer shares it; the stores are added to its
+            container.
+        @param authorizer: The authorizer of further permissions that a write requires; L{None} grants none.
+        @param outgoing: The factory of clients for other servers; L{None} if no server is called.
         @param admission: Constructs the admission chain; by default one without plugins.
         """
         self.grants = RuleResolver(Stores()) if grants is None else grants
@@ -163,7 +167,7 @@ class ResourceRegistry:
             allows_privileged=options.allow_privileged,
             discards_unreadable="AllowUnsafeMalformedObjectDeletion" in options.open_gates,
         )
-        # Owners of the fields of custom resources are known to their versions, and they have no protobuf.
+        # Each version of a custom resource has its field manager, and custom resources have no protobuf.
         self.custom_environment = evolve(self.environment, fields=None, protobuf=None)
         factories = self._factories(authorizer)
         for info in infos:
@@ -172,7 +176,7 @@ class ResourceRegistry:
             self.stores.add(info, store)
 
     def _factories(self, authorizer: IAuthorizer | None) -> dict[tuple[str, str], StoreFactory]:
-        """Return what constructs the stores of resources whose storage does more than the generic store does."""
+        """Return the factories of stores that extend the generic store, by group and resource."""
         roles = partial(RoleStore, grants=self.grants, authorizer=authorizer)
         bindings = partial(BindingStore, grants=self.grants, authorizer=authorizer)
         claims = partial(ClaimStore, stores=self.stores)
@@ -212,7 +216,7 @@ class ResourceRegistry:
 
     async def start(self) -> None:
         """
-        Load what is stored of all built-in resources; the stores serve from then on.
+        Load the stored objects of all built-in resources; then the stores can serve requests.
 
         @raise StorageError: The storage cannot be read.
         """
@@ -220,6 +224,6 @@ class ResourceRegistry:
         await self.stores.start()
 
     def stop(self) -> None:
-        """End all watches, those of clients and those of the backend."""
+        """Stop all watches of clients and of the backend."""
         self.allocators.stop()
         self.stores.stop()

@@ -1,7 +1,7 @@
 """
-Which built-in resources a server serves, and in which versions: the table of kinds, a release and --runtime-config.
+The built-in resources and versions that a server serves, from the table of kinds, the release and --runtime-config.
 
-The facts are in L{kubetwist.registry.kindtable}.
+The table is in L{kubetwist.registry.kindtable}.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def kinds_for(
     """
     Return the resources that a release serves, in the order of C{/apis} and, within a group, by name.
 
-    @param definitions_gvks: The kinds that the release has types for, as C{(group, version, kind)}.
-    @param minor: The release's minor version: 36.
-    @param runtime_config: --runtime-config: values by key, both as given.
+    @param definitions_gvks: The kinds with type definitions in the release, as C{(group, version, kind)}.
+    @param minor: The minor version of the release: 36.
+    @param runtime_config: The keys and values of --runtime-config.
     @raise BadRuntimeConfig: C{runtime_config} has an unknown key or a malformed value.
     """
     present = [
@@ -45,24 +45,24 @@ def kinds_for(
 
 
 def groups_in_order(groups: Iterable[str]) -> list[str]:
-    """Each group once, in the order of C{/apis}; the core group, should it be there, behind apiregistration.k8s.io."""
+    """Return each group once, in the order of C{/apis}; the core group follows apiregistration.k8s.io."""
     return sorted(set(groups), key=_group_order)
 
 
 def group_priority(group: str) -> int:
-    """C{groupPriorityMinimum} of the APIService of a built-in group."""
+    """Return C{groupPriorityMinimum} of the APIService of a built-in group."""
     return GROUP_PRIORITIES[group]
 
 
 def version_priority(group: str, version: str) -> int:
-    """C{versionPriority} of the APIService of a built-in version."""
+    """Return C{versionPriority} of the APIService of a built-in version."""
     by_stability = 15 if _GA.fullmatch(version) else 9 if _BETA.fullmatch(version) else 1
     return VERSION_PRIORITIES.get((group, version), by_stability)
 
 
 @frozen
 class Priority:
-    """Where a group stands among groups, and a version within its group: greater comes first."""
+    """The priorities of a group among groups, and of a version within its group: the highest comes first."""
 
     group: int
     version: int
@@ -77,7 +77,7 @@ def _group_order(group: str) -> tuple[int, str]:
 
 
 def _resource_info(kind: Kind, known: list[str], served: list[str], minor: int) -> ResourceInfo:
-    # A version is stored only one release after it came, so that one can still go back to the release before.
+    # A version is stored from the release after its introduction, which allows a downgrade by one release.
     since = dict(kind.versions)
     storage_version = next((version for version in known if since[version] < minor), known[0])
     return ResourceInfo(

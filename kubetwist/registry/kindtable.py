@@ -1,10 +1,8 @@
 """
-Every built-in kind of every release from 1.25 on, with the priorities of groups and versions.
+The table of the built-in kinds of all releases since 1.25, with the priorities of groups and versions.
 
-A group's package has its kinds: names, scope, place in the store, subresources.
-
-Which versions a release has comes from its type definitions, not from here; L{kubetwist.registry.kinds} joins the two.
-Verbs are not here either: they follow from what a resource's storage can do.
+The package of each group has its kinds: names, scope, storage key, subresources. The versions in a release come from
+its type definitions; L{kubetwist.registry.kinds} combines both. Verbs are derived from the interfaces of the storage.
 """
 
 from __future__ import annotations
@@ -40,7 +38,8 @@ from . import (
 )
 from .generic.resourceinfo import Kind
 
-#: C{groupPriorityMinimum} of the groups' APIServices, which orders C{/apis}; equal ones are ordered by name.
+#: C{groupPriorityMinimum} of the APIServices of groups, which orders C{/apis}; groups of equal priority are ordered by
+#: name.
 GROUP_PRIORITIES: Final[Mapping[str, int]] = {
     "": 18000,
     "apiregistration.k8s.io": 20000,
@@ -68,7 +67,7 @@ GROUP_PRIORITIES: Final[Mapping[str, int]] = {
     "lifecycle.k8s.io": 15700,
 }
 
-#: C{versionPriority} of the APIServices, where it is not 15 for a stable, 9 for a beta and 1 for an alpha version.
+#: C{versionPriority} of APIServices that differs from 15 for a stable, 9 for a beta and 1 for an alpha version.
 VERSION_PRIORITIES: Final[Mapping[tuple[str, str], int]] = {
     ("", "v1"): 1,
     ("autoscaling", "v2"): 30,
@@ -90,7 +89,7 @@ VERSION_PRIORITIES: Final[Mapping[tuple[str, str], int]] = {
     ("storagemigration.k8s.io", "v1alpha1"): 9,
 }
 
-#: Betas that were on before 1.24 made off the rule, and stayed on until they went.
+#: Beta versions that are enabled by default, since they are older than the rule of 1.24 that disables them.
 BETAS_ON_BY_DEFAULT: Final = frozenset(
     [
         ("autoscaling", "v2beta2", "horizontalpodautoscalers"),

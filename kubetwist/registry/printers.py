@@ -1,10 +1,10 @@
 """
-The rows and columns that C{kubectl get} prints, for every built-in kind.
+The rows and columns of Tables, which C{kubectl get} prints, for the built-in kinds.
 
-A row depends on the object alone, so that it can be made once per state and kept; ages in it are L{AgeCell}s, which are
-filled in per request. Kinds without a row of their own show their name and when they were made.
+A row depends only on the object, so that it can be cached with the object; ages in it are L{AgeCell}s, which are
+formatted for each request. The default columns are the name and the creation time.
 
-A module C{printers} holds C{COLUMNS} and C{ROWS} by kind. The modules of a group are imported for its first Table.
+A module C{printers} contains C{COLUMNS} and C{ROWS} by kind. The modules of a group are imported for its first Table.
 """
 
 from __future__ import annotations
@@ -25,41 +25,50 @@ __all__ = ["AgeCell", "Describe", "cells", "columns", "human_age", "human_durati
 
 def columns(group: str, kind: str, version: str = "", describe: Describe | None = None) -> list[JSONObject]:
     """
-    The C{columnDefinitions} of a kind's Tables.
+    Return the C{columnDefinitions} of the Tables of a kind.
 
-    @param version: Of the request. All versions of a kind have the same columns; it tells where to look for
-        descriptions when the release does not have the version that usually has them.
-    @param describe: Looks up the descriptions of fields, C{""} for those there are not; without it those columns
-        have none. Types are called as in the definitions, without the leading C{io.k8s.}:
+    @param group: The group of the kind.
+    @param kind: The kind.
+    @param version: The version of the request. All versions of a kind have the same columns; descriptions of fields are
+        searched in this version if the release lacks the usual version.
+    @param describe: Returns the description of a field, C{""} if there is none; without it, columns have no
+        descriptions of fields. It is called with the name of the type without the leading C{io.k8s.}:
         C{describe("api.core.v1.PodStatus", "podIP")}.
     """
 
-    def look_up(type_name: str, field: str) -> str:
+    def description(type_name: str, field: str) -> str:
         if describe is None:
             return ""
         package, _, name = type_name.rpartition(".")
-        other = f"{package.rpartition('.')[0]}.{version}.{name}"
-        return describe(type_name, field) or describe(other, field)
+        in_version = f"{package.rpartition('.')[0]}.{version}.{name}"
+        return describe(type_name, field) or describe(in_version, field)
 
-    return [column.definition(look_up) for column in _PRINTERS[_key(group, kind)].columns]
+    return [column.definition(description) for column in _PRINTERS[_key(group, kind)].columns]
 
 
 def row(group: str, kind: str, obj: JSONObject) -> tuple[Cell, ...]:
     """
-    The cells of an object, those for wide output included; as many as there are columns, but for IPAddress.
+    Return the cells of an object, including those for wide output: one for each column, except for IPAddress.
 
-    @param obj: In any version of the kind, with its C{apiVersion}; it may be a zero object, as bookmarks have.
+    @param obj: The object in any version of the kind, with C{apiVersion}; a zero object in bookmarks.
     """
     return tuple(_PRINTERS[_key(group, kind)].row(obj))
 
 
 def cells(group: str, kind: str, obj: JSONObject, now: float) -> list[Cell]:
-    """The cells of an object as they are shown at C{now}."""
+    """
+    Return the cells of an object with formatted ages.
+
+    @param group: The group of the kind.
+    @param kind: The kind.
+    @param obj: The object in any version of the kind, with C{apiVersion}.
+    @param now: The time of the request, in seconds since the epoch.
+    """
     return [cell.text(now) if isinstance(cell, AgeCell) else cell for cell in row(group, kind, obj)]
 
 
 def row_order(group: str, kind: str) -> Callable[[JSONObject], JSONValue] | None:
-    """What rows of a list are sorted by, from an object as it is stored; L{None} for most, which keep their order."""
+    """Return the sort key of rows, a function of the stored object; L{None} to keep the order of the list."""
     return flow_schema_order if (group, kind) == ("flowcontrol.apiserver.k8s.io", "FlowSchema") else None
 
 
@@ -69,12 +78,12 @@ def has_printer(group: str, kind: str) -> bool:
 
 
 def row_conditions(group: str, kind: str, obj: JSONObject) -> list[JSONObject]:
-    """The C{conditions} of an object's row; most have none."""
+    """Return the C{conditions} of the row of an object; most kinds have none."""
     return pod_conditions(obj) if (group, kind) == ("", "Pod") else []
 
 
 def _key(group: str, kind: str) -> tuple[str, str]:
-    # A Scale is asked for by the group of what it scales.
+    # A Scale is requested in the group of the scaled resource.
     return ("autoscaling", kind) if kind == "Scale" else (group, kind)
 
 
@@ -85,7 +94,7 @@ def _default_row(obj: JSONObject) -> Iterator[Cell]:
 
 
 class Printer(NamedTuple):
-    """The columns of a kind's Tables, and what makes the cells of a row."""
+    """The columns of the Tables of a kind, and the function that returns the cells of a row."""
 
     columns: tuple[Column, ...]
     row: Row
@@ -93,7 +102,7 @@ class Printer(NamedTuple):
 
 _DEFAULT: Final = Printer(DEFAULT, _default_row)
 
-#: By group, the modules below this package that have the printers of its kinds.
+#: The modules with the printers of a group, by group.
 _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "": (
         "core.componentstatus.printers",
@@ -136,7 +145,7 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class _Printers(dict[tuple[str, str], Printer]):
-    """Printers by group and kind, which import the modules of a group when one of its kinds is first looked up."""
+    """Printers by group and kind; the modules of a group are imported at the first access to one of its kinds."""
 
     def __missing__(self, key: tuple[str, str]) -> Printer:
         group, _ = key

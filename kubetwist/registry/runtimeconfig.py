@@ -18,7 +18,7 @@ from .kindtable import BETAS_ON_BY_DEFAULT, KINDS
 
 
 class BadRuntimeConfig(ValueError):
-    """A key or value of --runtime-config is malformed or unknown; the text is the reference's."""
+    """The error for a malformed or unknown key or value of --runtime-config; the message is the reference's."""
 
 
 _CORE: Final = re.compile(r"(api/)?v1(/.*)?", re.S)
@@ -74,10 +74,10 @@ _GROUPS: Final = frozenset(kind.group for kind in KINDS) | frozenset(group for g
 
 def check_runtime_config(config: Mapping[str, str], *, fairness: bool) -> None:
     """
-    Check what does not depend on the types of a release: the form of keys, and their groups.
+    Check the format and the groups of keys, which do not depend on the type definitions of a release.
 
     @param fairness: Whether --enable-priority-and-fairness is true.
-    @raise BadRuntimeConfig: The text contains all problems.
+    @raise BadRuntimeConfig: The configuration is invalid; the message contains all problems.
     """
     problems = []
     decisive = next((key for key in _FAIRNESS_KEYS if config.get(key) in ("true", "false")), None)
@@ -93,11 +93,11 @@ def check_runtime_config(config: Mapping[str, str], *, fairness: bool) -> None:
 
 def _normalized(config: Mapping[str, str]) -> dict[str, str]:
     """Return the configuration with older spellings of the core group replaced, and without C{api/legacy}."""
-    found = {}
+    normalized = {}
     for key, value in config.items():
         if key != "api/legacy":
-            found["/v1" if _CORE.fullmatch(key) else key] = value
-    return found
+            normalized["/v1" if _CORE.fullmatch(key) else key] = value
+    return normalized
 
 
 def _check_keys(config: Mapping[str, str]) -> None:
@@ -128,7 +128,7 @@ class Switches:
         """
         Apply a configuration to the defaults.
 
-        @param present: The kinds, each with the versions that the release has types for.
+        @param present: The kinds, each with the versions that have type definitions in the release.
         @raise BadRuntimeConfig: A key or value is malformed or unknown.
         """
         versions: dict[tuple[str, str], bool] = {}
@@ -144,8 +144,8 @@ class Switches:
 
     def enabled(self, group: str, version: str, resource: str) -> bool:
         """Return whether a resource is served in a version."""
-        chosen = self._resources.get((group, version, resource))
-        return self._versions[group, version] if chosen is None else chosen
+        explicit = self._resources.get((group, version, resource))
+        return self._versions[group, version] if explicit is None else explicit
 
     def _apply(self, config: Mapping[str, str]) -> None:
         _check_keys(config)
@@ -160,8 +160,8 @@ class Switches:
         parsed = [(*key.split("/"), key) for key in config if key not in _LEVELS]
         for group, version, *_, key in parsed:
             if (group, version) not in self._versions and (group, version) not in _REGISTERED:
-                shown = f"{group}/{version}" if group else version
-                raise BadRuntimeConfig(f"group version {shown} that has not been registered")
+                group_version = f"{group}/{version}" if group else version
+                raise BadRuntimeConfig(f"group version {group_version} that has not been registered")
             if config[key] not in _BOOLEANS:
                 raise BadRuntimeConfig(
                     f'invalid value of {key}: {config[key]}, err: strconv.ParseBool: parsing "{config[key]}": '

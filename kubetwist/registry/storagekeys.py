@@ -1,4 +1,4 @@
-"""Which resource is stored where: the other way round than everywhere else."""
+"""Mapping of storage keys to resources."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ def resource_of_key(prefix: str) -> Callable[[str], GroupResource | None]:
     """
     Return a function that maps a storage key to the resource of the object.
 
-    It knows the built-in resources of every release, and custom ones by the form of their keys. L{None} is its answer
-    for what is no object of a resource. Of two resources with one place, it is the one in whose group objects are
-    stored.
+    The function recognizes the built-in resources of all releases, and custom resources by the format of their keys. It
+    returns L{None} for other keys. If two resources share a prefix, it returns the resource in the group in which
+    objects are stored.
 
-    @param prefix: Of all keys in the store, with its last slash: C{"/registry/"}.
+    @param prefix: The prefix of all keys in the storage, with its last slash: C{"/registry/"}.
     """
-    known = {
+    built_in = {
         kind.key_prefix: GroupResource(kind.storage_group, kind.resource)
         for kind in KINDS
         if kind.stored and kind.storage_group == kind.group
@@ -30,11 +30,11 @@ def resource_of_key(prefix: str) -> Callable[[str], GroupResource | None]:
             return None
         first, _, rest = key[skip:].partition("/")
         second, slash, _ = rest.partition("/")
-        if slash and f"{first}/{second}" in known:
-            return known[f"{first}/{second}"]
-        if first in known:
-            return known[first]
-        # The groups of custom resources are domains, and no built-in place is.
+        if slash and f"{first}/{second}" in built_in:
+            return built_in[f"{first}/{second}"]
+        if first in built_in:
+            return built_in[first]
+        # The groups of custom resources are domain names, which no built-in prefix is.
         return GroupResource(first, second) if "." in first and slash else None
 
     return resource_at

@@ -1,4 +1,4 @@
-"""The stores of a server, by group and resource, and reads of their objects from the watch caches."""
+"""The container of the stores of a server, with reads of their objects from the watch caches."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def decoded_object(record: Record) -> JSONObject:
 
 class Stores:
     """
-    The stores of a server.
+    The stores of a server, by group and resource.
 
-    It is complete without stores: L{kubetwist.registry.assembly.ResourceRegistry} adds those of built-in resources, and
-    L{kubetwist.resources.customresources.CustomResources} those of custom resources. Parts that read objects later,
-    such as authorizers, are constructed with it before.
+    The container is created empty: L{kubetwist.registry.assembly.ResourceRegistry} adds the stores of built-in
+    resources, and L{kubetwist.resources.customresources.CustomResources} those of custom resources. Components that
+    read objects later, such as authorizers, are constructed with it before.
 
-    @ivar infos: Every built-in resource, also those without objects.
-    @ivar custom: The custom resources that are served, by the names of their definitions.
+    @ivar infos: All built-in resources, including those without objects.
+    @ivar custom: The served custom resources, by the names of their CustomResourceDefinitions.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Stores:
         """
         Add a built-in resource.
 
-        @param store: Its store; L{None} for a resource without objects.
+        @param store: The store of the resource; L{None} for a resource without objects.
         """
         self.infos[info.group, info.resource] = info
         if store is not None:
@@ -63,21 +63,26 @@ class Stores:
 
     def get(self, group: str, resource: str) -> Store:
         """
-        The store of a resource.
+        Return the store of a resource.
 
         @raise KeyError: The resource is not served, or has no objects.
         """
         return self._stores[group, resource]
 
     def find(self, group: str, resource: str) -> Store | None:
-        """The store of a resource, or L{None} for one that --runtime-config has switched off."""
+        """Return the store of a resource; L{None} if --runtime-config disables it."""
         return self._stores.get((group, resource))
 
     def __iter__(self) -> Iterator[Store]:
         return iter(self._stores.values())
 
     def get_copy(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """See L{kubetwist.api.admission.AdmissionContext.get_copy}."""
+        """
+        Return a copy of an object; L{None} if it does not exist.
+
+        @param namespace: The namespace of the object; C{""} for cluster-scoped resources.
+        @param name: The name of the object.
+        """
         store = self.find_cached(group, resource)
         if store is None:
             return None
@@ -85,7 +90,12 @@ class Stores:
         return None if record is None else orjson.loads(record.item)
 
     def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """See L{kubetwist.api.admission.AdmissionContext.get_decoded}."""
+        """
+        Return the decoded, immutable object that all callers share; L{None} if it does not exist.
+
+        @param namespace: The namespace of the object; C{""} for cluster-scoped resources.
+        @param name: The name of the object.
+        """
         store = self.find_cached(group, resource)
         if store is None:
             return None
@@ -93,12 +103,12 @@ class Stores:
         return None if record is None else decoded_object(record)
 
     def sizes(self, group: str, resource: str) -> tuple[int, int] | None:
-        """Return the number and the average size in bytes of a resource's objects; L{None} if there is no cache."""
+        """Return the number and the average size in bytes of the objects of a resource; L{None} without a cache."""
         store = self.find_cached(group, resource)
         return None if store is None else store.cache.sizes()
 
     def cache(self, group: str, resource: str) -> WatchCache | None:
-        """The cache of a resource; L{None} where there is none, or not yet."""
+        """Return the cache of a resource; L{None} if it does not exist, or is not filled yet."""
         store = self.find_cached(group, resource)
         return None if store is None else store.cache
 
@@ -116,22 +126,22 @@ class Stores:
 
     def resources_for_kind(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
         """See L{kubetwist.api.admission.AdmissionContext.resources_for_kind}."""
-        found = [
+        resources = [
             (store.info.resource, store.info.namespaced)
             for store in self._stores.values()
             if store.info.group == group and store.info.kind == kind and version in store.info.versions
         ]
-        # Definitions are large, and most are of other groups.
-        mark = orjson.dumps(group)
+        # CRDs are large, and most are of other groups: skip those before decoding them.
+        encoded_group = orjson.dumps(group)
         for record in self._records("apiextensions.k8s.io", "customresourcedefinitions", ""):
-            if mark not in record.item:
+            if encoded_group not in record.item:
                 continue
-            definition = decoded_object(record)
-            spec, names = definition.get("spec") or {}, (definition.get("status") or {}).get("acceptedNames") or {}
+            crd = decoded_object(record)
+            spec, names = crd.get("spec") or {}, (crd.get("status") or {}).get("acceptedNames") or {}
             served = any(one["name"] == version and one.get("served") for one in spec.get("versions") or ())
             if spec.get("group") == group and names.get("kind") == kind and served:
-                found.append((names["plural"], spec.get("scope") == "Namespaced"))
-        return found
+                resources.append((names["plural"], spec.get("scope") == "Namespaced"))
+        return resources
 
     async def ensure_cached(self, group: str, resource: str) -> bool:
         """See L{kubetwist.api.admission.AdmissionContext.ensure_cached}."""
@@ -143,12 +153,12 @@ class Stores:
         return served is not None
 
     async def any_stored(self, info: ResourceInfo, namespace: str = "") -> bool:
-        """Return whether there is an object of a custom resource, without keeping its objects in memory."""
+        """Return whether a custom resource has an object, without filling its cache."""
         served = self.custom.get(str(info.group_resource))
         return served is not None and await served.any_stored(namespace)
 
     def find_cached(self, group: str, resource: str) -> Store | None:
-        """The store of a resource whose objects are in memory, as those of built-in ones always are; else L{None}."""
+        """Return the store of a resource whose cache is filled, as for all built-in resources; else L{None}."""
         store = self._stores.get((group, resource))
         if store is not None or not self.custom:
             return store
@@ -163,7 +173,7 @@ class Stores:
 
     async def start(self) -> None:
         """
-        Load the caches of all built-in resources; the stores serve from then on.
+        Fill the caches of all built-in resources; then the stores can serve requests.
 
         @raise StorageUnavailable: The storage cannot be read.
         """
@@ -172,7 +182,7 @@ class Stores:
         try:
             await gatherResults(starts, consumeErrors=True)
         except FirstError as error:
-            # All caches read one backend: the first error is reported.
+            # All caches read the same backend: the first error is enough.
             error.subFailure.raiseException()
         for store in self._stores.values():
             try:
@@ -181,6 +191,6 @@ class Stores:
                 raise StorageUnavailable(error.message) from error
 
     def stop(self) -> None:
-        """End the watches of the backend, and all watches of clients of built-in resources."""
+        """Stop the watches of the backend, and all watches of clients for built-in resources."""
         for cache in dict.fromkeys(store.cache for store in self._stores.values()):
             cache.stop()

@@ -1,8 +1,8 @@
 """
-The strategies of the built-in kinds, one module per API group; one per kind in the core group.
+The strategies of the built-in kinds: one module for each API group, and one for each kind of the core group.
 
-A module C{strategy} holds C{STRATEGIES}: a strategy for each of its kinds. Modules are imported when a kind of their
-group is first asked for, so that a server which never meets a group never pays for it.
+A module C{strategy} contains C{STRATEGIES}: a strategy for each of its kinds. It is imported at the first use of a kind
+of its group, so that unused groups take neither time nor memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from .generic.strategy import Strategy
 
-#: The packages below this one whose modules C{strategy} have the kinds of a group.
+#: The packages with the modules C{strategy} of a group, by group.
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "": (
         "core.componentstatus",
@@ -55,11 +55,11 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "storage.k8s.io": ("storage",),
 }
 
-_found: dict[tuple[str, str], Strategy] = {}
+_strategies: dict[tuple[str, str], Strategy] = {}
 
 
 class SpecAndStatusStrategy(Strategy):
-    """What a kind gets that no module knows: a spec with a generation, and a status of its own."""
+    """The default strategy, for kinds with a spec that has a generation, and a status subresource."""
 
     has_generation = True
     has_status = True
@@ -69,12 +69,12 @@ _GENERIC: Final = SpecAndStatusStrategy()
 
 
 def strategy_for(group: str, kind: str) -> Strategy:
-    """The strategy of a built-in kind; the same instance every time."""
-    strategy = _found.get((group, kind))
+    """Return the strategy of a built-in kind; always the same instance."""
+    strategy = _strategies.get((group, kind))
     if strategy is None:
         for name in MODULES.get(group, ()):
             strategies: Mapping[str, Strategy] = import_module(f".{name}.strategy", __package__).STRATEGIES
-            for known, one in strategies.items():
-                _found.setdefault((group, known), one)
-        strategy = _found.setdefault((group, kind), _GENERIC)
+            for each, one in strategies.items():
+                _strategies.setdefault((group, each), one)
+        strategy = _strategies.setdefault((group, kind), _GENERIC)
     return strategy

@@ -1,4 +1,4 @@
-"""Which storage object answers for a subresource, and for the resources that have no objects."""
+"""The storage objects of subresources, and of resources that have no objects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Action = PodBinding | PodEviction | TokenRequests
 #: Resources without objects of their own.
 Virtual = Bindings | ComponentStatuses | TokenReview | SelfSubjectReview | RulesReview | AccessReview
 
-#: Parts of an object, by name; those of one resource only are named with it.
+#: Factories for the storage of subresources that write a part of the object, by subresource or resource/subresource.
 _PARTS: dict[str, Callable[[Store], SubresourceStore | SubresourceUpdater]] = {
     "status": lambda store: SubresourceStore(store, status_rules(store)),
     "namespaces/finalize": lambda store: SubresourceUpdater(store, finalize_rules(store)),
@@ -45,10 +45,12 @@ def subresource_storage(
     info: ResourceInfo, version: str, subresource: SubresourceInfo, context: ServerContext
 ) -> SubresourceStore | SubresourceUpdater | ScaleStore | Action | ConnectSubresource:
     """
-    The storage object of a subresource.
+    Return the storage object of a subresource.
 
-    @param version: In which it is served.
-    @param context: The stores, and what actions use of the server.
+    @param info: The resource.
+    @param version: The version in which it is served.
+    @param subresource: The subresource.
+    @param context: The stores and further components of the server.
     """
     store = context.stores.get(info.group, info.resource)
     if subresource.view == "part":
@@ -62,12 +64,12 @@ def subresource_storage(
 
 
 def virtual_storage(info: ResourceInfo, context: ServerContext) -> Virtual:
-    """The storage object of a resource that has no objects: reviews, bindings, component statuses."""
+    """Return the storage object of a resource without objects: reviews, bindings and component statuses."""
     return review_storage(info, context)
 
 
 def action_storage(info: ResourceInfo, subresource: SubresourceInfo, context: ServerContext) -> Action:
-    """The storage object of an action."""
+    """Return the storage object of an action: C{binding}, C{eviction} or C{token}."""
     store = context.stores.get(info.group, info.resource)
     if subresource.name == "binding":
         return PodBinding(store)
@@ -80,7 +82,7 @@ _PROXIES: Final = {"pods": PodProxy, "services": ServiceProxy, "nodes": NodeProx
 
 
 def connection_storage(info: ResourceInfo, subresource: SubresourceInfo, context: ServerContext) -> ConnectSubresource:
-    """The storage object of such a subresource."""
+    """Return the storage object of a subresource that connects to a backend: C{proxy}, C{log}, C{exec}, ..."""
     if subresource.name == "proxy":
         return _PROXIES[info.resource](info, "proxy", ALL_METHODS, context)
     if subresource.name == "log":
@@ -89,7 +91,7 @@ def connection_storage(info: ResourceInfo, subresource: SubresourceInfo, context
 
 
 def review_storage(info: ResourceInfo, context: ServerContext) -> Virtual:
-    """The storage object of such a resource."""
+    """Return the storage object of a resource without objects."""
     if info.kind == "Binding":
         return Bindings(info, context.stores.get("", "pods"))
     if info.kind == "ComponentStatus":

@@ -1,4 +1,4 @@
-"""One version of one kind: what turns a client's value into the object that is stored, and back."""
+"""Codecs: decoding, conversion and encoding of the objects of one kind in one version."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ...schema.protobuf.codec import (
 )
 from .conversion import convert, convertible
 from .internaltypes import ConversionError, internal_type, read_annotations, without_internal
-from .removedversions import as_served, check_scale, label
+from .removedversions import as_served, check_scale, copy_template_labels
 from .schemes import INTERNAL, RESHAPED, SCHEME, STILL_KNOWN, internal_group, scheme_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
-#: Kinds that are taken for others, which they only differ from by their version.
+#: Further kinds and apiVersions that are accepted in bodies of a kind.
 EQUIVALENT_KINDS: Final[dict[GroupVersionKind, tuple[str, str]]] = {
     GroupVersionKind("policy", "v1", "Eviction"): ("Eviction", "policy/v1beta1"),
 }
@@ -41,7 +41,7 @@ EQUIVALENT_KINDS: Final[dict[GroupVersionKind, tuple[str, str]]] = {
 
 class MissingField(ValueError):
     """
-    An object lacks its kind or version.
+    The error for an object without a kind or apiVersion.
 
     @ivar field: C{"Kind"} or C{"apiVersion"}.
     """
@@ -89,7 +89,7 @@ class Codec:
 
     @property
     def type(self) -> ObjectType:
-        """The type of this version, compiled at first use."""
+        """Return the type of this version, compiled at first use."""
         if self._type is None:
             self._type = self._definitions.type_for(self.gvk)
         return self._type
@@ -99,7 +99,7 @@ class Codec:
         return self._definitions.knows(gvk) or gvk.kind == "List"
 
     def zero(self) -> JSONObject:
-        """An object of this version without content."""
+        """Return the zero value of this version."""
         zero = self.type.zero()
         if self._internal_type.convert_zero is not None:
             self._internal_type.convert_zero(zero)
@@ -107,23 +107,23 @@ class Codec:
 
     def message(self, value: JSONObject, definition: str = "") -> bytes:
         """
-        The protobuf message of an object of this version.
+        Return the protobuf message of an object of this version.
 
-        @param definition: What it is, if it is no object of this kind; such as the metadata of a list.
-        @raise WireError: It nests too deep, or is not what it should be.
+        @param definition: The name of the type of C{value}, such as that of list metadata; C{""} for this kind.
+        @raise WireError: The object is nested too deeply, or does not fit the type.
         """
         return self._definitions.protobuf.encode(definition or self.type.definition, value)
 
     def decode(self, value: JSONValue, problems: list[str], raw: bytes = b"", *, json: bool = True) -> JSONObject:
         """
-        Make an object of a decoded body.
+        Decode a parsed body into an object of this kind.
 
-        @param obj: The decoded body.
-        @param problems: Receives a text per unknown field.
-        @param raw: The body, for messages that quote its beginning, and for quantities that are numbers.
+        @param value: The parsed body.
+        @param problems: Receives a text for each unknown field.
+        @param raw: The body in bytes, for messages that quote its beginning, and for quantities that are numbers.
         @param json: Whether the body is JSON.
         @return: The object in this version, with C{kind}, C{apiVersion} and C{metadata}.
-        @raise APIStatusError: The body is of another kind, or not an object of this type (400).
+        @raise APIStatusError: The body is of another kind, or does not fit the type (400).
         """
         if value is None:
             value = {}
@@ -133,19 +133,18 @@ class Codec:
             raise self.unrecognized(str(error), raw) from None
         kind, api_version = kind or self.gvk.kind, api_version or self.gvk.api_version
         if (kind, api_version) not in ((self.gvk.kind, self.gvk.api_version), EQUIVALENT_KINDS.get(self.gvk)):
-            said = GroupVersion.parse(api_version)
-            own = self.gvk.group_version
-            if said.version or said.group != own.group or kind != self.gvk.kind:
-                self._refuse_kind(GroupVersionKind(said.group, said.version, kind))
-            # The message contains only the group: the version is the request's.
+            sent = GroupVersion.parse(api_version)
+            if sent.version or sent.group != self.gvk.group or kind != self.gvk.kind:
+                self._reject_kind(GroupVersionKind(sent.group, sent.version, kind))
+            # The body contains only the group: the version is that of the request.
             api_version = self.gvk.api_version
-        found = Problems()
+        unknown = Problems()
         try:
-            obj = self.type.decode(value, found)
+            obj = self.type.decode(value, unknown)
         except DecodeError as error:
             raise self.decoding_error(error.as_written(raw)) from None
-        problems += found
-        if found.inexact and json:
+        problems += unknown
+        if unknown.inexact and json:
             written = with_written_numbers(raw)
             if written is not None:
                 obj = without_written_numbers(self.type.decode(written, []))
@@ -163,8 +162,9 @@ class Codec:
         """
         Return messages for unknown and duplicate fields, in the reference's order.
 
-        @param problems: What L{decode} had to say of the document.
-        @raise APIStatusError: A value that another one replaced does not fit its field (400).
+        @param problems: The problems that L{decode} found in the document.
+        @param raw: The body in bytes, for error messages.
+        @raise APIStatusError: A duplicate value, which a later one replaced, does not fit its field (400).
         """
         try:
             if document.with_duplicates is not None:
@@ -179,8 +179,8 @@ class Codec:
         """
         Read a protobuf body for L{decode}.
 
-        @raise BodyError: It has no kind or apiVersion.
-        @raise APIStatusError: It is not what it says (400).
+        @raise BodyError: The body is not an envelope of Kubernetes.
+        @raise APIStatusError: The content is not a message of this kind (400).
         """
         envelope = read_envelope(data)
         api_version = _parsable(envelope.api_version) or self.gvk.api_version
@@ -198,7 +198,7 @@ class Codec:
         """
         Decode a protobuf body with C{DeleteOptions}.
 
-        @raise BodyError: It is none.
+        @raise BodyError: The body cannot be decoded.
         """
         envelope = read_envelope(data)
         value: JSONObject = {}
@@ -213,50 +213,52 @@ class Codec:
         self, value: JSONValue, problems: list[str], *, converted: bool = False, strict: bool = False
     ) -> JSONObject:
         """
-        Make an object of the result of a patch.
+        Decode the result of a patch into an object of this kind.
 
         JSON may omit the kind, and may name another version of it. JSON without a version is decoded into the
-        reference's internal type, whose fields have other names, so that none of them is read. A map is decoded into
-        the expected kind, whatever it names.
+        reference's internal type, whose fields have other names, so that none of them is read. The reference decodes a
+        map into the expected kind, regardless of the kind in it.
 
-        @param problems: Receives a text per unknown field.
+        @param value: The result of the patch.
+        @param problems: Receives a text for each unknown field.
         @param converted: Whether the reference has a map instead of JSON, which changes the error messages.
         @param strict: Whether unknown fields are an error.
+        @return: The object in this version.
         @raise ConversionError: The object does not convert to the internal type.
-        @raise ValueError: The result is not an object of this kind; the text is the reference's.
+        @raise ValueError: The result is not an object of this kind; the message is the reference's.
         """
-        said = written = self.gvk
+        served = written = self.gvk
         if not converted:
             written = self._kind_of(value)
-            said = self._served(written)
-            if said.version == INTERNAL and said.kind == self.gvk.kind and said.group == self.gvk.group:
+            served = self._served(written)
+            if served.version == INTERNAL and served.kind == self.gvk.kind and served.group == self.gvk.group:
                 problems += [f'unknown field "{name}"' for name in value if name not in ("kind", "apiVersion")]
                 return {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version, "metadata": {}}
-        if said != self.gvk and not (self.knows(said) and convertible(said, self.storage)):
-            self._check_decodable(said, value, strict)
-            raise ValueError(self._mismatch(said))
+        if served != self.gvk and not (self.knows(served) and convertible(served, self.storage)):
+            self._check_decodable(served, value, strict)
+            raise ValueError(self._mismatch(served))
         try:
-            known = self.type if said == self.gvk else self._definitions.type_for(said)
-            if said != written:
+            object_type = self.type if served == self.gvk else self._definitions.type_for(served)
+            if served != written:
                 value = as_served(written, value, problems)
-            obj = known.decode(value, problems, converted=converted)
+            obj = object_type.decode(value, problems, converted=converted)
         except DecodeError as error:
             raise ValueError(error.converted if converted else str(error)) from None
         if strict:
             _check_known(problems)
         ensure_metadata(obj, value)
-        read_annotations(said, obj)
-        if said != self.gvk:
-            return convert(convert(obj, said, self.storage), self.storage, self.gvk)
-        label(written, obj)
+        read_annotations(served, obj)
+        if served != self.gvk:
+            return convert(convert(obj, served, self.storage), self.storage, self.gvk)
+        copy_template_labels(written, obj)
         obj["kind"], obj["apiVersion"] = self.gvk.kind, self.gvk.api_version
         return obj
 
     def check_kind(self, obj: JSONObject) -> None:
         """
-        Refuse a result of L{decode_patched} of another kind, which occurs for custom resources only.
+        Reject a result of L{decode_patched} of another kind, which occurs for custom resources only.
 
-        @raise APIStatusError: It is of another kind (422).
+        @raise APIStatusError: The object is of another kind (422).
         """
 
     def _kind_of(self, value: JSONValue) -> GroupVersionKind:
@@ -267,50 +269,50 @@ class Codec:
         @raise ValueError: The apiVersion is malformed.
         """
         kind, api_version = type_meta(value)
-        said = GroupVersion.parse(api_version)
-        if not said.version:
-            if said.group:
+        version = GroupVersion.parse(api_version)
+        if not version.version:
+            if version.group:
                 raise MissingField("apiVersion")
-            said = GroupVersion(self.gvk.group, INTERNAL if self.internal else self.gvk.version)
-        return GroupVersionKind(said.group, said.version, kind or self.gvk.kind)
+            version = GroupVersion(self.gvk.group, INTERNAL if self.internal else self.gvk.version)
+        return GroupVersionKind(version.group, version.version, kind or self.gvk.kind)
 
-    def _served(self, said: GroupVersionKind) -> GroupVersionKind:
-        """Return the served kind with the fields of an unserved one; the kind itself if there is none."""
-        if said not in STILL_KNOWN or said.kind != self.gvk.kind or said.kind in RESHAPED:
-            return said
-        if said.kind == "Event":
-            return GroupVersionKind(said.group, "v1", said.kind)
-        same = internal_group(said.group, said.kind) == internal_group(self.gvk.group, self.gvk.kind)
-        return self.gvk if same else said
+    def _served(self, gvk: GroupVersionKind) -> GroupVersionKind:
+        """Return the served kind with the fields of an unserved one; C{gvk} if there is none."""
+        if gvk not in STILL_KNOWN or gvk.kind != self.gvk.kind or gvk.kind in RESHAPED:
+            return gvk
+        if gvk.kind == "Event":
+            return GroupVersionKind(gvk.group, "v1", gvk.kind)
+        same = internal_group(gvk.group, gvk.kind) == internal_group(self.gvk.group, self.gvk.kind)
+        return self.gvk if same else gvk
 
-    def _check_decodable(self, said: GroupVersionKind, value: JSONValue, strict: bool) -> None:
+    def _check_decodable(self, gvk: GroupVersionKind, value: JSONValue, strict: bool) -> None:
         """
-        Read a value as the kind that it says it is, which the reference does before it minds that it is another one.
+        Check a value against the type of the kind that it names, whose errors precede the error for another kind.
 
-        @raise ValueError: It is not even that.
+        @raise ValueError: The value does not fit the type.
         """
-        if said.kind == "Scale" and said in STILL_KNOWN:
+        if gvk.kind == "Scale" and gvk in STILL_KNOWN:
             check_scale(value)
-        if self.knows(said) and self._definitions.knows(said):
+        if self.knows(gvk) and self._definitions.knows(gvk):
             problems: list[str] = []
             try:
-                self._definitions.type_for(said).decode(value, problems)
+                self._definitions.type_for(gvk).decode(value, problems)
             except DecodeError as error:
                 raise ValueError(str(error)) from None
             if strict:
                 _check_known(problems)
 
     def to_storage(self, obj: JSONObject) -> JSONObject:
-        """The object in the stored version."""
+        """Convert an object of this version to the stored version."""
         return convert(obj, self.gvk, self.storage) if self.converts else obj
 
     def from_storage(self, obj: JSONObject) -> JSONObject:
-        """A stored object in this version, with C{kind} and C{apiVersion} first."""
+        """Convert a stored object to this version, with C{kind} and C{apiVersion} first."""
         obj = {"kind": self.storage.kind, "apiVersion": self.storage.api_version, **obj}
         return convert(obj, self.storage, self.gvk) if self.converts else obj
 
     def item(self, record: Record) -> bytes:
-        """A record in this version, as its own C{item} is: without kind and apiVersion. Made once, and kept with it."""
+        """Return the JSON of a record in this version, without kind and apiVersion; cached in the record."""
         if not self.converts:
             return record.item
         views = record.views
@@ -323,7 +325,7 @@ class Codec:
 
     def metadata(self, obj: JSONObject) -> JSONObject:
         """
-        Return the metadata in answers that the reference makes of the internal type: rows of Tables,
+        Return the metadata for responses that the reference makes from the internal type: rows of Tables and
         C{PartialObjectMetadata}.
 
         @param obj: The object in the stored version.
@@ -337,60 +339,61 @@ class Codec:
 
     def describe(self, type_name: str, field: str) -> str:
         """
-        What the definitions say of a field; C{""} when they say nothing.
+        Return the description of a field in the definitions; C{""} if there is none.
 
-        @param type_name: Without the leading C{io.k8s.}: C{"api.core.v1.PodStatus"}.
+        @param type_name: The name of the type without the leading C{io.k8s.}: C{"api.core.v1.PodStatus"}.
+        @param field: The name of the field.
         """
         return self._definitions.description(f"io.k8s.{type_name}", field)
 
-    def decoding_error(self, why: str) -> APIStatusError:
+    def decoding_error(self, reason: str) -> APIStatusError:
         """Return the error for a body that cannot be decoded as this kind."""
         return APIStatusError.bad_request(
-            f'{self.gvk.kind} in version "{self.gvk.version}" cannot be handled as a {self.gvk.kind}: {why}'
+            f'{self.gvk.kind} in version "{self.gvk.version}" cannot be handled as a {self.gvk.kind}: {reason}'
         )
 
-    def unrecognized(self, why: str, raw: bytes) -> APIStatusError:
+    def unrecognized(self, reason: str, raw: bytes) -> APIStatusError:
         """Return the error for a body without kind or apiVersion."""
         return APIStatusError.bad_request(
-            f"the object provided is unrecognized (must be of type {self.gvk.kind}): {why} ({summary(raw)})"
+            f"the object provided is unrecognized (must be of type {self.gvk.kind}): {reason} ({quote_body(raw)})"
         )
 
-    def _registered(self, said: GroupVersionKind) -> bool:
-        """Return whether the reference's scheme here contains a kind, even if it is not served."""
-        if self.scheme != SCHEME and said.group != self.gvk.group:
+    def _registered(self, gvk: GroupVersionKind) -> bool:
+        """Return whether the reference's scheme for this kind contains C{gvk}, even if it is not served."""
+        if self.scheme != SCHEME and gvk.group != self.gvk.group:
             return False
-        internal = said.version == INTERNAL and (said.group, said.kind) == (self.gvk.group, self.gvk.kind)
-        return internal or said in STILL_KNOWN or self.knows(said)
+        internal = gvk.version == INTERNAL and (gvk.group, gvk.kind) == (self.gvk.group, self.gvk.kind)
+        return internal or gvk in STILL_KNOWN or self.knows(gvk)
 
-    def _refuse_kind(self, said: GroupVersionKind) -> NoReturn:
+    def _reject_kind(self, gvk: GroupVersionKind) -> NoReturn:
         """
-        Refuse a body of another kind, or of another version of this kind.
+        Reject a body of another kind, or of another version of this kind.
 
         @raise APIStatusError: Always (400).
         """
-        internal = internal_group(said.group, said.kind), said.kind
-        if self._registered(said) and internal == (internal_group(self.gvk.group, self.gvk.kind), self.gvk.kind):
+        internal = internal_group(gvk.group, gvk.kind), gvk.kind
+        if self._registered(gvk) and internal == (internal_group(self.gvk.group, self.gvk.kind), self.gvk.kind):
             raise APIStatusError.bad_request(
-                f"the API version in the data ({said.group_version}) does not match the expected API version "
+                f"the API version in the data ({gvk.group_version}) does not match the expected API version "
                 f"({self.gvk.api_version})"
             )
         raise APIStatusError.bad_request(
-            f'{said.kind} in version "{said.version}" cannot be handled as a {self.gvk.kind}: {self._mismatch(said)}'
+            f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {self.gvk.kind}: {self._mismatch(gvk)}'
         )
 
-    def _mismatch(self, said: GroupVersionKind) -> str:
-        if not self._registered(said):
-            version = f'version "{said.group_version}"'
-            if said.version == INTERNAL:
-                version = f'the internal version of group "{said.group}"'
-            return f'no kind "{said.kind}" is registered for {version} in scheme "{self.scheme}"'
+    def _mismatch(self, gvk: GroupVersionKind) -> str:
+        if not self._registered(gvk):
+            version = f'version "{gvk.group_version}"'
+            if gvk.version == INTERNAL:
+                version = f'the internal version of group "{gvk.group}"'
+            return f'no kind "{gvk.kind}" is registered for {version} in scheme "{self.scheme}"'
         internal = internal_group(self.gvk.group, self.gvk.kind).partition(".")[0] or "core"
-        return f"converting ({said.version}.{said.kind}) to ({internal}.{self.gvk.kind}): unknown conversion"
+        return f"converting ({gvk.version}.{gvk.kind}) to ({internal}.{self.gvk.kind}): unknown conversion"
 
 
 def _check_known(problems: list[str]) -> None:
     """
-    Refuse unknown fields.
+    Reject unknown fields.
 
     @raise ValueError: There are unknown fields; the text is the reference's.
     """
@@ -400,9 +403,9 @@ def _check_known(problems: list[str]) -> None:
 
 def type_meta(value: JSONValue) -> tuple[str, str]:
     """
-    The kind and apiVersion that a value says it has; C{""} for what it does not say.
+    Return the kind and apiVersion in a value, each C{""} if it is missing.
 
-    @raise ValueError: A field has the wrong type; the text is the reference's.
+    @raise ValueError: A field has the wrong type; the message is the reference's.
     """
     unmarshal_error = "couldn't get version/kind; json parse error: json: cannot unmarshal"
     if not isinstance(value, dict):
@@ -411,9 +414,9 @@ def type_meta(value: JSONValue) -> tuple[str, str]:
             'APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
         )
     for name in ("kind", "apiVersion"):
-        part = value.get(name)
-        if part is not None and not isinstance(part, str):
-            raise ValueError(f"{unmarshal_error} {json_type(part)} into Go struct field .{name} of type string")
+        text = value.get(name)
+        if text is not None and not isinstance(text, str):
+            raise ValueError(f"{unmarshal_error} {json_type(text)} into Go struct field .{name} of type string")
     api_version = value.get("apiVersion") or ""
     if "/" in api_version:
         GroupVersion.parse(api_version)
@@ -421,15 +424,17 @@ def type_meta(value: JSONValue) -> tuple[str, str]:
 
 
 def _parsable(api_version: str) -> str:
-    """A version in protobuf; one that cannot be parsed, or has only a group, counts as empty, as in the reference."""
+    """Return the apiVersion of a protobuf body; C{""} if it is malformed or only a group, as in the reference."""
     return "" if api_version.count("/") > 1 or api_version.endswith("/") else api_version
 
 
 def ensure_metadata(obj: JSONObject, value: JSONObject) -> None:
     """
-    Give a decoded object metadata where it has none.
+    Add missing metadata to a decoded object.
 
-    An empty list of managers, which decoding drops, stays: clients send it to start over.
+    An empty list of managedFields, which decoding drops, is restored: clients send it to reset the managed fields.
+
+    @param value: The value that the object was decoded from.
     """
     meta = obj.setdefault("metadata", {})
     if "managedFields" not in meta:
@@ -438,8 +443,8 @@ def ensure_metadata(obj: JSONObject, value: JSONObject) -> None:
             meta["managedFields"] = []
 
 
-def summary(raw: bytes) -> str:
-    """The beginning of a body as the reference quotes it: text of an object, else hexadecimal."""
+def quote_body(raw: bytes) -> str:
+    """Return the beginning of a body as the reference quotes it: text for a JSON object, else hexadecimal."""
     if not raw:
         return "<empty>"
     if raw[:1] == b"{":
@@ -452,9 +457,14 @@ def report_strict_errors(
     problems: list[str], field_validation: str, warn: Callable[[str], object], kind: str, version: str
 ) -> None:
     """
-    Do with unknown and duplicate fields what C{fieldValidation} asks for.
+    Report unknown and duplicate fields according to C{fieldValidation}.
 
-    @raise APIStatusError: It is C{Strict} and there are some (400).
+    @param problems: The messages for the fields.
+    @param field_validation: C{"Ignore"}, C{"Warn"} or C{"Strict"}.
+    @param warn: Called with each warning.
+    @param kind: The kind, for the error.
+    @param version: The version of the kind, for the error.
+    @raise APIStatusError: The validation is C{Strict} and there are problems (400).
     """
     if not problems or field_validation == "Ignore":
         return
@@ -467,12 +477,12 @@ def report_strict_errors(
 
 
 def warnings_of(problems: list[str]) -> list[str]:
-    """The warnings that tell of problems: of what the YAML parser says, each line but the first, a title."""
+    """Return the warnings for problems: the lines of a YAML parser's message after its title, or the message itself."""
     return [line.strip() for text in problems for line in (text.split("\n")[1:] or [text])]
 
 
 def sort_keys(value: JSONValue) -> JSONValue:
-    """A value with the keys of its objects in order."""
+    """Return a value with the keys of its objects sorted."""
     if isinstance(value, list):
         return [sort_keys(item) for item in value]
     if isinstance(value, dict):
@@ -480,7 +490,7 @@ def sort_keys(value: JSONValue) -> JSONValue:
     return value
 
 
-def invalid_patch_error(value: str, why: str) -> APIStatusError:
-    """The 422 for a patch whose result is no object; C{value} is what the reference quotes of it."""
-    field_error = FieldError("FieldValueInvalid", f"Invalid value: {shown(value)}: {why}", "patch")
+def invalid_patch_error(value: str, reason: str) -> APIStatusError:
+    """Return the 422 for a patch whose result is not an object; the reference quotes C{value}."""
+    field_error = FieldError("FieldValueInvalid", f"Invalid value: {shown(value)}: {reason}", "patch")
     return APIStatusError.invalid(GroupKind("", ""), "", [field_error])

@@ -1,8 +1,7 @@
 """
-The rules of ending an object's life: grace periods, finalizers, propagation.
+Rules of deletion: grace periods, finalizers and propagation, as functions on the metadata of objects.
 
-Pure functions on an object's metadata; the store applies their verdicts. The rules are those of
-kubernetes/apiserver, C{pkg/registry/rest/delete.go} and C{pkg/registry/generic/registry/store.go}.
+They are those of kubernetes/apiserver, C{pkg/registry/rest/delete.go} and C{pkg/registry/generic/registry/store.go}.
 """
 
 from __future__ import annotations
@@ -20,77 +19,88 @@ FOREGROUND: Final = "foregroundDeletion"
 
 
 def timestamp(moment: datetime) -> str:
-    """A moment as objects carry it: whole seconds, UTC."""
+    """Return the text of a time in objects: RFC 3339 with whole seconds in UTC."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def read_timestamp(text: str) -> datetime:
-    """The moment that an object carries."""
+    """Parse a time in an object."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
 
 
 def check_preconditions(options: DeleteOptions, meta: JSONObject, kind: GroupKind, name: str) -> None:
     """
-    Compare the preconditions of a DELETE with what is there.
+    Compare the preconditions of a DELETE with the stored object.
 
-    @raise APIStatusError: They differ (409). Its details name the kind, where other errors name the resource.
+    @param options: The options of the request.
+    @param meta: The metadata of the stored object.
+    @param kind: The kind for the error, whose details name the kind instead of the resource.
+    @param name: The name of the object.
+    @raise APIStatusError: They differ (409).
     """
     uid = options.precondition_uid
     if uid is not None and uid != meta.get("uid", ""):
-        why = (
+        reason = (
             f"the UID in the precondition ({uid}) does not match the UID in record ({meta.get('uid', '')}). "
             "The object might have been deleted and then recreated"
         )
-        raise APIStatusError.conflict(GroupResource(kind.group, kind.kind), name, why)
+        raise APIStatusError.conflict(GroupResource(kind.group, kind.kind), name, reason)
     version = options.precondition_resource_version
     if version is not None and version != meta.get("resourceVersion", ""):
-        why = (
+        reason = (
             f"the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record "
             f"({meta.get('resourceVersion', '')}). The object might have been modified"
         )
-        raise APIStatusError.conflict(GroupResource(kind.group, kind.kind), name, why)
+        raise APIStatusError.conflict(GroupResource(kind.group, kind.kind), name, reason)
 
 
 def check_first_preconditions(options: DeleteOptions, meta: JSONObject, resource: GroupResource, name: str) -> None:
     """
-    Compare the preconditions of a DELETE with the stored object, for kinds whose deletion begins with a mark.
+    Compare the preconditions of a DELETE with the stored object, for kinds that are deleted in two steps.
 
-    Rule: C{REST.Delete} of namespaces (C{pkg/registry/core/namespace/storage/storage.go}) and of definitions of custom
-    resources (apiextensions' C{pkg/registry/customresourcedefinition/etcd.go}).
+    The rule is in C{REST.Delete} of namespaces (C{pkg/registry/core/namespace/storage/storage.go}) and of
+    CustomResourceDefinitions (apiextensions' C{pkg/registry/customresourcedefinition/etcd.go}).
 
+    @param options: The options of the request.
+    @param meta: The metadata of the stored object.
+    @param resource: The resource for the error.
+    @param name: The name of the object.
     @raise APIStatusError: They differ (409).
     """
-    for what, wanted, found in (
+    for field, required, actual in (
         ("UID", options.precondition_uid, meta.get("uid", "")),
         ("ResourceVersion", options.precondition_resource_version, meta.get("resourceVersion", "")),
     ):
-        if wanted is not None and wanted != found:
-            why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
-            raise APIStatusError.conflict(resource, name, why)
+        if required is not None and required != actual:
+            reason = f"Precondition failed: {field} in precondition: {required}, {field} in object meta: {actual}"
+            raise APIStatusError.conflict(resource, name, reason)
 
 
 def before_delete(
     strategy: Strategy, obj: JSONObject, options: DeleteOptions, now: datetime
 ) -> tuple[bool, bool, int | None]:
     """
-    Start, or shorten, the grace period of C{obj}, whose metadata is changed.
+    Start, or shorten, the grace period of an object (C{rest.BeforeDelete}).
 
-    @return: Whether it ends gracefully (its metadata changed), whether it is ending already so that nothing is
-        to be done, and the seconds it has left when it ends gracefully.
+    @param obj: The object; its metadata is modified.
+    @param options: The options of the request.
+    @param now: The current time.
+    @return: Whether the deletion is graceful, so that the metadata changed; whether the object is already being deleted
+        and nothing changes; and the remaining seconds of a graceful deletion.
     """
     meta = obj["metadata"]
     period = options.grace_period_seconds
     if period is not None and period < 0:
         period = 1
-    ending = meta.get("deletionTimestamp")
-    if ending is not None:
-        left = meta.get("deletionGracePeriodSeconds")
-        if not left:
+    deletion_timestamp = meta.get("deletionTimestamp")
+    if deletion_timestamp is not None:
+        current_period = meta.get("deletionGracePeriodSeconds")
+        if not current_period:
             return False, False, None
-        if period is None or period >= left:
+        if period is None or period >= current_period:
             return False, True, None
-        begun = read_timestamp(ending) - timedelta(seconds=left)
-        meta["deletionTimestamp"] = timestamp(begun + timedelta(seconds=period))
+        start = read_timestamp(deletion_timestamp) - timedelta(seconds=current_period)
+        meta["deletionTimestamp"] = timestamp(start + timedelta(seconds=period))
         meta["deletionGracePeriodSeconds"] = period
         return True, False, period
     grace = strategy.grace_period(obj, options)
@@ -104,11 +114,11 @@ def before_delete(
 
 
 def mark_as_deleting(meta: JSONObject, now: datetime) -> None:
-    """Show in C{meta} that the object only waits for its finalizers."""
+    """Set the deletion timestamp of an object that is deleted except for its finalizers."""
     if meta.get("deletionTimestamp") is None and meta.get("generation"):
         meta["generation"] += 1
-    ending = meta.get("deletionTimestamp")
-    if ending is None or read_timestamp(ending) > now:
+    deletion_timestamp = meta.get("deletionTimestamp")
+    if deletion_timestamp is None or read_timestamp(deletion_timestamp) > now:
         meta["deletionTimestamp"] = timestamp(now)
     meta["deletionGracePeriodSeconds"] = 0
 
@@ -116,19 +126,19 @@ def mark_as_deleting(meta: JSONObject, now: datetime) -> None:
 def deletion_finalizers_for_garbage_collection(
     strategy: Strategy, meta: JSONObject, options: DeleteOptions
 ) -> list[str] | None:
-    """The finalizers that the propagation policy leads to, or L{None} when those that are there will do."""
-    present = meta.get("finalizers") or []
-    orphan, foreground = _orphans(strategy, present, options), _foreground(present, options)
-    wanted = [name for name in present if name not in (ORPHAN, FOREGROUND)]
+    """Return the finalizers after the propagation policy is applied; L{None} if they do not change."""
+    existing = meta.get("finalizers") or []
+    orphan, foreground = _orphans(strategy, existing, options), _foreground(existing, options)
+    finalizers = [name for name in existing if name not in (ORPHAN, FOREGROUND)]
     if orphan:
-        wanted.append(ORPHAN)
+        finalizers.append(ORPHAN)
     if foreground:
-        wanted.append(FOREGROUND)
-    return wanted if set(wanted) != set(present) else None
+        finalizers.append(FOREGROUND)
+    return finalizers if set(finalizers) != set(existing) else None
 
 
 def set_finalizers(meta: JSONObject, finalizers: list[str]) -> None:
-    """Put C{finalizers} in, or leave the field out when there are none, as the reference writes it."""
+    """Set the finalizers; an empty list removes the field, as in the reference."""
     if finalizers:
         meta["finalizers"] = finalizers
     else:
@@ -162,7 +172,7 @@ def _foreground(finalizers: list[str], options: DeleteOptions) -> bool:
 
 
 def should_delete_during_update(obj: JSONObject, old: JSONObject) -> bool:
-    """Whether an update takes away the last thing that kept a deleted object."""
+    """Return whether an update removes the last finalizer of an object that is being deleted."""
     meta, before = obj["metadata"], old["metadata"]
     return (
         before.get("deletionTimestamp") is not None

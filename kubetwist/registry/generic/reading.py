@@ -1,4 +1,4 @@
-"""The read half of the generic store: resource versions, selectors, paging, the start of a watch."""
+"""Reads of the generic store: resource versions, selectors, paging, and the start of watches."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from .objects import StoreBase
     from .resourceinfo import ResourceInfo
 
-#: Seconds that a read waits for a revision that is not there yet.
+#: Seconds that a read waits until the cache has a requested revision.
 FRESHNESS_TIMEOUT = 3.0
-#: Longer selectors and namespaces are looked at every time: they would fill the memory.
+#: Maximum length of the selectors and the namespace of a cached selection, which limits the memory of the cache.
 MAX_CACHED_SELECTOR_LENGTH: Final = 1024
-#: Maximum number of corrupt objects that the error of a list names.
+#: Maximum number of corrupt objects in the error of a list.
 MAX_REPORTED_CORRUPT_OBJECTS: Final = 100
 
-#: Number of labels and fields that a list compares in one turn of the reactor, which takes some milliseconds.
+#: Number of labels and fields that a list compares in one iteration of the reactor, which takes some milliseconds.
 COMPARISONS_PER_SLICE: Final = 20_000
-#: Number of records up to which a list is made in one turn, for a selector of any length.
+#: Number of records up to which a list is computed at once, for a selector of any length.
 MAX_UNSLICED_RECORDS: Final = 16
 
 _CONTINUE_WITH_RESOURCE_VERSION: Final = "specifying resource version is not allowed when using continue"
@@ -46,11 +46,11 @@ RecordMatcher = Callable[[Record], bool]
 
 
 class HasInfo(Protocol):
-    """What holds objects of one resource: a L{StoreBase}, for one."""
+    """The storage of one resource, such as a L{StoreBase}."""
 
     @property
     def info(self) -> ResourceInfo:
-        """The resource."""
+        """Return the resource."""
 
 
 @frozen
@@ -58,7 +58,7 @@ class SelectionPredicate:
     """
     The selection of a list or watch.
 
-    @ivar prefix: Prefix of the keys: C{""} for all, C{"default/"} for a namespace.
+    @ivar prefix: Prefix of the keys: C{""} for all namespaces, C{"default/"} for one.
     @ivar key: The only key that can match; L{None} if there may be several.
     @ivar match: Further condition on records; L{None} for none.
     @ivar nothing: Whether the terms contradict each other, or require an empty name or namespace.
@@ -74,9 +74,9 @@ class SelectionPredicate:
 
 def selection_predicate(store: HasInfo, scope: RequestScope, options: ListOptions) -> SelectionPredicate:
     """
-    Split the selectors into a key prefix or key, and a matcher of records.
+    Split the selectors of a request into a key prefix or key, and a matcher of records.
 
-    Who selects the same gets the same matcher, so that a cache need not ask it once for each of them.
+    Equal selectors have the same matcher, so that a cache calls it once for all watches that share it.
     """
     length = len(scope.namespace) + len(options.label_selector) + sum(len(value) for _, value, _ in options.fields)
     find = _cached_selection_predicate if length <= MAX_CACHED_SELECTOR_LENGTH else _selection_predicate
@@ -84,35 +84,35 @@ def selection_predicate(store: HasInfo, scope: RequestScope, options: ListOption
 
 
 def _selection_predicate(
-    namespaced: bool, within: str, fields: tuple[tuple[str, str, bool], ...], labels: Matcher | None
+    namespaced: bool, request_namespace: str, fields: tuple[tuple[str, str, bool], ...], labels: Matcher | None
 ) -> SelectionPredicate:
-    namespace, name, nothing = within, "", False
+    namespace, name, nothing = request_namespace, "", False
     tests: list[RecordMatcher] = []
-    unwanted: dict[str, set[str]] = {}
-    for field, wanted, equal in fields:
+    excluded: dict[str, set[str]] = {}
+    for field, value, equal in fields:
         if field == "metadata.name":
             if equal:
-                nothing = nothing or not wanted or (name not in ("", wanted))
-                name = wanted
+                nothing = nothing or not value or (name not in ("", value))
+                name = value
             else:
-                unwanted.setdefault(field, set()).add(wanted)
+                excluded.setdefault(field, set()).add(value)
         elif field == "metadata.namespace":
             if equal:
-                nothing = nothing or (namespaced and not wanted) or (namespace not in ("", wanted))
-                namespace = wanted
+                nothing = nothing or (namespaced and not value) or (namespace not in ("", value))
+                namespace = value
             else:
-                unwanted.setdefault(field, set()).add(wanted)
+                excluded.setdefault(field, set()).add(value)
         elif equal:
-            tests.append(_field_is(field, wanted))
+            tests.append(_field_is(field, value))
         else:
-            unwanted.setdefault(field, set()).add(wanted)
-    # A selector may exclude thousands of values of a field: they are looked up in a set.
-    tests += [_differs(field, frozenset(values)) for field, values in unwanted.items()]
+            excluded.setdefault(field, set()).add(value)
+    # A selector may exclude thousands of values of a field, hence the sets.
+    tests += [_differs(field, frozenset(values)) for field, values in excluded.items()]
     weight = len(tests)
     if labels is not None:
         tests.append(_labels_match(labels))
         weight += 1
-    if not namespaced and namespace and within != namespace:
+    if not namespaced and namespace and request_namespace != namespace:
         nothing = True
     prefix = f"{namespace}/" if namespace and namespaced else ""
     key = None
@@ -121,7 +121,7 @@ def _selection_predicate(
             key = prefix + name
         else:
             tests.append(_name_is(name))
-    return SelectionPredicate(prefix, key, _all(tests), nothing, weight)
+    return SelectionPredicate(prefix, key, _all_of(tests), nothing, weight)
 
 
 _cached_selection_predicate = lru_cache(maxsize=4096)(_selection_predicate)
@@ -131,23 +131,23 @@ def _name_is(name: str) -> RecordMatcher:
     return lambda record: record.name == name
 
 
-def _differs(field: str, unwanted: frozenset[str]) -> RecordMatcher:
+def _differs(field: str, excluded: frozenset[str]) -> RecordMatcher:
     if field == "metadata.name":
-        return lambda record: record.name not in unwanted
+        return lambda record: record.name not in excluded
     if field == "metadata.namespace":
-        return lambda record: record.namespace not in unwanted
-    return lambda record: record.fields.get(field, "") not in unwanted
+        return lambda record: record.namespace not in excluded
+    return lambda record: record.fields.get(field, "") not in excluded
 
 
-def _field_is(field: str, wanted: str) -> RecordMatcher:
-    return lambda record: record.fields.get(field, "") == wanted
+def _field_is(field: str, value: str) -> RecordMatcher:
+    return lambda record: record.fields.get(field, "") == value
 
 
 def _labels_match(labels: JSONValue) -> RecordMatcher:
     return lambda record: labels(record.labels)
 
 
-def _all(tests: list[RecordMatcher]) -> RecordMatcher | None:
+def _all_of(tests: list[RecordMatcher]) -> RecordMatcher | None:
     if not tests:
         return None
     if len(tests) == 1:
@@ -157,22 +157,24 @@ def _all(tests: list[RecordMatcher]) -> RecordMatcher | None:
 
 def parse_revision(text: str) -> int:
     """
-    The revision in a query.
+    Return the revision of the resourceVersion of a query; 0 if it is empty.
 
-    @raise ValueError: It is none; the text is the reference's.
+    @raise ValueError: The text is not a number; the message is the reference's.
     """
     if not text:
         return 0
-    number = text.isascii() and text.isdigit()
-    if number and int(text) < 1 << 64:
+    is_number = text.isascii() and text.isdigit()
+    if is_number and int(text) < 1 << 64:
         return int(text)
-    shown = orjson.dumps(text).decode()
-    problem = "value out of range" if number else "invalid syntax"
-    raise ValueError(f"resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: {problem}")
+    quoted_text = orjson.dumps(text).decode()
+    problem = "value out of range" if is_number else "invalid syntax"
+    raise ValueError(
+        f"resourceVersion: Invalid value: {quoted_text}: strconv.ParseUint: parsing {quoted_text}: {problem}"
+    )
 
 
 def too_large_resource_version(error: FutureRevision) -> APIStatusError:
-    """The 504 for a revision that did not come."""
+    """Return the 504 Timeout for a revision that the cache did not reach in time."""
     failure = APIStatusError.timeout(f"Too large resource version: {error.asked}, current: {error.revision}", 1)
     failure.details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
@@ -182,7 +184,13 @@ def too_large_resource_version(error: FutureRevision) -> APIStatusError:
 
 
 async def get_when_fresh(store: StoreBase, scope: RequestScope, name: str, options: GetOptions) -> Record:
-    """One object, not older than asked."""
+    """
+    Return the record of an object that is not older than a requested resourceVersion.
+
+    @param name: The name of the object.
+    @param options: The options of the request, with a resourceVersion.
+    @raise APIStatusError: The object does not exist (404), or the resourceVersion is invalid or not reached in time.
+    """
     try:
         revision = parse_revision(options.resource_version)
     except ValueError as error:
@@ -192,13 +200,13 @@ async def get_when_fresh(store: StoreBase, scope: RequestScope, name: str, optio
 
 
 async def get_from_storage(store: StoreBase, scope: RequestScope, name: str) -> Record:
-    """One object, from the backend and not from the cache."""
+    """Read an object from the backend instead of the cache."""
     key = store.requested_key(scope, name)
     began, failed = perf_counter(), True
     try:
-        found = await store.backend.read(store.storage_key(key))
+        stored = await store.backend.read(store.storage_key(key))
         failed = False
-        record = record_of(found, store.decode_value, len(store.storage_key("")))
+        record = record_of(stored, store.decode_value, len(store.storage_key("")))
     except KeyNotFound:
         failed = False
         raise store.not_found(name) from None
@@ -218,7 +226,7 @@ async def _wait_until_fresh(store: StoreBase, revision: int) -> None:
 
 
 def read_list(store: StoreBase, scope: RequestScope, options: ListOptions) -> Listing | Awaitable[Listing]:
-    """A listing, or an awaitable of one when the asked revision is not there yet."""
+    """Return a listing, or an awaitable of one if it must be read from the backend or wait for a revision."""
     try:
         revision = parse_revision(options.resource_version)
     except ValueError as error:
@@ -238,19 +246,20 @@ async def _list_when_fresh(store: StoreBase, scope: RequestScope, options: ListO
 
 def _reject_corrupt_objects(store: StoreBase, found: Sequence[CorruptObjectError]) -> None:
     """
-    List all corrupt objects, if they can be deleted.
+    Reject a list that includes corrupt objects with an error that names them.
 
-    @raise APIStatusError: There is something (500).
+    @raise APIStatusError: C{found} is not empty (500).
     """
     if not found:
         return
     errors = [
         FieldError(
             "UnexpectedServerResponse",
-            f"StorageError: corrupt object, Code: 7, Key: {one.key}, ResourceVersion: 0, AdditionalErrorMsg: {one.why}",
-            one.key,
+            f"StorageError: corrupt object, Code: 7, Key: {error.key}, ResourceVersion: 0, "
+            f"AdditionalErrorMsg: {error.why}",
+            error.key,
         ).as_dict()
-        for one in found[:MAX_REPORTED_CORRUPT_OBJECTS]
+        for error in found[:MAX_REPORTED_CORRUPT_OBJECTS]
     ]
     if len(found) > MAX_REPORTED_CORRUPT_OBJECTS:
         errors.append({"reason": "UnexpectedServerResponse", "message": "too many errors, the list is truncated"})
@@ -274,7 +283,7 @@ def _list_from_cache(
         except ContinueTokenError as error:
             raise APIStatusError.bad_request(f"invalid continue token: {error}") from None
     elif revision and (options.resource_version_match == "Exact" or (limit and not options.resource_version_match)):
-        # A limit with a resourceVersion and no match asks for exactly that version: storage/util, legacy exact match.
+        # A limit with a resourceVersion and no match requests exactly that version: storage/util, legacy exact match.
         exact = revision
     from_storage = scope.from_storage or not store.cached
     if options.resource_version == "0" and not from_storage and not _is_uncached_in_reference(store):
@@ -323,18 +332,19 @@ async def _matched_in_slices(
     Find the matching records of a list in slices, between which the reactor serves other requests.
 
     @param limit: Maximum number of results; 0 for all.
-    @param at_once: Number of records per slice.
+    @param at_once: Number of records in a slice.
+    @param pause: Returns an awaitable that is done when the next slice may run.
     """
     records, found = whole.records, []
     for begin in range(0, len(records), at_once):
         if begin:
             await pause()
-        for place in range(begin, min(begin + at_once, len(records))):
-            record = records[place]
+        for index in range(begin, min(begin + at_once, len(records))):
+            record = records[index]
             if match(record):
                 found.append(record)
                 if limit and len(found) == limit:
-                    more = place + 1 < len(records)
+                    more = index + 1 < len(records)
                     return Listing(found, whole.revision, record.key if more else "", None, whole.cached)
     return Listing(found, whole.revision, "", None, whole.cached)
 
@@ -349,7 +359,7 @@ async def _list_from_storage(
     start_after: str,
     revision: int,
 ) -> Listing:
-    """List from the storage at a revision that the cache no longer has, or must not be used for."""
+    """List from the storage, at a revision that the cache does not have any more or if the cache must not be used."""
     read = store.cache.list_at if store.cached and not scope.from_storage else store.cache.list_from_storage
     try:
         return await read(selection.prefix, match=match, limit=limit, start_after=start_after, revision=revision)
@@ -378,14 +388,14 @@ def _list_single(store: StoreBase, selection: SelectionPredicate) -> Listing:
 
 
 def continue_token(listing: Listing, scope: RequestScope, namespaced: bool) -> str:
-    """The token for what follows a listing; C{""} when nothing does."""
+    """Return the continue token of a listing; C{""} if it is the last page."""
     if not listing.next_key:
         return ""
     return encode_continue(listing.next_key, listing.revision, _path_prefix(namespaced, scope), slash=listing.cached)
 
 
 def _path_prefix(namespaced: bool, scope: RequestScope) -> str:
-    """What all keys below the path of a request begin with, whatever its selectors say; tokens leave it out."""
+    """Return the prefix of all keys below the path of a request, regardless of its selectors; tokens omit it."""
     return f"{scope.namespace}/" if namespaced and scope.namespace else ""
 
 
@@ -405,15 +415,15 @@ def expired_list(options: ListOptions, start_after: str, prefix: str) -> APIStat
 
 async def wait_for_initial_state(store: StoreBase, options: ListOptions) -> None:
     """
-    Wait until the state that a watch is to begin with, not older than asked, is there.
+    Wait until the cache has the resourceVersion from which a watch with initial events starts.
 
-    @raise APIStatusError: It did not come (504).
+    @raise APIStatusError: The cache did not reach it in time (504).
     """
     if options.send_initial_events and options.resource_version:
         try:
             revision = parse_revision(options.resource_version)
         except ValueError:
-            return  # The watch itself says so.
+            return  # begin_watch raises the error.
         await _wait_until_fresh(store, revision)
 
 
@@ -421,8 +431,10 @@ def begin_watch(store: StoreBase, scope: RequestScope, options: ListOptions, sin
     """
     Start a watch.
 
-    @return: What stops it.
-    @raise APIStatusError: The resourceVersion is no number (500 without a reason) or forgotten (410).
+    @param options: The selectors, resourceVersion and sendInitialEvents of the request.
+    @param sink: Receives the events.
+    @return: The watch, which the caller stops.
+    @raise APIStatusError: The resourceVersion is not a number (500 without a reason) or too old (410).
     """
     try:
         revision = parse_revision(options.resource_version)
@@ -433,11 +445,11 @@ def begin_watch(store: StoreBase, scope: RequestScope, options: ListOptions, sin
     if initial is None:
         initial = revision == 0
     match = _never if selection.nothing else selection.match
-    where = selection.key if selection.key is not None else selection.prefix
+    prefix = selection.key if selection.key is not None else selection.prefix
     begin: Any = store.cache.watch_paced if IPacedSink.providedBy(sink) else store.cache.watch
     try:
-        # The future is no mistake in a watch: it begins when that revision has come.
-        watch: IWatch = begin(where, match=match, revision=revision, sink=sink, initial=initial)
+        # A watch may request a future revision: it begins when the cache reaches it.
+        watch: IWatch = begin(prefix, match=match, revision=revision, sink=sink, initial=initial)
         return watch
     except RevisionCompacted as error:
         raise APIStatusError.expired(f"too old resource version: {revision} ({error.oldest})") from None

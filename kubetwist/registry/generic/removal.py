@@ -1,4 +1,4 @@
-"""Deletes objects of a store: DELETE of one object, of a collection, and of what cannot be read."""
+"""Deletions: DELETE of one object, of a collection, and of objects that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -30,7 +30,14 @@ from .updates import apply_change
 
 
 async def delete(store: StoreBase, scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Record, bool]:
-    """See L{IGracefulDeleter.delete}; the state is L{None} where the reference answers with a Status only."""
+    """
+    Delete an object; see L{IGracefulDeleter.delete}.
+
+    @param name: The name of the object.
+    @param options: The options of the request.
+    @return: The state of the object, and whether it is removed.
+    @raise APIStatusError: The object does not exist, its preconditions are not met, or admission rejects the request.
+    """
     store.check_delete(name)
     key = store.requested_key(scope, name)
     for text in store.strategy.delete_warnings(options.propagation_policy, options.orphan_dependents):
@@ -57,7 +64,7 @@ async def discard(store: StoreBase, scope: RequestScope, name: str) -> None:
         except KeyNotFound:
             return
         except RevisionConflict as error:
-            # By now it may be readable.
+            # The new value may be readable.
             await store.cache.seen(error.revision)
         else:
             return
@@ -66,10 +73,19 @@ async def discard(store: StoreBase, scope: RequestScope, name: str) -> None:
 async def try_delete(
     store: StoreBase, scope: RequestScope, key: str, record: Record, options: DeleteOptions
 ) -> tuple[Record, bool]:
-    """Take the next step of a deletion from the state in C{record}; fails when that is not the newest any more."""
-    begun = await store.begin_deletion(scope, key, record, options)
-    if begun is not None:
-        return begun
+    """
+    Perform the next step of a deletion.
+
+    @param key: The key of the object in the cache.
+    @param record: The current state of the object.
+    @param options: The options of the request.
+    @return: The new state of the object, and whether it is removed.
+    @raise RevisionConflict: C{record} is not the newest state any more; also L{KeyNotFound} after a deletion.
+    @raise APIStatusError: The preconditions are not met, or admission rejects the request.
+    """
+    result = await store.begin_deletion(scope, key, record, options)
+    if result is not None:
+        return result
     size = len(record.item)
     old, obj = await scope.compute(size, apply_change, store, record, _unchanged)
     meta = old["metadata"]
@@ -77,18 +93,18 @@ async def try_delete(
     await admit_deletion(store, scope, record, options)
     meta = obj["metadata"]
     now = times.utc_now()
-    graceful, pending, left = before_delete(store.strategy, obj, options, now)
+    graceful, pending, remaining_seconds = before_delete(store.strategy, obj, options, now)
     if pending:
         return record, False
     finalizers = deletion_finalizers_for_garbage_collection(store.strategy, meta, options)
     if finalizers is not None:
         set_finalizers(meta, finalizers)
-    waits = bool(meta.get("finalizers"))
-    if waits and not graceful:
+    has_finalizers = bool(meta.get("finalizers"))
+    if has_finalizers and not graceful:
         mark_as_deleting(meta, now)
-    if graceful or waits:
+    if graceful or has_finalizers:
         record = await commit_if_changed(store, key, obj, old, record, options.dry_run)
-        if waits or (graceful and left):
+        if has_finalizers or (graceful and remaining_seconds):
             return record, False
     if not options.dry_run:
         await store.commit(key, None, record.revision)
@@ -98,9 +114,11 @@ async def try_delete(
 
 async def admit_deletion(store: StoreBase, scope: RequestScope, record: Record, options: DeleteOptions) -> None:
     """
-    Ask all plugins about the end of an object: mutating ones, too, which have nothing to change here.
+    Run all admission plugins on the deletion of an object; mutating plugins run too, but have no object to change.
 
-    @raise APIStatusError: One refuses.
+    @param record: The object.
+    @param options: The options of the request.
+    @raise APIStatusError: A plugin rejects the request.
     """
     if scope.admitted:
         return
@@ -113,7 +131,15 @@ async def admit_deletion(store: StoreBase, scope: RequestScope, record: Record, 
 async def commit_if_changed(
     store: StoreBase, key: str, obj: JSONObject, old: JSONObject, record: Record, dry_run: bool
 ) -> Record:
-    """Write a changed object; when nothing changed, or in a dry run, just show what it would be."""
+    """
+    Write an object if it changed and the request is not a dry run.
+
+    @param key: The key of the object in the cache.
+    @param obj: The new state.
+    @param old: The stored state, decoded from C{record}.
+    @param dry_run: Whether nothing is written.
+    @return: The record of the new state.
+    """
     if obj == old:
         return record
     draft = await store.convert_and_encode(obj)
@@ -128,7 +154,7 @@ async def delete_collection(
     """
     See L{ICollectionDeleter.delete_collection}.
 
-    A resourceVersion means exactly that one, since the reference lists in pages here.
+    A resourceVersion is matched exactly, since the reference lists the collection in pages.
     """
     scope = scope.of_collection()
     if selection.resource_version not in ("", "0") and not selection.resource_version_match:
@@ -136,11 +162,11 @@ async def delete_collection(
     listing = read_list(store, scope, selection)
     if not isinstance(listing, Listing):
         listing = await listing
-    left = iter(listing.records)
-    workers = min(store.delete_workers, len(listing.records))
-    each = [Deferred.fromCoroutine(_delete_each(store, scope, left, options)) for _ in range(workers)]
+    remaining = iter(listing.records)
+    count = min(store.delete_workers, len(listing.records))
+    workers = [Deferred.fromCoroutine(_delete_each(store, scope, remaining, options)) for _ in range(count)]
     try:
-        await gatherResults(each, consumeErrors=True)
+        await gatherResults(workers, consumeErrors=True)
     except FirstError as error:
         error.subFailure.raiseException()
     return listing
@@ -149,7 +175,7 @@ async def delete_collection(
 async def _delete_each(
     store: StoreBase, scope: RequestScope, records: Iterator[Record], options: DeleteOptions
 ) -> None:
-    """Delete the remaining C{records}, which other workers take from as well; all are in the scope's namespace."""
+    """Delete the remaining C{records}, which several workers share; all are in the namespace of the scope."""
     for record in records:
         try:
             await delete(store, scope, record.name, options)

@@ -14,7 +14,7 @@ from ...api.decoding import json_type
 from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind, JSONObject
 
-__all__ = ["as_served", "check_scale", "label"]
+__all__ = ["as_served", "check_scale", "copy_template_labels"]
 
 _ZONE: Final = "topology.kubernetes.io/zone"
 _HOST: Final = "kubernetes.io/hostname"
@@ -27,9 +27,9 @@ _LABELLED: Final = frozenset(
 )
 
 
-def label(said: GroupVersionKind, obj: JSONObject) -> None:
-    """Copy the labels of the pod template to a workload, if this version does so."""
-    if said not in _LABELLED:
+def copy_template_labels(gvk: GroupVersionKind, obj: JSONObject) -> None:
+    """Copy the labels of the pod template to the selector and labels of a workload, if its version defaults them so."""
+    if gvk not in _LABELLED:
         return
     spec = obj.get("spec") or {}
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
@@ -40,14 +40,15 @@ def label(said: GroupVersionKind, obj: JSONObject) -> None:
             obj["metadata"]["labels"] = dict(labels)
 
 
-def as_served(said: GroupVersionKind, value: JSONValue, problems: list[str]) -> JSONValue:
+def as_served(gvk: GroupVersionKind, value: JSONValue, problems: list[str]) -> JSONValue:
     """
     Rename the fields of an earlier version to those of the served version.
 
-    @param value: Not modified.
-    @param problems: Receives a text per field of the served version that the earlier one does not have.
+    @param gvk: The kind in the earlier version.
+    @param value: The object; not modified.
+    @param problems: Receives a text for each field of the served version that the earlier one does not have.
     """
-    change = _CHANGED.get(said.kind)
+    change = _CHANGED.get(gvk.kind)
     if change is None or not isinstance(value, dict):
         return value
     value = _copied(value)
@@ -57,14 +58,14 @@ def as_served(said: GroupVersionKind, value: JSONValue, problems: list[str]) -> 
 
 def check_scale(value: JSONObject) -> None:
     """
-    Refuse a scale whose selector is a text, as in the served version: in earlier versions it is a map.
+    Reject a scale whose selector is a string, as in the served version: in earlier versions it is a map.
 
     @raise ValueError: The selector is not a map.
     """
     selector = _dict(value, "status").get("selector")
     if selector is not None and not isinstance(selector, dict):
-        where = "Go struct field ScaleStatus.status.selector of type map[string]string"
-        raise ValueError(f"json: cannot unmarshal {json_type(selector)} into {where}")
+        target = "Go struct field ScaleStatus.status.selector of type map[string]string"
+        raise ValueError(f"json: cannot unmarshal {json_type(selector)} into {target}")
 
 
 def _copied(value: JSONValue) -> JSONValue:
@@ -91,15 +92,15 @@ def _ingress(value: JSONObject) -> Iterator[str]:
         spec["defaultBackend"] = backend = spec.pop("backend")
         yield from _backend(backend, "spec.backend")
     for number, rule in enumerate(_items(spec, "rules")):
-        for place, path in enumerate(_items(_dict(rule, "http"), "paths")):
-            yield from _backend(_dict(path, "backend"), f"spec.rules[{number}].http.paths[{place}].backend")
+        for index, path in enumerate(_items(_dict(rule, "http"), "paths")):
+            yield from _backend(_dict(path, "backend"), f"spec.rules[{number}].http.paths[{index}].backend")
             if isinstance(path, dict) and path.get("pathType") is None:
                 path["pathType"] = "ImplementationSpecific"
 
 
-def _backend(backend: JSONObject, where: str) -> Iterator[str]:
+def _backend(backend: JSONObject, path: str) -> Iterator[str]:
     if backend.pop("service", None) is not None:
-        yield f"{where}.service"
+        yield f"{path}.service"
     name, port = backend.pop("serviceName", None), backend.pop("servicePort", None)
     if name or isinstance(port, str) or port:
         backend["service"] = {"name": name or "", "port": {"name" if isinstance(port, str) else "number": port or 0}}

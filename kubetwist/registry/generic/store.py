@@ -1,11 +1,12 @@
 """
 The generic store: the verbs of all stored resources (Go: C{pkg/registry/generic/registry}).
 
-Reads are answered from the watch cache. Writes go decode -> admission (mutating) -> the kind's rules -> admission
-(validating) -> one compare-and-swap; they are repeated after a conflicting write. Each verb has a module with
-functions of the store: L{kubetwist.registry.generic.reading}, L{kubetwist.registry.generic.creation},
-L{kubetwist.registry.generic.updates} and L{kubetwist.registry.generic.removal}. They stand on
-L{kubetwist.registry.generic.objects}, and call the hooks of L{kubetwist.registry.generic.hooks}.
+Reads are answered from the watch cache. A write is decoded, admitted by mutating plugins, validated by the rules of the
+kind and by validating plugins, and committed with one compare-and-swap; it is retried after a conflicting write. Each
+verb has a module with functions of the store: L{kubetwist.registry.generic.reading},
+L{kubetwist.registry.generic.creation}, L{kubetwist.registry.generic.updates} and
+L{kubetwist.registry.generic.removal}. They use L{kubetwist.registry.generic.objects} and call the hooks of
+L{kubetwist.registry.generic.hooks}.
 """
 
 from __future__ import annotations
@@ -35,30 +36,30 @@ from . import creation, reading, removal, updates
 from .objects import StoreBase
 from .updates import UpdateRules
 
-#: How often one update may be interrupted, such as for conversions that find out who owns what: two and a few more for
-#: each other version.
+#: Maximum number of interruptions of one update, such as for conversions of managed fields: a few for each version of
+#: the object.
 MAX_INTERRUPTIONS: Final = 100
 
 
 @implementer(ICreator, IGetter, ILister, IWatcher, IPatcher, IGracefulDeleter, ICollectionDeleter)
 class Store(StoreBase):
-    """The objects of one resource, and all that clients do with them."""
+    """The storage of one resource with all verbs."""
 
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
-        """See L{IGetter.get}; a record, or an awaitable of one when it has to wait."""
-        found: Any
+        """See L{IGetter.get}; returns a record, or an awaitable of one."""
+        result: Any
         if options.resource_version:
-            found = reading.get_when_fresh(self, scope, name, options)
+            result = reading.get_when_fresh(self, scope, name, options)
         elif scope.from_storage or not self.cached:
-            found = reading.get_from_storage(self, scope, name)
+            result = reading.get_from_storage(self, scope, name)
         else:
-            found = self.existing(scope, name)
-        return self.converted(found) if self.converts else found
+            result = self.existing(scope, name)
+        return self.converted(result) if self.converts else result
 
     def list(self, scope: RequestScope, options: ListOptions) -> Any:
-        """See L{ILister.list}; a listing, or an awaitable of one when it has to wait."""
-        found = reading.read_list(self, scope, options)
-        return self.converted(found) if self.converts else found
+        """See L{ILister.list}; returns a listing, or an awaitable of one."""
+        result = reading.read_list(self, scope, options)
+        return self.converted(result) if self.converts else result
 
     async def watch(self, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
         """See L{IWatcher.watch}."""
@@ -88,11 +89,7 @@ class Store(StoreBase):
         """
         See L{kubetwist.interfaces.IUpdater.update}; objects are in the stored version.
 
-        @param change: Given L{None} when there is nothing and the kind may be created by PUT.
-        @param rules: What may be written; the whole main resource by default.
-        @param patching: The change starts from the current state, so that naming no resourceVersion is no mistake
-            (C{change} leaves the current one in place), and nothing is created unless C{creating}.
-        @param may_create: Raises an L{APIStatusError} if the client must not create what is not there.
+        The parameters are those of L{kubetwist.registry.generic.updates.update}.
         """
         for _ in range(MAX_INTERRUPTIONS):
             try:
@@ -115,16 +112,16 @@ class Store(StoreBase):
 
     def check_uid(self, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
         """
-        Compare the uid that a PUT names with the one that is there.
+        Compare the uid of an update with that of the stored object.
 
-        @raise APIStatusError: It is another (409).
+        @raise APIStatusError: The uid differs (409).
         """
         updates.check_uid(self, scope, obj, old)
 
     async def delete(self, scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Record, bool]:
-        """See L{IGracefulDeleter.delete}; the state is L{None} where the reference answers with a Status only."""
-        result, gone = await removal.delete(self, scope, name, options)
-        return (await self.converted(result) if self.converts else result), gone
+        """See L{IGracefulDeleter.delete}; returns the state of the object, and whether it is removed."""
+        result, removed = await removal.delete(self, scope, name, options)
+        return (await self.converted(result) if self.converts else result), removed
 
     async def discard(self, scope: RequestScope, name: str) -> None:
         """See L{kubetwist.interfaces.IUnreadableDeleter.discard}."""
