@@ -1,5 +1,5 @@
 """
-CronJobs: a job at each time of a schedule.
+The CronJob controller: creates a job at each time of a schedule.
 
 @see: kubernetes, C{pkg/controller/cronjob/cronjob_controllerv2.go}, C{utils.go}.
 """
@@ -47,18 +47,18 @@ from .schedules import (
 
 _KIND: Final = GroupVersionKind("batch", "v1", "CronJob")
 _TIMESTAMP: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-#: Seconds after a time of the schedule until the job is made.
+#: Seconds after a scheduled time until the job is created.
 _DELTA: Final = 0.1
 
 
 class CronJobController(Controller[str]):
-    """Makes jobs when their time has come; keys are those of CronJobs."""
+    """Creates jobs at the scheduled times. Keys are those of CronJobs."""
 
     name: ClassVar[str] = "cronjob-controller"
     workers: ClassVar[int] = 5
 
     def register_handlers(self) -> None:
-        """CronJobs, and jobs."""
+        """Register handlers for CronJobs and jobs."""
         self._crons = self.watch("batch", "cronjobs")
         self._jobs = self.watch("batch", "jobs", self._job_changed)
         self._by_owner = self._jobs.index("controller", controller_uid)
@@ -84,12 +84,12 @@ class CronJobController(Controller[str]):
             await turn.write()
 
     def job(self, namespace: str, name: str) -> JSONObject | None:
-        """Return a job as it is now."""
+        """Return the current state of a job, or L{None}."""
         return self._jobs.get_decoded(namespace, name)
 
 
 class _SyncContext:
-    """One look at a CronJob, and what is done about it."""
+    """State of one sync of a CronJob."""
 
     def __init__(self, controller: CronJobController, key: str, cron: JSONObject) -> None:
         self._controller = controller
@@ -134,10 +134,10 @@ class _SyncContext:
         if following is not None:
             self._controller.queue.add_after(self._key, following + _DELTA - self._now)
 
-    # --- jobs that are there
+    # --- existing jobs
 
     async def _clean_up(self, jobs: Sequence[JSONObject]) -> None:
-        """Delete the oldest of those that have finished."""
+        """Delete the oldest finished jobs above the history limits."""
         for kind, field in (("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit")):
             limit = self._spec.get(field)
             ended = [job for job in jobs if finished_as(job) == kind and "deletionTimestamp" not in job["metadata"]]
@@ -167,7 +167,7 @@ class _SyncContext:
         return any(one.get("uid") == uid for one in self._active)
 
     def _sync_active_jobs(self, jobs: Sequence[JSONObject]) -> None:
-        """Which jobs run still."""
+        """Update the list of active jobs in the status."""
         for job in jobs:
             meta, kind = job["metadata"], finished_as(job)
             if not kind:
@@ -180,7 +180,7 @@ class _SyncContext:
                 self._event(NORMAL, "SawCompletedJob", f"Saw completed job: {meta['name']}, condition: {kind}")
             done = job["status"].get("completionTime")
             if condition_in(job["status"], "Complete") and done:
-                # Times are all of the same length.
+                # All times have the same length, so text comparison orders them.
                 last = self._status.get("lastSuccessfulTime")
                 self._status["lastSuccessfulTime"] = max(done, last) if last else done
         there = {job["metadata"]["uid"] for job in jobs}
@@ -193,14 +193,14 @@ class _SyncContext:
         """Return whether an earlier sync created the job but failed to write the status."""
         return _TIMESTAMP in (job["metadata"].get("annotations") or {})
 
-    # --- the next one
+    # --- next job
 
     def _earliest_time(self) -> float:
-        """Return when it last had its turn, or was made."""
+        """Return the last scheduled time, or the creation time of the CronJob."""
         return seconds_since_epoch(self._status.get("lastScheduleTime") or self._meta["creationTimestamp"])
 
     def _most_recent_schedule_time(self, times: CronSchedule) -> float | None:
-        """Return the newest time that has come, and for which there was no job."""
+        """Return the last scheduled time for which no job was created, or L{None}."""
         since = self._earliest_time()
         deadline = self._spec.get("startingDeadlineSeconds")
         if deadline is not None:
@@ -251,7 +251,7 @@ class _SyncContext:
             return
         owners = job["metadata"].get("ownerReferences") or ()
         if not any(one.get("controller") and one["uid"] == self._meta["uid"] for one in owners):
-            # It has another controller.
+            # The job has another controller.
             return
         if not finished_as(job) and not self._is_active(job["metadata"]["uid"]):
             meta = job["metadata"]
@@ -287,7 +287,7 @@ class _SyncContext:
         return {"metadata": made, "spec": template["spec"]}
 
     async def write(self) -> None:
-        """Tell what has become of it."""
+        """Write the status."""
         status = {**self._status, **({"active": self._active} if self._active else {})}
         if status == (self._cron.get("status") or {}):
             return

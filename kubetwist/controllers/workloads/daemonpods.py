@@ -1,5 +1,5 @@
 """
-Which pods a DaemonSet is to have on which nodes, and how it moves from one template to the next; does nothing itself.
+Decisions of the DaemonSet controller: which nodes need pods, and how to update them. No I/O.
 
 @see: kubernetes, C{pkg/controller/daemon/daemon_controller.go}, C{update.go}, C{util/daemonset_util.go}.
 """
@@ -18,7 +18,7 @@ from .nodeselection import NAME_FIELD, NO_EXECUTE, NO_SCHEDULE, node_is_selected
 from .pods import available_in, from_template, is_ready, is_terminal
 from .rollout import scaled_value
 
-#: The label of pods that counts the changes of a template.
+#: The label of pods with the generation of the template.
 GENERATION_LABEL: Final = "pod-template-generation"
 _GENERATION: Final = "deprecated.daemonset.template.generation"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -36,10 +36,10 @@ _HOST_TAINTS: Final = (("node.kubernetes.io/network-unavailable", NO_SCHEDULE),)
 @frozen
 class Fit:
     """
-    Whether pods of a DaemonSet belong on a node.
+    Whether pods of a DaemonSet belong on a node (Go: NodeShouldRunDaemonPod).
 
-    @ivar runs: One is to be made there.
-    @ivar stays: One that is there may stay.
+    @ivar runs: Whether a pod should be created there.
+    @ivar stays: Whether an existing pod may continue running there.
     """
 
     runs: bool
@@ -50,13 +50,13 @@ NO_FIT: Final = Fit(False, False)
 
 
 def daemon_tolerations(spec: JSONObject) -> list[JSONObject]:
-    """Return the tolerations of a pod's spec, and those that every pod of a DaemonSet has."""
+    """Return the tolerations in a pod's spec with those of all daemon pods."""
     made = list(spec.get("tolerations") or ())
     for key, effect in _TAINTS + (_HOST_TAINTS if spec.get("hostNetwork") else ()):
         own = {"key": key, "operator": "Exists", "effect": effect}
         for place, one in enumerate(made):
             if all((one.get(name) or "") == own.get(name, "") for name in ("key", "operator", "effect", "value")):
-                # For good, not for some seconds.
+                # Without tolerationSeconds, so that the pod is never evicted.
                 made[place] = own
                 break
         else:
@@ -65,7 +65,7 @@ def daemon_tolerations(spec: JSONObject) -> list[JSONObject]:
 
 
 def target_node(pod: JSONObject) -> str | None:
-    """Return the node that a pod is on, or was made for."""
+    """Return the node of a pod, or the node that it must be scheduled to."""
     name: str | None = pod["spec"].get("nodeName")
     if name:
         return name
@@ -79,7 +79,7 @@ def target_node(pod: JSONObject) -> str | None:
 
 
 def by_node(pods: Sequence[JSONObject]) -> dict[str, list[JSONObject]]:
-    """Pods by their nodes; those that have ended and only wait to be gone are left out."""
+    """Return the pods by node, without deleted pods that have terminated."""
     found: dict[str, list[JSONObject]] = {}
     for pod in pods:
         if "deletionTimestamp" in pod["metadata"] and is_terminal(pod):
@@ -91,21 +91,21 @@ def by_node(pods: Sequence[JSONObject]) -> dict[str, list[JSONObject]]:
 
 
 def pod_order(pod: JSONObject) -> tuple[bool, str, str]:
-    """Return what to sort pods of a node by: the first is the one that counts."""
+    """Return the sort key of the pods of a node. The first pod is the one that counts."""
     meta = pod["metadata"]
     return not pod["spec"].get("nodeName"), meta.get("creationTimestamp") or "", meta["name"]
 
 
 def revision_hash(obj: JSONObject) -> str:
-    """Return the revision that a pod is of, or the name of one."""
+    """Return the revision hash of a pod or ControllerRevision."""
     return (obj["metadata"].get("labels") or {}).get(REVISION_LABEL) or ""
 
 
 class DaemonPlan:
     """
-    What a DaemonSet asks for, worked out once for many nodes.
+    The parsed spec of a DaemonSet, for decisions about many nodes.
 
-    @ivar surge: Whether a node may have two pods while they are updated.
+    @ivar surge: Whether a node may have two pods during an update.
     @ivar rolling: Whether the update strategy is RollingUpdate, not OnDelete.
     """
 
@@ -134,17 +134,25 @@ class DaemonPlan:
 
     def max_surge_and_unavailable(self, desired: int) -> tuple[int, int]:
         """
-        Return how many pods there may be too many, and too few, while they are updated.
+        Return maxSurge and maxUnavailable as numbers of pods.
 
-        @param desired: On how many nodes one is to run.
+        @param desired: The number of nodes that should run a pod.
         """
         surge = scaled_value(self._bounds.get("maxSurge"), desired, True)
         unavailable = scaled_value(self._bounds.get("maxUnavailable"), desired, True)
-        # With neither it could never move.
+        # With both 0 an update could not progress.
         return surge, unavailable if surge or unavailable else 1
 
     def pod(self, node: str, revision: str, owner: JSONObject, prefix: str, namespace: str) -> JSONObject:
-        """Return the pod for a node, which the scheduler is to put there; parts are shared with the template."""
+        """
+        Return a new pod, which the scheduler binds to a node. Parts are shared with the template.
+
+        @param node: The name of the node.
+        @param revision: The hash of the current template.
+        @param owner: The controller reference to the DaemonSet.
+        @param prefix: The prefix of the pod's name.
+        @param namespace: The namespace of the pod.
+        """
         made = from_template(self._template, owner, prefix, namespace)
         labels = {**(made["metadata"].get("labels") or {}), REVISION_LABEL: revision}
         if self._generation.isdecimal():
@@ -165,18 +173,18 @@ class DaemonPlan:
         return available_in(pod, self._min_ready, now)
 
     def available(self, pod: JSONObject, now: float) -> bool:
-        """Return whether a pod has been ready for long enough."""
+        """Return whether a pod is available: it has been ready for C{minReadySeconds}."""
         return self.wait(pod, now) == 0
 
 
 @define
 class NodeStep:
     """
-    What is to be done on a node.
+    The changes of the pods on a node.
 
-    @ivar create: Whether a pod is missing, unless one that is over has to stay for now.
-    @ivar delete: Pods that have to go.
-    @ivar over: Pods that have ended, and have to go when it is time.
+    @ivar create: Whether to create a pod, if all terminated pods are deleted.
+    @ivar delete: Pods to delete.
+    @ivar over: Terminated pods to delete after their backoff.
     """
 
     create: bool = False
@@ -188,10 +196,13 @@ def pods_should_be_on_node(
     plan: DaemonPlan, fit: Fit, pods: Sequence[JSONObject], revision: str, now: float
 ) -> NodeStep:
     """
-    Return what is to be done on a node, apart from updates.
+    Return the changes of the pods on a node, apart from updates (Go: podsShouldBeOnNode).
 
-    @param pods: Those that are there.
-    @param revision: The one of the template of now.
+    @param plan: The DaemonSet.
+    @param fit: Whether pods belong on the node.
+    @param pods: The pods on the node.
+    @param revision: The hash of the current template.
+    @param now: The current time, POSIX.
     """
     if not pods:
         return NodeStep(fit.runs)
@@ -215,7 +226,7 @@ def pods_should_be_on_node(
 def find_updated_pods_on_node(
     pods: Sequence[JSONObject], revision: str
 ) -> tuple[JSONObject | None, JSONObject | None] | None:
-    """Return the new and the old pod of a node; L{None} where there are too many."""
+    """Return the new and the old pod on a node; L{None} if there are several of either."""
     can_adopt = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
     new = [pod for pod in can_adopt if revision_hash(pod) == revision]
     old = [pod for pod in can_adopt if revision_hash(pod) != revision]
@@ -232,11 +243,14 @@ def rolling_update(
     now: float,
 ) -> tuple[list[JSONObject], list[str]]:
     """
-    Return what an update does next.
+    Return the next step of an update (Go: rollingUpdate).
 
-    @param fits: All nodes.
-    @param pods: By node.
-    @return: Pods to delete, and nodes to make another one on.
+    @param plan: The DaemonSet.
+    @param fits: All nodes, by name.
+    @param pods: The pods by node.
+    @param revision: The hash of the current template.
+    @param now: The current time, POSIX.
+    @return: Pods to delete, and nodes to create a pod on.
     """
     wanted = [name for name, fit in fits.items() if fit.runs]
     surge, unavailable = plan.max_surge_and_unavailable(len(wanted))
@@ -249,7 +263,7 @@ def rolling_update(
 def _replace(
     plan: DaemonPlan, pods: Mapping[str, Sequence[JSONObject]], revision: str, now: float, most: int
 ) -> list[JSONObject]:
-    """Old pods to delete: those that do not work anyway, and as many others as can be missed."""
+    """Return the old pods to delete: all unavailable ones, and available ones up to maxUnavailable."""
     missing = 0
     broken: list[JSONObject] = []
     candidates: list[JSONObject] = []
@@ -278,9 +292,9 @@ def _surge(
     limits: tuple[int, int],
 ) -> tuple[list[JSONObject], list[str]]:
     """
-    Old pods to delete as their successors work, and nodes to make successors on.
+    Return the old pods to delete whose new pods are available, and the nodes to create new pods on.
 
-    @param limits: How many nodes may have two pods that work or may yet, and how many are to have one.
+    @param limits: maxSurge, and the number of nodes that should run a pod.
     """
     surge, desired = limits
     doubled = available = 0
@@ -308,28 +322,28 @@ def _surge(
             (misplaced if works else delete).append(old)
         else:
             (candidates if works else broken).append(name)
-    # Where a DaemonSet moves to other nodes, pods go only as others there begin to work.
+    # Misplaced pods are deleted only as pods on other nodes become available.
     delete += misplaced[: max(0, available - desired)]
     return delete, broken + candidates[: max(0, surge - doubled)]
 
 
 class FailureBackoff:
-    """How long to wait, each time longer, before a pod that failed is replaced."""
+    """Exponential backoff before failed pods are replaced."""
 
     FIRST: Final = 1.0
     MOST: Final = 900.0
 
     def __init__(self) -> None:
-        #: When it was, and how long to wait from then on; the least recent first.
+        #: Time and delay of the last failure by key, the least recent first.
         self._known: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
     def left(self, key: Hashable, now: float) -> float:
-        """Return how many seconds to wait still."""
+        """Return the remaining seconds of the backoff."""
         at, delay = self._known.get(key, (now, 0.0))
         return max(0.0, at + delay - now)
 
     def failed(self, key: Hashable, now: float) -> None:
-        """Wait longer the next time."""
+        """Note a failure, which doubles the backoff."""
         while self._known and next(iter(self._known.values()))[0] + 2 * self.MOST < now:
             self._known.popitem(last=False)
         known = self._known.pop(key, None)

@@ -1,7 +1,7 @@
 """
-DaemonSets: a pod on every node that is to have one.
+The DaemonSet controller: runs a pod on every eligible node.
 
-What is to be done is worked out in L{daemonpods}.
+Decisions without I/O are in L{daemonpods}.
 
 @see: kubernetes, C{pkg/controller/daemon/daemon_controller.go}, C{update.go}.
 """
@@ -55,25 +55,25 @@ if TYPE_CHECKING:
     from ..machinery.informer import Informer
 
 _KIND: Final = GroupVersionKind("apps", "v1", "DaemonSet")
-#: How many pods one step makes, or deletes, at most.
+#: Maximum number of pods that one sync creates, and that it deletes.
 _BURST: Final = 250
-#: How many nodes are looked at between two questions whether others wait.
+#: Number of nodes that are processed between two yields to the reactor.
 _PORTION: Final = 50
-#: With more nodes than this, changes of pods wait for others: so many seconds for each node.
+#: With more nodes than this, syncs after pod events are delayed: seconds per node.
 _MANY: Final = 100
 _PATIENCE: Final = 0.0001
-#: Counts of the status; those that are left out where they are zero.
+#: Optional counters in the status, which are omitted if they are zero.
 _OPTIONAL: Final = ("updatedNumberScheduled", "numberAvailable", "numberUnavailable")
 
 
 @define
 class _SyncContext:
     """
-    A DaemonSet as a round of work finds it.
+    State of one sync of a DaemonSet.
 
-    @ivar revision: The hash of the template of now.
-    @ivar fits: All nodes by name.
-    @ivar pods: Those that count, by the names of their nodes.
+    @ivar revision: The hash of the current template.
+    @ivar fits: All nodes, by name.
+    @ivar pods: The pods of the DaemonSet, by node name.
     """
 
     owner: Owner
@@ -84,15 +84,15 @@ class _SyncContext:
 
 
 class DaemonSetController(Controller[str]):
-    """Keeps a pod on every node that is to have one; keys are those of DaemonSets."""
+    """Runs a pod on every eligible node. Keys are those of DaemonSets."""
 
     name: ClassVar[str] = "daemonset-controller"
     service_account: ClassVar[str] = "daemon-set-controller"
     workers: ClassVar[int] = 2
 
     def register_handlers(self) -> None:
-        """The sets, their revisions, pods and nodes."""
-        #: By uid: what we said last in the status.
+        """Register handlers for DaemonSets, ControllerRevisions, pods and nodes."""
+        #: The last written status counters, by uid.
         self._written_status: dict[str, Mapping[str, int]] = {}
         self._sets: Informer = self.watch("apps", "daemonsets", self._set_changed)
         self._nodes: Informer = self.watch("", "nodes", self._node_changed)
@@ -103,7 +103,7 @@ class DaemonSetController(Controller[str]):
         self._control = PodControl(self.context, self.client, self.name)
         self._backoff = FailureBackoff()
 
-    # What makes work.
+    # --- events
 
     def _set_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         new = decoded_object(record)
@@ -114,7 +114,7 @@ class DaemonSetController(Controller[str]):
         if written is not None and old is not None and event_type == "MODIFIED":
             same = meta.get("generation") == decoded_object(old)["metadata"].get("generation")
             if same and all((status.get(name) or 0) == value for name, value in written.items()):
-                # That was us.
+                # The event is from this controller's status update.
                 return
         self.queue.add(record.key)
 
@@ -132,7 +132,7 @@ class DaemonSetController(Controller[str]):
                     self.queue.add(candidate.key)
 
     def _revision_changed(self, event_type: str, record: Record, old: Record | None) -> None:
-        # Those that are made are our own work.
+        # This controller created the added ones.
         if event_type != "ADDED" or controller_of(record) is None:
             self._dependent_changed(event_type, record, old)
 
@@ -146,7 +146,7 @@ class DaemonSetController(Controller[str]):
             if plan.fit(node) != (NO_FIT if before is None else plan.fit(before)):
                 self.queue.add(candidate.key)
 
-    # The work.
+    # --- sync
 
     async def sync(self, key: str) -> None:
         """See L{Controller.sync}."""
@@ -161,7 +161,7 @@ class DaemonSetController(Controller[str]):
             self._control.event(owner, WARNING, "SelectingAll", text)
             return
         if owner.deleted:
-            # Its revisions may be gone already: nothing that could be said of it would be reliable.
+            # Its revisions may be deleted already, so its status cannot be computed.
             return
         try:
             revision, old = await self._revisions(owner)
@@ -186,7 +186,7 @@ class DaemonSetController(Controller[str]):
         return found is not None and decoded_object(found)["metadata"]["uid"] == owner.uid
 
     async def _sync_pods(self, found: _SyncContext, old: Sequence[JSONObject]) -> APIStatusError | None:
-        """Have the right pods on all nodes; what went wrong."""
+        """Create and delete pods on all nodes, and return the error if that failed."""
         owner = found.owner
         try:
             found.pods = by_node(await self._pods.claim(owner, lambda: self._can_adopt(owner)))
@@ -203,7 +203,7 @@ class DaemonSetController(Controller[str]):
         return None
 
     async def _revisions(self, owner: Owner) -> tuple[str, list[JSONObject]]:
-        """Return the hash of the template of now, and the revisions of all others, the oldest first."""
+        """Return the hash of the current template, and the revisions of other templates, the oldest first."""
         every = await self._history.claim(owner, lambda: self._can_adopt(owner))
         for place, one in enumerate(every):
             if not revision_hash(one):
@@ -219,7 +219,7 @@ class DaemonSetController(Controller[str]):
         return revision_hash(newest), [one for one in others if one.get("data") != newest.get("data")]
 
     async def _dedup_history(self, owner: Owner, newest: JSONObject, same: Sequence[JSONObject]) -> None:
-        """Have one revision of a template only: pods of the others are of that one."""
+        """Delete further revisions with the data of the newest one, and relabel their pods (Go: dedupCurHistories)."""
         names = {revision_hash(one) for one in same}
         for pod in self._pods.list_owned(owner):
             meta = pod["metadata"]
@@ -229,7 +229,7 @@ class DaemonSetController(Controller[str]):
         await self._history.drop(same)
 
     async def _manage(self, found: _SyncContext) -> None:
-        """Make pods that are missing, and delete those that are too many, misplaced, or over."""
+        """Create missing pods, and delete surplus, misplaced and terminated ones."""
         now, pods = self.clock.seconds(), found.pods
         create: list[str] = []
         delete: list[JSONObject] = []
@@ -244,7 +244,7 @@ class DaemonSetController(Controller[str]):
                 create.append(name)
         for name, there in pods.items():
             if name not in found.fits:
-                # No scheduler will ever see to them, and no kubelet.
+                # No scheduler and no kubelet will delete these pods.
                 delete += [
                     pod
                     for pod in there
@@ -271,9 +271,9 @@ class DaemonSetController(Controller[str]):
 
     async def _apply(self, found: _SyncContext, delete: Sequence[JSONObject], nodes: Sequence[str]) -> None:
         """
-        Delete pods, and make others.
+        Delete pods, and create pods on nodes.
 
-        @raise APIStatusError: Not everything could be done. What did not work is tried once, not on every node.
+        @raise APIStatusError: A pod could not be created or deleted. A failed creation is not tried on further nodes.
         """
         if not delete and not nodes:
             return
@@ -299,10 +299,10 @@ class DaemonSetController(Controller[str]):
         if failure is not None:
             raise failure
 
-    # The status.
+    # --- status
 
     async def _update_status(self, found: _SyncContext) -> None:
-        """Bring the status up to date."""
+        """Update the status of a DaemonSet."""
         owner, plan, now = found.owner, found.plan, self.clock.seconds()
         counts = dict.fromkeys(
             (
@@ -353,5 +353,5 @@ class DaemonSetController(Controller[str]):
 
 
 def _outside(node: JSONObject) -> tuple[object, object]:
-    """Return what DaemonSets look at of a node, apart from its name."""
+    """Return the fields of a node, besides its name, that scheduling of daemon pods depends on."""
     return node["metadata"].get("labels") or {}, (node.get("spec") or {}).get("taints") or []

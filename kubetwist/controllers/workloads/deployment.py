@@ -1,5 +1,5 @@
 """
-Deployments: ReplicaSets of the template of now and of those before, and pods moved from one to the next.
+The Deployment controller: creates ReplicaSets for templates, and moves pods from old ones to the new one.
 
 @see: kubernetes, C{pkg/controller/deployment/deployment_controller.go}, C{sync.go}, C{rolling.go}, C{recreate.go},
     C{progress.go}.
@@ -72,7 +72,7 @@ _KIND: Final = GroupVersionKind("apps", "v1", "Deployment")
 
 
 class _RequeueError(Exception):
-    """Something that the rest of a round was built on has changed: a new round is due."""
+    """The state that a sync is based on has changed: the key must be queued again."""
 
 
 @define
@@ -80,9 +80,9 @@ class _Rollout:
     """
     A Deployment and its ReplicaSets.
 
-    @ivar new: That of the template of now, should there be one.
+    @ivar new: The ReplicaSet of the current template, if it exists.
     @ivar old: The other ReplicaSets.
-    @ivar status: The status to be written.
+    @ivar status: The status to write.
     """
 
     owner: Owner
@@ -92,7 +92,7 @@ class _Rollout:
 
     @property
     def deployment(self) -> JSONObject:
-        """As it is stored."""
+        """The stored Deployment."""
         return self.owner.obj
 
     @property
@@ -102,13 +102,13 @@ class _Rollout:
 
 
 class DeploymentController(Controller[str]):
-    """Reconciles Deployments; the keys of the queue are Deployments."""
+    """Reconciles Deployments. Keys are those of Deployments."""
 
     name: ClassVar[str] = "deployment-controller"
     workers: ClassVar[int] = 5
 
     def register_handlers(self) -> None:
-        """Deployments, their ReplicaSets, and the end of pods."""
+        """Register handlers for Deployments, ReplicaSets and terminated pods."""
         self._deployments: Informer = self.watch("apps", "deployments")
         self._replica_sets: Informer = self.watch("apps", "replicasets", self._set_changed)
         self._sets = ControllerRefManager(self._replica_sets, self.client, "apps", "replicasets")
@@ -127,7 +127,7 @@ class DeploymentController(Controller[str]):
                     self.queue.add(candidate.key)
 
     def _pod_changed(self, event_type: str, record: Record, old: Record | None) -> None:
-        # Only the strategy Recreate waits for the end of pods.
+        # Only the strategy Recreate waits for pods to terminate.
         if event_type != "DELETED" and record.fields.get("status.phase") not in ("Succeeded", "Failed"):
             return
         owner = controller_of(record)
@@ -164,7 +164,7 @@ class DeploymentController(Controller[str]):
         return found is not None and decoded_object(found)["metadata"]["uid"] == owner.uid
 
     async def _rollout(self, rollout: _Rollout) -> None:
-        """Take the step that is due."""
+        """Do the next step of a rollout."""
         obj = rollout.deployment
         if rollout.owner.deleted:
             await self._update_status(rollout)
@@ -185,10 +185,10 @@ class DeploymentController(Controller[str]):
         else:
             await self._recreate(rollout)
 
-    # The new ReplicaSet.
+    # --- new ReplicaSet
 
     async def _get_new_replica_set(self, rollout: _Rollout) -> None:
-        """Make the new ReplicaSet, or bring it up to date."""
+        """Create or update the new ReplicaSet."""
         obj, new = rollout.deployment, rollout.new
         revision = max(map(revision_of, rollout.old), default=0) + 1
         if new is None:
@@ -210,7 +210,7 @@ class DeploymentController(Controller[str]):
         await self._set_deployment_revision(rollout, annotations_of(new).get(REVISION, ""))
 
     async def _create_new_replica_set(self, rollout: _Rollout, revision: int) -> JSONObject:
-        """Make the ReplicaSet of the template of now."""
+        """Create the ReplicaSet of the current template."""
         obj, owner = rollout.deployment, rollout.owner
         template = mutable_copy(obj["spec"]["template"])
         name_hash = template_hash(template, status_count(obj, "collisionCount"))
@@ -254,7 +254,7 @@ class DeploymentController(Controller[str]):
         return new
 
     async def _resolve_hash_collision(self, rollout: _Rollout, name: str) -> JSONObject:
-        """Return the existing ReplicaSet of a name if it is ours; otherwise increment collisionCount and requeue."""
+        """Return the existing ReplicaSet if the Deployment owns it. Otherwise increment collisionCount and requeue."""
         obj, owner = rollout.deployment, rollout.owner
         there = self._replica_sets.get(owner.namespace, name)
         if there is not None and (controller_of(there) or {}).get("uid") == owner.uid:
@@ -279,7 +279,7 @@ class DeploymentController(Controller[str]):
         )
         rollout.owner = evolve(owner, obj=decoded_object(record))
 
-    # The sizes of ReplicaSets.
+    # --- scaling
 
     async def _update_set(self, one: JSONObject, change: Callable[[JSONObject], None]) -> JSONObject:
         meta = one["metadata"]
@@ -290,9 +290,9 @@ class DeploymentController(Controller[str]):
 
     async def _scale_replica_set(self, rollout: _Rollout, one: JSONObject, size: int) -> bool:
         """
-        Give a ReplicaSet a size.
+        Set the replicas of a ReplicaSet.
 
-        @return: Whether it had another.
+        @return: Whether they changed.
         """
         before, name = wanted(one), one["metadata"]["name"]
         annotations = size_annotations(rollout.deployment)
@@ -315,7 +315,7 @@ class DeploymentController(Controller[str]):
         return True
 
     async def _scale(self, rollout: _Rollout) -> None:
-        """Follow a change of the size, without going on with an update."""
+        """Scale the ReplicaSets after the replicas of the Deployment changed, without a rollout step."""
         obj = rollout.deployment
         active = [one for one in rollout.sets if wanted(one)]
         if len(active) <= 1:
@@ -428,7 +428,7 @@ class DeploymentController(Controller[str]):
                 if error.code not in (404, 409):
                     raise
 
-    # The status.
+    # --- status
 
     def _now(self) -> str:
         return format_time(self.clock.seconds())
@@ -437,7 +437,7 @@ class DeploymentController(Controller[str]):
         set_condition(rollout.status, kind, holds, reason, message, self._now())
 
     def _check_paused_conditions(self, rollout: _Rollout) -> None:
-        """Stop the clock of progress while a Deployment is paused."""
+        """Set the condition Progressing of a paused or resumed Deployment."""
         obj = rollout.deployment
         if deadline_of(obj) is None:
             return
@@ -451,7 +451,7 @@ class DeploymentController(Controller[str]):
             self._set(rollout, "Progressing", "Unknown", "DeploymentResumed", "Deployment is resumed")
 
     async def _update_status(self, rollout: _Rollout) -> None:
-        """Bring the status up to date."""
+        """Update the status."""
         obj, status = rollout.deployment, rollout.status
         before = mutable_copy(status)
         self._count(rollout)
@@ -468,7 +468,7 @@ class DeploymentController(Controller[str]):
         await self._write(rollout.owner, status)
         left = seconds_to_deadline(obj, status, self.clock.seconds())
         if left is not None:
-            # A second more, so that it is over by then.
+            # Add a second, so that the deadline has passed then.
             self.queue.add_after(f"{rollout.owner.namespace}/{rollout.owner.name}", max(left, 0.0) + 1)
 
     def _count(self, rollout: _Rollout) -> None:
@@ -490,7 +490,7 @@ class DeploymentController(Controller[str]):
         status["terminatingReplicas"] = sum(status_count(one, "terminatingReplicas") for one in sets)
 
     def _sync_progress_condition(self, rollout: _Rollout, before: JSONObject) -> None:
-        """Say how an update gets on."""
+        """Update the condition Progressing of a rollout (Go: syncRolloutStatus)."""
         obj, status = rollout.deployment, rollout.status
         if deadline_of(obj) is None:
             drop_condition(status, "Progressing")
@@ -507,7 +507,7 @@ class DeploymentController(Controller[str]):
             self._set(rollout, "Progressing", "True", NEW_RS_AVAILABLE_REASON, f"{what} has successfully progressed.")
         elif is_progressing(before, status):
             if progress is not None:
-                # That it moved again counts from now on, even for the same reason.
+                # Progress restarts the deadline, even if the reason is the same.
                 drop_condition(status, "Progressing")
             self._set(rollout, "Progressing", "True", "ReplicaSetUpdated", f"{what} is progressing.")
             if progress is not None and progress["status"] == "True":

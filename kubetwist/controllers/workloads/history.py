@@ -1,5 +1,5 @@
 """
-ControllerRevisions: which templates StatefulSets and DaemonSets have had.
+ControllerRevisions: the history of the templates of StatefulSets and DaemonSets.
 
 @see: kubernetes, C{pkg/controller/history/controller_history.go}.
 """
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from ..machinery.client import Client
     from ..machinery.informer import Informer
 
-#: The label of pods that says which revision they are of.
+#: The label of pods with the hash of their revision.
 REVISION_LABEL: Final = "controller-revision-hash"
-#: The label of the revisions of StatefulSets.
+#: The label of the revisions of StatefulSets with their hash.
 HASH_LABEL: Final = "controller.kubernetes.io/hash"
 
 
 def revision_data(owner: JSONObject) -> JSONObject:
-    """Return what is kept of an object in a revision: its template, as a patch that puts it back."""
+    """Return the data of the revision of an object: a patch with its template."""
     return {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
 
 
 def restored(owner: JSONObject, revision: JSONObject) -> JSONObject:
-    """Return an object with the template of a revision; shares parts with both."""
+    """Return an object with the template of a revision. Parts are shared with both."""
     template = {name: part for name, part in revision["data"]["spec"]["template"].items() if name != "$patch"}
     return {**owner, "spec": {**owner["spec"], "template": template}}
 
@@ -44,9 +44,9 @@ def _order(revision: JSONObject) -> tuple[int, str, str]:
 
 class ControllerHistory:
     """
-    The revisions of the objects of one controller.
+    Manages the revisions of the objects of one controller.
 
-    @param hash_label: The label of a revision that has its hash.
+    @ivar hash_label: The label of a revision with its hash.
     """
 
     def __init__(self, informer: Informer, client: Client, hash_label: str) -> None:
@@ -59,7 +59,7 @@ class ControllerHistory:
         """
         Return the revisions of an owner, the oldest first. Matching revisions without a controller are adopted.
 
-        @param can_adopt: As for L{ControllerRefManager.claim}.
+        @param can_adopt: See L{ControllerRefManager.claim}.
         """
         return sorted(await self._all.claim(owner, can_adopt), key=_order)
 
@@ -67,11 +67,11 @@ class ControllerHistory:
         self, owner: Owner, revisions: Sequence[JSONObject], collisions: int
     ) -> tuple[JSONObject, list[JSONObject], int]:
         """
-        Return the revision of the template of now, made or brought to the front if needed.
+        Return the revision of the current template. It is created or renumbered to be the newest, if necessary.
 
-        @param revisions: All there are, the oldest first.
-        @param collisions: How often a name was taken by something else, so far.
-        @return: It, all revisions with it, and how often names were taken.
+        @param revisions: All revisions of the owner, the oldest first.
+        @param collisions: The number of hash collisions so far (C{collisionCount}).
+        @return: The revision, all revisions including it, and the number of hash collisions.
         """
         data = revision_data(owner.obj)
         number = (revisions[-1].get("revision") or 0) + 1 if revisions else 1
@@ -104,7 +104,7 @@ class ControllerHistory:
             name_hash = template_hash(template, collisions)
             made = {
                 "metadata": {
-                    # So long that the name with the hash is still one.
+                    # The name with the hash must be a valid name.
                     "name": f"{owner.name[:223]}-{name_hash}",
                     "namespace": owner.namespace,
                     "labels": {**labels, self._hash_label: name_hash},
@@ -135,7 +135,7 @@ class ControllerHistory:
         return any(one.get("uid") == owner.uid for one in revision["metadata"].get("ownerReferences") or ())
 
     async def label(self, revision: JSONObject, value: str) -> JSONObject:
-        """Give a revision the label that has its hash."""
+        """Set the hash label of a revision."""
         meta = revision["metadata"]
 
         def change(live: JSONObject) -> None:
@@ -150,10 +150,12 @@ class ControllerHistory:
         self, owner: Owner, revisions: Sequence[JSONObject], live: Collection[str], *, counted: bool = False
     ) -> None:
         """
-        Delete the oldest revisions beyond those that an owner wants to keep.
+        Delete the oldest unused revisions above the history limit of the owner.
 
-        @param live: The names of those that are in use: they stay.
-        @param counted: Whether these are among those that it wants to keep, or come on top.
+        @param owner: The owner.
+        @param revisions: The revisions of the owner, the oldest first.
+        @param live: The names of the revisions in use, which are kept.
+        @param counted: Whether the revisions in use count towards the limit.
         """
         limit = owner.obj["spec"].get("revisionHistoryLimit")
         limit = 10 if limit is None else limit

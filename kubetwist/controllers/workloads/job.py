@@ -1,8 +1,8 @@
 """
-Jobs: pods that are run to their end, as many as are asked for, and counted once each.
+The Job controller: runs pods until a number of them has succeeded, and counts each terminated pod once.
 
-Pods keep a finalizer until they are counted: first their uids are written down in the job's status, then the
-finalizers go, then the uids become numbers. Wherever that is cut short, the next round goes on from there.
+Pods have a finalizer until they are counted: first their uids are added to the status of the job, then the finalizers
+are removed, then the uids are replaced by counters. An interrupted sync is continued by the next one.
 
 @see: kubernetes, C{pkg/controller/job/job_controller.go}.
 """
@@ -74,12 +74,12 @@ if TYPE_CHECKING:
 
 JOB: Final = GroupVersionKind("batch", "v1", "Job")
 _MANAGER: Final = "kubernetes.io/job-controller"
-#: The most uids that are written down at a time.
+#: Maximum number of uids in uncountedTerminatedPods.
 _UNCOUNTED: Final = 500
 
 
 def condition_in(status: JSONObject, kind: str) -> JSONObject | None:
-    """Return a condition that holds."""
+    """Return the condition of a type if its status is True, or L{None}."""
     for one in status.get("conditions") or ():
         if one["type"] == kind and one["status"] == "True":
             found: JSONObject = one
@@ -88,13 +88,13 @@ def condition_in(status: JSONObject, kind: str) -> JSONObject | None:
 
 
 def finished_as(job: JSONObject) -> str:
-    """C{"Complete"} or C{"Failed"}; C{""} for a job that is not finished."""
+    """Return C{"Complete"} or C{"Failed"}; C{""} if the job has not finished."""
     status = job.get("status") or {}
     return next((kind for kind in ("Complete", "Failed") if condition_in(status, kind)), "")
 
 
 class JobController(Controller[str]):
-    """Runs jobs; keys are theirs."""
+    """Runs jobs. Keys are those of jobs."""
 
     name: ClassVar[str] = "job-controller"
     workers: ClassVar[int] = 5
@@ -105,7 +105,7 @@ class JobController(Controller[str]):
         self._left: WorkQueue[str] = WorkQueue(self.clock, self._work_left, workers=2)
 
     def register_handlers(self) -> None:
-        """Jobs, and pods."""
+        """Register handlers for jobs and pods."""
         self._jobs: Informer = self.watch("batch", "jobs", self._job_changed)
         self._informer = self.context.informer("", "pods")
         self.pods = ControllerRefManager(self._informer, self.client, "", "pods")
@@ -140,12 +140,12 @@ class JobController(Controller[str]):
         ):
             self._left.add(record.key)
         if not owners and record.labels:
-            # It may be taken by a job that selects it.
+            # A job whose selector matches may adopt it.
             for candidate in self._jobs.list(record.namespace):
                 if label_selector_from_object(decoded_object(candidate)["spec"].get("selector")).matches(record.labels):
                     self.queue.add(candidate.key)
 
-    # --- pods that no job counts
+    # --- orphan pods
 
     async def _work_left(self, key: str) -> None:
         try:
@@ -166,7 +166,7 @@ class JobController(Controller[str]):
             self._left.forget(key)
 
     async def remove_tracking_finalizer(self, pod: JSONObject) -> None:
-        """Take the finalizer from a pod."""
+        """Remove the tracking finalizer from a pod."""
         if not is_tracked(pod):
             return
         meta = pod["metadata"]
@@ -254,12 +254,12 @@ class _SyncContext:
         self._done: set[int] = set()
         self._before: set[int] = set()
         self._failed_indexes: set[int] | None = None
-        #: By index: the failed pod that stays until it is replaced, so that its failures are known.
+        #: The last failed pod of each index, kept until it is replaced, since it has the number of failures.
         self._delayed_deletion_per_index: dict[int, JSONObject] = {}
         self._finish: JSONObject | None = None
         self._error: Exception | None = None
 
-    # --- the whole
+    # --- phases
 
     async def run(self) -> None:
         self._count_terminated()
@@ -287,7 +287,7 @@ class _SyncContext:
         return list(self._uncounted.get(which) or ())
 
     def _countable(self, pod: JSONObject) -> bool:
-        """Return whether a pod is yet to be counted, and may be."""
+        """Return whether a pod has the tracking finalizer and a valid index."""
         if not is_tracked(pod):
             return False
         return not self._indexed or self._valid(index_of(pod))
@@ -309,7 +309,7 @@ class _SyncContext:
         self._backoff = self._controller.backoffs.get(self._key, Backoff()).after(succeeded, failed, self._now)
 
     def _judge(self, suspended: bool) -> None:
-        """Whether the job is over, seen as a whole."""
+        """Set the finish condition if the job as a whole has succeeded or failed."""
         self._finish = condition_in(self._status, "SuccessCriteriaMet") or condition_in(self._status, "FailureTarget")
         if self._finish is not None:
             return
@@ -331,7 +331,7 @@ class _SyncContext:
                 self._controller.queue.add_after(self._key, left)
 
     def _judge_indexes(self) -> None:
-        """The same by indexes."""
+        """Set the finish condition from the completed and failed indexes."""
         completions = self._completions or 0
         self._before = parse_indexes(self._status.get("completedIndexes"), completions)
         new = [pod for pod in self._pods if self._countable(pod)]
@@ -412,13 +412,13 @@ class _SyncContext:
                 self._control.event(self._owner, NORMAL, "Suspended", "Job suspended")
         elif self._ensure(self._condition("Suspended", "JobResumed", "Job resumed", "False")):
             self._control.event(self._owner, NORMAL, "Resumed", "Job resumed")
-            # The deadline is about the time that it is not suspended.
+            # The active deadline starts when the job is resumed.
             self._status["startTime"] = self._stamp
 
     # --- pods
 
     async def _delete_active(self) -> None:
-        """Delete the active pods of a finished job. The finished condition is written when they are gone."""
+        """Delete the active pods of a finished job. The finished condition is written after they have terminated."""
         for pod in self._active:
             try:
                 await self._control.delete(self._owner, pod)
@@ -435,7 +435,7 @@ class _SyncContext:
         self._ready -= is_ready(pod)
 
     async def _delete(self, pods: Sequence[JSONObject]) -> None:
-        """Delete pods that are not to be counted."""
+        """Delete pods without counting them."""
         for pod in pods[:BURST]:
             try:
                 await self._controller.remove_tracking_finalizer(pod)
@@ -488,7 +488,7 @@ class _SyncContext:
         return going + left[: max(0, least - len(going))]
 
     def _indexes(self, count: int) -> list[int | None]:
-        """Return the next indexes to make pods for, that need not wait."""
+        """Return the next indexes to create pods for whose backoff has passed."""
         taken = self._done | (self._failed_indexes or set())
         taken |= {index for pod in self._active if (index := index_of(pod)) is not None}
         if replaces_failed_only(self._job):
@@ -541,7 +541,7 @@ class _SyncContext:
     # --- counting
 
     async def _track_and_remove_finalizers(self) -> None:
-        """Count the pods that have ended, each once."""
+        """Count each terminated pod once, and remove the tracking finalizers."""
         status = self._status
         untracked = self._collect_uncounted()
         if self._indexed:
@@ -572,7 +572,9 @@ class _SyncContext:
             self._record_job_finished(finish)
 
     def _collect_uncounted(self) -> list[JSONObject]:
-        """Write down who has ended; give the pods that may lose their finalizer after that."""
+        """
+        Add terminated pods to uncountedTerminatedPods, and return the pods whose finalizer can be removed after that.
+        """
         tracked = {pod["metadata"]["uid"] for pod in self._pods if is_tracked(pod)}
         self._flush_uncounted({*self._uids("succeeded"), *self._uids("failed")} - tracked)
         failed_job = self._finish is not None and self._finish["type"] == "FailureTarget"
@@ -584,7 +586,7 @@ class _SyncContext:
             if not is_tracked(pod) or not self._can_remove_finalizer(pod, failed):
                 continue
             if sum(map(len, known.values())) >= _UNCOUNTED:
-                # The rest has its turn when these are counted.
+                # The next sync counts the others.
                 self._finish = None
                 self._controller.queue.add(self._key)
                 break
@@ -614,7 +616,7 @@ class _SyncContext:
         return failed and (held is None or held["metadata"]["uid"] != pod["metadata"]["uid"])
 
     def _flush_uncounted(self, uids: set[str]) -> None:
-        """Pods that have no finalizer any more become numbers."""
+        """Replace the uids of pods without finalizer by counters."""
         for which in ("succeeded", "failed"):
             before = self._uids(which)
             left = [uid for uid in before if uid not in uids]
@@ -646,7 +648,7 @@ class _SyncContext:
 
 
 def _set(status: JSONObject, name: str, value: JSONValue) -> None:
-    """Nothing is left out."""
+    """Set a field, or remove it if the value is empty."""
     if value:
         status[name] = value
     else:

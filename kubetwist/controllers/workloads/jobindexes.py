@@ -1,5 +1,5 @@
 """
-The indexes of indexed jobs: which of them are done, which have failed, and which come next.
+Indexes of indexed jobs: completed, failed and pending ones.
 
 @see: kubernetes, C{pkg/controller/job/indexed_job_utils.go}, C{success_policy.go}.
 """
@@ -16,9 +16,9 @@ _PREFIX: Final = "batch.kubernetes.io/"
 INDEX: Final = _PREFIX + "job-completion-index"
 FAILURES: Final = _PREFIX + "job-index-failure-count"
 IGNORED: Final = _PREFIX + "job-index-ignored-failure-count"
-#: Indexes of one job that are known to be done, at most.
+#: Maximum number of known completed indexes of a job.
 MOST_INDEXES: Final = 1_000_000
-#: Five characters are added.
+#: Five characters are added to the name prefix.
 _LONGEST: Final = 58
 _VARIABLE: Final = "JOB_COMPLETION_INDEX"
 
@@ -37,9 +37,9 @@ def _intervals(text: str | None, completions: int) -> Iterator[tuple[int, int]]:
 
 def parse_indexes(text: str | None, completions: int) -> set[int]:
     """
-    Indexes as the status has them, C{"0-3,7"}; those that there are no more are left out.
+    Parse indexes in the format of the status: C{"0-3,7"}. Indexes beyond the completions are omitted.
 
-    A status can say that thousands of millions are done: what is beyond L{MOST_INDEXES} is left out, too.
+    A status can contain ranges of billions of indexes, so indexes beyond L{MOST_INDEXES} are omitted too.
     """
     found: set[int] = set()
     for begin, end in _intervals(text, completions):
@@ -48,7 +48,7 @@ def parse_indexes(text: str | None, completions: int) -> set[int]:
 
 
 def format_indexes(indexes: Iterable[int]) -> str:
-    """Return the same the other way round: two in a row are separate, more are a range."""
+    """Format indexes for the status. Two consecutive indexes are listed, more are a range."""
     parts: list[str] = []
     ordered = sorted(indexes)
     start = 0
@@ -65,7 +65,7 @@ def format_indexes(indexes: Iterable[int]) -> str:
 
 
 def index_of(pod: JSONObject) -> int | None:
-    """Return a pod's index; L{None} without one."""
+    """Return the completion index of a pod, or L{None}."""
     return _number((pod["metadata"].get("annotations") or {}).get(INDEX))
 
 
@@ -74,17 +74,23 @@ def _number(text: str | None) -> int | None:
 
 
 def failures_of(pod: JSONObject) -> int:
-    """Return how often its index had failed before it."""
+    """Return the number of failures of the index before this pod."""
     return _number((pod["metadata"].get("annotations") or {}).get(FAILURES)) or 0
 
 
 def ignored_of(pod: JSONObject) -> int:
-    """Return how many of its index's failures before it did not count."""
+    """Return the number of ignored failures of the index before this pod."""
     return _number((pod["metadata"].get("annotations") or {}).get(IGNORED)) or 0
 
 
 def pending(taken: set[int], completions: int, count: int) -> list[int]:
-    """Return the first indexes that nothing is done about."""
+    """
+    Return the first indexes for which no pod is needed or exists.
+
+    @param taken: Completed, failed and active indexes.
+    @param completions: The number of indexes.
+    @param count: Maximum number of results.
+    """
     found: list[int] = []
     for index in range(completions):
         if len(found) >= count:
@@ -96,9 +102,13 @@ def pending(taken: set[int], completions: int, count: int) -> list[int]:
 
 def with_index(pod: JSONObject, job: str, index: int, failures: tuple[int, int] | None) -> None:
     """
-    Give a new pod its index.
+    Set the index of a new pod: annotation, label, host name and environment variable.
 
-    @param failures: How often the index has failed, and how often that did not count; where these are kept.
+    @param pod: The pod, which is modified.
+    @param job: The name of the job.
+    @param index: The index.
+    @param failures: The number of counted and of ignored failures of the index; L{None} without
+        C{backoffLimitPerIndex}.
     """
     meta, spec = pod["metadata"], pod["spec"]
     annotations: dict[str, Any] = {**(meta.get("annotations") or {}), INDEX: str(index)}
@@ -126,13 +136,13 @@ def _with_variable(container: JSONObject, source: JSONObject) -> JSONObject:
 
 
 def _within(index: int, intervals: Sequence[tuple[int, int]], ends: Sequence[int]) -> bool:
-    """Return whether an index is in one of some intervals that ascend."""
+    """Return whether an index is in one of the ascending intervals."""
     place = bisect_left(ends, index)
     return place < len(ends) and intervals[place][0] <= index
 
 
 def success_rule(policy: JSONObject | None, succeeded: set[int], completions: int) -> str | None:
-    """Return which rule says that a job has succeeded, in words; L{None} for none."""
+    """Return the message of the first matching rule of a success policy, or L{None}."""
     for number, rule in enumerate((policy or {}).get("rules") or ()):
         wanted, count = rule.get("succeededIndexes"), rule.get("succeededCount")
         if wanted is not None:

@@ -1,5 +1,5 @@
 """
-What the end of a pod means to its job: which failures count, and which end the job or its index.
+Failure policies of jobs: which failed pods count, and which fail the job or an index.
 
 @see: kubernetes, C{pkg/controller/job/pod_failure_policy.go}, C{backoff_utils.go}.
 """
@@ -15,7 +15,7 @@ from ...api.resource import JSONObject
 from ...api.times import seconds_since_epoch
 from .pods import condition_of, phase_of
 
-#: Seconds until the pod that replaces a failed one is made: the first time, and at most; it doubles in between.
+#: First and maximum delay, in seconds, until a failed pod is replaced. The delay doubles after each failure.
 BACKOFF_FIRST: Final = 10.0
 BACKOFF_MOST: Final = 600.0
 TRACKING_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
@@ -24,11 +24,11 @@ TRACKING_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 @frozen
 class FailurePolicyResult:
     """
-    What a failure means.
+    The effect of a failed pod.
 
-    @ivar counts: Whether it is one of those that are limited.
-    @ivar action: Of the rule that says so; C{""} for none.
-    @ivar message: Why the job fails, if it does.
+    @ivar counts: Whether the failure counts towards the backoff limit.
+    @ivar action: The action of the matching rule; C{""} if no rule matches.
+    @ivar message: The failure message of the job; C{""} if the job does not fail.
     """
 
     counts: bool = True
@@ -40,7 +40,7 @@ _ORDINARY: Final = FailurePolicyResult()
 
 
 def match_pod_failure_policy(policy: JSONObject | None, pod: JSONObject) -> FailurePolicyResult:
-    """Return what the failure of a pod means: the first rule counts that is about it."""
+    """Return the effect of a failed pod. The first matching rule decides."""
     meta = pod["metadata"]
     for number, rule in enumerate((policy or {}).get("rules") or ()):
         what = ""
@@ -82,7 +82,7 @@ def _condition(pod: JSONObject, patterns: Sequence[JSONObject]) -> str:
 
 
 def replaces_failed_only(job: JSONObject) -> bool:
-    """Return whether pods that are on their way out are replaced when they are gone only."""
+    """Return whether terminating pods are replaced only after they have terminated (C{podReplacementPolicy})."""
     return bool(job["spec"].get("podReplacementPolicy") == "Failed")
 
 
@@ -98,12 +98,12 @@ def has_failed(pod: JSONObject, job: JSONObject) -> bool:
 
 
 def is_tracked(pod: JSONObject) -> bool:
-    """Return whether it is still to be counted."""
+    """Return whether a pod has the tracking finalizer."""
     return TRACKING_FINALIZER in (pod["metadata"].get("finalizers") or ())
 
 
 def finished_at(pod: JSONObject, now: float) -> float:
-    """Return when a pod ended, as well as that is known."""
+    """Return when a pod finished as a POSIX time, or the best approximation."""
     status, meta = pod.get("status") or {}, pod["metadata"]
     times = [
         ((one.get("state") or {}).get("terminated") or {}).get("finishedAt")
@@ -118,24 +118,24 @@ def finished_at(pod: JSONObject, now: float) -> float:
 
 
 def delay_after(failures: int) -> float:
-    """Seconds to wait after so many failures in a row."""
+    """Return the backoff in seconds after a number of consecutive failures."""
     return min(BACKOFF_FIRST * 2.0 ** min(failures - 1, 30), BACKOFF_MOST) if failures > 0 else 0.0
 
 
 @frozen
 class Backoff:
     """
-    How a job's pods have fared lately.
+    Backoff state of a job.
 
-    @ivar failures: How many failed since one succeeded.
-    @ivar last: When the last of them did.
+    @ivar failures: Number of failed pods since the last success.
+    @ivar last: Time of the last failure.
     """
 
     failures: int = 0
     last: float = 0.0
 
     def after(self, succeeded: Sequence[JSONObject], failed: Sequence[JSONObject], now: float) -> Backoff:
-        """Return the same with pods that have ended since."""
+        """Return the state after further pods have finished."""
         ended = sorted(finished_at(pod, now) for pod in failed)
         if succeeded:
             success = max(finished_at(pod, now) for pod in succeeded)
@@ -144,12 +144,12 @@ class Backoff:
         return Backoff(self.failures + len(ended), ended[-1]) if ended else self
 
     def wait(self, now: float) -> float:
-        """Seconds until the next pod may be made."""
+        """Return the seconds until the next pod may be created."""
         return max(0.0, self.last + delay_after(self.failures) - now) if self.failures else 0.0
 
 
 def restarts_exceed(job: JSONObject, pods: Sequence[JSONObject]) -> bool:
-    """Return whether containers that are started again in place have been so too often."""
+    """Return whether the restarts of containers exceed the backoff limit (restart policy OnFailure)."""
     if job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
     total = 0

@@ -1,5 +1,5 @@
 """
-Which nodes a pod may be on, whatever else is there: node selectors, required affinity, taints.
+Which nodes a pod can run on regardless of other pods: node selectors, required affinity, taints.
 
 @see: kubernetes, C{component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go}, C{helpers.go}.
 """
@@ -11,21 +11,21 @@ from typing import Final
 
 from ...api.resource import JSONObject
 
-#: The effects of taints that keep pods from being put on a node; the last drives away those that are there, too.
+#: Effects of taints that prevent scheduling. NoExecute evicts running pods, too.
 NO_SCHEDULE: Final = "NoSchedule"
 NO_EXECUTE: Final = "NoExecute"
-#: The field that affinities may select nodes by.
+#: The only field in C{matchFields} of node affinity.
 NAME_FIELD: Final = "metadata.name"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def node_is_selected(spec: JSONObject, name: str, labels: Mapping[str, str]) -> bool:
     """
-    Return whether a node is one of those that a pod asks for by C{nodeSelector} and required node affinity.
+    Return whether a node matches the C{nodeSelector} and the required node affinity of a pod.
 
-    @param spec: Of the pod.
-    @param name: Of the node.
-    @param labels: Of the node.
+    @param spec: The spec of the pod.
+    @param name: The name of the node.
+    @param labels: The labels of the node.
     """
     selector = spec.get("nodeSelector")
     if selector and not selector.items() <= labels.items():
@@ -35,7 +35,7 @@ def node_is_selected(spec: JSONObject, name: str, labels: Mapping[str, str]) -> 
 
 
 def term_holds(term: JSONObject, name: str, labels: Mapping[str, str]) -> bool:
-    """Return whether a node fulfils all conditions of a C{NodeSelectorTerm}; one without any selects nothing."""
+    """Return whether a node matches all requirements of a C{NodeSelectorTerm}. An empty term matches nothing."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:
         return False
@@ -67,7 +67,7 @@ def _compares(left: str, right: str, operator: str) -> bool:
 
 
 def _integer(text: str) -> int | None:
-    """Return an integer of 64 bits, in digits."""
+    """Return a decimal 64 bit integer, or L{None}."""
     if len(text) > 20 or not text.isascii() or "_" in text:
         return None
     try:
@@ -78,7 +78,7 @@ def _integer(text: str) -> int | None:
 
 
 def tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
-    """Return whether a toleration puts up with a taint."""
+    """Return whether a toleration tolerates a taint."""
     if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
         return False
     if toleration.get("key") and toleration["key"] != taint["key"]:
@@ -93,7 +93,7 @@ def tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
 
 
 def tolerated(tolerations: Iterable[JSONObject], taint: JSONObject) -> bool:
-    """Return whether one of several tolerations puts up with a taint."""
+    """Return whether one of several tolerations tolerates a taint."""
     return any(tolerates(one, taint) for one in tolerations)
 
 
@@ -101,9 +101,9 @@ def untolerated_taint(
     taints: Iterable[JSONObject], tolerations: Sequence[JSONObject], effects: Collection[str]
 ) -> JSONObject | None:
     """
-    Return the first taint that a pod does not put up with.
+    Return the first taint that is not tolerated, or L{None}.
 
-    @param effects: Those that matter.
+    @param effects: The effects of taints to check.
     """
     for taint in taints:
         if taint.get("effect") in effects and not tolerated(tolerations, taint):

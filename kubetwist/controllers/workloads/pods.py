@@ -1,5 +1,5 @@
 """
-Pods as those see them who make them: whether they work, which of them to delete first, and whose they are.
+Pods and their controllers: readiness, order of deletion, controller references, creation.
 
 @see: kubernetes, C{pkg/controller/controller_utils.go}, C{controller_ref_manager.go}; C{pkg/api/v1/pod}.
 """
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     )
     from ..machinery.queue import WorkQueue
 
-#: How many pods one round of a controller makes or deletes at most.
+#: Maximum number of pods that one sync of a controller creates or deletes.
 BURST: Final = 500
-#: How many of them are tried first; twice as many each time that all went well.
+#: Number of pods in the first batch. The batch size doubles after each success (Go: slowStartBatch).
 _SLOW_START: Final = 1
-#: With more pods than that, changes are gathered for so many seconds.
+#: With more pods than this, updates are coalesced for this many seconds.
 _MANY: Final = 100
 _GATHER: Final = 0.1
 _COST: Final = "controller.kubernetes.io/pod-deletion-cost"
@@ -49,7 +49,7 @@ _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def condition_of(pod: JSONObject, kind: str) -> JSONObject | None:
-    """Return a condition of the status."""
+    """Return the condition of a type in the status of a pod, or L{None}."""
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition.get("type") == kind:
             found: JSONObject = condition
@@ -58,31 +58,31 @@ def condition_of(pod: JSONObject, kind: str) -> JSONObject | None:
 
 
 def phase_of(pod: JSONObject) -> str:
-    """Return the phase; C{""} before it has one."""
+    """Return the phase of a pod; C{""} if it has none."""
     return (pod.get("status") or {}).get("phase") or ""
 
 
 def is_terminal(pod: JSONObject) -> bool:
-    """Return whether all its containers have ended for good."""
+    """Return whether a pod has terminated: its phase is Succeeded or Failed."""
     return phase_of(pod) in ("Succeeded", "Failed")
 
 
 def is_active(pod: JSONObject) -> bool:
-    """Return whether it runs, or may yet: not at its end, and not on its way out."""
+    """Return whether a pod is active: neither terminated nor being deleted."""
     return not is_terminal(pod) and "deletionTimestamp" not in pod["metadata"]
 
 
 def is_ready(pod: JSONObject) -> bool:
-    """Return whether its condition Ready holds."""
+    """Return whether the condition Ready of a pod is true."""
     ready = condition_of(pod, "Ready")
     return ready is not None and ready.get("status") == "True"
 
 
 def available_in(pod: JSONObject, min_ready: float, now: float) -> float | None:
     """
-    In how many seconds a pod will have been ready for long enough; 0 if it has, L{None} if it is not ready.
+    Return the seconds until a pod is available; 0 if it is, L{None} if it is not ready.
 
-    @param min_ready: Seconds that it must be ready for.
+    @param min_ready: Seconds for which the pod must have been ready.
     """
     ready = condition_of(pod, "Ready")
     if ready is None or ready.get("status") != "True":
@@ -97,9 +97,11 @@ def available_in(pod: JSONObject, min_ready: float, now: float) -> float | None:
 
 def deletion_rank(pod: JSONObject, related: int, now: float) -> tuple[bool, int, bool, int, int, float, int, float]:
     """
-    Return what to sort pods by so that those come first that are missed least.
+    Return the sort key of pods that puts those to delete first at the start (Go: ActivePodsWithRanks).
 
-    @param related: How many pods of the same owner are on the same node.
+    @param pod: The pod.
+    @param related: Number of pods of the same owner on the same node.
+    @param now: The current time, POSIX.
     """
     meta, status = pod["metadata"], pod.get("status") or {}
     ready = condition_of(pod, "Ready")
@@ -128,10 +130,12 @@ def deletion_rank(pod: JSONObject, related: int, now: float) -> tuple[bool, int,
 
 def from_template(template: JSONObject, owner: JSONObject | None, prefix: str, namespace: str) -> JSONObject:
     """
-    Return the pod that a template describes.
+    Return a new pod from a template (Go: GetPodFromTemplate).
 
+    @param template: The pod template.
     @param owner: The reference to its controller.
     @param prefix: The prefix of its name.
+    @param namespace: The namespace of the pod.
     """
     meta = template.get("metadata") or {}
     made: JSONObject = {"generateName": prefix, "namespace": namespace}
@@ -146,11 +150,11 @@ def from_template(template: JSONObject, owner: JSONObject | None, prefix: str, n
 @frozen
 class Owner:
     """
-    A controller's object, as its pods know it.
+    An object that controls pods.
 
-    @ivar gvk: Its kind.
-    @ivar obj: As it is stored.
-    @ivar selector: Of its pods.
+    @ivar gvk: The kind of the object.
+    @ivar obj: The stored object.
+    @ivar selector: The label selector of the pods.
     """
 
     gvk: GroupVersionKind
@@ -159,34 +163,34 @@ class Owner:
 
     @property
     def namespace(self) -> str:
-        """Where it is."""
+        """The namespace of the object."""
         return str(self.obj["metadata"].get("namespace") or "")
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the object."""
         return str(self.obj["metadata"]["name"])
 
     @property
     def uid(self) -> str:
-        """Its uid."""
+        """The uid of the object."""
         return str(self.obj["metadata"]["uid"])
 
     @property
     def deleted(self) -> bool:
-        """Whether it is on its way out."""
+        """Whether the object is being deleted."""
         return "deletionTimestamp" in self.obj["metadata"]
 
     def reference(self) -> JSONObject:
-        """How its pods refer to it."""
+        """Return the controller reference to the object."""
         return controller_reference(self.gvk.kind, self.gvk.api_version, self.obj)
 
 
 class ControllerRefManager:
     """
-    The objects of one resource that controllers own, or could.
+    Adopts and releases the objects of one resource for their controllers (Go: PodControllerRefManager).
 
-    @ivar by_owner: By the uid of their controller.
+    @ivar by_owner: Objects by the uid of their controller.
     """
 
     def __init__(self, informer: Informer, client: Client, group: str, resource: str) -> None:
@@ -199,12 +203,14 @@ class ControllerRefManager:
 
     def enqueue_owner(self, queue: WorkQueue[str], key: str, kind: str, uid: str) -> None:
         """
-        Have an owner worked on because one of these has changed.
+        Enqueue an owner because one of its objects has changed.
 
-        With very many of them that is done for several changes together: each look at an owner costs as much as it has.
+        If it has very many objects, updates are coalesced, since a sync processes all of them.
 
-        @param key: The owner's.
+        @param queue: The queue of the owners.
+        @param key: The key of the owner.
         @param kind: The type of the event.
+        @param uid: The uid of the owner.
         """
         if kind == MODIFIED and self.by_owner.count(uid) > _MANY:
             queue.add_after(key, _GATHER)
@@ -216,7 +222,7 @@ class ControllerRefManager:
         return [decoded_object(record) for record in self.by_owner.get(owner.uid)]
 
     def orphans(self, namespace: str) -> list[Record]:
-        """Return the pods without a controller."""
+        """Return the objects in a namespace that have no controller."""
         return self._orphans.get(namespace)
 
     async def claim(self, owner: Owner, can_adopt: Callable[[], bool]) -> list[JSONObject]:
@@ -224,7 +230,7 @@ class ControllerRefManager:
         Return the objects of an owner, after adopting matching orphans and releasing objects that no longer match.
 
         @param can_adopt: Checks, before an adoption, that the owner still exists.
-        @return: Frozen.
+        @return: The objects, frozen.
         """
         mine: list[JSONObject] = []
         for record in self.by_owner.get(owner.uid):
@@ -289,9 +295,9 @@ class PodControl:
 
     async def create_many(self, owner: Owner, template: JSONObject, count: int) -> APIStatusError | None:
         """
-        Make pods of a template, few at first, so that what fails does not fail a hundred times.
+        Create pods from a template, in batches of growing size, so that an error does not occur for every pod.
 
-        @return: What went wrong with the last one that failed; then those after it were not tried.
+        @return: The first error, after which no further pods are created.
         """
         done, batch = 0, _SLOW_START
         while done < count:
@@ -319,7 +325,7 @@ class PodControl:
         return None
 
     async def delete(self, owner: Owner, pod: JSONObject) -> None:
-        """Delete a pod. A missing pod is no error."""
+        """Delete a pod. Do nothing if it does not exist."""
         meta = pod["metadata"]
         try:
             await self._client.delete("", "pods", meta["namespace"], meta["name"], uid=meta["uid"])
@@ -331,5 +337,12 @@ class PodControl:
         self.event(owner, NORMAL, "SuccessfulDelete", f"Deleted pod: {meta['name']}")
 
     def event(self, owner: Owner, kind: str, reason: str, message: str) -> None:
-        """Record an event about an owner."""
+        """
+        Record an event about an owner.
+
+        @param owner: The owner.
+        @param kind: The type: C{NORMAL} or C{WARNING}.
+        @param reason: The reason in CamelCase.
+        @param message: The message.
+        """
         self._recorder.event(owner.gvk, owner.obj, kind, reason, message)

@@ -1,13 +1,13 @@
 """
 Computes the status of a pod on a simulated node at a time, as a kubelet would report it.
 
-Nothing runs. What a pod does is said by its annotations, or by the names of its images:
+Nothing runs. The behavior of a pod is set by annotations or by the names of its images:
 
- - C{kubetwist.dev/run-seconds}: its containers end after so many seconds,
- - C{kubetwist.dev/exit-code}: with this code; C{"1,0"} is 1 the first time and 0 from then on,
- - C{kubetwist.dev/stop-seconds}: how long they take to end when the pod is deleted, within its grace period,
- - C{kubetwist.dev/ready}: C{"false"} keeps it from being ready,
- - images called C{true}, C{false} and C{pull-error}: ends well, ends badly, is never there.
+- C{kubetwist.dev/run-seconds}: seconds until its containers exit,
+- C{kubetwist.dev/exit-code}: their exit code; C{"1,0"} is 1 for the first run and 0 for later ones,
+- C{kubetwist.dev/stop-seconds}: seconds until they exit when the pod is deleted, within its grace period,
+- C{kubetwist.dev/ready}: C{"false"} keeps the pod unready,
+- images called C{true}, C{false} and C{pull-error}: exit with 0, exit with 1, cannot be pulled.
 
 @see: kubernetes, C{pkg/kubelet/kubelet_pods.go}, C{pkg/kubelet/status/generate.go}.
 """
@@ -30,12 +30,12 @@ RUN_SECONDS: Final = _PREFIX + "run-seconds"
 EXIT_CODE: Final = _PREFIX + "exit-code"
 STOP_SECONDS: Final = _PREFIX + "stop-seconds"
 READY: Final = _PREFIX + "ready"
-#: Seconds until the pods of a job end, where nothing else is said.
+#: Default seconds until the containers of a job's pod exit.
 _JOB_SECONDS: Final = 1.0
-#: Seconds until a container that ended is started again: the first time, and at most; it doubles in between.
+#: First and maximum delay, in seconds, until a container is restarted. The delay doubles after each restart.
 _CRASH_FIRST: Final = 10.0
 _CRASH_MOST: Final = 300.0
-#: The exit code of processes that SIGTERM ends.
+#: Exit code of a process that was terminated by SIGTERM.
 _TERMINATED: Final = 143
 _IMAGE_CODES: Final = {"true": 0, "false": 1}
 _PULL_ERROR: Final = "pull-error"
@@ -45,10 +45,10 @@ ENDED: Final = ("Succeeded", "Failed")
 @frozen
 class PodAddresses:
     """
-    Where a pod runs.
+    IP addresses of a pod.
 
-    @ivar host_ip: The node's address.
-    @ivar pod_ip: The pod's; the node's for one that uses its network.
+    @ivar host_ip: The address of the node.
+    @ivar pod_ip: The address of the pod; the address of the node if the pod uses the host network.
     """
 
     host_ip: str
@@ -58,14 +58,14 @@ class PodAddresses:
 @frozen
 class SimulatedBehavior:
     """
-    What a pod is to do.
+    Simulated behavior of the containers of a pod.
 
-    @ivar seconds: After how many its containers end; L{None} for never.
-    @ivar codes: With what, the first time and so on.
-    @ivar ready: Whether it is ever ready.
-    @ivar delay: Seconds until it is.
+    @ivar seconds: Seconds until they exit; L{None} for never.
+    @ivar codes: Exit codes of the first and of later runs.
+    @ivar ready: Whether the pod becomes ready.
+    @ivar delay: Seconds until it is ready.
     @ivar stop: Seconds from SIGTERM to exit.
-    @ivar pulled: Whether its images are to be had.
+    @ivar pulled: Whether the images can be pulled.
     """
 
     seconds: float | None
@@ -76,12 +76,12 @@ class SimulatedBehavior:
     pulled: bool
 
     def code(self, restarts: int) -> int:
-        """How containers end that were restarted so often."""
+        """Return the exit code after a number of restarts."""
         return self.codes[min(restarts, len(self.codes) - 1)]
 
 
 def read_behavior(pod: JSONObject) -> SimulatedBehavior:
-    """Return what is said of a pod; what makes no sense is taken for not said."""
+    """Return the behavior of a pod from its annotations and images. Invalid annotations are ignored."""
     annotations, spec = pod["metadata"].get("annotations") or {}, pod["spec"]
     containers = spec.get("containers") or ()
     images = [_image_name(one.get("image") or "") for one in containers]
@@ -126,7 +126,7 @@ def _numbers(text: str | None) -> list[int]:
 
 
 def _delay(container: JSONObject) -> float:
-    """Seconds until a container is ready: probes succeed at once when they begin."""
+    """Return the seconds until a container is ready. Probes succeed when they start."""
     probes = (container.get("startupProbe") or {}, container.get("readinessProbe") or {})
     return float(max(probe.get("initialDelaySeconds") or 0 for probe in probes))
 
@@ -136,7 +136,7 @@ def _sidecars(spec: JSONObject) -> list[JSONObject]:
 
 
 def stop_wait(pod: JSONObject, now: float) -> float:
-    """In how many seconds the containers of a pod that is deleted have ended; 0 when they have."""
+    """Return the seconds until all containers of a deleted pod have stopped; 0 if they have."""
     meta = pod["metadata"]
     if phase_of(pod) in ENDED or not (pod.get("status") or {}).get("containerStatuses"):
         return 0.0
@@ -146,7 +146,7 @@ def stop_wait(pod: JSONObject, now: float) -> float:
 
 
 class PodStatusSimulator:
-    """One look at a pod: C{status} is what it should be, C{wait} in how many seconds to look again, if at all."""
+    """Computes C{status}, the status of a pod at a time, and C{wait}, the seconds until it changes, or L{None}."""
 
     def __init__(self, pod: JSONObject, place: PodAddresses, now: float) -> None:
         self._pod = pod
@@ -163,13 +163,13 @@ class PodStatusSimulator:
             self._compute()
 
     def stopped(self) -> JSONObject:
-        """Return the status after all containers have been stopped."""
+        """Return the status after all containers have stopped."""
         if phase_of(self._pod) in ENDED or not self._before.get("containerStatuses"):
             return dict(self._before)
         self._end(_TERMINATED, "", "")
         return self.status
 
-    # --- the whole
+    # --- phases
 
     def _compute(self) -> None:
         status = self.status
@@ -193,7 +193,7 @@ class PodStatusSimulator:
         self._run()
 
     def _run(self) -> None:
-        """Containers run, end, and are started again."""
+        """Set the status for containers that run, exit, and are restarted."""
         known = self._known("containerStatuses")
         containers = self._spec.get("containers") or ()
         restarts = max((one.get("restartCount") or 0 for one in known.values()), default=0)
@@ -239,7 +239,7 @@ class PodStatusSimulator:
         self._conditions(ready, names)
 
     def _end(self, code: int, reason: str, message: str) -> None:
-        """All containers have ended for good."""
+        """Set the status after all containers have exited for good."""
         status = self.status
         known = self._known("containerStatuses")
         finished = [self._with_end(one, code) for one in known.values()]
@@ -258,7 +258,7 @@ class PodStatusSimulator:
         self._conditions(False, [one["name"] for one in finished], "PodFailed" if code else "PodCompleted")
 
     def _crashed(self, known: Mapping[str, JSONObject]) -> None:
-        """Containers have ended, and will be started again."""
+        """Set the status between the exit of containers and their restart."""
         statuses = []
         for one in known.values():
             new = dict(one)
@@ -379,10 +379,11 @@ class PodStatusSimulator:
 
     def _conditions(self, ready: bool, unready: Sequence[str], done: str = "") -> None:
         """
-        Bring them up to date.
+        Set the conditions.
 
-        @param unready: The containers that are not ready.
-        @param done: Why the pod is not, and never will be.
+        @param ready: Whether the pod is ready.
+        @param unready: The names of the containers that are not ready.
+        @param done: The reason why the pod will never be ready again; C{""} if it may.
         """
         why = {"reason": "ContainersNotReady", "message": f"containers with unready status: [{' '.join(unready)}]"}
         if done:

@@ -1,7 +1,7 @@
 """
-Nodes that are there in appearance only, and what a kubelet would do about the pods on them.
+Simulated nodes: registers nodes, and does the work of a kubelet for their pods.
 
-What becomes of a pod is said in L{podstatus}.
+The status of a pod is computed in L{podstatus}.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from ..machinery.queue import WorkQueue
 from .podstatus import ENDED, PodAddresses, PodStatusSimulator, stop_wait
 
 PREFIX: Final = "pretend-node-"
-#: The label of these nodes.
+#: The label of simulated nodes.
 LABEL: Final = "kubetwist.dev/pretend-node"
-#: The most there can be.
+#: Maximum number of simulated nodes.
 LIMIT: Final = 1000
 LEASES: Final = "kube-node-lease"
-#: Seconds between two renewals of a lease, and how long one holds.
+#: Seconds between two renewals of a Lease, and duration of a Lease.
 RENEWAL: Final = 10.0
 LEASE_SECONDS: Final = 40
-#: Seconds between two reports of a node's conditions.
+#: Seconds between two updates of a node's conditions.
 HEARTBEAT: Final = 300.0
 _HOSTS: Final = IPv4Network("172.18.0.0/16")
 _PODS: Final = IPv4Network("10.244.0.0/14")
@@ -54,12 +54,12 @@ _CONDITIONS: Final = (
 
 class FakeNode:
     """
-    One of them.
+    A simulated node.
 
-    @ivar name: What it is called.
-    @ivar ip: Its address.
-    @ivar network: Where its pods' addresses are from.
-    @ivar client: Writes in its name, as a kubelet does.
+    @ivar name: The name of the node.
+    @ivar ip: The address of the node.
+    @ivar network: The network of its pods' addresses.
+    @ivar client: Writes as the user of the node's kubelet.
     """
 
     def __init__(self, context: ControllerContext, number: int) -> None:
@@ -68,14 +68,14 @@ class FakeNode:
         self.network = IPv4Network((int(_PODS.network_address) + 256 * number, 24))
         user = UserInfo(f"system:node:{self.name}", groups=("system:nodes", "system:authenticated"))
         self.client = Client(context, user, "kubelet")
-        #: By the keys of pods.
+        #: Addresses by pod key.
         self._addresses: dict[str, str] = {}
         self._used: set[str] = set()
         self._last = 0
 
     def address(self, key: str, reported: str | None) -> str:
         """
-        Return a pod's address, the same whenever it is asked for.
+        Return the address of a pod, which is stable.
 
         @param reported: The address in its status.
         """
@@ -98,13 +98,13 @@ class FakeNode:
         return address
 
     def release(self, key: str) -> None:
-        """A pod needs its address no more."""
+        """Release the address of a deleted pod."""
         address = self._addresses.pop(key, None)
         if address is not None:
             self._used.discard(address)
 
     def description(self) -> JSONObject:
-        """Return the node as it registers itself."""
+        """Return the node object that is registered."""
         labels = {
             "beta.kubernetes.io/arch": "amd64",
             "beta.kubernetes.io/os": "linux",
@@ -120,7 +120,7 @@ class FakeNode:
         }
 
     def status(self, before: JSONObject, version: str, now: float) -> JSONObject:
-        """Return what the node says of itself."""
+        """Return the status of the node."""
         known = {one["type"]: one for one in before.get("conditions") or ()}
         stamp = format_time(now)
         conditions = []
@@ -140,7 +140,7 @@ class FakeNode:
         number = f"{int(IPv4Address(self.ip)):032x}"
         system = "-".join((number[:8], number[8:12], number[12:16], number[16:20], number[20:]))
         return {
-            # Resources that others have added stay.
+            # Resources that other clients have added are kept.
             "capacity": {**(before.get("capacity") or {}), **_CAPACITY},
             "allocatable": {**(before.get("allocatable") or {}), **_CAPACITY},
             "conditions": [*known.values(), *conditions],
@@ -169,7 +169,7 @@ def _inside(address: str, network: IPv4Network) -> bool:
 
 
 class FakeNodes(Controller[str]):
-    """Keeps the nodes there and ready, and has pods run on them; keys are those of pods."""
+    """Maintains the simulated nodes and runs pods on them. Keys are those of pods."""
 
     name: ClassVar[str] = "pretend-nodes"
     service_account: ClassVar[str] = "node-controller"
@@ -183,14 +183,14 @@ class FakeNodes(Controller[str]):
             node = FakeNode(context, number)
             self.nodes[node.name] = node
         self._version = f"v{context.config.kubernetes_version}.0"
-        #: When the conditions of each node were last written.
+        #: Time of the last update of the conditions, by node.
         self._last_heartbeat: dict[str, float] = {}
         self._own: WorkQueue[str] = WorkQueue(self.clock, self._work_node, workers=4)
 
-    # --- life
+    # --- lifecycle
 
     def register_handlers(self) -> None:
-        """Pods, nodes, and leases."""
+        """Register handlers for pods, nodes and Leases."""
         self._pods = self.watch("", "pods", self._pod_changed)
         self._leases = self.watch("coordination.k8s.io", "leases", self._lease_changed)
         self._nodes = self.watch("", "nodes", self._node_changed)
@@ -200,7 +200,7 @@ class FakeNodes(Controller[str]):
             return
         for name in self.nodes:
             self._own.add(name)
-        # Those that a start with more nodes left behind would never run anything.
+        # Nodes above the current number, from an earlier start, would run no pods.
         for record in self._nodes.list():
             if record.labels.get(LABEL) == "true" and record.name not in self.nodes:
                 self._own.add(record.name)
@@ -272,7 +272,7 @@ class FakeNodes(Controller[str]):
         return {**before, **node.status(before, self._version, now)}
 
     async def _untaint(self, name: str) -> None:
-        """A new node is kept free until it is ready: it is."""
+        """Remove the taint not-ready of a new node: a simulated node is ready immediately."""
         record = self._nodes.get("", name)
         if record is None or not any(
             one["key"] == _NOT_READY for one in decoded_object(record)["spec"].get("taints") or ()
@@ -311,7 +311,7 @@ class FakeNodes(Controller[str]):
         await node.client.update(group, resource, LEASES, node.name, change)
 
     async def _delete_node(self, name: str) -> None:
-        """A node that a start with more of them has left goes, with its lease."""
+        """Delete a node above the current number, and its Lease."""
         for group, resource, namespace in (("", "nodes", ""), ("coordination.k8s.io", "leases", LEASES)):
             try:
                 await self.client.delete(group, resource, namespace, name)
@@ -330,7 +330,7 @@ class FakeNodes(Controller[str]):
         name = pod["spec"].get("nodeName") or ""
         node = self.nodes.get(name)
         if node is None:
-            # No kubelet will delete the pods of a removed node.
+            # No kubelet deletes the pods of a removed node.
             if self._nodes.get("", name) is None:
                 await self._delete(self.client, pod)
             return
@@ -360,7 +360,7 @@ class FakeNodes(Controller[str]):
         return PodAddresses(node.ip, node.address(key, (pod.get("status") or {}).get("podIP")))
 
     async def _end(self, node: FakeNode, record: Record, pod: JSONObject) -> None:
-        """Containers end; then the pod goes."""
+        """Stop the containers of a deleted pod, then remove the pod."""
         wait = stop_wait(pod, self.clock.seconds())
         if wait:
             self.queue.add_after(record.key, wait)
@@ -374,7 +374,7 @@ class FakeNodes(Controller[str]):
                 obj["status"] = PodStatusSimulator(obj, place, self.clock.seconds()).stopped()
 
             await node.client.update_status("", "pods", record.namespace, record.name, change, uid=meta["uid"])
-        # A pod with finalizers stays; its status is written once.
+        # A pod with finalizers remains. Its status is written once.
         if meta.get("deletionGracePeriodSeconds") != 0 or not meta.get("finalizers"):
             await self._delete(node.client, pod)
         node.release(record.key)

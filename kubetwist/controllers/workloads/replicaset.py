@@ -1,5 +1,5 @@
 """
-ReplicaSets: as many pods of a template as are wanted.
+The ReplicaSet controller: maintains the number of pods of a template.
 
 @see: kubernetes, C{pkg/controller/replicaset/replica_set.go}.
 """
@@ -43,7 +43,7 @@ FAILURE = "ReplicaFailure"
 
 
 class ReplicaSetController(Controller[str]):
-    """Reconciles the number of pods of ReplicaSets; the keys of the queue are ReplicaSets."""
+    """Creates and deletes the pods of ReplicaSets. Keys are those of ReplicaSets."""
 
     name: ClassVar[str] = "replicaset-controller"
     workers: ClassVar[int] = 5
@@ -52,7 +52,7 @@ class ReplicaSetController(Controller[str]):
     counts_terminating: ClassVar[bool] = True
 
     def register_handlers(self) -> None:
-        """The sets, and pods."""
+        """Register handlers for ReplicaSets and pods."""
         self._sets: Informer = self.watch(self.kind.group, self.resource)
         self._pods = ControllerRefManager(self.context.informer("", "pods"), self.client, "", "pods")
         self.watch("", "pods", self._pod_changed)
@@ -70,11 +70,11 @@ class ReplicaSetController(Controller[str]):
                     self.queue.add(candidate.key)
 
     def selector(self, obj: JSONObject) -> LabelSelector:
-        """Return which pods are an object's."""
+        """Return the label selector of an object."""
         return label_selector_from_object(obj["spec"].get("selector") or {})
 
     def template(self, obj: JSONObject) -> JSONObject:
-        """Return the pod template."""
+        """Return the pod template of an object."""
         template: JSONObject = obj["spec"].get("template") or {}
         return template
 
@@ -130,7 +130,11 @@ class ReplicaSetController(Controller[str]):
         pods: Sequence[JSONObject],
         failure: APIStatusError | None,
     ) -> None:
-        """Bring the status up to date."""
+        """
+        Update the status.
+
+        @param owner: The ReplicaSet.
+        """
         obj, now = owner.obj, self.clock.seconds()
         min_ready = obj["spec"].get("minReadySeconds") or 0
         waits = [available_in(pod, min_ready, now) for pod in active]
@@ -189,7 +193,7 @@ class ReplicaSetController(Controller[str]):
 
 
 def _set(status: JSONObject, name: str, value: int) -> None:
-    """Zero is left out."""
+    """Set a counter, or remove it if it is zero."""
     if value:
         status[name] = value
     else:

@@ -1,5 +1,5 @@
 """
-ReplicationControllers: as many pods of a template as are wanted.
+The ReplicationController controller, which shares the code of the ReplicaSet controller.
 
 @see: kubernetes, C{pkg/controller/replication}.
 """
@@ -14,7 +14,7 @@ from .replicaset import ReplicaSetController
 
 
 class ReplicationControllerController(ReplicaSetController):
-    """The same for ReplicationControllers."""
+    """Creates and deletes the pods of ReplicationControllers."""
 
     name: ClassVar[str] = "replicationcontroller-controller"
     service_account: ClassVar[str] = "replication-controller"
@@ -23,5 +23,5 @@ class ReplicationControllerController(ReplicaSetController):
     counts_terminating: ClassVar[bool] = False
 
     def selector(self, obj: JSONObject) -> LabelSelector:
-        """See L{ReplicaSetController.selector}; here it is a plain set of labels."""
+        """Return the label selector of an object, whose C{selector} is a map of labels."""
         return label_selector_from_object({"matchLabels": obj["spec"].get("selector") or {}})

@@ -1,5 +1,5 @@
 """
-How a Deployment moves from one ReplicaSet to the next: the arithmetic of it, without doing anything.
+Computations for rollouts of Deployments. No I/O.
 
 @see: kubernetes, C{pkg/controller/deployment/util/deployment_util.go}, C{rolling.go}.
 """
@@ -21,7 +21,7 @@ REVISION: Final = "deployment.kubernetes.io/revision"
 HISTORY: Final = "deployment.kubernetes.io/revision-history"
 DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
 MAXIMUM: Final = "deployment.kubernetes.io/max-replicas"
-#: Annotations that a Deployment does not hand on to its ReplicaSets.
+#: Annotations that a Deployment does not pass on to its ReplicaSets.
 OWN_ANNOTATIONS: Final = frozenset(
     (
         "kubectl.kubernetes.io/last-applied-configuration",
@@ -32,48 +32,48 @@ OWN_ANNOTATIONS: Final = frozenset(
         "deprecated.deployment.rollback.to",
     )
 )
-#: How long the list of earlier revisions may get, in characters.
+#: Maximum length of the revision history annotation, in characters.
 _HISTORY_LENGTH: Final = 2000
-#: No vowels and nothing that looks like one, so that no words come out.
+#: The alphabet of hashes. It has no vowels, so that hashes contain no words (Go: util/rand.SafeEncodeString).
 _SAFE: Final = "bcdfghjklmnpqrstvwxz2456789"
 _NO_DEADLINE: Final = 2**31 - 1
-#: Reasons of the condition Progressing: all is done, and nothing has moved for too long.
+#: Reasons of the condition Progressing.
 NEW_RS_AVAILABLE_REASON: Final = "NewReplicaSetAvailable"
 TIMED_OUT_REASON: Final = "ProgressDeadlineExceeded"
 
 
 def annotations_of(obj: JSONObject) -> Mapping[str, str]:
-    """Return the annotations; none is empty."""
+    """Return the annotations of an object, which may be empty."""
     found: Mapping[str, str] = obj["metadata"].get("annotations") or {}
     return found
 
 
 def wanted(obj: JSONObject) -> int:
-    """Return how many pods are asked for."""
+    """Return the number of replicas in the spec; 1 by default."""
     found = obj["spec"].get("replicas")
     return 1 if found is None else int(found)
 
 
 def status_count(obj: JSONObject, field: str) -> int:
-    """Return a count of the status."""
+    """Return a counter in the status; 0 by default."""
     return int((obj.get("status") or {}).get(field) or 0)
 
 
 def total(sets: Iterable[JSONObject]) -> int:
-    """Return how many pods ReplicaSets ask for together."""
+    """Return the sum of the replicas in the specs."""
     return sum(map(wanted, sets))
 
 
 def age_order(obj: JSONObject) -> tuple[str, str]:
-    """Return what to sort by so that the oldest come first."""
+    """Return the sort key that puts the oldest objects first."""
     return (obj["metadata"].get("creationTimestamp") or "", obj["metadata"]["name"])
 
 
 def template_hash(template: JSONObject, collisions: int) -> str:
     """
-    Return a short name for a template.
+    Return the hash of a template for names and labels.
 
-    @param collisions: How often the name was another's already.
+    @param collisions: The number of hash collisions so far (C{collisionCount}).
     """
     value = 2166136261
     for byte in orjson.dumps([template, collisions], option=orjson.OPT_SORT_KEYS):
@@ -82,7 +82,7 @@ def template_hash(template: JSONObject, collisions: int) -> str:
 
 
 def bare_template(template: JSONObject) -> JSONObject:
-    """Return a template without the label that a Deployment gives it; not to be changed."""
+    """Return a template without the pod-template-hash label. It must not be changed."""
     labels = (template.get("metadata") or {}).get("labels") or {}
     if HASH_LABEL not in labels:
         return template
@@ -91,26 +91,28 @@ def bare_template(template: JSONObject) -> JSONObject:
 
 
 def same_template(one: JSONObject, other: JSONObject) -> bool:
-    """Return whether two templates make the same pods."""
+    """Return whether two templates are equal, apart from the pod-template-hash label."""
     return bool(bare_template(one) == bare_template(other))
 
 
 def find_new_replica_set(deployment: JSONObject, sets: Iterable[JSONObject]) -> JSONObject | None:
-    """Return the ReplicaSet of the template of now: the oldest, should there be several."""
+    """Return the oldest ReplicaSet with the template of the Deployment."""
     template = deployment["spec"]["template"]
     return next((one for one in sorted(sets, key=age_order) if same_template(one["spec"]["template"], template)), None)
 
 
 def is_rolling(deployment: JSONObject) -> bool:
-    """Return whether it is updated bit by bit."""
+    """Return whether the strategy of a Deployment is RollingUpdate."""
     strategy: JSONObject = deployment["spec"].get("strategy") or {}
     return bool(strategy.get("type", "RollingUpdate") == "RollingUpdate")
 
 
 def scaled_value(value: JSONValue, whole: int, up: bool) -> int:
     """
-    Return a number, or a percentage of one.
+    Return an integer, or the value of a percentage (Go: intstr.GetScaledValueFromIntOrPercent).
 
+    @param value: An integer, or a percentage as text.
+    @param whole: The value of 100 %.
     @param up: Whether to round up.
     """
     if value is None:
@@ -122,7 +124,7 @@ def scaled_value(value: JSONValue, whole: int, up: bool) -> int:
 
 
 def max_surge_and_unavailable(deployment: JSONObject) -> tuple[int, int]:
-    """Return how many pods there may be too many, and too few, while it is updated."""
+    """Return maxSurge and maxUnavailable of a Deployment as numbers of pods (Go: ResolveFenceposts)."""
     replicas = wanted(deployment)
     if not is_rolling(deployment):
         return 0, 0
@@ -130,17 +132,17 @@ def max_surge_and_unavailable(deployment: JSONObject) -> tuple[int, int]:
     surge = scaled_value(rolling.get("maxSurge"), replicas, True)
     unavailable = scaled_value(rolling.get("maxUnavailable"), replicas, False)
     if not surge and not unavailable:
-        # With neither it could never move.
+        # With both 0 a rollout could not progress.
         unavailable = 1
     return surge, min(unavailable, replicas)
 
 
 def new_replica_set_replicas(deployment: JSONObject, sets: Iterable[JSONObject], new: int) -> int:
     """
-    Return how many pods the new ReplicaSet may have by now.
+    Return the replicas of the new ReplicaSet for the next step (Go: NewRSNewReplicas).
 
-    @param sets: All of them.
-    @param new: How many it asks for.
+    @param sets: All ReplicaSets of the Deployment.
+    @param new: The current replicas of the new ReplicaSet.
     """
     if not is_rolling(deployment):
         return wanted(deployment)
@@ -159,7 +161,7 @@ def revision_of(obj: JSONObject) -> int:
 
 
 def size_annotations(deployment: JSONObject) -> dict[str, str]:
-    """Return the annotations of a ReplicaSet about the size of its Deployment."""
+    """Return the annotations of a ReplicaSet with the replicas of its Deployment."""
     return {
         DESIRED: str(wanted(deployment)),
         MAXIMUM: str(wanted(deployment) + max_surge_and_unavailable(deployment)[0]),
@@ -168,10 +170,12 @@ def size_annotations(deployment: JSONObject) -> dict[str, str]:
 
 def set_annotations(deployment: JSONObject, found: Mapping[str, str], revision: int, exists: bool) -> dict[str, str]:
     """
-    Return the annotations of the new ReplicaSet.
+    Return the annotations of the new ReplicaSet (Go: SetNewReplicaSetAnnotations).
 
-    @param found: Those that it has.
-    @param exists: Whether it is there already.
+    @param deployment: The Deployment.
+    @param found: Its current annotations.
+    @param revision: The revision of the Deployment.
+    @param exists: Whether the ReplicaSet exists.
     """
     made = dict(found)
     made.update((name, text) for name, text in annotations_of(deployment).items() if name not in OWN_ANNOTATIONS)
@@ -195,10 +199,10 @@ def set_annotations(deployment: JSONObject, found: Mapping[str, str], revision: 
 
 def proportions(deployment: JSONObject, sets: Sequence[JSONObject]) -> dict[str, int]:
     """
-    How to spread a change of the size over ReplicaSets that are in the midst of an update.
+    Distribute a change of the replicas over the active ReplicaSets during a rollout (proportional scaling).
 
-    @param sets: Those that have pods.
-    @return: The new size of each by name.
+    @param sets: The active ReplicaSets.
+    @return: The new replicas of each, by name.
     """
     surge = max_surge_and_unavailable(deployment)[0]
     allowed = wanted(deployment) + surge if wanted(deployment) else 0
@@ -226,7 +230,7 @@ def proportions(deployment: JSONObject, sets: Sequence[JSONObject]) -> dict[str,
 
 
 def _fraction(deployment: JSONObject, one: JSONObject, surge: int) -> int:
-    """By how much a ReplicaSet grows or shrinks with the whole."""
+    """Return the change of the replicas of a ReplicaSet in proportion to its Deployment."""
     size = wanted(one)
     if not wanted(deployment):
         return -size
@@ -242,13 +246,13 @@ def _fraction(deployment: JSONObject, one: JSONObject, surge: int) -> int:
 
 
 def deadline_of(deployment: JSONObject) -> int | None:
-    """In how many seconds something must have moved; L{None} without limit."""
+    """Return the progress deadline in seconds, or L{None} if there is none."""
     found = deployment["spec"].get("progressDeadlineSeconds")
     return None if found is None or found == _NO_DEADLINE else int(found)
 
 
 def is_complete(deployment: JSONObject, status: JSONObject) -> bool:
-    """Return whether all pods are of the new template and available, and no others are left."""
+    """Return whether all pods are of the new template and available, and there are no old ones."""
     size = wanted(deployment)
     return (
         (status.get("updatedReplicas") or 0) == size
@@ -259,7 +263,7 @@ def is_complete(deployment: JSONObject, status: JSONObject) -> bool:
 
 
 def is_progressing(old: JSONObject, new: JSONObject) -> bool:
-    """Return whether one status is closer to the end of an update than another."""
+    """Return whether the new status shows progress compared to the old one (Go: DeploymentProgressing)."""
 
     def count(status: JSONObject, name: str) -> int:
         return status.get(name) or 0
@@ -273,12 +277,21 @@ def is_progressing(old: JSONObject, new: JSONObject) -> bool:
 
 
 def find_condition(status: JSONObject, kind: str) -> JSONObject | None:
-    """Return a condition of a status."""
+    """Return the condition of a type, or L{None}."""
     return next((one for one in status.get("conditions") or () if one.get("type") == kind), None)
 
 
 def set_condition(status: JSONObject, kind: str, holds: str, reason: str, message: str, now: str) -> None:
-    """Set a condition of a status, unless it is so for the same reason already."""
+    """
+    Set a condition. Nothing changes if it has the same status and reason already.
+
+    @param status: The status with the conditions.
+    @param kind: The type of the condition.
+    @param holds: The status of the condition: C{"True"}, C{"False"} or C{"Unknown"}.
+    @param reason: The reason.
+    @param message: The message.
+    @param now: The current time as text.
+    """
     known = find_condition(status, kind)
     if known is not None and known["status"] == holds and known.get("reason") == reason:
         return
@@ -296,7 +309,7 @@ def set_condition(status: JSONObject, kind: str, holds: str, reason: str, messag
 
 
 def drop_condition(status: JSONObject, kind: str) -> None:
-    """Remove a condition of a status."""
+    """Remove the condition of a type."""
     left = [one for one in status.get("conditions") or () if one.get("type") != kind]
     if left:
         status["conditions"] = left
@@ -305,7 +318,9 @@ def drop_condition(status: JSONObject, kind: str) -> None:
 
 
 def seconds_to_deadline(deployment: JSONObject, status: JSONObject, now: float) -> float | None:
-    """In how many seconds an update counts as stuck; below 0 if it does, L{None} if it is not under way."""
+    """
+    Return the seconds until the progress deadline, negative if it has passed; L{None} if no rollout is in progress.
+    """
     deadline, progress = deadline_of(deployment), find_condition(status, "Progressing")
     if deadline is None or progress is None or progress.get("reason") in (NEW_RS_AVAILABLE_REASON, TIMED_OUT_REASON):
         return None

@@ -1,7 +1,7 @@
 """
-A scheduler for tests and small clusters: binds pods to nodes where they may run, to the one with the most left.
+A scheduler for tests and small clusters: binds each pod to the fitting node with the most free resources.
 
-It does not evict pods for others (preemption), and knows nothing of volumes and devices.
+It does not preempt pods, and ignores volumes and devices.
 
 @see: kubernetes, C{pkg/scheduler}.
 """
@@ -37,12 +37,12 @@ from .scheduling import (
 
 _POD: Final = GroupVersionKind("", "v1", "Pod")
 SCHEDULER: Final = "default-scheduler"
-#: Seconds between two looks at the pods that no node would do for.
+#: Seconds between two attempts to schedule unschedulable pods.
 _PAUSE: Final = 1.0
 
 
 class Scheduler(Controller[str]):
-    """Binds pods; keys are theirs."""
+    """Binds pods to nodes. Keys are those of pods."""
 
     name: ClassVar[str] = "kube-scheduler"
     service_account: ClassVar[str] = "system:kube-scheduler"
@@ -51,18 +51,18 @@ class Scheduler(Controller[str]):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._loads: dict[str, NodeInfo] = {}
-        #: By pod: the node that it counts for.
+        #: The node of each pod, by pod key.
         self._where: dict[str, str] = {}
-        #: Pods by key that changed since a pod was last bound.
+        #: Keys of pods that changed since the last binding.
         self._dirty: dict[str, Record | None] = {}
-        #: Pods that no node would do for, and why.
+        #: Unschedulable pods, by key, and the reason.
         self._unschedulable: dict[str, str] = {}
         self._retry: IDelayedCall | None = None
         self._retried = 0.0
         self._recorder = context.recorder(SCHEDULER)
 
     def register_handlers(self) -> None:
-        """Nodes and pods."""
+        """Register handlers for nodes and pods."""
         self._nodes = self.watch("", "nodes", self._node_changed)
         self._pods = self.watch("", "pods", self._pod_changed)
         self._binding = PodBinding(self.context.stores.get("", "pods"))
@@ -115,7 +115,7 @@ class Scheduler(Controller[str]):
             self.queue.add(key)
 
     def _count(self) -> None:
-        """Bring the loads of nodes up to date."""
+        """Apply the pending pod changes to the nodes."""
         dirty, self._dirty = self._dirty, {}
         for key, record in dirty.items():
             before = self._where.pop(key, None)
@@ -175,7 +175,7 @@ class Scheduler(Controller[str]):
         self._recorder.event(_POD, pod, NORMAL, "Scheduled", text)
 
     async def _refuse(self, key: str, pod: JSONObject, message: str) -> None:
-        """Tell that there is no place for a pod, and why."""
+        """Set the condition PodScheduled to false, and record an event."""
         self._recorder.event(_POD, pod, WARNING, "FailedScheduling", message)
         meta = pod["metadata"]
         stamp = format_time(self.clock.seconds())
@@ -201,6 +201,6 @@ class Scheduler(Controller[str]):
         try:
             await self.client.update_status("", "pods", meta["namespace"], meta["name"], change, uid=meta["uid"])
         except Exception:
-            # The event is repeated with the next attempt.
+            # The event is recorded again with the next attempt.
             del self._unschedulable[key]
             raise

@@ -1,5 +1,5 @@
 """
-The times of a schedule.
+Computes the times of a cron schedule.
 
 @see: C{github.com/robfig/cron}, C{spec.go}, C{constantdelay.go}; kubernetes, C{pkg/controller/cronjob/utils.go}.
 """
@@ -11,36 +11,36 @@ from typing import Final
 
 from ...registry.batch.schedule import Schedule, read_schedule
 
-#: Years after which nothing will come any more, as on the 31st of February.
+#: Years after which the search for the next time ends, for example for February 31.
 _YEARS: Final = 5
 _MOST_STEPS: Final = 5000
-#: How far back the newest time is looked for, at first and so on.
+#: Intervals before now, in seconds, that are searched for the most recent time.
 _WINDOWS: Final = (3600.0, 86400.0, 32 * 86400.0, 366 * 86400.0, 1900 * 86400.0)
-#: More missed times than these are worth a warning.
+#: Number of missed times above which a warning is recorded.
 TOO_MANY_MISSED: Final = 100
 
 
 class CronSchedule:
     """
-    When a schedule has its turns; times are POSIX seconds.
+    The times of a schedule, in POSIX seconds.
 
-    @raise CronError: There is no such schedule.
+    @raise CronError: The schedule is invalid.
     """
 
     def __init__(self, schedule: str, zone: str | None) -> None:
         """
-        @param zone: Its time zone, where the schedule itself names none; known to exist.
+        @param zone: The valid time zone, if the schedule does not contain one.
         """
         self._fields: Schedule = read_schedule(schedule)
         self._zone = _zone(self._fields.zone or zone or "UTC")
 
     def after(self, moment: float) -> float | None:
-        """Return the first time after a moment; L{None} if there is none."""
+        """Return the first time after a moment, or L{None} if there is none."""
         every = self._fields.every
         if every:
             return float(int(moment) + every)
         fields = self._fields
-        # Minutes begin together in all zones that are used now.
+        # Minutes start at the same moments in all current time zones.
         at = datetime.fromtimestamp((moment // 60 + 1) * 60, UTC)
         last = at.year + _YEARS
         for _ in range(_MOST_STEPS):
@@ -62,7 +62,7 @@ class CronSchedule:
         return None
 
     def next_after(self, since: float, now: float) -> float | None:
-        """Return the first time after C{now}, where times are counted from C{since}."""
+        """Return the first time after C{now}. Intervals (C{@every}) start at C{since}."""
         every = self._fields.every
         if every:
             return int(since) + float(every) * max(1, (now - int(since)) // every + 1)
@@ -70,7 +70,7 @@ class CronSchedule:
 
     @staticmethod
     def _later(at: datetime, local: datetime) -> datetime:
-        """Return a local time, which may not exist, and then is moved on."""
+        """Return a local time, adjusted if it does not exist because of daylight saving time."""
         return max(local.astimezone(UTC), at + timedelta(minutes=1))
 
     def _day_is_right(self, local: datetime) -> bool:
@@ -80,9 +80,7 @@ class CronSchedule:
         return (day and weekday) if fields.any_day or fields.any_weekday else (day or weekday)
 
     def most_recent(self, since: float, now: float) -> tuple[float | None, bool]:
-        """
-        Return the last time after C{since} that is not after C{now}, and whether there were very many of them.
-        """
+        """Return the last time after C{since} up to C{now}, and whether too many times were missed."""
         every = self._fields.every
         if every:
             count = int((now - int(since)) // every)
@@ -114,7 +112,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def zone_is_known(name: str) -> bool:
-    """Return whether there is such a time zone."""
+    """Return whether a time zone exists."""
     import zoneinfo
 
     try:

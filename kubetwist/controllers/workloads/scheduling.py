@@ -1,7 +1,7 @@
 """
-On which of several nodes a pod is best, with the pods that are there already: the scheduler's decisions, no work.
+Scheduling decisions: chooses a node for a pod, considering the existing pods. No I/O.
 
-What pods and nodes say about each other alone is in L{nodeselection}.
+Rules about a pod and a node alone are in L{nodeselection}.
 
 @see: kubernetes, C{pkg/scheduler/framework/plugins}.
 """
@@ -32,11 +32,11 @@ from .nodeselection import (
 )
 
 _BILLION: Final = 10**9
-#: What is assumed, when nodes are compared, of a pod that does not say what it needs.
+#: Default requests of pods without requests, for scoring (Go: DefaultMilliCPURequest, DefaultMemoryRequest).
 _ASSUMED: Final = {"cpu": _BILLION // 10, "memory": 200 * 2**20 * _BILLION}
 _UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
-#: Protocol, address, number.
+#: Protocol, address and number of a host port.
 Port = tuple[str, str, int]
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -44,10 +44,10 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 @frozen
 class AffinityTerm:
     """
-    Which pods another one wants to be near, or far from.
+    A term of pod affinity or anti-affinity.
 
-    @ivar topology: The label of nodes that says what near is.
-    @ivar namespaces: Where those pods are; L{None} for everywhere.
+    @ivar topology: The topology key: a label of nodes.
+    @ivar namespaces: The namespaces of the pods; L{None} for all.
     """
 
     selector: LabelSelector
@@ -55,18 +55,18 @@ class AffinityTerm:
     namespaces: frozenset[str] | None
 
     def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Return whether a pod is one of those."""
+        """Return whether a pod matches the term."""
         return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(labels)
 
 
 @frozen
 class PodInfo:
     """
-    What matters of a pod to the scheduler.
+    The parts of a pod that matter for scheduling (scheduler framework: PodInfo).
 
-    @ivar requests: By name, in billionths.
-    @ivar ports: Of hosts.
-    @ivar required_anti_affinity: Which pods it must not be near.
+    @ivar requests: Requested resources by name, in billionths.
+    @ivar ports: Host ports.
+    @ivar required_anti_affinity: Terms of required anti-affinity.
     """
 
     key: str
@@ -81,7 +81,7 @@ class PodInfo:
 
 
 def needs_of(key: str, pod: JSONObject) -> PodInfo:
-    """Read a pod."""
+    """Parse a pod."""
     spec, meta = pod["spec"], pod["metadata"]
     namespace = meta["namespace"]
     labels = meta.get("labels") or {}
@@ -115,7 +115,7 @@ def _terms(affinity: JSONObject | None, namespace: str, labels: Mapping[str, str
         matched = NOTHING if selector is None else label_selector_from_object(selector)
         spaces: frozenset[str] | None = frozenset(term.get("namespaces") or ())
         if term.get("namespaceSelector") is not None:
-            # Only the empty one is common; those that select by labels are taken for all namespaces.
+            # Only the empty namespace selector is supported. A selector with labels matches all namespaces.
             spaces = None
         elif not spaces:
             spaces = frozenset((namespace,))
@@ -125,12 +125,12 @@ def _terms(affinity: JSONObject | None, namespace: str, labels: Mapping[str, str
 @define(eq=False)
 class NodeInfo:
     """
-    A node, and what runs there.
+    A node and its pods (scheduler framework: NodeInfo).
 
-    @ivar pods: By key.
-    @ivar pods_with_required_anti_affinity: Those of them that do not want others near.
-    @ivar used: What they request together, in billionths.
-    @ivar counted: The same, with something assumed for those that do not say.
+    @ivar pods: Pods by key.
+    @ivar pods_with_required_anti_affinity: The pods with required anti-affinity.
+    @ivar used: Sum of the requests of the pods, in billionths.
+    @ivar counted: The same with defaults for pods without requests.
     """
 
     name: str
@@ -145,7 +145,7 @@ class NodeInfo:
     known: bool = False
 
     def take(self, node: JSONObject) -> None:
-        """The node is there, or has changed."""
+        """Set the node object after it was added or updated."""
         self.known = True
         self.node = node
         self.labels = node["metadata"].get("labels") or {}
@@ -159,7 +159,7 @@ class NodeInfo:
         self.taints = taints
 
     def add(self, pod: PodInfo) -> None:
-        """A pod runs here."""
+        """Add a pod to the node."""
         self.remove(pod.key)
         self.pods[pod.key] = pod
         if pod.required_anti_affinity:
@@ -168,7 +168,7 @@ class NodeInfo:
         self.counted.update({name: pod.requests.get(name) or least for name, least in _ASSUMED.items()})
 
     def remove(self, key: str) -> None:
-        """It does no more."""
+        """Remove a pod from the node."""
         pod = self.pods.pop(key, None)
         if pod is not None:
             self.pods_with_required_anti_affinity.pop(key, None)
@@ -179,10 +179,10 @@ class NodeInfo:
 @define(eq=False)
 class ScheduleResult:
     """
-    Where a pod goes.
+    The result of scheduling a pod.
 
-    @ivar node: Its name; C{""} for nowhere.
-    @ivar message: Why nowhere.
+    @ivar node: The name of the node; C{""} if none fits.
+    @ivar message: The reason if no node fits.
     """
 
     node: str = ""
@@ -190,7 +190,12 @@ class ScheduleResult:
 
 
 def schedule_pod(pod: PodInfo, nodes: Sequence[NodeInfo]) -> ScheduleResult:
-    """Choose a node for a pod."""
+    """
+    Choose a node for a pod.
+
+    @param pod: The pod.
+    @param nodes: All nodes.
+    """
     if not nodes:
         return ScheduleResult(message="no nodes available to schedule pods")
     surroundings = InterPodState(pod, nodes)
@@ -220,13 +225,13 @@ def schedule_pod(pod: PodInfo, nodes: Sequence[NodeInfo]) -> ScheduleResult:
     return ScheduleResult(message=f"0/{total} nodes are available: {reasons_text}. {preemption}")
 
 
-#: Why a node will not do, and whether that is so even if all pods there went.
+#: The reason why a node does not fit, and whether preemption of its pods cannot help.
 Refusal = tuple[Sequence[str], bool]
 _NO_REFUSAL: Final[Refusal] = ((), False)
 
 
 def filter_node(pod: PodInfo, node: NodeInfo) -> Refusal | None:
-    """Return what speaks against a node, seen by itself."""
+    """Return the reason why a node does not fit, regardless of other nodes; L{None} if it fits."""
     for taint in node.taints:
         if taint["effect"] != "PreferNoSchedule" and not tolerated(pod.spec.get("tolerations") or (), taint):
             if taint["key"] == _UNSCHEDULABLE["key"]:
@@ -261,20 +266,20 @@ def _conflict(mine: Port, other: Port) -> bool:
 
 
 class InterPodState:
-    """What speaks for or against a node because of the pods on other nodes: affinity, and the spread over zones."""
+    """State of inter-pod affinity and topology spread over all nodes (scheduler framework: CycleState)."""
 
     def __init__(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> None:
         self._pod = pod
-        #: Per wanted term: values of its label where there are such pods.
+        #: For each affinity term, the values of the topology label of nodes with matching pods.
         self._near: list[set[str]] = []
         self._far: list[set[str]] = []
-        #: Labels of nodes, with values, where pods are that do not want this one near.
+        #: Labels and values of topologies with pods whose anti-affinity excludes this pod.
         self._hostile: set[tuple[str, str]] = set()
         self._first = False
         self._spread: list[tuple[JSONObject, LabelSelector, Counter[str]]] = []
         if pod.wanted:
             self._near = [self._places(term, nodes) for term in pod.wanted]
-            # The first of a group that wants to be together may be anywhere.
+            # The first pod of a group with affinity to itself may run on any node.
             self._first = not any(self._near) and all(term.matches(pod.namespace, pod.labels) for term in pod.wanted)
         if pod.required_anti_affinity:
             self._far = [self._places(term, nodes) for term in pod.required_anti_affinity]
@@ -316,7 +321,7 @@ class InterPodState:
         return constraint, selector, counts
 
     def _eligible(self, constraint: JSONObject, node: NodeInfo) -> bool:
-        """Return whether a node counts when pods are spread."""
+        """Return whether a node counts for a topology spread constraint."""
         if (constraint.get("nodeAffinityPolicy") or "Honor") == "Honor" and not node_is_selected(
             self._pod.spec, node.name, node.labels
         ):
@@ -327,7 +332,7 @@ class InterPodState:
         return True
 
     def filter_node(self, node: NodeInfo) -> Refusal:
-        """Return what speaks against a node."""
+        """Return the reasons why a node does not fit."""
         pod = self._pod
         for constraint, selector, counts in self._spread:
             key = constraint["topologyKey"]
@@ -354,7 +359,7 @@ class InterPodState:
 
 
 def _score(pod: PodInfo, node: NodeInfo) -> tuple[bool, int, float, int, str]:
-    """Return what to compare nodes by: the smallest is best."""
+    """Return the sort key of a node. The smallest is the best."""
     unwelcome = untolerated_taint(node.taints, pod.spec.get("tolerations") or (), ("PreferNoSchedule",)) is not None
     affinity = (pod.spec.get("affinity") or {}).get("nodeAffinity") or {}
     preferred = sum(

@@ -1,5 +1,5 @@
 """
-The pods of StatefulSets: what each is called, which claims are its, and what state it is in.
+Pods of StatefulSets: names, volume claims and state. No I/O.
 
 @see: kubernetes, C{pkg/controller/statefulset/stateful_set_utils.go}.
 """
@@ -20,7 +20,7 @@ INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
 
 
 def ordinal_of(set_name: str, name: str) -> int:
-    """Return the number at the end of the name of a pod; -1 if it is not one of a set's."""
+    """Return the ordinal in the name of a pod, or -1 if the pod does not belong to the StatefulSet."""
     parent, dash, number = name.rpartition("-")
     if not dash or parent != set_name or not (number.isascii() and number.isdigit()) or len(number) > 10:
         return -1
@@ -28,50 +28,54 @@ def ordinal_of(set_name: str, name: str) -> int:
 
 
 def start_ordinal(stateful: JSONObject) -> int:
-    """Return the number of the first pod of a set."""
+    """Return the ordinal of the first pod."""
     return (stateful["spec"].get("ordinals") or {}).get("start") or 0
 
 
 def is_in_range(stateful: JSONObject, ordinal: int) -> bool:
-    """Return whether a set wants the pod of a number."""
+    """Return whether an ordinal belongs to the replicas of a StatefulSet."""
     start = start_ordinal(stateful)
     return start <= ordinal < start + wanted(stateful)
 
 
 def is_monotonic(stateful: JSONObject) -> bool:
-    """Return whether pods are made and deleted one after another."""
+    """Return whether pods are created and deleted one after another (C{podManagementPolicy: OrderedReady})."""
     return bool(stateful["spec"].get("podManagementPolicy") != "Parallel")
 
 
 def is_terminating(pod: JSONObject) -> bool:
-    """Return whether it is on its way out."""
+    """Return whether a pod is being deleted."""
     return "deletionTimestamp" in pod["metadata"]
 
 
 def is_running(pod: JSONObject) -> bool:
-    """Return whether it runs and is ready."""
+    """Return whether a pod is running and ready."""
     return phase_of(pod) == "Running" and is_ready(pod)
 
 
 def is_unavailable(stateful: JSONObject, pod: JSONObject | None, now: float) -> bool:
-    """Return whether a pod does not work, has not for long enough, or is on its way out."""
+    """Return whether a pod is missing, being deleted, not ready, or not ready for long enough."""
     if pod is None or is_terminating(pod) or phase_of(pod) != "Running":
         return True
     return available_in(pod, stateful["spec"].get("minReadySeconds") or 0, now) != 0
 
 
 def revision_of_pod(pod: JSONObject) -> str:
-    """Return the name of the revision that a pod is of."""
+    """Return the name of the revision of a pod."""
     return str((pod["metadata"].get("labels") or {}).get(REVISION_LABEL, ""))
 
 
 def claim_name(stateful: JSONObject, template: JSONObject, ordinal: int) -> str:
-    """Return the name of a claim of one pod."""
+    """
+    Return the name of the claim of a pod.
+
+    @param template: The volume claim template.
+    """
     return f"{template['metadata']['name']}-{stateful['metadata']['name']}-{ordinal}"
 
 
 def claims_of(stateful: JSONObject, ordinal: int) -> list[JSONObject]:
-    """Return the claims of one pod, as they are made."""
+    """Return new volume claims of a pod."""
     made = []
     labels = (stateful["spec"].get("selector") or {}).get("matchLabels") or {}
     for template in stateful["spec"].get("volumeClaimTemplates") or ():
@@ -85,7 +89,7 @@ def claims_of(stateful: JSONObject, ordinal: int) -> list[JSONObject]:
 
 
 def update_identity(stateful: JSONObject, pod: JSONObject, ordinal: int) -> None:
-    """Have a pod have the name, labels and volumes that are its number's."""
+    """Set the name, labels and volumes of a pod to those of its ordinal."""
     meta, spec = pod["metadata"], pod["spec"]
     name = f"{stateful['metadata']['name']}-{ordinal}"
     meta.pop("generateName", None)
@@ -106,10 +110,13 @@ def update_identity(stateful: JSONObject, pod: JSONObject, ordinal: int) -> None
 
 def new_pod(stateful: JSONObject, revision: str, ordinal: int, kind: str, api_version: str) -> JSONObject:
     """
-    Return the pod of a number.
+    Return the pod of an ordinal.
 
-    @param stateful: With the template of the revision.
-    @param revision: Its name.
+    @param stateful: The StatefulSet with the template of the revision.
+    @param revision: The name of the revision.
+    @param ordinal: The ordinal.
+    @param kind: The kind of the owner reference.
+    @param api_version: The API version of the owner reference.
     """
     template = mutable_copy(stateful["spec"]["template"])
     meta = template.get("metadata") or {}
@@ -133,7 +140,7 @@ def identity_matches(stateful: JSONObject, pod: JSONObject, ordinal: int) -> boo
 
 
 def claim_owner(stateful: JSONObject, condemned: bool) -> str:
-    """Return the owner whose deletion deletes a claim: C{"set"}, C{"pod"}, or C{""} for none."""
+    """Return the owner of a claim for garbage collection: C{"set"}, C{"pod"}, or C{""} for none."""
     policy = stateful["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
     if condemned and policy.get("whenScaled") == "Delete":
         return "pod"

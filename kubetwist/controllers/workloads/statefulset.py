@@ -1,5 +1,5 @@
 """
-StatefulSets: pods that each have a name and claims of their own, and come and go in order.
+The StatefulSet controller: maintains pods with stable names and volume claims, in order.
 
 @see: kubernetes, C{pkg/controller/statefulset/stateful_set_control.go}, C{stateful_pod_control.go}.
 """
@@ -71,11 +71,11 @@ _KIND: Final = GroupVersionKind("apps", "v1", "StatefulSet")
 @define
 class _SyncContext:
     """
-    What one look at a StatefulSet works with.
+    State of one sync of a StatefulSet.
 
-    @ivar current: The revision that pods are of that are not updated.
-    @ivar update: The revision of the template of now.
-    @ivar collisions: How often the name of a revision was taken.
+    @ivar current: The revision of pods that are not updated.
+    @ivar update: The revision of the current template.
+    @ivar collisions: The number of hash collisions of revisions (C{collisionCount}).
     """
 
     owner: Owner
@@ -85,18 +85,18 @@ class _SyncContext:
 
     @property
     def stateful(self) -> JSONObject:
-        """The set, as it is stored."""
+        """The stored StatefulSet."""
         return self.owner.obj
 
 
 class StatefulSetController(Controller[str]):
-    """Keeps the pods of StatefulSets; keys are those of the sets."""
+    """Maintains the pods of StatefulSets. Keys are those of StatefulSets."""
 
     name: ClassVar[str] = "statefulset-controller"
     workers: ClassVar[int] = 5
 
     def register_handlers(self) -> None:
-        """Sets, their pods, revisions and claims."""
+        """Register handlers for StatefulSets, pods, ControllerRevisions and claims."""
         self._stateful: Informer = self.watch("apps", "statefulsets")
         self._pod_informer = self.watch("", "pods", self._pod_changed)
         self._pods = ControllerRefManager(self._pod_informer, self.client, "", "pods")
@@ -149,12 +149,12 @@ class StatefulSetController(Controller[str]):
             raise failure
 
     def _own_pods(self, owner: Owner) -> list[JSONObject]:
-        """Return the pods of a set by their number."""
+        """Return the pods of a StatefulSet, sorted by ordinal."""
         found = [pod for pod in self._pods.list_owned(owner) if ordinal_of(owner.name, pod["metadata"]["name"]) >= 0]
         return sorted(found, key=lambda pod: ordinal_of(owner.name, pod["metadata"]["name"]))
 
     async def _converge(self, work: _SyncContext) -> None:
-        """Make, mend and delete pods, as far as it is their turn."""
+        """Create, update and delete pods, as far as their order allows."""
         stateful, owner = work.stateful, work.owner
         if owner.deleted:
             return
@@ -176,9 +176,9 @@ class StatefulSetController(Controller[str]):
 
     async def _process_replica(self, work: _SyncContext, ordinal: int, pod: JSONObject | None) -> bool:
         """
-        Have the pod of a number be there, and be as it should.
+        Create or update the pod of an ordinal.
 
-        @return: Whether those that come after it must wait for it.
+        @return: Whether the pods with higher ordinals must wait.
         """
         stateful = work.stateful
         if pod is None:
@@ -216,7 +216,7 @@ class StatefulSetController(Controller[str]):
         return False
 
     def _uses_current_revision(self, work: _SyncContext, ordinal: int) -> bool:
-        """Return whether a pod of a number is made of the template of before."""
+        """Return whether the pod of an ordinal is created from the current revision, not from the update revision."""
         strategy = work.stateful["spec"].get("updateStrategy") or {}
         if strategy.get("type", "RollingUpdate") != "RollingUpdate":
             return False
@@ -251,7 +251,7 @@ class StatefulSetController(Controller[str]):
         text = f"delete Pod {meta['name']} {of} successful"
         self._recorder.event(_KIND, work.stateful, NORMAL, "SuccessfulDelete", text)
 
-    # Claims.
+    # --- claims
 
     async def _make_claims(self, work: _SyncContext, pod: str, ordinal: int) -> None:
         for claim in claims_of(work.stateful, ordinal):
@@ -259,7 +259,7 @@ class StatefulSetController(Controller[str]):
             there = self._claims.get(meta["namespace"], meta["name"])
             if there is not None:
                 if "deletionTimestamp" in decoded_object(there)["metadata"]:
-                    # The pod would have a volume that goes; it is made when the claim is gone.
+                    # The pod would get the volume of the deleted claim. It is created after the claim is removed.
                     why = "the claim of before is being deleted"
                     raise APIStatusError.conflict(GroupResource("", "persistentvolumeclaims"), meta["name"], why)
                 continue
@@ -277,7 +277,7 @@ class StatefulSetController(Controller[str]):
             self._recorder.event(_KIND, work.stateful, NORMAL, "SuccessfulCreate", f"create {of} success")
 
     async def _update_claim_owners(self, work: _SyncContext, pod: JSONObject, ordinal: int, condemned: bool) -> None:
-        """Have claims go with whom the policy says."""
+        """Set the owner references of claims according to the retention policy."""
         owner = claim_owner(work.stateful, condemned)
         references = {"set": work.owner.reference(), "pod": controller_reference("Pod", "v1", pod)}
         ours = {one["uid"] for one in references.values()}
@@ -288,7 +288,7 @@ class StatefulSetController(Controller[str]):
             if there is None or {one["uid"] for one in self._owners(there)} & ours == wanted_uids:
                 continue
             if (controller_of(there) or {"uid": work.owner.uid})["uid"] not in ours:
-                # It has another controller.
+                # The claim has another controller.
                 continue
 
             def change(live: JSONObject) -> None:
@@ -303,15 +303,15 @@ class StatefulSetController(Controller[str]):
     def _owners(record: Record) -> Sequence[JSONObject]:
         return decoded_object(record)["metadata"].get("ownerReferences") or ()
 
-    # Fewer pods, and newer ones.
+    # --- scale down and update
 
     async def _process_condemned(
         self, work: _SyncContext, pods: dict[int, JSONObject], condemned: Sequence[int]
     ) -> bool:
         """
-        Delete pods that are too many, the last first.
+        Delete surplus pods, the highest ordinal first.
 
-        @return: Whether anything else must wait for it.
+        @return: Whether all further steps must wait.
         """
         stateful, now = work.stateful, self.clock.seconds()
         monotonic = is_monotonic(stateful)
@@ -331,7 +331,7 @@ class StatefulSetController(Controller[str]):
         return False
 
     async def _replace_outdated(self, work: _SyncContext, pods: dict[int, JSONObject]) -> None:
-        """Delete pods of old templates, the last first, as many as may be missing at once."""
+        """Delete pods of old revisions, the highest ordinal first, as far as maxUnavailable allows."""
         stateful, now = work.stateful, self.clock.seconds()
         rolling = (stateful["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
         partition = start_ordinal(stateful) + (rolling.get("partition") or 0)
@@ -350,10 +350,10 @@ class StatefulSetController(Controller[str]):
             elif missing == 1 and is_unavailable(stateful, pod, now):
                 return
 
-    # The status.
+    # --- status
 
     async def _update_status(self, key: str, work: _SyncContext) -> None:
-        """Bring the status up to date."""
+        """Update the status."""
         stateful, now = work.stateful, self.clock.seconds()
         pods = self._own_pods(work.owner)
         min_ready = stateful["spec"].get("minReadySeconds") or 0
