@@ -1,1 +1,1 @@
-"""Pure functions on API objects: errors, selectors, patches, names, decoding. No I/O, nothing of Twisted."""
+"""Pure functions on API objects: errors, selectors, patches, names, decoding. No I/O, no Twisted."""

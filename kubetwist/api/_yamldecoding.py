@@ -1,9 +1,10 @@
 """
-YAML to values as the reference's parser (go-yaml v2, then a conversion to JSON) sees them.
+Decoding of YAML as the reference's parser does it (go-yaml v2, then a conversion to JSON).
 
-libyaml parses; what becomes of its events is decided here, since that parser is neither YAML 1.1 nor 1.2: C{yes} is a
-boolean, C{0o17} and C{017} are octal, C{1:30} is text, times stay text, keys of any scalar type become text, and of
-several documents only the first counts. Aliases are expanded into copies, within a budget.
+libyaml parses. This module interprets its events, since go-yaml v2 implements neither YAML 1.1 nor 1.2: C{yes} is a
+boolean, C{0o17} and C{017} are octal, C{1:30} is a string, times remain strings, scalar keys of any type become
+strings,
+and only the first of several documents is read. Aliases are expanded into copies, within a budget.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ from .go.syntax import (
 )
 from .jsontypes import JSONObject, JSONValue
 
-#: Values and keys that a document may have, aliases expanded.
+#: Maximum number of values and keys of a document with expanded aliases.
 MAX_NODES: Final = 400_000
-#: Characters of text that expanding aliases may add.
+#: Maximum number of characters that the expansion of aliases may add.
 MAX_ALIASED_TEXT: Final = 8 << 20
 
 _BOMB: Final = "document contains excessive aliasing"
@@ -73,9 +74,9 @@ _KNOWN_TAGS: Final = frozenset(_TAG + name for name in ("str", "bool", "int", "f
 
 def decode_yaml(data: bytes) -> Decoded:
     """
-    Read the first document of a YAML stream.
+    Decode the first document of a YAML stream.
 
-    @raise BodyError: It is not YAML, nests too deep, or grows too much when its aliases are expanded.
+    @raise BodyError: The stream is not YAML, is nested too deep, or exceeds the limits with expanded aliases.
     """
     try:
         loader = CSafeLoader(data)
@@ -87,12 +88,12 @@ def decode_yaml(data: bytes) -> Decoded:
         raise BodyError(f"yaml: {_go_message(error)}", json=False) from None
 
 
-#: The values a document is built from while it is read: JSON, or L{GoMap} in a key.
+#: Values of a document during parsing: JSON, or L{GoMap} in a key.
 YAMLValue: TypeAlias = Any
 
 
 class _Anchored:
-    """A value that aliases can name, and what a copy of it costs."""
+    """A value that aliases can refer to, and the cost of a copy."""
 
     __slots__ = ("nodes", "open", "text", "value")
 
@@ -137,7 +138,7 @@ _MERGE: Final = _MergeKey()
 
 
 class _Document:
-    """Builds the value of one document out of events."""
+    """Builds the value of one document from events."""
 
     def __init__(self, loader: CSafeLoader) -> None:
         self._loader = loader
@@ -152,7 +153,7 @@ class _Document:
         self._result: YAMLValue = None
 
     def read(self) -> Decoded:
-        """Go through the events up to the end of the first document."""
+        """Process the events up to the end of the first document."""
         next_event = self._loader.get_event
         while True:
             event: Any = next_event()
@@ -214,7 +215,7 @@ class _Document:
         anchor = self._anchor(event.anchor) if event.anchor else None
         parent = self._stack[-1] if self._stack else None
         in_key = parent is not None and (parent.in_key or (parent.is_map and not parent.has_key))
-        # A collection in a key is only printed in an error; its own keys keep their types.
+        # A collection in a key is only printed in an error; its keys keep their types.
         value: YAMLValue = {} if is_map and not in_key else []
         self._stack.append(_Frame(value, is_map, in_key, anchor, event, self._nodes - 1, self._text))
 
@@ -239,7 +240,7 @@ class _Document:
         self._text += anchored.text
         self._aliased_nodes += anchored.nodes
         self._aliased_text += anchored.text
-        # As go-yaml has it, small documents may consist of aliases almost wholly; ours may not grow large by them.
+        # As in go-yaml, small documents may consist of aliases mostly, but large ones may not.
         mostly_aliases = self._aliased_nodes > 100 and self._nodes > 1000 and self._aliased_nodes > 0.99 * self._nodes
         if mostly_aliases or self._nodes > MAX_NODES or self._aliased_text > MAX_ALIASED_TEXT:
             _fail(_BOMB)
@@ -248,7 +249,7 @@ class _Document:
         self._add(_copy(anchored.value), event)
 
     def _add(self, value: JSONValue, event: yaml.NodeEvent) -> None:
-        """Put a finished value where it belongs."""
+        """Add a finished value to the innermost collection."""
         if not self._stack:
             self._result = None if value is _MERGE else value
             return
@@ -281,7 +282,7 @@ class _Document:
         into[key] = value
 
     def _merge(self, into: JSONObject, value: JSONValue, line: int) -> None:
-        # go-yaml merges in the order of the document: what comes later wins, merged or not.
+        # go-yaml merges in document order: later keys win, merged or not.
         sources = [value] if isinstance(value, dict) else list(reversed(value)) if isinstance(value, list) else [None]
         for source in sources:
             if not isinstance(source, dict):
@@ -424,7 +425,7 @@ def _single(number: float) -> float:
 
 
 def _go_message(error: yaml.YAMLError) -> str:
-    """Return the error in go-yaml's words: the scanner counts lines from 1, the parser from 0; line 0 is left out."""
+    """Return the error in go-yaml's words: the scanner counts lines from 1, the parser from 0; line 0 is omitted."""
     if isinstance(error, ReaderError):
         return str(error.reason)
     if not isinstance(error, MarkedYAMLError):

@@ -1,8 +1,8 @@
 """
-Addresses and CIDR blocks: validation in apimachinery's words, and their canonical form.
+Validation and canonical form of IP addresses and CIDR blocks.
 
-See kubernetes/apimachinery, C{pkg/util/validation/ip.go}. Fields older than these rules take addresses that libraries
-disagree about (leading zeros, IPv4 within IPv6) when C{strict} is false.
+See kubernetes/apimachinery, C{pkg/util/validation/ip.go}. Fields older than these rules accept addresses that libraries
+parse differently (leading zeros, IPv4-mapped IPv6) if C{strict} is false.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _network(address: Address, length: int) -> Network:
 
 def parse_ip(text: str) -> Address | None:
     """Return the address in C{text}, ignoring leading zeros; L{None} if it is not an address."""
-    # 64 characters are more than any address has without leading zeros, and the parsers below need a bound.
+    # Addresses without leading zeros are shorter than 64 characters; the parsers below need a bound.
     if len(text) > 64 or "%" in text or not text.isascii():
         return None
     try:
@@ -56,7 +56,7 @@ def parse_cidr(text: str) -> tuple[Address, Network] | None:
 
 
 def format_ip(address: Address) -> str:
-    """Return the canonical form of an address; that of IPv4 within IPv6 is IPv4's."""
+    """Return the canonical form of an address; IPv4-mapped IPv6 becomes IPv4."""
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return str(mapped or address)
 
@@ -78,8 +78,8 @@ def validate_ip(text: str, strict: bool = True, canonical: bool = True) -> list[
     """
     Validate an IP address and return the errors.
 
-    @param strict: Refuse what libraries disagree about.
-    @param canonical: Also refuse any but the canonical form, as new fields and names do.
+    @param strict: Reject addresses that libraries parse differently.
+    @param canonical: Also reject non-canonical forms, as new fields and names do.
     """
     address = parse_ip(text)
     if address is None:
@@ -101,7 +101,7 @@ def validate_interface_address(text: str) -> list[str]:
     if parsed is None:
         return ["must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"]
     address, network = parsed
-    # IPv4 within IPv6 is written as IPv4.
+    # IPv4-mapped IPv6 is written as IPv4.
     length = network.prefixlen - (96 if _is_mapped(address) and network.prefixlen > 32 else 0)
     canonical = f"{format_ip(address)}/{length}"
     return [] if text == canonical else [f"must be in canonical form ({quoted(canonical)})"]
@@ -111,8 +111,8 @@ def validate_cidr(text: str, strict: bool = True, canonical: bool = True) -> lis
     """
     Validate a CIDR block and return the errors.
 
-    @param strict: Refuse what libraries disagree about, and bits beyond the length of the prefix.
-    @param canonical: Also refuse any but the canonical form.
+    @param strict: Reject blocks that libraries parse differently, and bits beyond the prefix length.
+    @param canonical: Also reject non-canonical forms.
     """
     parsed = parse_cidr(text)
     if parsed is None:

@@ -29,13 +29,13 @@ DELETE: Final = "DELETE"
 CONNECT: Final = "CONNECT"
 OPERATIONS: Final = (CREATE, UPDATE, DELETE, CONNECT)
 
-#: The levels of audit that an annotation can be meant for, from low to high.
+#: Audit levels of annotations, from low to high.
 AUDIT_LEVELS: Final = ("Metadata", "Request", "RequestResponse")
 
 
-#: Writes an object, together with other writes, in one transaction; gives its revision.
+#: Writes an object and other writes in one transaction; returns its revision.
 Commit = Callable[[Sequence[Write]], Awaitable[int]]
-#: Completes a plugin's work when the write ends: it receives a L{Commit} and must call it.
+#: Adds a plugin's writes to the transaction of the request: it receives a L{Commit} and must call it.
 Charge = Callable[[Commit], Awaitable[int]]
 
 
@@ -71,14 +71,23 @@ class AdmissionContext(Protocol):
 
     @property
     def outgoing(self) -> object | None:
-        """Return the factory of clients, L{kubetwist.client.factory.ClientFactory}; L{None} if no server is called."""
+        """
+        Return the factory of clients, L{kubetwist.client.factory.ClientFactory}; L{None} without outgoing requests.
+        """
 
     @property
     def release(self) -> str:
-        """Return the release that the server stands for: C{"1.36"}."""
+        """Return the Kubernetes release that the server emulates: C{"1.36"}."""
 
     def get_copy(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """Return a copy of a stored object from the watch caches, without I/O; L{None} if it does not exist."""
+        """
+        Return a copy of an object in the watch caches, without I/O; L{None} if it does not exist.
+
+        @param group: The API group.
+        @param resource: The plural name.
+        @param namespace: The namespace; C{""} for cluster-scoped resources.
+        @param name: The name.
+        """
 
     def list_copies(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """Return copies of all objects of a namespace, or of all namespaces for C{""}, as L{get_copy} does."""
@@ -93,12 +102,28 @@ class AdmissionContext(Protocol):
         """
 
     def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """Return the object like L{get_copy}, but shared, frozen and decoded once for all callers."""
+        """
+        Return the object like L{get_copy}, but shared, frozen and decoded once for all callers.
+
+        @param group: The API group.
+        @param resource: The plural name.
+        @param namespace: The namespace; C{""} for cluster-scoped resources.
+        @param name: The name.
+        """
 
     async def wait_for_object(
         self, group: str, resource: str, namespace: str, name: str, seconds: float
     ) -> JSONObject | None:
-        """Return the object like L{get_decoded}, but wait up to this long for it to be created if it does not exist."""
+        """
+        Return the object like L{get_decoded}, but wait for its creation if it does not exist.
+
+        @param group: The API group.
+        @param resource: The plural name.
+        @param namespace: The namespace; C{""} for cluster-scoped resources.
+        @param name: The name.
+        @param seconds: Maximum time to wait.
+        @return: The object; L{None} if it was not created in time.
+        """
 
     def list_decoded(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """Return the objects like L{list_copies}, but shared and frozen."""
@@ -111,10 +136,10 @@ class AdmissionContext(Protocol):
 
     async def create(self, group: str, resource: str, namespace: str, obj: JSONObject) -> None:
         """
-        Create an object, as the server itself.
+        Create an object as the user C{system:apiserver}.
 
         @param obj: The object in the stored version; absent fields are defaulted.
-        @raise APIStatusError: It is there already, or refused.
+        @raise APIStatusError: The object exists, or is rejected.
         """
 
     async def commit_with_status_updates(
@@ -146,7 +171,7 @@ class ReinvocationContext:
 
     @ivar is_reinvoke: Whether this is the second round.
     @ivar should_reinvoke: Whether a plugin requested the second round.
-    @ivar plugin_values: State that a plugin keeps from the first round, by the name of the plugin.
+    @ivar plugin_values: State of plugins from the first round, by the name of the plugin.
     @see: kubernetes/apiserver, C{pkg/admission/reinvocation.go}.
     """
 
@@ -158,24 +183,27 @@ class ReinvocationContext:
         self.plugin_values: dict[str, Any] = {}
 
     def request_reinvocation(self) -> None:
-        """Run all mutating plugins a second time, but never a third time."""
+        """Request a second run of all mutating plugins; there is no third run."""
         self.should_reinvoke = True
 
 
 class AdmissionAttributes:
     """
-    One write on its way in; or a connection on its way through.
+    The attributes of a write or of a CONNECT request.
 
-    @ivar object: What will be stored; mutating plugins change it in place. For DELETE it is L{None}, for CONNECT what
-        the query says (C{PodExecOptions}). For subresources with a kind of their own (C{Scale}, C{Binding}) it is that.
+    @ivar object: The object to be stored; mutating plugins change it in place. For DELETE it is L{None}, for CONNECT
+        the
+        options in the query (C{PodExecOptions}). For subresources with another kind (C{Scale}, C{Binding}) it is that
+        kind.
     @ivar operation: C{CREATE}, C{UPDATE}, C{DELETE} or C{CONNECT}.
     @ivar resource: The plural; C{subresource} is C{""} for the main resource.
     @ivar version: The version of the request.
     @ivar kind: The kind of C{object} in the request.
-    @ivar object_kind: What C{object} and C{old_object} really are: built-in kinds are seen in the version that they
-        are stored in, custom resources in that of the request. They have no C{kind} and C{apiVersion} themselves, or
-        not to be relied on.
-    @ivar name: As in the path; C{""} where the server is to choose it. Objects of kind Namespace are within themselves:
+    @ivar object_kind: The kind and version of C{object} and C{old_object}: built-in kinds are in the storage version,
+        custom
+        resources in the version of the request. The objects have no reliable C{kind} and C{apiVersion} fields.
+    @ivar name: The name in the path; C{""} if the server generates it. Objects of kind Namespace are in their own
+        namespace:
         C{namespace} is their name.
     """
 
@@ -233,11 +261,11 @@ class AdmissionAttributes:
     ) -> None:
         """
         @param old: The stored object, or a function that copies it when it is needed.
-        @param options: Those of the verb.
-        @param request_kind: The kind that clients of this endpoint send; by default in the resource's own group.
+        @param options: The options of the request.
+        @param request_kind: The kind that clients of this endpoint send; by default in the group of the resource.
         @param object_kind: The kind of the objects, if it differs.
         @param annotate: Takes key, value and level of an audit annotation.
-        @param deadline: When the request times out, in the reactor's time.
+        @param deadline: Deadline of the request, in the reactor's time.
         @param computing: Calls a function with arguments in the computation thread; L{None} for objects that are not
             large.
         @param in_thread: The same for objects of any size; L{None} if there is no computation thread.
@@ -287,18 +315,18 @@ class AdmissionAttributes:
         """
         Return the C{CreateOptions}, C{UpdateOptions} or C{DeleteOptions} of the request; L{None} for CONNECT.
 
-        A PATCH has the options of a create or an update, whichever it performs.
+        A PATCH has the options of a create or an update, depending on whether the object exists.
         """
         return None if self._options is None else options_object(self._options, self.operation)
 
     @property
     def group_resource(self) -> GroupResource:
-        """Return the resource as errors name it."""
+        """Return the resource for error messages."""
         return GroupResource(self.group, self.resource)
 
     @property
     def shown_name(self) -> str:
-        """Return the object's name in error messages: C{generateName} while there is no name."""
+        """Return the object's name for error messages: C{generateName} while there is no name."""
         if self.name:
             return self.name
         obj = self.object
@@ -315,9 +343,9 @@ class AdmissionAttributes:
 
     def charge(self, charge: Charge) -> None:
         """
-        Have something written in the transaction of this write, if it comes to that.
+        Add writes to the transaction of this request.
 
-        For plugins that validate; a dry run writes nothing.
+        For validating plugins; a dry run writes nothing.
         """
         self.charges.append(charge)
 
@@ -328,11 +356,11 @@ class AdmissionAttributes:
 
     def annotate(self, key: str, value: str, level: str = "Metadata") -> None:
         """
-        Have the audit event say something.
+        Add an annotation to the audit event.
 
         @param key: A domain, a slash and a name: C{"podsecurity.example.org/violations"}.
         @param level: The lowest audit level at which it is recorded.
-        @raise ValueError: The key is malformed, or says something else already.
+        @raise ValueError: The key is malformed, or has another value already.
         """
         if key.count("/") != 1 or not is_qualified_name(key):
             raise ValueError(f"{key!r} cannot be the key of an audit annotation: it must be a domain, a slash, a name")

@@ -13,7 +13,7 @@ from .selectors import Requirement
 
 
 class Decision(Enum):
-    """Three-valued: no opinion passes the question on."""
+    """The decision of an authorizer; C{NO_OPINION} passes the request on to the next authorizer."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -23,7 +23,7 @@ class Decision(Enum):
 @frozen
 class Verdict:
     """
-    A decision and, for the audit and the logs, why.
+    A decision with its reason, for audit events and logs.
 
     @ivar error: The error that occurred during evaluation, for example an authorizer that could not be reached.
     """
@@ -60,7 +60,7 @@ class AuthorizerAttributes:
 
 
 class Authorizer(Protocol):
-    """The decision function used below L{kubetwist.interfaces.IAuthorizer}."""
+    """The synchronous or asynchronous decision function below L{kubetwist.interfaces.IAuthorizer}."""
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Awaitable[Verdict]:
-        """Decide whether a user may do something."""
+        """Decide whether a user may perform a request."""

@@ -1,7 +1,7 @@
 """
-Configuration files of the server itself: decoded strictly, as Go decodes them into its types.
+Decoding of configuration files of the server: strictly, as Go decodes them into its types.
 
-Absent fields are set to the zero value of their type, so readers need no check for absence.
+Absent fields get the zero value of their type, so readers need no check for absence.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from .go.quote import quoted
 from .jsontypes import JSONValue
 from .resource import JSONObject
 
-#: Bytes of such a file.
+#: Maximum size of a file, in bytes.
 LIMIT: Final = 3 * 1024 * 1024
 
 
 class ConfigurationError(ValueError):
-    """A file cannot be used; the text says why."""
+    """A configuration is invalid; the text is the reason."""
 
 
 @frozen
 class Struct:
     """
-    A Go struct: its name and its fields.
+    The name and fields of a Go struct.
 
-    @ivar optional: It may be missing, and is L{None} then.
+    @ivar optional: Whether it is a pointer: L{None} if absent.
     """
 
     name: str
@@ -49,11 +49,11 @@ Kind: TypeAlias = Struct | ListOf | str
 
 STRING: Final = "string"
 BOOL: Final = "bool"
-#: A text that may be missing, and is L{None} then.
+#: A string pointer: L{None} if absent.
 OPTIONAL_STRING: Final = "*string"
-#: A switch that may be missing, and is L{None} then.
+#: A boolean pointer: L{None} if absent.
 OPTIONAL_BOOL: Final = "*bool"
-#: A whole number that may be missing, and is L{None} then.
+#: An integer pointer: L{None} if absent.
 OPTIONAL_INT32: Final = "*int32"
 
 _ZERO: Final = {STRING: "", BOOL: False, OPTIONAL_STRING: None, OPTIONAL_BOOL: None, OPTIONAL_INT32: None}
@@ -63,13 +63,14 @@ def decode_configuration(
     content: bytes, kind: str, versions: Mapping[str, Struct], scheme: str, *, secret: bool = False
 ) -> JSONObject:
     """
-    Read a file, of YAML or JSON.
+    Decode a configuration file in YAML or JSON.
 
+    @param content: The content of the file.
     @param kind: The expected kind.
-    @param versions: By C{apiVersion}, what its kind consists of.
-    @param scheme: The path at which the reference registers it, for an error message.
-    @param secret: Nothing of the content may be quoted.
-    @raise ConfigurationError: The value is invalid, in the reference's words.
+    @param versions: The struct of the kind by C{apiVersion}.
+    @param scheme: The file in which the reference registers the kind, for an error message.
+    @param secret: Whether error messages must not quote the content.
+    @raise ConfigurationError: The content is invalid; the message is the reference's.
     """
     if not content:
         raise ConfigurationError("empty config data")
@@ -146,7 +147,7 @@ def _below(path: str, name: str) -> str:
 
 
 def _mistyped(value: JSONValue, owner: Struct, path: str, expected: str) -> ConfigurationError:
-    # Go names fields without the places of lists.
+    # Go names fields without list indexes.
     where = "".join(part.partition("]")[2] if number else part for number, part in enumerate(path.split("[")))
     return ConfigurationError(
         f"json: cannot unmarshal {json_type(value)} into Go struct field {owner.name}.{where} of type {expected}"

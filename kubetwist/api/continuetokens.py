@@ -1,8 +1,8 @@
 """
-Continue tokens: where the next page of a list begins, and as of which revision.
+Continue tokens: the position of the next page of a list, and its revision.
 
-The format is the reference's (kubernetes/apiserver, C{pkg/storage/continue.go}), so that servers over one etcd can
-answer each other's.
+The format is the reference's (kubernetes/apiserver, C{pkg/storage/continue.go}), so that all servers of an etcd accept
+the same tokens.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from .jsontypes import JSONObject
 _VERSION: Final = "meta.k8s.io/v1"
 _INVALID: Final = "continue key is not valid"
 
-#: The revision in a token that continues at the newest revision.
+#: Revision in a token that continues at the newest revision.
 _NEWEST: Final = -1
 
 
 class ContinueTokenError(ValueError):
-    """A token that is not ours; C{str} of it is what the reference says."""
+    """An invalid continue token; C{str} of it is the reference's message."""
 
 
 def encode_continue(key: str, revision: int, prefix: str = "", *, slash: bool = False) -> str:
     """
     Return a continue token.
 
-    @param key: The last key of the page, which begins with C{prefix}; the next page begins after it.
+    @param key: The last key of the page, which starts with C{prefix}; the next page starts after it.
     @param revision: The revision of the list; 0 for the newest at the time of the next request.
     @param prefix: The part of the key that is not in the token, so that clients cannot change it.
     @param slash: Whether the key in the token begins with a slash, as in tokens of the reference's watch cache, whose
-        prefix ends before the slash (C{pkg/storage/cacher/cacher.go}); that of its etcd store ends with it.
+        prefix ends before the slash (C{pkg/storage/cacher/cacher.go}); the prefix of its etcd store includes it.
     """
     start = f"{'/' if slash else ''}{key.removeprefix(prefix)}\0"
     content = {"v": _VERSION, "rv": revision or _NEWEST, "start": start}
@@ -48,7 +48,7 @@ def encode_continue(key: str, revision: int, prefix: str = "", *, slash: bool = 
 
 def decode_continue(token: str, prefix: str = "") -> tuple[int, str]:
     """
-    Decode a continue token, whose key may begin with a slash.
+    Decode a continue token, whose key may start with a slash.
 
     @return: The revision (0 for the newest) and the last key of the previous page.
     @raise ContinueTokenError: The token is malformed, or its key is outside of C{prefix}.
@@ -63,7 +63,7 @@ def decode_continue(token: str, prefix: str = "") -> tuple[int, str]:
     if not start:
         raise ContinueTokenError(f"{_INVALID}: encoded start key empty (version {_VERSION})")
     path = start if start.startswith("/") else f"/{start}"
-    # Two slashes at the beginning are kept by normpath, and by nothing in Go.
+    # normpath keeps two leading slashes; Go does not.
     if posixpath.normpath(path) != path or path.startswith("//"):
         raise ContinueTokenError(f"{_INVALID}: {start}")
     return max(revision, 0), prefix + path[1:].removesuffix("\0")
@@ -71,7 +71,7 @@ def decode_continue(token: str, prefix: str = "") -> tuple[int, str]:
 
 def _bytes(token: str) -> bytes:
     """
-    Decode base64 as Go does: new lines do not matter, anything else but the alphabet does.
+    Decode base64 as Go does: newlines are ignored, other characters outside of the alphabet are errors.
 
     @raise ContinueTokenError: The token is not base64; the error gives the position.
     """

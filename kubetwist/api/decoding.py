@@ -1,4 +1,4 @@
-"""Bytes from clients to values: JSON and YAML, with the reference's limits, leniencies and error texts."""
+"""Decoding of request bodies in JSON and YAML, with the reference's limits, leniencies and error messages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["ENCODER_DEPTH", "MAX_DEPTH", "BodyError", "Decoded", "decode_json", 
 
 def decode_yaml(data: bytes) -> Decoded:
     """
-    Read the first document of a YAML stream.
+    Decode the first document of a YAML stream.
 
-    @raise BodyError: It is not YAML, nests too deep, or grows too much when its aliases are expanded.
+    @raise BodyError: The stream is not YAML, is nested too deep, or exceeds the limits with expanded aliases.
     """
-    # Most servers are never sent any, and the library takes its time to be imported.
+    # Imported lazily: few servers receive YAML, and the import is slow.
     from ._yamldecoding import decode_yaml
 
     return decode_yaml(data)

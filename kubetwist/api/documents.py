@@ -19,9 +19,9 @@ TOO_DEEP: Final = "exceeded max depth"
 
 class BodyError(ValueError):
     """
-    A document that cannot be read; C{str} of it is what the parser of the reference says.
+    A document that cannot be decoded; C{str} of it is the message of the reference's parser.
 
-    @ivar json: Whether it was read as JSON.
+    @ivar json: Whether it was decoded as JSON.
     """
 
     def __init__(self, message: str, json: bool = True) -> None:
@@ -35,7 +35,7 @@ class BodyError(ValueError):
 
 
 def json_type(value: JSONValue) -> str:
-    """Return the name Go's decoder gives to a JSON value of this type."""
+    """Return the name that Go's decoder has for the type of a JSON value."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, str):
@@ -50,13 +50,13 @@ def json_type(value: JSONValue) -> str:
 @define
 class Decoded:
     """
-    A document.
+    A decoded document.
 
     @ivar value: The decoded value; no other object shares any part of it.
-    @ivar duplicates: A text for every key given twice in one object, in the order of the document.
-    @ivar with_duplicates: If there are such keys, and it was JSON, the document with all of them
+    @ivar duplicates: A message for each duplicate key, in document order.
+    @ivar with_duplicates: For JSON with duplicate keys, the value with all of them
         (L{DuplicateKeyDict<kubetwist.api.repeatedkeys.DuplicateKeyDict>}); else L{None}.
-    @ivar by_map: Whether the reference reads it by way of a map, which has its keys in the order of their names.
+    @ivar by_map: Whether the reference decodes it into a map, which orders keys by name.
     """
 
     value: JSONValue

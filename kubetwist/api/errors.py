@@ -21,7 +21,7 @@ from .resource import GroupKind, GroupResource
 #: The maximum number of causes in a Status, and of characters in them; at least one cause is always included.
 MAX_FIELD_ERRORS: Final = 1000
 MAX_FIELD_ERRORS_LENGTH: Final = 1024 * 1024
-#: Decimal exponent from which on Go writes floats with an exponent.
+#: Numbers from which on Go writes floats with an exponent.
 _LARGEST: Final = 1e21
 _UNSAFE: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
 
@@ -49,9 +49,9 @@ class RatchetedError(FieldError):
 
 class ReportedError(Exception):
     """
-    A failure below the API whose text is answered to clients, with code 500 and reason C{Unknown}, and logged.
+    A failure below the API whose text is logged and sent to clients, with code 500 and reason C{Unknown}.
 
-    Other exceptions that are not L{APIStatusError} are bugs: their text is not answered.
+    Other exceptions that are not L{APIStatusError} are bugs: their text is not sent.
     """
 
     @property
@@ -65,7 +65,7 @@ class APIStatusError(Exception):
     A request failure that is reported to the client.
 
     @ivar code: The HTTP status.
-    @ivar reason: A C{StatusReason}; C{""} is a reason too, which the reference leaves out of the answer.
+    @ivar reason: A C{StatusReason}; C{""} is omitted in the response, as in the reference.
     @ivar details: The C{details} of the Status, or L{None}.
     @ivar retry_after: Seconds for the C{Retry-After} header, or L{None}.
     """
@@ -84,7 +84,7 @@ class APIStatusError(Exception):
         self.message = message
         self.details = details
         self.retry_after = retry_after
-        #: The C{metadata} of the Status: the C{continue} token with which an expired list can go on.
+        #: The C{metadata} of the Status: the C{continue} token to continue an expired list.
         self.list_meta: JSONObject = {}
 
     def status(self) -> JSONObject:
@@ -137,8 +137,8 @@ class APIStatusError(Exception):
         """
         Return the error for an object that fails validation.
 
-        The message joins the causes without repeats, the causes keep them; as apimachinery's C{NewInvalid} does. The
-        number of causes is limited, because each one is longer than its field and is included twice.
+        As in apimachinery's C{NewInvalid}, duplicates are removed in the message, not in the causes. The number of
+        causes is limited, because each one is longer than its field and is included twice.
         """
         told, left = _bounded(causes)
         details: JSONObject = {"name": name} if name else {}
@@ -234,7 +234,7 @@ class APIStatusError(Exception):
 
     @classmethod
     def service_unavailable(cls, message: str) -> APIStatusError:
-        """Return the error for a server, or its backend, that is unavailable at present."""
+        """Return the error for a server or backend that is temporarily unavailable."""
         return cls(503, "ServiceUnavailable", message)
 
     @classmethod
@@ -245,7 +245,7 @@ class APIStatusError(Exception):
 
 
 def named(resource: GroupResource, name: str) -> JSONObject:
-    """Return the C{details} that name an object; their C{kind} is the resource, as everywhere in the reference."""
+    """Return the C{details} that name an object; as in the reference, their C{kind} is the resource."""
     details = {"name": name} if name else {}
     if resource.group:
         details["group"] = resource.group
@@ -255,7 +255,7 @@ def named(resource: GroupResource, name: str) -> JSONObject:
 
 
 def _bounded(causes: Sequence[FieldError]) -> tuple[Sequence[FieldError], int]:
-    """Return the first causes up to the limits, and the number of those left out."""
+    """Return the first causes up to the limits, and the number of omitted causes."""
     size = 0
     for number, cause in enumerate(causes):
         size += len(cause.message) + len(cause.field)
@@ -265,14 +265,14 @@ def _bounded(causes: Sequence[FieldError]) -> tuple[Sequence[FieldError], int]:
 
 
 def aggregate(causes: Sequence[FieldError]) -> str:
-    """Return the causes as the end of a message: each text once, in brackets if there are several."""
+    """Return causes as the end of a message: without duplicates, in brackets if there are several."""
     texts = list(dict.fromkeys(str(cause) for cause in causes))
     if not texts:
         return ""
     return ": " + (texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
 
 
-# Constructors of causes, in the words of apimachinery's util/validation/field.
+## Constructors of field errors, as in apimachinery's util/validation/field.
 
 
 def shown(value: JSONValue) -> str:

@@ -1,4 +1,4 @@
-"""Files that are read again when they change, for the packages that name such files."""
+"""Interface for files that are reloaded when they change."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 class FileWatcher(Protocol):
     """
-    Reads files, and reads them again when they change.
+    Reads files and reloads them when they change.
 
-    @see: L{kubetwist.server.watchedfiles.FileReloader}, which implements it.
+    @see: L{kubetwist.server.watchedfiles.FileReloader}, the implementation.
     """
 
     def watch(
@@ -25,14 +25,14 @@ class FileWatcher(Protocol):
         also: Callable[[T], Sequence[Path]] = ...,
     ) -> T:
         """
-        Read files now, and whenever they change.
+        Read files now, and after each change.
 
         @param paths: The files.
-        @param load: Decodes their contents: now, and later in a thread.
-        @param use: Called in the reactor's thread with what C{load} returned for new contents. If it raises
-            L{ValueError}, the contents are logged as unusable. A Deferred is waited for before the change is logged.
+        @param load: Decodes the contents; later calls run in a thread.
+        @param use: Called in the reactor's thread with the result of C{load} for new contents. A L{ValueError} is
+            logged. If it returns a Deferred, the change is logged after the Deferred fires.
         @param what: The flag that names the files, for the log.
-        @param also: Returns further files that the decoded contents name.
+        @param also: Returns the files that the decoded contents refer to.
         @return: The result of C{load} for the current contents.
         @raise OSError: A file cannot be read.
         @raise ValueError: The contents cannot be used, or are too long.

@@ -1,4 +1,4 @@
-"""The values of flags, for the packages that read them."""
+"""Interface for the values of flags."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ class FlagValues(Protocol):
     """
     The values of flags, by their names without dashes.
 
-    A value has the type of its flag; without the flag it is the default. L{kubetwist.cli.kubeapi.Options} provides it.
+    A value has the type of its flag; the value of an absent flag is its default. L{kubetwist.cli.kubeapi.Options}
+    implements
+    it.
     """
 
     @property

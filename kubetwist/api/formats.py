@@ -1,8 +1,8 @@
 """
-The C{format}s of strings in OpenAPI schemas.
+Validation of the C{format} of strings in OpenAPI schemas.
 
 See kubernetes/kube-openapi, C{pkg/validation/strfmt}, and kubernetes/apiextensions-apiserver,
-C{pkg/apiserver/validation/formats.go}, which says which of them CustomResourceDefinitions may use.
+C{pkg/apiserver/validation/formats.go}, which defines the formats that CustomResourceDefinitions may use.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Check = Callable[[str], bool]
 
 
 def _matches(pattern: str, flags: re.RegexFlag = re.RegexFlag.ASCII) -> Check:
-    # All of these patterns are ours, and linear. Few schemas use them: each is compiled by the first check.
+    # These patterns are constants and linear. Few schemas use them, so the first check compiles them.
     @cache
     def compiled() -> re.Pattern[str]:
         return re.compile(pattern, flags)
@@ -61,7 +61,7 @@ def _date_time(text: str) -> bool:
 
 
 _DURATION_PARTS: Final = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
-#: Units that are words of their own; what begins with one of the last ones is taken for its plural.
+#: Units that must match exactly. For _UNIT_STARTS a prefix is sufficient, such as for plurals.
 _UNITS: Final = frozenset(("ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"))
 _UNIT_STARTS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 

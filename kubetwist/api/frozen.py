@@ -16,7 +16,7 @@ def _refuse(self: object, *arguments: object, **named: object) -> NoReturn:
 
 
 class FrozenDict(dict[str, JSONValue]):
-    """A dictionary that stays as it is."""
+    """An immutable dictionary."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ class FrozenDict(dict[str, JSONValue]):
 
 
 class FrozenList(list[JSONValue]):
-    """A list that stays as it is."""
+    """An immutable list."""
 
     __slots__ = ()
 
@@ -60,13 +60,13 @@ def frozen(value: JSONValue) -> JSONValue:
 
 
 def _frozen_inner(value: JSONValue) -> JSONValue:
-    # Most values are strings and numbers: for those this saves a call.
+    # Avoids a call for strings and numbers, which are most values.
     kind = type(value)
     return frozen(value) if kind is dict or kind is list else value
 
 
 def mutable_copy(value: JSONValue) -> JSONValue:
-    """Return a copy that the caller may modify."""
+    """Return a deep copy that the caller may modify."""
     if isinstance(value, dict):
         return {name: mutable_copy(inner) for name, inner in value.items()}
     return [mutable_copy(inner) for inner in value] if isinstance(value, list) else value

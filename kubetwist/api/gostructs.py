@@ -1,17 +1,21 @@
 """
-Parts of objects as the reference's internal Go structs have them.
+Objects in the form of the reference's internal Go structs.
 
-Some messages show an object the way C{encoding/json} writes a struct that has no tags: every field is there, under the
-name that it has in Go and in the order of the declaration. These names and orders stand in C{gostructs.txt} beside this
-module, which is read when the first such message is written. They are facts of kubernetes, C{pkg/apis/core/types.go},
-and for types that are named with their group of its neighbours.
+Some messages show an object as C{encoding/json} encodes a struct without tags: with all fields, by their Go names, in
+the
+order of their declaration. C{gostructs.txt} has these names and orders; it is loaded for the first such message. They
+are
+facts of kubernetes, C{pkg/apis/core/types.go}, and, for types named with their group, of the packages beside it.
 
-A line is a type and its fields by their JSON names: C{name=GoName:what}. The Go name is the JSON name with a capital
-unless it is given. What is missing in JSON is C{""} unless something is said: C{*} null; C{selector} null, else a label
-selector; C{*Type} null, else a struct; C{[]Type} null, else a list of structs; C{{}Type} null, else a map of them;
-C{|[]Type} and C{|?Type} what may be a struct, or a list of them, or a boolean; C{Type} a struct; C{0}, C{"0"} and C{f}
-themselves. C{+Type} is a struct whose fields are those of the outer one, C{+metadata} one that is written with tags. A
-line that begins with a blank continues the one before.
+Each line has a type and its fields by their JSON names: C{name=GoName:zero}. The default of the Go name is the
+capitalized
+JSON name. The zero value of an absent field is C{""} unless given: C{*} null; C{selector} null, else a label selector;
+C{*Type} null, else a struct; C{[]Type} null, else a list of structs; C{{}Type} null, else a map of structs; C{|[]Type}
+and
+C{|?Type} for a struct, or a list of structs, or a boolean; C{Type} a struct; C{0}, C{"0"} and C{f} the same values.
+C{+Type} is an embedded struct, C{+metadata} one that is encoded with tags. A line that starts with a blank continues
+the
+previous one.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from .objectmeta import METADATA
 from .resource import JSONObject
 
 _ZEROS: Final[JSONObject] = {"": "", "*": None, "selector": None, "0": 0, '"0"': "0", "f": False}
-#: The fields of a pod's spec besides its security context, and the struct within it.
+#: Fields of a pod's security context in the internal type, which are in the pod spec in JSON.
 _HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 
 
@@ -45,12 +49,12 @@ class _GoField(NamedTuple):
 
 
 def pod_spec_struct(spec: JSONObject) -> JSONObject:
-    """Return the spec of a pod."""
+    """Return the Go struct of a pod spec."""
     return go_struct(_host_fields_within(spec), "PodSpec")
 
 
 def pod_template_struct(template: JSONObject) -> JSONObject:
-    """Return the template of pods."""
+    """Return the Go struct of a pod template."""
     return go_struct({**template, "spec": _host_fields_within(template.get("spec") or {})}, "PodTemplateSpec")
 
 
@@ -65,8 +69,9 @@ def go_struct(value: JSONObject, type_name: str) -> JSONObject:
     """
     Encode a struct as C{encoding/json} does.
 
-    @param type_name: One of those in the table.
-    @return: All its fields in their order; what has no type in the table is as in C{value}.
+    @param value: The object.
+    @param type_name: A type in the table.
+    @return: All fields in order; values without a type in the table are unchanged.
     """
     shown: JSONObject = {}
     for field in _struct(type_name):

@@ -1,8 +1,9 @@
 """
-Headers that carry user identities: those of impersonation and of authenticating proxies.
+Headers with user identities: for impersonation and from authenticating proxies.
 
-A proxy in front of the server and the server must read such a header alike. So ambiguous headers are refused: repeated
-fields, control characters, bytes that are not UTF-8, and names that equal another field's once underscores are
+The server and the proxies in front of it must interpret such headers alike. Therefore ambiguous headers are rejected:
+repeated fields, control characters, bytes that are not UTF-8, and names that equal another field's name with
+underscores
 replaced by dashes, as gateways do.
 """
 
@@ -25,11 +26,11 @@ Fields = Mapping[bytes, Sequence[bytes]]
 
 
 class AmbiguousHeaderError(ValueError):
-    """A header can be understood in several ways, or in none; the text says which one and how."""
+    """A header that is invalid, or that servers may interpret differently; the text is the reason."""
 
 
 def shown(name: bytes) -> str:
-    """Return the name of a field as it is usually written: C{X-Remote-User}."""
+    """Return the canonical form of a field name: C{X-Remote-User}."""
     return name.decode("latin-1").title()
 
 
@@ -37,7 +38,7 @@ def text(name: bytes, value: bytes) -> str:
     """
     Return one value of a field as text.
 
-    @raise AmbiguousHeaderError: It is not text.
+    @raise AmbiguousHeaderError: The value is not text.
     """
     if _CONTROL.search(value):
         raise AmbiguousHeaderError(f"the header {shown(name)} has control characters")
@@ -49,9 +50,9 @@ def text(name: bytes, value: bytes) -> str:
 
 def single(fields: Fields, name: bytes) -> str:
     """
-    Return the value of a field that may be there once; C{""} without it.
+    Return the value of an optional field; C{""} without it.
 
-    @raise AmbiguousHeaderError: It is repeated, or no text.
+    @raise AmbiguousHeaderError: The field is repeated, or is not text.
     """
     values = fields.get(name)
     if not values:
@@ -65,7 +66,7 @@ def extra_key(name: bytes, prefix: bytes) -> str:
     """
     Return a field name without C{prefix}, in lower case and percent-decoded; unchanged if badly encoded.
 
-    @raise AmbiguousHeaderError: It is not text.
+    @raise AmbiguousHeaderError: The name is not text.
     """
     key = name[len(prefix) :].decode("latin-1").lower()
     if "%" not in key or _BAD_ESCAPE.search(key):
@@ -78,11 +79,12 @@ def extra_key(name: bytes, prefix: bytes) -> str:
 
 def check_names(fields: Iterable[bytes], exact: Collection[bytes], prefixes: Sequence[bytes]) -> None:
     """
-    Reject fields that other servers may mistake for known ones.
+    Reject field names that other servers may mistake for known ones.
 
-    @param exact: Names of ours, in lower case.
-    @param prefixes: The prefixes of other known names.
-    @raise AmbiguousHeaderError: There is one.
+    @param fields: The names of all fields.
+    @param exact: Known names, in lower case.
+    @param prefixes: Prefixes of known names.
+    @raise AmbiguousHeaderError: There is such a field.
     """
     for name in fields:
         if b"_" not in name or name in exact:
@@ -94,11 +96,11 @@ def check_names(fields: Iterable[bytes], exact: Collection[bytes], prefixes: Seq
 
 def identity_fields(user: UserInfo) -> list[tuple[bytes, bytes]]:
     """
-    Return the header fields that name the requesting user to another server, in their usual names.
+    Return the standard header fields that identify the user to another server.
 
-    Keys of extra values are percent-encoded where names of fields cannot have their characters.
+    Characters that are invalid in field names are percent-encoded in keys of extra values.
 
-    @raise AmbiguousHeaderError: Something about the user cannot stand in a field.
+    @raise AmbiguousHeaderError: A value is invalid in a header.
     """
     found = [(b"X-Remote-User", user.name)]
     if user.uid:

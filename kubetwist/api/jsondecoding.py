@@ -1,9 +1,9 @@
 """
-JSON to values, with the reference's leniencies and error texts.
+Decoding of JSON with the reference's leniencies and error messages.
 
-Good JSON costs one pass each of a fast parser and encoder. What the parser refuses, or has duplicate keys, is read by a
-slower one: Go is lenient where it is not (bytes that are not UTF-8, halves of surrogate pairs), merges duplicate
-objects, and words its complaints about the rest as users know them.
+Valid JSON costs one pass of a fast parser and one of an encoder. A slower parser handles documents that the fast one
+rejects, or that have duplicate keys: Go accepts bytes that are not UTF-8 and halves of surrogate pairs, merges objects
+with duplicate keys, and has known messages for errors.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from .repeatedkeys import (
 # An encoder that gets the value within this many lists fails for values that nest too deep.
 _WRAPS: Final = ENCODER_DEPTH - MAX_DEPTH
 
-#: A colon that a string hides from who counts them in the bytes; orjson writes it plainly.
+#: An escaped colon, which is not counted in the document, but is in orjson's output.
 _hidden_colon = re.compile(rb"\\u003[aA]").search
 
 
 def decode_json(data: bytes) -> Decoded:
     """
-    Read a JSON document.
+    Decode a JSON document.
 
-    @raise BodyError: The value is invalid, or nests too deep.
+    @raise BodyError: The document is invalid, or nested too deep.
     """
     try:
         value = orjson.loads(data)
@@ -60,14 +60,14 @@ def decode_json(data: bytes) -> Decoded:
         again = orjson.dumps(wrapped)
     except TypeError:
         raise BodyError(TOO_DEEP) from None
-    # A colon follows every key, and within strings there are as many as before: more of them mean that a key was lost.
+    # A colon follows every key. If the document has more colons than the encoded value, a duplicate key was lost.
     if data.count(b":") != again.count(b":") or (b"\\" in data and _hidden_colon(data)):
         return _decode_leniently(data)
     return Decoded(value)
 
 
 class _NotJSON(Exception):
-    """A constant that Python's parser takes and JSON does not have."""
+    """A constant that Python's parser accepts, but JSON does not have."""
 
 
 def _pairs(pairs: list[tuple[str, JSONValue]]) -> JSONObject:
@@ -81,7 +81,7 @@ def _constant(name: str) -> JSONValue:
 
 def _float(text: str) -> float:
     number = float(text)
-    # Go rejects these only in known fields. Here they are always an error, since the value cannot be kept.
+    # Go rejects these in known fields only. Here they are always an error, since the value cannot be represented.
     if math.isinf(number):
         raise BodyError(f"json: cannot unmarshal number {text} into Go value of type float64")
     return number
@@ -121,7 +121,7 @@ def _decode_leniently(data: bytes) -> Decoded:
 
 
 def _cleaned(value: JSONValue) -> JSONValue:
-    """Return the value, halves of surrogate pairs replaced as Go does it."""
+    """Return the value with halves of surrogate pairs replaced as in Go."""
     if isinstance(value, str):
         return _whole(value)
     if isinstance(value, list):
@@ -179,7 +179,7 @@ def _shown(data: bytes, text: str, position: int) -> str:
     """Return the byte at a position of the text, as Go quotes it."""
     character = text[position]
     if not character.isascii():
-        # Go's scanner goes by bytes, and takes each for a character.
+        # Go's scanner reads bytes, and treats each as a character.
         if "\ufffd" in text[: position + 1]:
             before = _bytes_before(data, position)
         else:
@@ -209,7 +209,7 @@ def _go_message(data: bytes, text: str, error: json.JSONDecodeError) -> str:
     """Return Go's message for a syntax error that Python's parser found."""
     position, what = error.pos, error.msg
     if what.startswith(("Invalid control character", "Invalid \\escape")):
-        # The position is that of the character, or of the backslash before it.
+        # The position is the character's, or that of the backslash before it.
         if what.startswith("Invalid \\escape"):
             position += 1
             return _at(data, text, position, "in string escape code")
@@ -226,7 +226,7 @@ def _go_message(data: bytes, text: str, error: json.JSONDecodeError) -> str:
     if what.startswith("Expecting property name"):
         return _at(data, text, position, "looking for beginning of object key string")
     if what.startswith("Illegal trailing comma"):
-        # Newer Pythons point at the comma.
+        # Newer versions of Python report the position of the comma.
         position = _next(text, position + 1)
         where = "beginning of value" if text[position : position + 1] == "]" else "beginning of object key string"
         return _at(data, text, position, f"looking for {where}")

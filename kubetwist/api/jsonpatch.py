@@ -1,8 +1,8 @@
 """
-RFC 6902 as the reference applies it, which is as C{evanphx/json-patch} v4 does.
+JSON patches (RFC 6902) as C{evanphx/json-patch} v4, the library of the reference, applies them.
 
-It is lenient in places: C{replace} of a missing key adds it, C{add} without a value and C{copy} from a missing key
-write null, negative indexes count from the end, and what a path has before its first slash is dropped unseen.
+It is lenient: C{replace} of a missing key adds it, C{add} without a value and C{copy} from a missing key write null,
+negative indexes count from the end, and text before the first slash of a path is ignored.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .documents import (
 from .errors import APIStatusError
 from .jsontypes import JSONObject, JSONValue
 
-#: As many operations as the reference takes.
+#: Maximum number of operations, as in the reference.
 MAX_OPERATIONS: Final = 10_000
-#: Bytes that all C{copy} operations of a patch may copy.
-MAX_COPIED: Final = 3 << 20
-#: Items that operations may shift to and fro in lists. The reference has no such limit, and is slow for it.
-MAX_SHIFTED: Final = 100_000_000
+#: Maximum number of bytes that the C{copy} operations of a patch may copy.
+MAX_COPIED_BYTES: Final = 3 << 20
+#: Maximum number of list items that operations may shift. The reference has no such limit, and is slow.
+MAX_SHIFTED_ITEMS: Final = 100_000_000
 
 _REJECTED: Final = "the server rejected our request due to an error in our request"
 _FIELDS: Final = ("op", "path", "from", "value")
@@ -39,21 +39,21 @@ class PatchError(APIStatusError):
 
 class _DoesNotApply(Exception):
     """
-    The reason in the reference's words, which it hides from clients that sent the patch themselves.
+    The reason in the reference's words.
 
-    Clients whose object is patched by another component see it.
+    The reference hides it from clients that sent the patch; other clients whose object is patched see it.
     """
 
 
 class FailedTest(_DoesNotApply):
-    """A test found another value."""
+    """A C{test} operation found another value."""
 
 
 def validate_json_patch(operations: JSONValue) -> list[str]:
     """
     Return the errors of strict field validation for a patch, besides duplicate fields.
 
-    @raise PatchError: It is not a patch.
+    @raise PatchError: The value is not a patch.
     """
     return [
         f'json patch unknown field "[{index}].{name}"'
@@ -65,7 +65,7 @@ def validate_json_patch(operations: JSONValue) -> list[str]:
 
 def check_operations(operations: JSONValue) -> None:
     """
-    Refuse a body that is not a list of operations, if field validation is off.
+    Reject a body that is not a list of operations, if field validation is off.
 
     Parts of operations with a wrong type are accepted here: such an operation fails when it is applied.
 
@@ -88,7 +88,7 @@ def apply_json_patch(document: JSONValue, operations: JSONValue) -> JSONValue:
 
     @param document: Modified in place; invalid after a failure.
     @param operations: The decoded patch; not changed, so that it can be applied again. L{None} changes nothing.
-    @raise PatchError: It is not a patch, too large, or does not apply.
+    @raise PatchError: The value is not a patch, is too large, or does not apply.
     """
     check_operations(operations)
     steps = [] if operations is None else operations
@@ -110,7 +110,7 @@ def apply_json_patch(document: JSONValue, operations: JSONValue) -> JSONValue:
 
 
 def _checked(operations: JSONValue) -> list[JSONObject]:
-    """Return the operations, their parts of the right types; a null among them is an operation that says nothing."""
+    """Return the operations with fields of the right types; null is an operation without fields."""
     if operations is None:
         return []
     if not isinstance(operations, list):
@@ -181,7 +181,7 @@ def _copied(value: JSONValue) -> JSONValue:
 
 
 class _Target:
-    """The document, on its way to what the patch makes of it."""
+    """The document while a patch is applied."""
 
     def __init__(self, document: JSONValue) -> None:
         self.root = document
@@ -189,7 +189,7 @@ class _Target:
         self._shifted = 0
 
     def apply(self, step: JSONObject) -> None:
-        """Do one operation."""
+        """Apply one operation."""
         kind = step.get("op")
         if not isinstance(kind, str):
             kind = "unknown"
@@ -234,7 +234,7 @@ class _Target:
 
     def _shift(self, items: list[JSONValue]) -> None:
         self._shifted += len(items)
-        if self._shifted > MAX_SHIFTED:
+        if self._shifted > MAX_SHIFTED_ITEMS:
             raise _DoesNotApply("too much to do")
 
     def _insert(self, container: JSONValue, key: str, value: JSONValue) -> None:
@@ -311,7 +311,7 @@ class _Target:
             except TypeError:
                 raise _DoesNotApply("what is copied nests too deep") from None
             self._copied += len(encoded)
-            if self._copied > MAX_COPIED:
+            if self._copied > MAX_COPIED_BYTES:
                 raise _DoesNotApply("too much is copied")
             value = _copied(value)
         with _wrong("error while adding value during copy"):
@@ -340,7 +340,7 @@ _METHODS: Final = {
 
 
 def _equal(one: JSONValue, other: JSONValue) -> bool:
-    """Return whether two values have the same JSON: unlike in Python, C{1}, C{1.0} and C{true} are three."""
+    """Return whether two values have the same JSON: unlike in Python, C{1}, C{1.0} and C{true} differ."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):

@@ -1,7 +1,8 @@
 """
-JSONPath as far as custom resources use it, in the dialect of kubernetes/client-go, C{util/jsonpath}.
+JSONPath for custom resources, in the dialect of kubernetes/client-go, C{util/jsonpath}.
 
-Fields (C{.spec.x}, C{['a.b']}), indexes, slices, wildcards, recursive descent and filters that compare with a constant.
+It has fields (C{.spec.x}, C{['a.b']}), indexes, slices, wildcards, recursive descent and filters that compare with a
+constant.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final
 
 from .jsontypes import JSONObject, JSONValue
 
-#: One step: a function from values to values, within a budget.
+#: One step of a path: maps values to values, within a budget.
 Step = Callable[[Iterator[JSONValue], "Budget"], Iterator[JSONValue]]
 
 _NAME: Final = re.compile(r"(?:[^.\[\]\\{}()|'\"\s]|\\.)+")
@@ -27,38 +28,38 @@ _FILTER: Final = re.compile(
 #: The maximum number of values visited while a path is evaluated, including those that filters visit per item.
 MAX_VISITED: Final = 10_000
 MAX_VISITED_PER_ITEM: Final = 100
-#: Nothing is at a path.
+#: Result for a path without a value.
 MISSING: Final = object()
 
 
 class JSONPathError(ValueError):
-    """A path that cannot be read."""
+    """A path that cannot be parsed."""
 
 
 class Budget:
     """
     The number of values that may still be visited, on one path or several.
 
-    @ivar left: The remaining number; below zero, nothing more is found.
+    @ivar remaining: The remaining number; below zero, no more values are found.
     """
 
-    __slots__ = ("left",)
+    __slots__ = ("remaining",)
 
     def __init__(self, values: int = MAX_VISITED) -> None:
-        self.left = values
+        self.remaining = values
 
     def taken(self, values: Sequence[JSONValue] | JSONObject) -> bool:
         """Charge values that are about to be visited; return whether the budget allows it."""
-        # Most values are only skipped; sorting or storing them takes a sixteenth of the time.
-        self.left -= len(values) >> 4
-        return self.left >= 0
+        # Visiting a value only skips it; sorting or storing takes a sixteenth of the time.
+        self.remaining -= len(values) >> 4
+        return self.remaining >= 0
 
 
 class JSONPath:
     """
-    A path, compiled.
+    A compiled path.
 
-    @ivar text: As it was written.
+    @ivar text: The path as text.
     """
 
     def __init__(self, text: str) -> None:
@@ -70,9 +71,9 @@ class JSONPath:
 
     def find(self, value: JSONValue) -> list[JSONValue]:
         """
-        Return all values at the path, which may be none; keys that are not there are no mistake.
+        Return all values at the path, possibly none; absent keys are not an error.
 
-        If the evaluation exceeds L{MAX_VISITED}, the values found until then are returned.
+        If the evaluation exceeds L{MAX_VISITED}, the values found before are returned.
         """
         return list(self._within(value, Budget()))
 
@@ -89,8 +90,8 @@ class JSONPath:
 
         def counted(values: Iterator[JSONValue]) -> Iterator[JSONValue]:
             for one in values:
-                budget.left -= 1
-                if budget.left < 0:
+                budget.remaining -= 1
+                if budget.remaining < 0:
                     return
                 yield one
 
@@ -221,7 +222,7 @@ def _filter(match: re.Match[str]) -> Step:
         for value in values:
             if isinstance(value, list):
                 for item in value:
-                    if budget.left < 0:
+                    if budget.remaining < 0:
                         return
                     if holds(item, budget):
                         yield item
@@ -229,7 +230,7 @@ def _filter(match: re.Match[str]) -> Step:
     def holds(item: JSONValue, budget: Budget) -> bool:
         own = Budget(MAX_VISITED_PER_ITEM)
         found = path.first(item, own)
-        budget.left -= MAX_VISITED_PER_ITEM - max(own.left, 0)
+        budget.remaining -= MAX_VISITED_PER_ITEM - max(own.remaining, 0)
         if found is MISSING:
             return False
         if compare is None:

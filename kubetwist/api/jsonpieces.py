@@ -1,8 +1,9 @@
 """
-Large JSON taken apart before it is decoded, for documents of other servers.
+Incremental decoding of large JSON documents from other servers.
 
-Decoding many megabytes at once keeps every other thread from running, and makes a tree that is long to clear away. Here
-a text is cut into the members of its objects, with short steps, and each of them is decoded by itself.
+Decoding many megabytes at once blocks all other threads, and creates a tree that takes long to deallocate. Here a text
+is
+split into the members of its objects in short steps, and each member is decoded separately.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import orjson
 from .jsontypes import JSONValue
 
 #: The maximum nesting depth of containers.
-DEPTH: Final = 100
-#: Values of up to this many bytes are decoded at once.
-SMALL: Final = 128 * 1024
+MAX_DEPTH: Final = 100
+#: Maximum size of a value that is decoded at once, in bytes.
+MAX_PIECE_SIZE: Final = 128 * 1024
 
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -28,12 +29,12 @@ _SCALAR: Final = re.compile(rb"[-+.0-9A-Za-z]+")
 
 
 class BadJSON(ValueError):
-    """It is not JSON, or nested too deeply."""
+    """A document that is not JSON, or is nested too deep."""
 
 
 def members(text: bytes, start: int = 0) -> Iterator[tuple[str, int, int]]:
     """
-    Return the members of an object: each with its name, and the start and end of its value, which is not parsed.
+    Yield the members of an object: name, start and end of the value, which is not parsed.
 
     @param start: The offset of the object, or of the whitespace before it.
     @raise BadJSON: The text is not an object.
@@ -80,7 +81,7 @@ def end_of_value(text: bytes, start: int) -> int:
         byte = text[mark.start()]
         if byte in b"{[":
             depth += 1
-            if depth > DEPTH:
+            if depth > MAX_DEPTH:
                 raise BadJSON("nested too deeply")
         elif byte in b"}]":
             depth -= 1
@@ -93,7 +94,7 @@ def decoded(text: bytes) -> JSONValue:
     """
     Return a small text, decoded.
 
-    @raise BadJSON: It is not JSON.
+    @raise BadJSON: The text is not JSON.
     """
     try:
         return orjson.loads(text)
@@ -103,9 +104,9 @@ def decoded(text: bytes) -> JSONValue:
 
 def check_object(text: bytes) -> None:
     """
-    Look through an object of any size, in short steps.
+    Check the syntax of an object of any size, in short steps.
 
-    @raise BadJSON: The value is invalid, there is more than that, or it is nested too deeply.
+    @raise BadJSON: The value is invalid, is followed by more text, or is nested too deep.
     """
     start = _after_space(text, 0)
     end = end_of_value(text, start)
@@ -115,7 +116,7 @@ def check_object(text: bytes) -> None:
 
 
 def _check(text: bytes, start: int, end: int) -> None:
-    if end - start > SMALL and text[start : start + 1] == b"{":
+    if end - start > MAX_PIECE_SIZE and text[start : start + 1] == b"{":
         for _, begin, stop in members(text, start):
             _check(text, begin, stop)
     else:

@@ -1,4 +1,4 @@
-"""Measurement of where a request spends its time, for the audit log and the request log."""
+"""Latency trackers: time spent in the layers of a request, for the audit log and the request log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Final
 
-#: The layers, named as in the audit annotations, which leave out the first.
+#: The layers, named as in the audit annotations, which omit the first.
 ADMISSION: Final = "admission"
 ETCD: Final = "etcd"
 QUEUE: Final = "apf-queue-wait"
@@ -24,7 +24,7 @@ class LatencyTracker:
     Measures the time within a C{with}.
 
     @ivar layer: The layer that the time is attributed to.
-    @ivar concurrent: Several of these run at a time: the longest counts, not their sum.
+    @ivar concurrent: Whether several calls run concurrently: the maximum counts instead of the sum.
     """
 
     __slots__ = ("_began", "_concurrent", "_layer", "_times")

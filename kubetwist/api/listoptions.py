@@ -1,10 +1,10 @@
 """
-The options of a request, out of its query or the body of a DELETE, checked as the reference checks them.
+Parsing and validation of request options in the query or in the body of a DELETE, as in the reference.
 
-A query maps names to lists of values; of several values the first counts. Numbers that are none are a 400 with Go's
-words, values that make no sense together a 422 about a kind of C{meta.k8s.io}.
-
-See kubernetes/apimachinery, C{pkg/apis/meta/v1/validation} and C{pkg/apis/meta/internalversion}.
+A query maps names to lists of values; the first value counts. Invalid numbers are a 400 with Go's message, invalid
+combinations of values a 422 for a kind of C{meta.k8s.io}. See kubernetes/apimachinery, C{pkg/apis/meta/v1/validation}
+and
+C{pkg/apis/meta/internalversion}.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
 
 Query = Mapping[str, Sequence[str]]
 
-#: The media type whose patches apply: they need a manager, and may force.
+#: Media type of server-side apply, which requires a field manager and allows C{force}.
 APPLY: Final = "application/apply-patch+yaml"
 
 _MANAGER_LENGTH: Final = 128
@@ -53,13 +53,13 @@ _POLICIES: Final = ("Foreground", "Background", "Orphan")
 
 def parse_int64(text: str) -> int:
     """
-    Go's C{strconv.ParseInt(text, 10, 64)}.
+    Parse an integer (Go: C{strconv.ParseInt(text, 10, 64)}).
 
-    @raise ValueError: It is not such a number, in Go's words.
+    @raise ValueError: The text is invalid; the message is Go's.
     """
     digits = text[1:] if text[:1] in ("+", "-") else text
     if digits.isascii() and digits.isdigit():
-        # Python refuses to read very long numbers.
+        # Python rejects very long numbers.
         number = int(text) if len(digits) < 100 else 1 << 64
         if -(1 << 63) <= number < 1 << 63:
             return number
@@ -85,7 +85,7 @@ def _int64(query: Query, name: str) -> int | None:
 
 
 def _bool(query: Query, name: str) -> bool | None:
-    # Whatever is not plainly false is true, even nothing at all.
+    # Any value except for "0" and "false" is true, even the empty one.
     values = query.get(name)
     return None if not values else values[0] != "0" and values[0].lower() != "false"
 
@@ -124,7 +124,7 @@ def list_options(query: Query, watch: bool = False) -> ListOptions:
     version 0, sends the existing objects first, as the reference's defaulting does.
 
     @param watch: Whether the path requests a watch; the options are validated by the query alone.
-    @raise APIStatusError: They make no sense: 400 or 422.
+    @raise APIStatusError: The options are invalid (400 or 422).
     """
     options = ListOptions(watch=watch)
     if _LISTED_BY.isdisjoint(query):
@@ -207,7 +207,7 @@ def create_options(query: Query) -> CreateOptions:
     """
     Parse the options of a POST.
 
-    @raise APIStatusError: They make no sense (422).
+    @raise APIStatusError: The options are invalid (422).
     """
     options = CreateOptions()
     if query:
@@ -219,7 +219,7 @@ def update_options(query: Query) -> UpdateOptions:
     """
     Parse the options of a PUT.
 
-    @raise APIStatusError: They make no sense (422).
+    @raise APIStatusError: The options are invalid (422).
     """
     options = UpdateOptions()
     if query:
@@ -231,7 +231,7 @@ def patch_options(query: Query, media_type: str) -> PatchOptions:
     """
     Parse the options of a PATCH.
 
-    @raise APIStatusError: They make no sense, or not for this media type (422).
+    @raise APIStatusError: The options are invalid, or not allowed for this media type (422).
     """
     options = PatchOptions(force=_bool(query, "force"))
     causes = []
@@ -246,7 +246,7 @@ def patch_options(query: Query, media_type: str) -> PatchOptions:
 
 
 def _validate_write_options(options: WriteOptions, query: Query) -> list[FieldError]:
-    """Fill in the options shared by all writes, and return their errors."""
+    """Set the options shared by all writes, and return their errors."""
     causes: list[FieldError] = []
     manager = _first(query, "fieldManager")
     if manager:
@@ -285,7 +285,7 @@ def _validate_dry_run(values: Sequence[str]) -> list[FieldError]:
     return [not_supported("dryRun", list(values), ("All",))]
 
 
-#: Deletes objects that cannot be read; the name is long so that it is not set by accident.
+#: Allows the deletion of corrupt objects; the name is long to prevent accidental use.
 _IGNORE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
@@ -294,7 +294,7 @@ def delete_options_from_query(query: Query, unreadable: bool = False) -> DeleteO
     Parse the options of a DELETE without a body.
 
     @param unreadable: See L{delete_options_from_body}.
-    @raise APIStatusError: They make no sense: 400 or 422.
+    @raise APIStatusError: The options are invalid (400 or 422).
     """
     options = DeleteOptions()
     if not query:
@@ -319,11 +319,11 @@ def delete_options_from_body(body: JSONValue, unreadable: bool = False) -> Delet
     """
     Parse the options of a DELETE with a body, which replaces the query.
 
-    C{DeleteOptions} may come in any group and version, known or not, and with unknown fields.
+    The body may have any group and version, known or not, and unknown fields.
 
     @param body: The decoded document.
     @param unreadable: Whether the deletion of unreadable objects is supported; if not, the option is ignored silently.
-    @raise APIStatusError: They make no sense: 400 or 422.
+    @raise APIStatusError: The options are invalid (400 or 422).
     """
     if body is None:
         body = {}
@@ -417,7 +417,7 @@ def _beside(options: DeleteOptions) -> Iterator[str]:
 
 def refuse_unreadable_collection(options: DeleteOptions) -> None:
     """
-    Refuse the option for collections: objects that cannot be read can only be deleted one by one.
+    Reject the option for collections: corrupt objects can only be deleted individually.
 
     @raise APIStatusError: The option is set (422).
     """

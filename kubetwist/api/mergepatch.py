@@ -1,7 +1,7 @@
 """
-RFC 7386 as the reference applies it, which is as C{evanphx/json-patch} v4 does.
+JSON merge patches (RFC 7386) as C{evanphx/json-patch} v4, the library of the reference, applies them.
 
-Where that differs from the RFC: nulls are dropped from objects in new lists too.
+Unlike in the RFC, nulls are also removed from objects in new lists.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .jsontypes import JSONObject, JSONValue
 
 def check_merge_patch(patch: JSONValue) -> None:
     """
-    Refuse a patch that field validation refuses before the merge.
+    Reject a patch that field validation rejects before the merge.
 
     @raise PatchError: The patch is neither an object nor null (400).
     """
@@ -23,7 +23,7 @@ def check_merge_patch(patch: JSONValue) -> None:
 
 
 def bad_merge_patch() -> PatchError:
-    """Return the error for a patch that the merge itself refuses."""
+    """Return the error for a patch that the merge rejects."""
     return PatchError(400, "BadRequest", "Invalid JSON Patch")
 
 
@@ -54,7 +54,7 @@ def _merge(document: JSONObject, patch: JSONObject) -> None:
             if isinstance(value, dict):
                 _merge(current, value)
             else:
-                # A list in place of an object is taken as it is, nulls and all.
+                # A list that replaces an object is used unchanged, including nulls.
                 document[key] = _copied(value)
         else:
             document[key] = _pruned(value)

@@ -1,8 +1,9 @@
 """
-Validation of names: each function returns the errors of a value, in apimachinery's words.
+Validation of names: each function returns error messages, as in apimachinery.
 
 See kubernetes/apimachinery, C{pkg/util/validation} and C{pkg/api/validate/content}. Lengths are counted in bytes of
-UTF-8, as Go counts them; the texts of the former speak of characters all the same.
+UTF-8,
+as in Go, although the messages of the first package say characters.
 """
 
 from __future__ import annotations
@@ -62,12 +63,12 @@ _QUALIFIED_RULE: Final = (
 #: The maximum length of generated names, and the length of their random suffix.
 _GENERATED_LENGTH: Final = 63
 _RANDOM_LENGTH: Final = 5
-#: No vowels, and nothing that looks like one: no words come out.
+#: Consonants and digits that look like no vowel, so that no words are generated.
 _RANDOM_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def generate_name(base: str) -> str:
-    """Return a name that begins with C{base} and ends in five random characters, 63 characters at the most."""
+    """Return a name that starts with C{base} and ends in five random characters, of at most 63 characters."""
     kept = base[: _GENERATED_LENGTH - _RANDOM_LENGTH]
     return kept + "".join(random.choices(_RANDOM_ALPHABET, k=_RANDOM_LENGTH))
 
@@ -78,7 +79,7 @@ def byte_length(text: str) -> int:
 
 
 def regex_error(rule: str, pattern: str, *examples: str) -> str:
-    """Return the text for a value that does not match a pattern."""
+    """Return the message for a value that does not match a pattern (Go: C{RegexError})."""
     if not examples:
         return f"{rule} (regex used for validation is '{pattern}')"
     shown = " or ".join(f"'{example}', " for example in examples)
@@ -86,12 +87,12 @@ def regex_error(rule: str, pattern: str, *examples: str) -> str:
 
 
 def max_length_error(limit: int, unit: str = "characters") -> str:
-    """Return the text for a value over its length."""
+    """Return the message for a value over its maximum length (Go: C{MaxLenError})."""
     return f"must be no more than {limit} {unit}"
 
 
 def inclusive_range_error(low: int, high: int) -> str:
-    """Return the text for a number outside of its range."""
+    """Return the message for a number outside of its range (Go: C{InclusiveRangeError})."""
     return f"must be between {low} and {high}, inclusive"
 
 
@@ -101,7 +102,7 @@ def _masked(name: str) -> str:
 
 
 def validate_dns1123_subdomain(name: str, prefix: bool = False, *, unit: str = "characters") -> list[str]:
-    """Validate names of most kinds: parts of lower case letters, digits and dashes, joined by dots."""
+    """Validate names of most kinds: labels of lower case letters, digits and dashes, joined by dots."""
     if prefix:
         name = _masked(name)
     matches = _dns1123_subdomain(name)
@@ -128,7 +129,7 @@ def validate_search_domain(name: str) -> list[str]:
 
 def validate_long_name(name: str, prefix: bool = False) -> list[str]:
     """
-    Check names of kinds whose validation is declared as C{k8s-long-name}: subdomains with a limit in bytes.
+    Validate names of kinds whose validation is declared as C{k8s-long-name}: subdomains with a limit in bytes.
 
     A C{generateName} is not checked, only the generated name.
     """
@@ -154,7 +155,7 @@ def validate_dns1123_label(name: str, prefix: bool = False, *, unit: str = "char
 
 
 def validate_dns1035_label(name: str, prefix: bool = False) -> list[str]:
-    """Validate names that begin with a letter and have no dots."""
+    """Validate names that start with a letter and have no dots."""
     if prefix:
         name = _masked(name)
     problems = []
@@ -170,7 +171,7 @@ def validate_dns1035_label(name: str, prefix: bool = False) -> list[str]:
 
 
 def validate_wildcard_dns1123_subdomain(name: str) -> list[str]:
-    """Validate host names whose first part is C{*}."""
+    """Validate host names whose first label is C{*}."""
     problems = []
     if byte_length(name) > 253:
         problems.append(max_length_error(253))
@@ -185,9 +186,9 @@ def validate_wildcard_dns1123_subdomain(name: str) -> list[str]:
 
 def validate_fully_qualified_name(name: str, parts: int = 3) -> list[str]:
     """
-    Validate a domain with at least C{parts} parts; an empty one gives C{""}, for the cause C{FieldValueRequired}.
+    Validate a domain with at least C{parts} labels; an empty one gives C{""}, for the cause C{FieldValueRequired}.
 
-    The problems of the subdomain are one text here.
+    The errors of the subdomain are joined to one message.
     """
     if not name:
         return [""]
@@ -202,10 +203,9 @@ def validate_fully_qualified_name(name: str, parts: int = 3) -> list[str]:
 
 def validate_domain_prefixed_path(path: str) -> list[tuple[str, str]]:
     """
-    Validate keys such as C{acme.io/foo}, which begin with a domain.
+    Validate keys such as C{acme.io/foo}, which start with a domain.
 
-    @return: What is wrong, each with the part that it is about; the text of an empty one is C{""}, for the cause
-        C{FieldValueRequired}.
+    @return: Errors with the invalid part; the message for an empty part is C{""}, for the cause C{FieldValueRequired}.
     """
     if not path:
         return [("", "")]
@@ -244,7 +244,7 @@ def validate_qualified_name(name: str) -> list[str]:
 
 
 def is_qualified_name(name: str) -> bool:
-    """Return whether L{validate_qualified_name} finds none; quick for the names that come again and again."""
+    """Return whether L{validate_qualified_name} returns no errors; fast for repeated names."""
     return len(name) <= _LONGEST_QUALIFIED_NAME and _is_known_qualified_name(name)
 
 

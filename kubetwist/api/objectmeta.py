@@ -1,17 +1,18 @@
 """
-Validation of object metadata, with the reference's words, order and repetition of errors.
+Validation of object metadata, with the reference's messages, order and repetition of errors.
 
-There are two sets of rules. One looks at an object by itself (L{validate_object_meta}); the other compares it with its
-predecessor, and looks at labels, annotations, owners and managers again (L{validate_object_meta_update}). On an update
-the generic registry applies both, and then the kind applies one or both once more, or several times, with a rule of its
-own on finalizers. Repeated errors are kept, so:
+There are two sets of rules. One validates an object (L{validate_object_meta}); the other compares it with the old
+object,
+and validates labels, annotations, owners and managers again (L{validate_object_meta_update}). On an update the generic
+registry applies both, then the kind applies one or both once or several times, with an additional rule for finalizers.
+Repeated errors are kept, so:
 
-  - a bad label on create is reported once: the registry checks only when the kind found nothing wrong;
+  - a bad label on create is reported once: the registry validates only if the kind found no errors;
   - on update it is reported three times for a kind that compares, as Deployment does;
-  - and four times for a kind that also looks at the new object as if it were created, as ConfigMap does;
+  - and four times for a kind that also validates the new object as on create, as ConfigMap does;
   - a bad finalizer, uid or deletionTimestamp, which fewer rules check, is reported less often.
 
-L{validate_metadata_on_create} and L{validate_metadata_on_update} put that together.
+L{validate_metadata_on_create} and L{validate_metadata_on_update} implement this.
 
 See kubernetes/apimachinery, C{pkg/api/validation/objectmeta.go}; kubernetes/apiserver, C{pkg/registry/rest/update.go};
 kubernetes, C{pkg/apis/core/validation/validation.go}.
@@ -40,7 +41,7 @@ from .names import (
 
 Meta = Mapping[str, JSONValue]
 
-#: Bytes of all keys and values together.
+#: Maximum size of all keys and values, in bytes.
 ANNOTATIONS_LIMIT: Final = 256 << 10
 
 #: The fields of metadata, in the order of the struct in Go.
@@ -67,7 +68,7 @@ _STANDARD_FINALIZERS: Final = frozenset(("kubernetes", "orphan", "foregroundDele
 _SUBRESOURCE_LENGTH: Final = 256
 
 
-#: A rule that a kind applies to the metadata of updates: compare with the old object, or look at the new one by itself.
+#: A rule that a kind applies to the metadata of updates: compare with the old object, or validate the new one.
 Rule = Literal["compare", "whole"]
 
 
@@ -94,7 +95,10 @@ def validate_metadata_on_create(
     """
     Validate the metadata of a new object.
 
+    @param meta: The metadata.
+    @param namespaced: Whether the kind is namespaced.
     @param validate_name: The kind's rule for names.
+    @param path: The path of the metadata in errors.
     @param standard_finalizers: Whether finalizers without a domain must be known ones, as for all built-in kinds.
     """
     causes = validate_object_meta(meta, namespaced, validate_name, path)
@@ -115,9 +119,14 @@ def validate_metadata_on_update(
     found: Sequence[FieldError] = (),
 ) -> list[FieldError]:
     """
-    Return all validation errors of an update, those of metadata as often as the reference reports them.
+    Return all validation errors of an update; errors of metadata are repeated as in the reference.
 
-    @param rules: The kind's own metadata rules in their order, after the registry's two.
+    @param new: The new metadata.
+    @param old: The metadata of the stored object.
+    @param namespaced: Whether the kind is namespaced.
+    @param validate_name: The kind's rule for names.
+    @param path: The path of the metadata in errors.
+    @param rules: The kind's metadata rules in order, which follow the two of the registry.
     @param found: The errors beyond the metadata: appended after all rules, or around the last one for L{Parts}.
     """
     whole = validate_object_meta(new, namespaced, validate_path_segment_name, path)
@@ -136,7 +145,14 @@ def validate_metadata_on_update(
 def validate_object_meta(
     meta: Meta, namespaced: bool, validate_name: ValidateNameFunc, path: str = "metadata"
 ) -> list[FieldError]:
-    """Validate metadata on its own; the name has been generated already."""
+    """
+    Validate the metadata of an object, whose name is generated already.
+
+    @param meta: The metadata.
+    @param namespaced: Whether the kind is namespaced.
+    @param validate_name: The kind's rule for names.
+    @param path: The path of the metadata in errors.
+    """
     causes: list[FieldError] = []
     base = meta.get("generateName")
     if base:
@@ -174,7 +190,7 @@ def validate_object_meta_update(new: Meta, old: Meta, path: str = "metadata") ->
     """
     Validate metadata as an update of C{old}.
 
-    That it has no resourceVersion is for the registry to say, which fills it in where it may be left out.
+    The registry validates the resourceVersion, and sets it where it is optional.
     """
     causes: list[FieldError] = []
     if old.get("deletionTimestamp") is not None:
@@ -270,7 +286,7 @@ def _validate_owner_reference(owner: Meta, path: str) -> list[FieldError]:
 
 
 def _go_owner(owner: Meta) -> JSONObject:
-    """Return a reference with its fields in Go's order."""
+    """Return an owner reference with its fields in Go's order."""
     ordered = {name: owner.get(name) or "" for name in ("apiVersion", "kind", "name", "uid")}
     for name in ("controller", "blockOwnerDeletion"):
         if owner.get(name) is not None:

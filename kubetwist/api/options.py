@@ -1,4 +1,4 @@
-"""The options of the verbs, as they come out of a query or a body."""
+"""The options of the verbs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class ListOptions:
     The options of a list or watch.
 
     @ivar labels: Matches an object's labels; L{None} for all.
-    @ivar fields: Pairs of the field selector: C{(field, wanted, equal)}, already checked and converted by the kind.
-    @ivar timeout: Seconds; L{None} when not given.
+    @ivar fields: Terms of the field selector, C{(field, value, equal)}, validated and converted by the kind.
+    @ivar timeout: Seconds; L{None} if not set.
     """
 
     labels: Matcher | None = None
@@ -58,16 +58,16 @@ class WriteOptions:
 
 
 class CreateOptions(WriteOptions):
-    """POST."""
+    """The options of a POST."""
 
 
 class UpdateOptions(WriteOptions):
-    """PUT."""
+    """The options of a PUT."""
 
 
 @define
 class PatchOptions(WriteOptions):
-    """PATCH; C{force} is for apply."""
+    """The options of a PATCH; C{force} is for apply."""
 
     force: bool | None = None
 
@@ -75,7 +75,7 @@ class PatchOptions(WriteOptions):
 @define
 class DeleteOptions:
     """
-    DELETE, from the body or, without one, from the query.
+    The options of a DELETE, from the body or, without a body, from the query.
 
     @ivar propagation_policy: C{Orphan}, C{Background}, C{Foreground} or L{None}.
     """
@@ -94,7 +94,12 @@ _KINDS: Final = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE":
 
 
 def options_object(options: WriteOptions | DeleteOptions, operation: str) -> JSONObject:
-    """Return the options as webhooks and policies see them; C{operation} is C{CREATE}, C{UPDATE} or C{DELETE}."""
+    """
+    Return the options as an object for webhooks and policies.
+
+    @param options: The options.
+    @param operation: C{CREATE}, C{UPDATE} or C{DELETE}.
+    """
     shown: JSONObject = {"kind": _KINDS[operation], "apiVersion": "meta.k8s.io/v1"}
     if isinstance(options, WriteOptions):
         if options.dry_run:

@@ -1,4 +1,4 @@
-"""Regular expressions of clients: RE2, whose time is bounded by the length of the expression and the text."""
+"""Regular expressions from clients: RE2, whose time is linear in the lengths of expression and text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 import re2
 
-#: Memory that one expression may take, compiled.
+#: Maximum memory of a compiled expression, in bytes.
 _MEMORY: Final = 1 << 20
 _options: Final = re2.Options()
 _options.log_errors = False
@@ -35,19 +35,19 @@ class Match(Protocol):
     """A match of an expression, with the interface of L{re.Match}."""
 
     def group(self, index: int = 0, /) -> str | None:
-        """Return the text that a group matches, or all of the match; L{None} if the group did not match."""
+        """Return the text of a group, 0 for the whole match; L{None} if the group did not match."""
 
     def __getitem__(self, index: int, /) -> str:
-        """Return the text that a group matches; L{None} if the group did not match."""
+        """Return the text of a group; L{None} if the group did not match."""
 
     def groups(self) -> tuple[str | None, ...]:
         """Return the texts of all groups."""
 
     def start(self, index: int = 0, /) -> int:
-        """Return where a group begins."""
+        """Return the start of a group."""
 
     def end(self, index: int = 0, /) -> int:
-        """Return where a group ends."""
+        """Return the end of a group."""
 
 
 class Pattern(Protocol):
@@ -67,7 +67,7 @@ class PatternError(ValueError):
     """An invalid regular expression; C{str} of it is Go's message."""
 
 
-#: Longer ones are hardly those of a schema, and not worth the memory of a cache.
+#: Maximum length of cached expressions, to bound the memory of the cache.
 _CACHED_LENGTH: Final = 512
 
 

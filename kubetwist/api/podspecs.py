@@ -1,7 +1,7 @@
 """
 Paths of pod specs in objects, and of containers in pod specs.
 
-All code that inspects containers uses this module, so that no kind of container is overlooked.
+All code that inspects containers uses this module, so that no type of container is missed.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from attrs import frozen
 
 from .resource import JSONObject
 
-#: The lists of containers in a spec, in the order that the reference visits them, and what kind of container they have.
+#: The container lists of a pod spec in the reference's order, with the type of their containers.
 CONTAINER_LISTS: Final = (
     ("initContainers", "init container"),
     ("containers", "container"),
     ("ephemeralContainers", "ephemeral container"),
 )
-#: The kind of containers added to a pod for debugging: they request no resources.
+#: The type of containers added for debugging: they request no resources.
 DEBUGGING: Final = "ephemeral container"
 
-#: By group and resource, where the template of the pods is that an object makes; a pod is its own.
+#: The path of the pod template by group and resource; empty for pods.
 TEMPLATES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("", "pods"): (),
     ("", "podtemplates"): ("template",),
@@ -39,10 +39,10 @@ TEMPLATES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
 @frozen
 class PodTemplate:
     """
-    A pod, or what pods are made of.
+    A pod or pod template.
 
-    @ivar metadata: Its own, not that of the object around it.
-    @ivar path: Of it in the object: C{""} or C{"spec.template"}.
+    @ivar metadata: The metadata of the pod or template.
+    @ivar path: Its path in the object: C{""} or C{"spec.template"}.
     """
 
     metadata: JSONObject
@@ -51,7 +51,7 @@ class PodTemplate:
 
 
 def pod_template(group: str, resource: str, obj: JSONObject | None) -> PodTemplate | None:
-    """Return the pod in an object; L{None} where the resource has none, or this object does not."""
+    """Return the pod or pod template of an object; L{None} if it has none."""
     way = TEMPLATES.get((group, resource))
     if way is None or obj is None:
         return None
@@ -64,10 +64,10 @@ def pod_template(group: str, resource: str, obj: JSONObject | None) -> PodTempla
 
 def containers(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObject, str, str]]:
     """
-    Return every container of a pod: those that start it, those that are it, and those that were added for debugging.
+    Yield all containers of a pod: init, regular and ephemeral containers.
 
-    @param path: Of C{spec}.
-    @return: The container, its path (C{"spec.initContainers[0]"}), and what kind it is, of L{CONTAINER_LISTS}.
+    @param path: The path of C{spec}.
+    @return: The container, its path (C{"spec.initContainers[0]"}), and its type, see L{CONTAINER_LISTS}.
     """
     for name, kind in CONTAINER_LISTS:
         listed = spec.get(name)
@@ -77,5 +77,5 @@ def containers(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObjec
 
 
 def declared(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObject, str, str]]:
-    """Return all L{containers} except ephemeral ones: the containers that a pod is created with."""
+    """Yield all L{containers} except for ephemeral ones: the containers with which a pod is created."""
     return (found for found in containers(spec, path) if found[2] != DEBUGGING)

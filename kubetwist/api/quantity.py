@@ -1,8 +1,9 @@
 """
-Quantities, such as C{500m} and C{1Gi}: their amount, and the form in which they are stored.
+Quantities, such as C{500m} and C{1Gi}: their amount and canonical form.
 
-See kubernetes/apimachinery, C{pkg/api/resource}. Whatever it was written as, a quantity is stored in the shortest form
-of its family of suffixes (C{0.5} as C{500m}, C{1024Mi} as C{1Gi}), rounded up to whole billionths.
+See kubernetes/apimachinery, C{pkg/api/resource}. A quantity is stored in the shortest form of its suffix family (C{0.5}
+as
+C{500m}, C{1024Mi} as C{1Gi}), rounded up to a multiple of 10^-9.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ _split = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)
 _exponent = re.compile("[eE]([-+]?[0-9]{1,18})").fullmatch
 _plain = re.compile("[1-9][0-9]{0,2}(?:m|k|M|G|)|[1-9][0-9]{0,2}(?:Ki|Mi|Gi)").fullmatch
 
-#: All arithmetic is done in whole billionths.
+#: Arithmetic uses integers in units of 10^-9.
 _UNIT: Final = 10**9
 #: Binary quantities are capped here.
 _LARGEST: Final = ((1 << 63) - 1) * _UNIT
-#: Exponents beyond this make numbers that would take the server's memory and time, and mean nothing.
+#: Maximum exponent, to bound memory and time.
 _LARGEST_EXPONENT: Final = 1000
-#: Digits beyond these neither.
+#: Maximum number of digits, to bound memory and time.
 _MOST_DIGITS: Final = 1000
 
 
 @total_ordering
 class Quantity:
     """
-    An amount, immutable.
+    An immutable amount.
 
     @ivar nanos: The amount in units of 10**-9.
     @ivar family: The family of its suffix.
@@ -60,7 +61,7 @@ class Quantity:
     @classmethod
     def parse(cls, value: JSONValue) -> Quantity:
         """
-        Read a quantity, a string or a number.
+        Parse a quantity, a string or a number.
 
         @raise ValueError: The value is invalid.
         """
@@ -82,7 +83,7 @@ class Quantity:
         return rounded if self.nanos >= 0 else -rounded
 
     def __add__(self, other: Quantity) -> Quantity:
-        # Zero has no family: the sum of zero and 1Gi is 1Gi.
+        # The family of zero is ignored: the sum of zero and 1Gi is 1Gi.
         family = self.family if self.nanos else other.family
         return Quantity(self.nanos + other.nanos, family)
 
@@ -110,7 +111,7 @@ class Quantity:
             return self._text
         if not self.nanos:
             return "0"
-        # Small binary amounts, and those with a fraction, are written as decimal ones.
+        # Small binary amounts, and those with a fraction, are formatted as decimal.
         if self.family == "binary" and abs(self.nanos) >= 1024 * _UNIT and not self.nanos % _UNIT:
             return _binary(self.nanos // _UNIT)
         return _decimal(self.nanos, -9, self.family == "exponent")
@@ -151,7 +152,7 @@ def _number_text(value: JSONValue) -> str:
     return repr(value)
 
 
-#: Longer texts are hardly quantities, and not worth the memory of a cache.
+#: Maximum length of cached texts, to bound the memory of the cache.
 _CACHED_LENGTH: Final = 32
 
 
@@ -207,9 +208,9 @@ def _read(text: str) -> Quantity:
 
 def _stays(whole: str, fraction: str, exponent: int, family: Family) -> bool:
     """
-    Return whether the reference keeps a quantity as it was written.
+    Return whether the reference keeps the text of a quantity.
 
-    It does so when it takes the text for canonical already, by a test that lets C{1.500}, C{+5} and C{1E3} through.
+    It does if it considers the text canonical, by a test that accepts C{1.500}, C{+5} and C{1E3}.
     """
     digits = (whole or "0") + fraction
     if family == "binary":
@@ -227,10 +228,10 @@ def _stays(whole: str, fraction: str, exponent: int, family: Family) -> bool:
 
 def int64_amount(text: str) -> tuple[int, int] | None:
     """
-    Return the int64Amount form of a quantity that the reference does not keep as a big decimal.
+    Return a quantity as an C{int64Amount}, which the reference uses instead of a big decimal if possible.
 
     @param text: A quantity.
-    @return: A number of 64 bits and an exponent of ten; L{None} for those kept as big decimals.
+    @return: An integer of 64 bits and an exponent of ten; L{None} for a big decimal.
     """
     match = _split(text)
     assert match is not None, "it is a quantity"

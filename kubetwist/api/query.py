@@ -1,13 +1,13 @@
-"""The parameters of a URL."""
+"""Parsing of query parameters."""
 
 from __future__ import annotations
 
 
 def parse_query(query: bytes) -> dict[str, list[str]]:
     """
-    Read what stands behind the question mark.
+    Parse a query string.
 
-    As the reference reads it, blank values are values, and what has a semicolon or a bad escape is left out.
+    As in the reference, empty values are values, and pairs with a semicolon or an invalid escape are ignored.
     """
     found: dict[str, list[str]] = {}
     if not query:

@@ -1,5 +1,5 @@
 """
-The algebra of RBAC rules: matching of requests, coverage of rules by rules, and the reference's format.
+RBAC rules: matching of requests, coverage of rules by rules, and formatting.
 
 A rule is a C{PolicyRule} of C{rbac.authorization.k8s.io/v1} as a plain dict; nothing here changes one.
 """
@@ -80,7 +80,7 @@ def unmatched_attributes(rule: Rule, question: AuthorizerAttributes) -> list[str
 
 
 def path_matches(pattern: str, path: str) -> bool:
-    """Return whether a path is meant by C{nonResourceURLs}: the same, or below one that ends in a star."""
+    """Return whether C{nonResourceURLs} match a path: the same path, or a prefix that ends in a star."""
     if pattern in ("*", path):
         return True
     return pattern.endswith("*") and path.startswith(pattern.rstrip("*"))
@@ -90,7 +90,7 @@ class RoleRules:
     """
     The rules of one role, indexed for fast lookup: most roles have no rule for the requested resource.
 
-    @ivar rules: As they are in the object.
+    @ivar rules: The rules of the object.
     """
 
     __slots__ = ("_by_resource", "_paths", "rules")
@@ -124,13 +124,13 @@ def uncovered_rules(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     """
     Return the rules in C{wanted} that C{held} does not cover, broken down into their smallest parts.
 
-    A part is covered only by a single rule that has all of it: a verb on a resource, or on a path.
+    A part is covered only if a single rule covers it: a verb on a resource, or on a path (Go: C{validation.Covers}).
     """
     return [part for rule in wanted for part in _breakdown_rule(rule) if not any(_covers(one, part) for one in held)]
 
 
 def _breakdown_rule(rule: Rule) -> Iterator[Rule]:
-    """Return a rule as rules about one verb on one thing each."""
+    """Yield a rule as rules with one verb for one resource or path each (Go: C{BreakdownRule})."""
     verbs = rule.get("verbs") or ()
     names = [[name] for name in rule.get("resourceNames") or ()]
     for group, resource, verb in product(rule.get("apiGroups") or (), rule.get("resources") or (), verbs):
@@ -144,7 +144,7 @@ def _breakdown_rule(rule: Rule) -> Iterator[Rule]:
 
 
 def _covers(rule: Rule, part: Rule) -> bool:
-    """Return whether a rule has all of another one, which is such a part."""
+    """Return whether a rule covers a rule that L{_breakdown_rule} returned."""
     verbs = rule.get("verbs") or ()
     if part["verbs"][0] not in verbs and "*" not in verbs:
         return False
@@ -167,7 +167,7 @@ def _covers(rule: Rule, part: Rule) -> bool:
 
 
 def compact_rules(rules: Iterable[Rule]) -> list[Rule]:
-    """Merge rules that differ only in their verbs, if they are about one resource each."""
+    """Merge rules for one resource that differ only in their verbs (Go: C{CompactRules})."""
     kept: list[Rule] = []
     simple: dict[tuple[str, str, tuple[str, ...]], JSONObject] = {}
     for rule in rules:
@@ -182,7 +182,7 @@ def compact_rules(rules: Iterable[Rule]) -> list[Rule]:
 
 
 def compact_string(rule: Rule) -> str:
-    """Return a rule as the reference prints it: C{{APIGroups:[""], Resources:["pods"], Verbs:["get"]}}."""
+    """Format a rule (Go: C{CompactString}): C{{APIGroups:[""], Resources:["pods"], Verbs:["get"]}}."""
     parts = [f"{shown}:{quoted_list(rule[name])}" for shown, name in _PRINTED if rule.get(name)]
     return "{" + ", ".join(parts) + "}"
 
@@ -193,7 +193,13 @@ def quoted_list(texts: Iterable[str]) -> str:
 
 
 def escalation_message(user: str, groups: Iterable[str], missing: Iterable[Rule]) -> str:
-    """Return the message for granting rules the user does not have; C{missing} comes from L{uncovered_rules}."""
+    """
+    Return the message for granting rules the user does not have.
+
+    @param user: The name of the user.
+    @param groups: The groups of the user.
+    @param missing: The result of L{uncovered_rules}.
+    """
     lines = sorted({compact_string(rule) for rule in compact_rules(missing)})
     return (
         f"user {quoted(user)} (groups={quoted_list(groups)}) is attempting to grant RBAC permissions"

@@ -1,4 +1,4 @@
-"""Objects as the watch cache keeps them, and lists of them: JSON, and the fields that selectors compare."""
+"""Objects in the watch cache, and lists of them: JSON, labels, and the fields of field selectors."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NO_LABELS: Final[Mapping[str, str]] = {}
 
 class Draft:
     """
-    An object that has no revision yet: an attachment for L{kubetwist.api.storage.Write}.
+    An object without a revision: an attachment for L{kubetwist.api.storage.Write}.
 
     @ivar body: The object's compact JSON without C{kind}, C{apiVersion} and C{metadata.resourceVersion};
         it starts with L{ITEM_START} and C{metadata} is not empty.
     @ivar labels: Its labels.
-    @ivar fields: Its values for the field selectors that its resource has besides name and namespace.
+    @ivar fields: Its values of the selectable fields besides name and namespace.
     """
 
     __slots__ = ("body", "fields", "labels")
@@ -38,11 +38,11 @@ class Record:
     One stored object at one revision; immutable except C{views}.
 
     @ivar key: Below the resource's prefix: C{"default/web-0"}, or C{"node-1"} when cluster-scoped.
-    @ivar revision: The revision of its newest write; in a DELETED event, that of the deletion.
+    @ivar revision: The revision of its newest write; in a DELETED event, the revision of the deletion.
     @ivar item: The object's compact JSON without C{kind} and C{apiVersion}:
         C{b'{"metadata":{"resourceVersion":"7","name":...},...}'}.
     @ivar views: Values cached by encoders, by encoder; L{None} until there is one.
-    @ivar stale_format: Whether it is stored in another form than this server writes, JSON or protobuf.
+    @ivar stale_format: Whether it is stored in another encoding than this server writes, JSON or protobuf.
     """
 
     stale_format: ClassVar[bool] = False
@@ -76,14 +76,14 @@ class Record:
 
 
 class StaleFormatRecord(Record):
-    """One that an update writes again even if it changes nothing."""
+    """A record that an update rewrites even if it changes nothing."""
 
     __slots__ = ()
     stale_format = True
 
 
 def without_kind(obj: JSONObject) -> bytes:
-    """Encode an object as records keep it: metadata and its resourceVersion first, no kind, no apiVersion."""
+    """Encode an object as in records: metadata and its resourceVersion first, without kind and apiVersion."""
     meta = obj.get("metadata") or {}
     version = meta.get("resourceVersion")
     ordered: JSONObject = {"metadata": {"resourceVersion": version, **meta} if version else meta}
@@ -98,11 +98,11 @@ class Listing:
     """
     The result of a list.
 
-    @ivar records: In key order; the list is the caller's.
-    @ivar revision: The state is that as of this revision.
-    @ivar next_key: The C{start_after} of the next page; C{""} when this is the last.
+    @ivar records: The records in key order; the caller owns the list.
+    @ivar revision: The revision of the list.
+    @ivar next_key: The C{start_after} of the next page; C{""} for the last page.
     @ivar remaining: The number of records that follow, if known: L{None} for the last page and for lists with a match.
-    @ivar cached: Whether the cache answered, and not the backend.
+    @ivar cached: Whether the list was read from the cache instead of the backend.
     """
 
     records: list[Record]

@@ -10,9 +10,9 @@ from typing import Any
 
 def renamed_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     """
-    Return a C{__getattr__} for a module that finds renamed names by their old ones, with a L{DeprecationWarning}.
+    Return a C{__getattr__} for a module that resolves old names, with a L{DeprecationWarning}.
 
-    A module defines it where type checkers do not see it: they would accept any name of the module otherwise.
+    Modules hide it from type checkers, which would otherwise accept any name of the module.
 
     @param module: The name of the module: C{__name__}.
     @param names: The new names by the names in kubetwist 0.1. The old ones will be removed in 0.3.

@@ -11,9 +11,9 @@ __all__ = ["DuplicateKeyDict", "duplicate_key_paths", "entries", "merged"]
 
 class DuplicateKeyDict(dict[str, JSONValue]):
     """
-    An object with keys that stand in it more than once; as a dictionary it has the last value of each.
+    An object with duplicate keys; as a dictionary it has the last value of each key.
 
-    @ivar pairs: All keys with their values, in the order of the document.
+    @ivar pairs: All keys with their values, in document order.
     """
 
     __slots__ = ("pairs",)
@@ -24,7 +24,7 @@ class DuplicateKeyDict(dict[str, JSONValue]):
 
 
 def entries(value: JSONObject) -> Iterator[tuple[str, JSONValue, bool]]:
-    """Return the keys and values of an object in the order of the document, and whether the key was there before."""
+    """Yield the keys and values of an object in document order, and whether the key is a duplicate."""
     if not isinstance(value, DuplicateKeyDict):
         for key, item in value.items():
             yield key, item, False
@@ -36,7 +36,7 @@ def entries(value: JSONObject) -> Iterator[tuple[str, JSONValue, bool]]:
 
 
 def merged(value: JSONValue) -> JSONValue:
-    """Return a value as Go decodes it: the last of repeated keys wins, but objects are merged."""
+    """Return a value as Go decodes it: the last of duplicate keys wins, but objects are merged."""
     if isinstance(value, list):
         return [merged(item) for item in value]
     if not isinstance(value, dict):
@@ -58,7 +58,7 @@ def _into(before: JSONValue, after: JSONValue) -> JSONValue:
 
 
 def duplicate_key_paths(value: JSONValue, path: str = "") -> Iterator[str]:
-    """Return the paths of repeated keys, in document order."""
+    """Yield the paths of duplicate keys, in document order."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from duplicate_key_paths(item, f"{path}[{index}]")

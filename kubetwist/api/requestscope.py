@@ -1,4 +1,4 @@
-"""Context of the request that the store serves."""
+"""The context of a request for the store."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from .resource import UserInfo
 
 
 def discard(text: str) -> None:
-    """Discard a warning, for writes that the server makes itself."""
+    """Discard a warning, for writes by the server."""
 
 
 def ignore_audit_annotation(key: str, value: str, level: str) -> None:
-    """Discard an audit annotation, for writes that the server makes itself."""
+    """Discard an audit annotation, for writes by the server."""
 
 
-#: Bytes of JSON of an object up to which it is decoded, validated and merged in the reactor's thread: the slowest kinds
-#: take about a microsecond per byte.
+#: Maximum size, in bytes of JSON, of objects that are decoded, validated and merged in the reactor's thread. The
+#: slowest kinds take about a microsecond per byte.
 MAX_SIZE_IN_REACTOR: Final = 32 * 1024
-#: The user of writes that the server makes itself.
+#: The user of writes by the server.
 SYSTEM_USER = UserInfo("system:apiserver", groups=("system:masters",))
 
 
 @define
 class RequestScope:
     """
-    One request, as far as the rules of resources depend on it.
+    The attributes of a request that stores and strategies use.
 
     @ivar namespace: From the path; C{""} for cluster-scoped resources and for all namespaces.
     @ivar warn: Receives a text for a Warning header.
     @ivar user_agent: The header as sent.
     @ivar version: The version in the path; C{""} for the stored version.
-    @ivar deadline: When the request times out, in the reactor's time; L{None} for never.
-    @ivar admitted: Whether admission has been run on another form of this request already.
+    @ivar deadline: Deadline of the request, in the reactor's time; L{None} for none.
+    @ivar admitted: Whether admission has already run on another form of this request.
     @ivar from_storage: Whether to read from the storage, since the cache is behind.
     @ivar collection: Whether the request is a deletecollection, which admission sees without a name.
     @ivar applied: Whether the object is the result of an apply. A custom object may then have nulls and unknown fields,
@@ -49,8 +49,7 @@ class RequestScope:
     @ivar weight: Cost of a byte relative to other kinds.
     @ivar in_thread: Calls a function with arguments in the computation thread and returns an awaitable of its result;
         L{None} if everything is computed immediately.
-    @ivar forgives: Returns whether a validation error is ignored, for objects that the server itself writes; L{None}
-        ignores none.
+    @ivar ignores_error: Returns whether a validation error is ignored, for writes by the server; L{None} ignores none.
     @ivar pause: Returns an awaitable that lets the reactor serve other requests; L{None} likewise.
     """
 
@@ -72,7 +71,7 @@ class RequestScope:
     weight: int = 1
     in_thread: Callable[..., Any] | None = None
     pause: Callable[[], Any] | None = None
-    forgives: Callable[[FieldError], bool] | None = None
+    ignores_error: Callable[[FieldError], bool] | None = None
 
     def large(self, size: int = 0) -> bool:
         """

@@ -1,4 +1,4 @@
-"""The words by which the API names things: groups, versions, resources, kinds, users."""
+"""Identifiers of the API: groups, versions, resources, kinds, users."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class GroupVersion(NamedTuple):
     @classmethod
     def parse(cls, api_version: str) -> GroupVersion:
         """
-        Read an C{apiVersion}.
+        Parse an C{apiVersion}.
 
-        @raise ValueError: It has more than one slash.
+        @raise ValueError: The value has more than one slash.
         """
         group, _, version = api_version.rpartition("/")
         if "/" in group:
@@ -89,13 +89,13 @@ class GroupVersionKind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """Return the C{apiVersion} as objects contain it."""
+        """Return the C{apiVersion} of objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
 @frozen
 class UserInfo:
-    """The user who sends a request, as determined by an authenticator."""
+    """The user of a request, as determined by an authenticator."""
 
     name: str
     uid: str = ""

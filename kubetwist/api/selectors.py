@@ -31,10 +31,10 @@ class SelectorError(ValueError):
 @frozen
 class Requirement:
     """
-    One condition on one label.
+    One requirement on a label.
 
     @ivar operator: C{=}, C{==}, C{!=}, C{in}, C{notin}, C{exists}, C{!}, C{gt} or C{lt}.
-    @ivar values: Sorted and without repeats.
+    @ivar values: Sorted, without duplicates.
     """
 
     key: str
@@ -59,10 +59,10 @@ class Requirement:
 
 class LabelSelector:
     """
-    Conditions that all have to hold; without any it selects everything.
+    Requirements that must all be satisfied; without any it selects everything.
 
     @ivar matches: Returns whether an object with these labels is selected.
-    @ivar requirements: Sorted by key.
+    @ivar requirements: The requirements, sorted by key.
     @ivar nothing: Whether it matches no labels at all.
     """
 
@@ -93,13 +93,13 @@ class LabelSelector:
         return hash((self.requirements, self.nothing))
 
 
-#: Longer selectors are parsed every time: they would fill the memory of the caches.
+#: Maximum length of cached selectors, to bound the memory of the cache.
 _CACHED_LENGTH: Final = 1024
 
 
 def parse_label_selector(text: str) -> LabelSelector:
     """
-    Read a selector such as C{env in (qa,prod),tier!=web,!legacy}.
+    Parse a selector such as C{env in (qa,prod),tier!=web,!legacy}.
 
     @raise SelectorError: The value is invalid.
     """
@@ -119,7 +119,7 @@ def label_selector_from_object(selector: Mapping[str, JSONValue] | None) -> Labe
     Return the selector in an object's field, C{{matchLabels, matchExpressions}}.
 
     @param selector: L{None} selects nothing, an empty one everything.
-    @raise SelectorError: It makes no sense.
+    @raise SelectorError: The selector is invalid.
     """
     if selector is None:
         return NOTHING
@@ -140,9 +140,9 @@ _EXPRESSION_OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists"
 
 def _requirement(key: str, operator: str, values: Sequence[str], path: str = "") -> Requirement:
     """
-    Return a requirement that is known to make sense.
+    Return a validated requirement.
 
-    @raise SelectorError: It makes none.
+    @raise SelectorError: The requirement is invalid.
     """
     problems = []
     if not is_qualified_name(key):
@@ -172,7 +172,7 @@ def _requirement(key: str, operator: str, values: Sequence[str], path: str = "")
 
 
 def _int64(text: str) -> int | None:
-    """Go's C{strconv.ParseInt(text, 10, 64)}."""
+    """Parse an integer (Go: C{strconv.ParseInt(text, 10, 64)}); L{None} if the text is invalid."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 64:
         return None
@@ -427,7 +427,7 @@ class _Parser:
         return values
 
     def _listed(self) -> set[str]:
-        """Return the values up to the closing bracket; a missing one between commas is the empty value."""
+        """Return the values up to the closing bracket; an empty position between commas is the empty value."""
         values: set[str] = set()
         while True:
             kind, text = self._take()
@@ -471,7 +471,7 @@ def parse_field_selector(text: str) -> tuple[tuple[str, str, bool], ...]:
         field, value, equal = split
         plain = _unescaped(value)
         if field or plain:
-            # Nothing is always as nothing, or different from it, as the reference has it.
+            # As in the reference, terms with an empty field and value are ignored.
             terms.append((field, plain, equal))
     return tuple(terms)
 
@@ -524,7 +524,7 @@ def _unescaped(value: str) -> str:
         elif character == "\\":
             escaped = True
         elif character in ",=":
-            # The reference prints the number of the character: C{%v} of a rune.
+            # The reference prints the code point: C{%v} of a rune.
             raise SelectorError(f"invalid field selector: unescaped character in value: {ord(character)}")
         else:
             plain.append(character)

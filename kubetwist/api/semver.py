@@ -1,7 +1,7 @@
 """
 Semantic versions, with the error messages of C{github.com/blang/semver}.
 
-Their order is that of semver.org: metadata of builds does not count.
+The order is that of semver.org: build metadata is ignored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Version:
     """
     A semantic version.
 
-    @ivar prerelease: Identifiers; numbers are numbers.
+    @ivar prerelease: Identifiers; numeric ones are integers.
     """
 
     major: int
@@ -44,7 +44,7 @@ class Version:
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Return the sort key of a version: prereleases come before their release, numbers before words."""
+        """Return the sort key of a version: prereleases before their release, numbers before words."""
         parts = tuple((0, part, "") if isinstance(part, int) else (1, 0, part) for part in self.prerelease)
         return self.major, self.minor, self.patch, not self.prerelease, parts
 
@@ -57,7 +57,7 @@ class Version:
 
 def parse_version(text: str) -> Version:
     """
-    Read a version such as C{1.2.3-rc.1+build}.
+    Parse a version such as C{1.2.3-rc.1+build}.
 
     @raise VersionError: The value is invalid.
     """
@@ -82,7 +82,7 @@ def parse_version(text: str) -> Version:
 
 def parse_normalized(text: str) -> Version:
     """
-    Read a version that may begin with C{v}, leave out the minor or patch number, and have leading zeros.
+    Parse a version with an optional C{v}, optional minor and patch numbers, and leading zeros.
 
     @raise VersionError: The value is invalid.
     """
@@ -110,7 +110,7 @@ def _number(text: str, name: str, title: str) -> int:
 
 
 def _parsed(digits: str) -> int:
-    """Go's C{strconv.ParseUint}."""
+    """Parse an unsigned integer (Go: C{strconv.ParseUint})."""
     if not digits:
         raise VersionError('strconv.ParseUint: parsing "": invalid syntax')
     number = int(digits) if len(digits) <= 20 else _LARGEST + 1

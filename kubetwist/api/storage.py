@@ -1,4 +1,4 @@
-"""The values that go through L{kubetwist.interfaces.IStorageBackend}."""
+"""Values of L{kubetwist.interfaces.IStorageBackend}."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from attrs import define, field, frozen
 
-#: A revision that is not known, but is one.
+#: An unknown revision of an existing key.
 SOME: Final = -1
 
 
@@ -15,13 +15,14 @@ class Write:
     """
     One key's part of a transaction.
 
-    @ivar key: Where, with the leading slash: C{"/registry/pods/default/web-0"}.
-    @ivar value: The bytes to put there; L{None} deletes.
-    @ivar expected: The revision the key must have now; 0 demands that nothing is there; L{None} demands nothing.
-    @ivar ttl: Seconds after which the key deletes itself; L{None} for never.
-    @ivar attachment: Anything; handed to watchers in the same process with the event, so that they need
-        not decode what the writer has decoded already. Watchers must do without (other processes have none).
-    @ivar unique: Whether no other writer can write this exact value, because it contains something new and random.
+    @ivar key: The key with the leading slash: C{"/registry/pods/default/web-0"}.
+    @ivar value: The new value; L{None} deletes the key.
+    @ivar expected: The revision that the key must have; 0 requires that it does not exist; L{None} requires nothing.
+    @ivar ttl: Seconds until the key expires; L{None} for never.
+    @ivar attachment: A value that observers in the same process receive with the event, so that they need not decode
+        the
+        value. Observers must not depend on it, since other processes have none.
+    @ivar unique: Whether no other writer can write this exact value, because it contains a new random number.
     """
 
     key: str
@@ -38,9 +39,9 @@ class StorageEvent:
     One committed change of one key.
 
     @ivar value: The current value; L{None} after a deletion.
-    @ivar revision: Of the transaction.
-    @ivar previous: The revision of the key before; 0 when it was not there, L{SOME} when it was, but the store does not
-        know since when.
+    @ivar revision: The revision of the transaction.
+    @ivar previous: The previous revision of the key; 0 if it did not exist, L{SOME} if it existed at an unknown
+        revision.
     """
 
     key: str
@@ -53,9 +54,10 @@ class StorageEvent:
 @frozen
 class StoredValue:
     """
-    The value of a key; C{revision} is that of its newest write.
+    The value of a key.
 
-    @ivar problem: Why the value cannot be read; C{value} means nothing then. Only pages have such values.
+    @ivar revision: The revision of its newest write.
+    @ivar problem: The reason why the value cannot be read; C{value} is meaningless then. Only pages have such values.
     """
 
     key: str
@@ -66,7 +68,11 @@ class StoredValue:
 
 @frozen
 class Page:
-    """Values in key order, all read at C{revision}; C{more} is true if further values follow."""
+    """
+    Values in key order, all read at C{revision}.
+
+    @ivar more: Whether further values follow.
+    """
 
     items: list[StoredValue] = field()
     revision: int
@@ -76,12 +82,12 @@ class Page:
 @frozen
 class PastChange:
     """
-    One change that is read from the past.
+    A past change of a key.
 
-    @ivar value: The value after it; L{None} for a deletion.
+    @ivar value: The value after the change; L{None} for a deletion.
     @ivar revision: The revision of the transaction.
-    @ivar former: The value before it; L{None} if there was none.
-    @ivar problem: Why a value cannot be read; the values are meaningless then.
+    @ivar former: The previous value; L{None} if there was none.
+    @ivar problem: The reason why a value cannot be read; the values are meaningless then.
     """
 
     key: str
@@ -93,7 +99,7 @@ class PastChange:
 
 @frozen
 class History:
-    """Some changes in the order of their revisions; they are complete up to C{revision}."""
+    """Changes in the order of their revisions, complete up to C{revision}."""
 
     changes: list[PastChange]
     revision: int

@@ -21,11 +21,11 @@ class Target:
 
     @ivar scheme: C{"http"} or C{"https"}.
     @ivar host: An address or a name.
-    @ivar path: Unescaped; C{""} for a proxy without even a slash behind it.
-    @ivar query: L{None} for that of the request.
-    @ivar kubelet: It is a kubelet, which is to see who we are.
-    @ivar insecure: Any certificate will do; what a proxy leads to is never asked for a good one.
-    @ivar options: Of admission: C{PodExecOptions} and the like.
+    @ivar path: The unescaped path; C{""} without a slash.
+    @ivar query: The query; L{None} for the query of the request.
+    @ivar kubelet: Whether it is a kubelet, to which the server authenticates.
+    @ivar insecure: Whether the certificate is not verified, as for proxied services, pods and nodes.
+    @ivar options: The options for admission, such as C{PodExecOptions}.
     @ivar features: The features that the kubelet's node declares.
     """
 
@@ -56,9 +56,9 @@ def split_name(text: str, kind: str) -> tuple[str, str, str]:
 
 def clean_path(path: str) -> str:
     """
-    Return a path without detours; a slash at its end stays.
+    Return a normalized path; a trailing slash is kept.
 
-    @param path: Beginning with a slash, or C{""}.
+    @param path: A path that starts with a slash, or C{""}.
     """
     if not path:
         return ""
@@ -68,10 +68,12 @@ def clean_path(path: str) -> str:
 
 def proxied_port(port: str, scheme: str, host: str) -> int:
     """
-    Return the number that a port is.
+    Return the number of a port.
 
-    @param port: Digits; C{""} for that of the scheme.
-    @raise APIStatusError: No port is so large (503), or it is not a number (400).
+    @param port: Digits; C{""} for the default of the scheme.
+    @param scheme: The scheme.
+    @param host: The host, for messages.
+    @raise APIStatusError: The number is too large (503), or the text is not a number (400).
     """
     if not port:
         return 443 if scheme == "https" else 80

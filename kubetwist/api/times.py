@@ -1,7 +1,7 @@
 """
 Times in the API's formats, with Go's error messages.
 
-A C{Time} has whole seconds, a C{MicroTime} six more digits; both are stored in UTC.
+A C{Time} has seconds, a C{MicroTime} microseconds; both are stored in UTC.
 """
 
 from __future__ import annotations
@@ -25,28 +25,32 @@ _clock: Callable[[], float] = time.time
 
 
 def use_clock(clock: Callable[[], float] = time.time) -> None:
-    """Use C{clock}, which returns POSIX seconds, as the clock from now on."""
+    """
+    Replace the clock of this process.
+
+    @param clock: Returns POSIX seconds.
+    """
     global _clock
     _clock = clock
 
 
 def posix_now() -> float:
-    """Return the time in seconds since 1970."""
+    """Return the current POSIX time."""
     return _clock()
 
 
 def utc_now() -> datetime:
-    """Return the time as a datetime that knows its zone."""
+    """Return the current time in UTC, with time zone."""
     return datetime.fromtimestamp(_clock(), UTC)
 
 
 def now() -> str:
-    """Return the time, in whole seconds."""
+    """Return the current time as a C{Time}."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(_clock()))
 
 
 def now_micro() -> str:
-    """Return the time, in microseconds."""
+    """Return the current time as a C{MicroTime}."""
     return format_micro_time(_clock())
 
 
@@ -57,13 +61,13 @@ def format_micro_time(seconds: float) -> str:
 
 
 def format_time(seconds: float) -> str:
-    """Return a POSIX time as the API writes it."""
+    """Return a POSIX time as a C{Time}."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def seconds_since_epoch(text: str) -> float:
     """
-    Return the POSIX time of a C{Time} or C{MicroTime} as it is stored.
+    Return the POSIX time of a stored C{Time} or C{MicroTime}.
 
     @raise ValueError: The value is invalid.
     """
@@ -75,15 +79,15 @@ def seconds_since_epoch(text: str) -> float:
 
 def parse_time(text: str) -> str | None:
     """
-    Read a C{Time}.
+    Parse a C{Time}.
 
-    @return: As it is stored; L{None} for the zero time, which is stored as no time.
-    @raise ValueError: The value is invalid, in Go's words.
+    @return: The canonical form; L{None} for the zero time, which is stored as null.
+    @raise ValueError: The value is invalid; the message is Go's.
     """
     return _cached_time(text) if len(text) <= _CACHED_LENGTH else _time(text)
 
 
-#: Longer texts, which are hardly times, are not worth their memory.
+#: Maximum length of cached texts, to bound the memory of the cache.
 _CACHED_LENGTH: Final = 40
 
 
@@ -99,10 +103,10 @@ def _time(text: str) -> str | None:
 
 def parse_micro_time(text: str) -> str | None:
     """
-    Read a C{MicroTime}, which has to have six digits behind the point.
+    Parse a C{MicroTime}, which must have six digits after the point.
 
-    @return: As it is stored; L{None} for the zero time, which is stored as no time.
-    @raise ValueError: The value is invalid, in Go's words.
+    @return: The canonical form; L{None} for the zero time, which is stored as null.
+    @raise ValueError: The value is invalid; the message is Go's.
     """
     moment, nanoseconds = _parse(text, True)
     if moment == _ZERO and not nanoseconds:
@@ -121,7 +125,7 @@ def _shown(moment: datetime) -> str:
     )
 
 
-#: The parts of a time: the layout's, and what stands there.
+#: The elements of a time: the layout element and the pattern of its value.
 _PARTS: Final = (
     ("2006", re.compile("[0-9]{4}")),
     ("-", re.compile("-")),
@@ -129,7 +133,7 @@ _PARTS: Final = (
     ("-", re.compile("-")),
     ("02", re.compile("[0-9]{2}")),
     ("T", re.compile("T")),
-    # Go takes a single digit for the hour.
+    # Go accepts a single digit for the hour.
     ("15", re.compile("[0-9]{1,2}")),
     (":", re.compile(":")),
     ("04", re.compile("[0-9]{2}")),
@@ -142,7 +146,7 @@ _zone = re.compile("Z|([+-])([0-9]{2}):([0-9]{2})").match
 
 
 def _parse(text: str, micro: bool) -> tuple[datetime, int]:
-    """Return the moment in whole seconds, UTC, and nanoseconds beyond it; see Go's C{time.Parse}."""
+    """Return the moment in whole seconds, UTC, and its nanoseconds; see Go's C{time.Parse}."""
     layout = _MICRO_LAYOUT if micro else _SECONDS_LAYOUT
     found: dict[str, int] = {}
     position = 0
@@ -187,7 +191,7 @@ def _parse(text: str, micro: bool) -> tuple[datetime, int]:
         raise _out_of_range(text, "year") from None
 
 
-#: Bounds that Go checks while it parses, and its words for them.
+#: Bounds that Go checks while parsing, and their names in its messages.
 _RANGES: Final = {
     "01": (1, 12, "month"),
     "15": (0, 23, "hour"),

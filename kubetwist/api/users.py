@@ -1,4 +1,4 @@
-"""Users and groups that the API itself knows."""
+"""Users and groups that the API defines."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ if TYPE_CHECKING:
 
 #: The user of requests without credentials.
 ANONYMOUS: Final = "system:anonymous"
-#: Everyone else.
+#: The group of all authenticated users.
 AUTHENTICATED: Final = "system:authenticated"
 #: The group of L{ANONYMOUS}.
 UNAUTHENTICATED: Final = "system:unauthenticated"
-#: The group that may do everything, independent of RBAC rules.
+#: The group with all permissions, independent of RBAC rules.
 MASTERS: Final = "system:masters"
-#: May look at how the server is.
+#: The group that may read metrics and health checks.
 MONITORING: Final = "system:monitoring"
 #: The group of all kubelets.
 NODES: Final = "system:nodes"
 _NODE: Final = "system:node:"
-#: The group of all service accounts; those of a namespace are in one of its name below this, too.
+#: The group of all service accounts, and the prefix of the groups of one namespace.
 SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
 def service_account_user(namespace: str, name: str) -> str:
-    """Return the name by which a service account is known as a user."""
+    """Return the user name of a service account."""
     return f"{_SERVICE_ACCOUNT}{namespace}:{name}"
 
 
 def service_account_groups(namespace: str) -> tuple[str, ...]:
-    """Return the groups that every service account of a namespace is in."""
+    """Return the groups of the service accounts of a namespace."""
     return SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}"
 
 
 def split_service_account(user: str) -> tuple[str, str] | None:
-    """Return the namespace and name of a service account from its user name; L{None} for other user names."""
+    """Return the namespace and name in the user name of a service account; L{None} for other user names."""
     if not user.startswith(_SERVICE_ACCOUNT):
         return None
     namespace, separator, name = user.removeprefix(_SERVICE_ACCOUNT).partition(":")
@@ -48,7 +48,7 @@ def split_service_account(user: str) -> tuple[str, str] | None:
 
 
 def split_node(user: str) -> str | None:
-    """Return the name of a node from the user name of its kubelet; L{None} for other user names."""
+    """Return the node name in the user name of a kubelet; L{None} for other user names."""
     if not user.startswith(_NODE):
         return None
     name = user.removeprefix(_NODE)
@@ -56,14 +56,14 @@ def split_node(user: str) -> str | None:
 
 
 def node_of(user: UserInfo) -> str | None:
-    """Return the node that a user is the kubelet of, C{""} when it does not say which; L{None} for everyone else."""
+    """Return the node name of a kubelet, C{""} if its user name has none; L{None} for other users."""
     if user.name.startswith(_NODE) and NODES in user.groups:
         return user.name.removeprefix(_NODE)
     return None
 
 
 def user_object(user: UserInfo) -> JSONObject:
-    """Return a user as reviews, webhooks and policies show it."""
+    """Return a user as an object for reviews, webhooks and policies."""
     shown: JSONObject = {"username": user.name}
     if user.uid:
         shown["uid"] = user.uid

@@ -14,7 +14,7 @@ class WrittenNumber(float):
     """
     A number that is not an integer of 64 bits.
 
-    @ivar text: The number as written in the document.
+    @ivar text: The number as in the document.
     """
 
     __slots__ = ("text",)
@@ -31,7 +31,7 @@ def with_written_numbers(document: bytes) -> JSONValue:
     """
     Decode JSON with L{WrittenNumber} for all numbers that are not integers.
 
-    @return: A value equal to the result of L{decode_json}; L{None} if the text is not JSON or repeats keys.
+    @return: A value equal to the result of L{decode_json}; L{None} if the text is not JSON or has duplicate keys.
     """
     try:
         found = json.loads(document, parse_float=WrittenNumber, parse_int=_integer)
@@ -41,7 +41,7 @@ def with_written_numbers(document: bytes) -> JSONValue:
 
 
 def without_written_numbers(value: JSONValue) -> JSONValue:
-    """Return the same value with plain floats, which encoders support."""
+    """Return the value with plain floats, which encoders support."""
     if isinstance(value, dict):
         return {name: without_written_numbers(item) for name, item in value.items()}
     if isinstance(value, list):

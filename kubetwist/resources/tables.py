@@ -129,11 +129,11 @@ class TableEncoder:
         """
         if budget is None or self._internal:
             return self._row(obj), True
-        own = Budget(min(MAX_VISITED, max(budget.left, 0)))
-        before = own.left
+        own = Budget(min(MAX_VISITED, max(budget.remaining, 0)))
+        before = own.remaining
         cells: tuple[Any, ...] = self._row(obj, own)
-        budget.left -= before - max(own.left, 0)
-        return cells, before == MAX_VISITED or own.left >= 0
+        budget.remaining -= before - max(own.remaining, 0)
+        return cells, before == MAX_VISITED or own.remaining >= 0
 
     def row(self, record: Record, ages: dict[float | None, bytes], now: float, budget: Budget | None = None) -> bytes:
         """

@@ -1,1 +1,1 @@
-"""Texts, numbers, URLs and addresses as Go's standard library reads and writes them."""
+"""Parsing and formatting of strings, numbers, URLs and addresses as in Go's standard library."""

@@ -1,5 +1,5 @@
 """
-Differences of values as the reference prints them: unified, of the JSON of its internal Go structs.
+Differences of values as the reference prints them: unified diffs of the JSON of internal Go structs.
 
 @see: kubernetes/apimachinery, C{pkg/util/diff/diff.go}.
 """
@@ -12,15 +12,15 @@ from typing import Final
 
 from ..jsontypes import JSONValue
 
-#: More lines, of both together, are not compared: that can take a time that grows with their square.
+#: Maximum number of lines of both values, since the comparison can take quadratic time.
 _LONGEST: Final = 6000
-#: So many are when few of them, between those that are alike at the ends, are to be looked at.
-_LONGEST_ALIKE: Final = 12_000
+#: Maximum number of lines if at most C{_FEW} differ between a common beginning and end.
+_MAX_SIMILAR_LINES: Final = 12_000
 _FEW: Final = 60
 
 
 def pretty(value: JSONValue) -> list[str]:
-    """Return the lines of a value as Go's C{json.MarshalIndent} writes it; keys in the order that they are in."""
+    """Return the lines of a value as Go's C{json.MarshalIndent} writes it; keys keep their order."""
     lines: list[str] = []
     _write(value, "", "", "", lines)
     return lines
@@ -45,7 +45,7 @@ def _write(value: JSONValue, indent: str, before: str, after: str, lines: list[s
 
 def _text(value: JSONValue) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    # As Go writes JSON that may land in a web page.
+    # Go escapes HTML characters in JSON.
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
@@ -55,14 +55,14 @@ def diff(old: JSONValue, new: JSONValue) -> str:
     """Return the differences with three lines of context each; C{""} if there are none or too many."""
     before, after = pretty(old), pretty(new)
     together = len(before) + len(after)
-    if together > _LONGEST and (together > _LONGEST_ALIKE or _between(before, after) > _FEW):
+    if together > _LONGEST and (together > _MAX_SIMILAR_LINES or _between(before, after) > _FEW):
         return ""
     # The first two lines name files.
     return "".join(list(unified_diff(before, after))[2:])
 
 
 def _between(before: list[str], after: list[str]) -> int:
-    """Return the number of lines of both texts outside their common beginning and end."""
+    """Return the number of lines of both values outside of their common beginning and end."""
     shorter = min(len(before), len(after))
     first = next((index for index in range(shorter) if before[index] != after[index]), shorter)
     rest = shorter - first

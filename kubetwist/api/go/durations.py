@@ -1,4 +1,4 @@
-"""Durations as Go writes them: C{1m30s}."""
+"""Durations in Go's format: C{1m30s}."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _duration_part = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)").match
 
 def parse_duration(text: str) -> float:
     """
-    Read a duration such as C{1h30m} or C{1.5s}.
+    Parse a duration such as C{1h30m} or C{1.5s}.
 
     @return: Seconds.
-    @raise ValueError: The value is invalid, in Go's words.
+    @raise ValueError: The value is invalid; the message is Go's.
     """
     return parse_nanoseconds(text) / 1_000_000_000
 
 
 def parse_nanoseconds(text: str) -> int:
     """
-    Read a duration exactly.
+    Parse a duration exactly.
 
-    @return: Nanoseconds, at most 64 bits of them.
-    @raise ValueError: The value is invalid, in Go's words.
+    @return: Nanoseconds, a signed integer of 64 bits.
+    @raise ValueError: The value is invalid; the message is Go's.
     """
     rest = text[1:] if text[:1] in ("+", "-") else text
     bad = ValueError(f"time: invalid duration {quoted(text)}")

@@ -20,7 +20,7 @@ _hexadecimal = re.compile("[0-9a-fA-F]*").match
 _bits = re.compile("[1-9][0-9]*|[0-9]").fullmatch
 _first_mark = re.compile("[.:%]").search
 
-#: The longest address that can be one is shorter; a zone may be any text.
+#: Maximum number of characters that are printed of a prefix length.
 _LONGEST_BITS: Final = 18
 
 

@@ -1,4 +1,4 @@
-"""Text as Go quotes it, which is how it stands in many of the reference's messages."""
+"""Quoting of strings as in Go, for error messages of the reference."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _plain = re.compile("[ !#-\\[\\]-~]*").fullmatch
 
 
 def is_print(character: str) -> bool:
-    """Go's C{unicode.IsPrint}: letters, marks, numbers, punctuation, symbols, and of spaces only the ASCII one."""
+    """Return whether a character is printable (Go: C{unicode.IsPrint}); of spaces only the ASCII space is."""
     return character.isprintable()
 
 
 def quoted(text: str) -> str:
-    """Go's C{strconv.Quote}."""
+    """Quote a string (Go: C{strconv.Quote})."""
     if _plain(text):
         return f'"{text}"'
     return '"' + "".join(_escaped(character) for character in text) + '"'
@@ -54,6 +54,6 @@ def _escaped(character: str) -> str:
 
 
 def unicode_number(character: str) -> str:
-    """Go's C{%#U}: C{U+0041 'A'}; of what cannot be printed only the number."""
+    """Format a character (Go: C{%#U}): C{U+0041 'A'}; only the number for non-printable characters."""
     number = f"U+{ord(character):04X}"
     return f"{number} '{character}'" if is_print(character) else number

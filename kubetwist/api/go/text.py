@@ -1,4 +1,4 @@
-"""JSON values as Go's C{fmt} prints them, which is how some messages quote them."""
+"""Formatting of JSON values with Go's C{fmt}, for error messages that quote them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
-URLs as Go's C{net/url} parses them, with its error messages.
+Parsing of URLs as in Go's C{net/url}, with its error messages.
 
-The rules are those of Go 1.26, where a host's first colon begins the port and brackets hold nothing but IPv6.
+The rules are those of Go 1.26: the first colon of a host starts the port, and brackets contain IPv6 addresses only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .netip import (
 )
 from .quote import quoted
 
-# Escaping is done on bytes. Each part of a URL has its own set of those that stand for themselves.
+## Escaping works on bytes. Each component of a URL has a set of bytes that are not escaped.
 
 _UNRESERVED: Final = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~"
 _PATH: Final = _UNRESERVED + b"$&+,/:;=@"
@@ -38,7 +38,7 @@ _FRAGMENT_ESCAPES: Final = _escapes(_FRAGMENT)
 
 
 def _any_of(plain: bytes) -> str:
-    """Return a pattern of the hex digits of these bytes, grouped by the first for fast compilation."""
+    """Return a pattern that matches the hex digits of these bytes, grouped by the first digit for fast compilation."""
     groups: dict[str, str] = {}
     for byte in plain:
         high = f"{byte >> 4:x}"
@@ -46,11 +46,11 @@ def _any_of(plain: bytes) -> str:
     return "|".join(f"{high}[{low}]" for high, low in groups.items())
 
 
-#: A character of ASCII that may not stand in a host; naming what may instead takes ten times as long to compile.
+#: ASCII characters that are invalid in a host; the opposite set takes ten times as long to compile.
 _FOREIGN: Final = f"[{re.escape(bytes(byte for byte in range(128) if byte not in _HOST + b'%').decode())}]"
-#: Of ASCII, a host may escape nothing but the percent sign itself.
+#: The percent sign is the only ASCII character that may be escaped in a host.
 _bad_in_host = re.compile(f"%(?!25|[89a-fA-F][0-9a-fA-F])|{_FOREIGN}").search
-#: The zone of an address may escape its allowed characters, and blanks.
+#: A zone may escape its allowed characters and spaces.
 _bad_in_zone = re.compile(f"%(?!(?i:25|20|{_any_of(_HOST)}))|{_FOREIGN}").search
 
 #: Characters kept as written in a path or fragment although escaping would encode them.
@@ -65,7 +65,7 @@ _user_info = re.compile("[a-zA-Z0-9._:~!$&'()*+,;=%@-]*").fullmatch
 _bad_escape = re.compile("%(?![0-9a-fA-F]{2})").search
 
 #: The maximum number of query parameters; Go rejects the whole query beyond it.
-_MOST_PARAMETERS: Final = 10_000
+_MAX_PARAMETERS: Final = 10_000
 
 
 class URLError(ValueError):
@@ -75,12 +75,12 @@ class URLError(ValueError):
 @frozen
 class URL:
     """
-    A URL's parts, unescaped except those that are named raw.
+    The components of a URL, unescaped except for those named raw.
 
-    @ivar user: Name and password; L{None} for the password when there is none.
-    @ivar omit_host: There were no slashes for a host: C{file:/path}.
-    @ivar force_query: There was a question mark, and nothing behind it.
-    @ivar raw_path: The path as it was written where escaping it again would write it otherwise.
+    @ivar user: Name and password; the password is L{None} if absent.
+    @ivar omit_host: Whether there are no slashes for a host: C{file:/path}.
+    @ivar force_query: Whether the query is empty, but has a question mark.
+    @ivar raw_path: The original escaped path, if escaping C{path} gives another text.
     """
 
     scheme: str = ""
@@ -116,21 +116,21 @@ class URL:
 
     @property
     def escaped_path(self) -> str:
-        """Return the path as it goes into a URL: as it was written, if that is a way to write it."""
+        """Return the escaped path: the original text if it is a valid escaping of the path."""
         if self.raw_path and _kept_path(self.raw_path.encode("utf-8", "replace")):
             return self.raw_path
         return "*" if self.path == b"*" else _escaped(self.path, _PATH_ESCAPES)
 
     @property
     def escaped_fragment(self) -> str:
-        """Return the fragment, likewise."""
+        """Return the escaped fragment: the original text if it is a valid escaping of the fragment."""
         if self.raw_fragment and _kept_fragment(self.raw_fragment.encode("utf-8", "replace")):
             return self.raw_fragment
         return _escaped(self.fragment, _FRAGMENT_ESCAPES)
 
     @property
     def user_info(self) -> str:
-        """Return the name and password as they are written in a URL; C{""} without them."""
+        """Return name and password as in a URL; C{""} without them."""
         if self.user is None:
             return ""
         name, password = self.user
@@ -138,9 +138,9 @@ class URL:
         return shown if password is None else f"{shown}:{_escaped(password.encode(), _USER_ESCAPES)}"
 
     def query(self) -> dict[str, list[str]]:
-        """Return the parameters, unescaped; pairs that make no sense are left out."""
+        """Return the unescaped parameters; malformed pairs are ignored."""
         values: dict[str, list[str]] = {}
-        if self.raw_query.count("&") >= _MOST_PARAMETERS:
+        if self.raw_query.count("&") >= _MAX_PARAMETERS:
             return values
         for pair in self.raw_query.split("&"):
             if not pair or ";" in pair:
@@ -182,7 +182,7 @@ class URL:
 
 def parse_url(text: str) -> URL:
     """
-    Read a URL or a reference to one, with a fragment.
+    Parse a URL or URL reference with a fragment.
 
     @raise URLError: The value is invalid.
     """
@@ -203,7 +203,7 @@ def parse_url(text: str) -> URL:
 
 def parse_request_uri(text: str) -> URL:
     """
-    Read what stands in an HTTP request: an absolute URI or path, whose C{#} means nothing.
+    Parse the target of an HTTP request: an absolute URI or path, in which C{#} has no meaning.
 
     @raise URLError: The value is invalid.
     """
@@ -284,7 +284,7 @@ def _parse_host(host: str) -> str:
 
 
 def _unescaped_host(text: str, zone: bool = False) -> str:
-    """Return a host, or the zone of an address, in which only a few characters of ASCII may stand."""
+    """Return an unescaped host, or the zone of an address."""
     bad = (_bad_in_zone if zone else _bad_in_host)(text)
     if bad and bad[0] != "%":
         raise URLError(f"invalid character {quoted(bad[0])} in host name")
@@ -294,20 +294,20 @@ def _unescaped_host(text: str, zone: bool = False) -> str:
 
 
 def _bad_escape_error(text: str, position: int) -> URLError:
-    # Three bytes are shown, of which a character may be cut.
+    # Go shows three bytes, which may cut a character.
     shown = text[position : position + 3].encode("utf-8", "replace")[:3]
     return URLError(f"invalid URL escape {quoted(_text(shown))}")
 
 
 def escape_path(path: bytes) -> str:
-    """Return a path as it goes into a URL."""
+    """Return the escaped path of a URL."""
     return _escaped(path, _PATH_ESCAPES)
 
 
 def normalized_query(raw: bytes) -> str:
-    """Return a query, sorted by the names in it and escaped in one way; pairs that make no sense are left out."""
+    """Return a query sorted by name and escaped uniformly; malformed pairs are removed."""
     values: dict[bytes, list[bytes]] = {}
-    if raw.count(b"&") >= _MOST_PARAMETERS:
+    if raw.count(b"&") >= _MAX_PARAMETERS:
         return ""
     for pair in raw.split(b"&"):
         if not pair or b";" in pair or _bad_escape(pair.decode("latin-1")):

@@ -214,7 +214,7 @@ class LeaseEndpointReconciler:
         """Create an object, or update it with C{change}."""
         existing = store.get_copy(NAMESPACE, NAME)
         if existing is None:
-            await ensure(store, desired, forgives=is_about_loopback)
+            await ensure(store, desired, ignores_error=is_about_loopback)
             return
         if change(existing) == existing:
             return
@@ -226,7 +226,7 @@ class LeaseEndpointReconciler:
                 store.update_managed_fields(obj, new, "", SERVER)
             return new
 
-        scope = RequestScope(NAMESPACE, forgives=is_about_loopback)
+        scope = RequestScope(NAMESPACE, ignores_error=is_about_loopback)
         await store.update(scope, NAME, changed, UpdateOptions(), patching=True)
 
     # --- IStorageObserver

@@ -25,14 +25,14 @@ async def ensure(
     obj: JSONObject,
     manager: str = SERVER,
     status_manager: str = SERVER,
-    forgives: Callable[[FieldError], bool] | None = None,
+    ignores_error: Callable[[FieldError], bool] | None = None,
 ) -> None:
     """
     Create an object unless it exists, with its C{status}, which a create would drop.
 
     @param manager: The field manager of the object.
     @param status_manager: The field manager of the status.
-    @param forgives: See L{RequestScope.forgives}.
+    @param ignores_error: See L{RequestScope.ignores_error}.
     """
     meta = obj["metadata"]
     namespace = meta.get("namespace", "")
@@ -41,7 +41,7 @@ async def ensure(
     status = obj.get("status")
     store.strategy.default(obj)
     store.update_managed_fields(None, obj, "", manager)
-    scope = RequestScope(namespace, forgives=forgives)
+    scope = RequestScope(namespace, ignores_error=ignores_error)
     try:
         await store.create(scope, obj, CreateOptions())
     except APIStatusError as error:

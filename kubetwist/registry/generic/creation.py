@@ -165,8 +165,8 @@ def _prepared_creation(store: StoreBase, obj: JSONObject, scope: RequestScope) -
         remove_floats(undo)
     if errors and scope.sent is not None:
         errors = as_sent(errors, obj, scope.sent, lambda: validate_new_object(store, obj))
-    if errors and scope.forgives is not None:
-        errors = [field_error for field_error in errors if not scope.forgives(field_error)]
+    if errors and scope.ignores_error is not None:
+        errors = [field_error for field_error in errors if not scope.ignores_error(field_error)]
     return errors
 
 

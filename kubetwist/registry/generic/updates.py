@@ -463,11 +463,11 @@ def warn_ratcheted_errors(errors: Sequence[FieldError], scope: RequestScope) -> 
     for field_error in errors:
         if isinstance(field_error, RatchetedError):
             scope.warn(str(field_error))
-    forgives = scope.forgives
+    ignores_error = scope.ignores_error
     return [
         field_error
         for field_error in errors
-        if not isinstance(field_error, RatchetedError) and (forgives is None or not forgives(field_error))
+        if not isinstance(field_error, RatchetedError) and (ignores_error is None or not ignores_error(field_error))
     ]
 
 

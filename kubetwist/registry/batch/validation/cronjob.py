@@ -10,7 +10,7 @@ from ....api.errors import FieldError, invalid, required
 from ....api.resource import JSONObject
 from ...generic.validation.fields import ErrorList, invalid_shown, not_negative, selector_shown, unsupported
 from ..schedule import CronError, check_schedule
-from .job import job_spec
+from .job import validate_job_spec
 
 
 def validate_cron_job(obj: JSONObject) -> list[FieldError]:
@@ -85,7 +85,7 @@ def _time_zone(zone: str, errors: ErrorList) -> None:
 def _job_template(template: JSONObject, path: str, errors: ErrorList) -> None:
     """Validate a job template; as in the reference, its metadata is not validated."""
     spec = template.get("spec") or {}
-    job_spec(spec, f"{path}.spec", errors, template_of_job=False)
+    validate_job_spec(spec, f"{path}.spec", errors, has_selector=False)
     if spec.get("selector") is not None:
         shown = selector_shown(spec["selector"])
         errors.append(invalid_shown(f"{path}.spec.selector", shown, "`selector` will be auto-generated"))

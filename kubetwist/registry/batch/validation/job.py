@@ -36,12 +36,12 @@ from .jobstatus import parse_intervals
 _UID: Final = "batch.kubernetes.io/controller-uid"
 _NAME: Final = "batch.kubernetes.io/job-name"
 #: Maximum number of indexes and of parallel pods; the second applies to large jobs with a backoff limit per index.
-_MANY: Final = 100000
-_FEWER: Final = 10000
-_MOST_RULES: Final = 20
+_MAX_INDEXES: Final = 100000
+_MAX_INDEXES_OF_LARGE_JOB: Final = 10000
+_MAX_RULES: Final = 20
 #: Maximum lengths, in bytes.
-_LONGEST_MANAGER: Final = 63
-_LONGEST_INDEXES: Final = 64 * 1024
+_MAX_MANAGER_LENGTH: Final = 63
+_MAX_INDEXES_LENGTH: Final = 64 * 1024
 _ONLY_INDEXED: Final = "requires indexed completion mode"
 
 
@@ -54,7 +54,7 @@ def validate_job(obj: JSONObject, prefixed: bool = True) -> list[FieldError]:
     errors: ErrorList = []
     spec = obj["spec"]
     _generated(obj, spec, prefixed, errors)
-    job_spec(spec, "spec", errors, template_of_job=True)
+    validate_job_spec(spec, "spec", errors, has_selector=True)
     if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
         name = obj["metadata"].get("name") or ""
         hostname = f"{name}-{spec['completions'] - 1}"
@@ -82,14 +82,14 @@ def _generated(obj: JSONObject, spec: JSONObject, prefixed: bool, errors: ErrorL
         errors.append(invalid_shown("spec.selector", shown, "`selector` not auto-generated"))
 
 
-def job_spec(spec: JSONObject, path: str, errors: ErrorList, *, template_of_job: bool) -> None:
+def validate_job_spec(spec: JSONObject, path: str, errors: ErrorList, *, has_selector: bool) -> None:
     """
     Validate the spec of a Job, or of the job template of a CronJob.
 
     @param spec: The spec.
     @param path: Its path.
     @param errors: Receives the errors.
-    @param template_of_job: Whether it is the spec of a Job, which has a selector.
+    @param has_selector: Whether it is the spec of a Job, which has a selector.
     """
     names = (
         "parallelism",
@@ -132,7 +132,7 @@ def job_spec(spec: JSONObject, path: str, errors: ErrorList, *, template_of_job:
         elif replacement not in ("Failed", "TerminatingOrFailed"):
             errors.append(unsupported(where, replacement, ("Failed", "TerminatingOrFailed")))
     _template(template, pod, f"{path}.template", spec.get("podFailurePolicy") is not None, errors)
-    if not template_of_job:
+    if not has_selector:
         return
     selector = spec.get("selector")
     if selector is None:
@@ -152,8 +152,8 @@ def job_spec(spec: JSONObject, path: str, errors: ErrorList, *, template_of_job:
 def _managed_by(name: str, path: str, errors: ErrorList) -> None:
     for shown, text in validate_domain_prefixed_path(name):
         errors.append(invalid(path, shown, text) if text else required(path))
-    if len(name.encode()) > _LONGEST_MANAGER:
-        errors.append(too_long(path, _LONGEST_MANAGER))
+    if len(name.encode()) > _MAX_MANAGER_LENGTH:
+        errors.append(too_long(path, _MAX_MANAGER_LENGTH))
 
 
 def _indexed(spec: JSONObject, path: str, errors: ErrorList) -> None:
@@ -161,23 +161,23 @@ def _indexed(spec: JSONObject, path: str, errors: ErrorList) -> None:
     completions, parallelism, failed = (spec.get(name) for name in ("completions", "parallelism", "maxFailedIndexes"))
     if completions is None:
         errors.append(required(f"{path}.completions", "when completion mode is Indexed"))
-    if parallelism is not None and parallelism > _MANY:
-        text = f"must be less than or equal to {_MANY} when completion mode is Indexed"
+    if parallelism is not None and parallelism > _MAX_INDEXES:
+        text = f"must be less than or equal to {_MAX_INDEXES} when completion mode is Indexed"
         errors.append(invalid(f"{path}.parallelism", parallelism, text))
     if failed is not None:
         if completions is not None and failed > completions:
             errors.append(invalid(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions"))
-        if failed > _MANY:
-            errors.append(invalid(f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {_MANY}"))
-    if completions is None or completions <= _MANY or spec.get("backoffLimitPerIndex") is None:
+        if failed > _MAX_INDEXES:
+            errors.append(invalid(f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {_MAX_INDEXES}"))
+    if completions is None or completions <= _MAX_INDEXES or spec.get("backoffLimitPerIndex") is None:
         return
     if failed is None:
-        text = f"must be specified when completions is above {_MANY}"
+        text = f"must be specified when completions is above {_MAX_INDEXES}"
         errors.append(required(f"{path}.maxFailedIndexes", text))
     for name, value in (("parallelism", parallelism), ("maxFailedIndexes", failed)):
-        if value is not None and value > _FEWER:
+        if value is not None and value > _MAX_INDEXES_OF_LARGE_JOB:
             text = (
-                f"must be less than or equal to {_FEWER} when completions are above {_MANY} "
+                f"must be less than or equal to {_MAX_INDEXES_OF_LARGE_JOB} when completions are above {_MAX_INDEXES} "
                 "and used with backoff limit per index"
             )
             errors.append(invalid(f"{path}.{name}", value, text))
@@ -197,8 +197,8 @@ def _template(template: JSONObject, pod: JSONObject, path: str, has_failure_poli
 
 def _failure_policy(spec: JSONObject, pod: JSONObject, path: str, errors: ErrorList) -> None:
     rules = spec["podFailurePolicy"].get("rules") or []
-    if len(rules) > _MOST_RULES:
-        errors.append(too_many(f"{path}.rules", len(rules), _MOST_RULES))
+    if len(rules) > _MAX_RULES:
+        errors.append(too_many(f"{path}.rules", len(rules), _MAX_RULES))
     names = {container.get("name") for kind in ("containers", "initContainers") for container in pod.get(kind) or ()}
     for index, rule in enumerate(rules):
         here = f"{path}.rules[{index}]"
@@ -229,8 +229,8 @@ def _listed(choice: Sequence[str]) -> str:
 
 
 def _pod_conditions(conditions: Sequence[JSONObject], path: str, errors: ErrorList) -> None:
-    if len(conditions) > _MOST_RULES:
-        errors.append(too_many(path, len(conditions), _MOST_RULES))
+    if len(conditions) > _MAX_RULES:
+        errors.append(too_many(path, len(conditions), _MAX_RULES))
     choice = ("False", "True", "Unknown")
     for index, pattern in enumerate(conditions):
         check(pattern.get("type") or "", f"{path}[{index}].type", validate_qualified_name, errors)
@@ -250,8 +250,8 @@ def _success_policy(spec: JSONObject, path: str, errors: ErrorList) -> None:
     if not rules:
         text = "at least one rules must be specified when the successPolicy is specified"
         errors.append(required(f"{path}.rules", text))
-    if len(rules) > _MOST_RULES:
-        errors.append(too_many(f"{path}.rules", len(rules), _MOST_RULES))
+    if len(rules) > _MAX_RULES:
+        errors.append(too_many(f"{path}.rules", len(rules), _MAX_RULES))
     for index, rule in enumerate(rules):
         _success_rule(rule, completions or 0, f"{path}.rules[{index}]", errors)
 
@@ -264,8 +264,8 @@ def _success_rule(rule: JSONObject, completions: int, path: str, errors: ErrorLi
     total = 0
     if indexes is not None:
         where = f"{path}.succeededIndexes"
-        if len(indexes.encode()) > _LONGEST_INDEXES:
-            errors.append(too_long(where, _LONGEST_INDEXES))
+        if len(indexes.encode()) > _MAX_INDEXES_LENGTH:
+            errors.append(too_long(where, _MAX_INDEXES_LENGTH))
         try:
             total = sum(last - first + 1 for first, last in parse_intervals(indexes, completions))
         except ValueError as error:
@@ -317,7 +317,7 @@ def validate_job_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     first = validate_job(obj, prefixed=_UID in held_labels and _NAME in held_labels)
     errors: ErrorList = []
     spec, before = obj["spec"], old["spec"]
-    job_spec(spec, "spec", errors, template_of_job=True)
+    validate_job_spec(spec, "spec", errors, has_selector=True)
     completions, was = spec.get("completions"), before.get("completions")
     if spec.get("completionMode") != "Indexed":
         immutable(completions, was, "spec.completions", errors)

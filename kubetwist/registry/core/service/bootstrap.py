@@ -62,10 +62,12 @@ async def kubernetes_service(
     }
     await ensure(stores.get("", "services"), service)
     if address:
-        await ensure(stores.get("", "endpoints"), kubernetes_endpoints([address], port), forgives=is_about_loopback)
+        await ensure(
+            stores.get("", "endpoints"), kubernetes_endpoints([address], port), ignores_error=is_about_loopback
+        )
         slices = stores.find("discovery.k8s.io", "endpointslices")
         if slices is not None:
-            await ensure(slices, kubernetes_slice([address], port), forgives=is_about_loopback)
+            await ensure(slices, kubernetes_slice([address], port), ignores_error=is_about_loopback)
 
 
 def is_about_loopback(field_error: FieldError) -> bool:
