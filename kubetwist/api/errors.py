@@ -22,7 +22,7 @@ from .resource import GroupKind, GroupResource
 MAX_FIELD_ERRORS: Final = 1000
 MAX_FIELD_ERRORS_LENGTH: Final = 1024 * 1024
 #: Numbers from which on Go writes floats with an exponent.
-_LARGEST: Final = 1e21
+_EXPONENT_FROM: Final = 1e21
 _UNSAFE: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
 
 
@@ -290,7 +290,7 @@ def shown(value: JSONValue) -> str:
 def _whole(value: JSONValue) -> JSONValue:
     """Return a value with whole floats converted to integers, as Go writes them."""
     if value.__class__ is float:
-        return int(value) if value.is_integer() and abs(value) < _LARGEST else value
+        return int(value) if value.is_integer() and abs(value) < _EXPONENT_FROM else value
     if value.__class__ is dict:
         return {name: _whole(item) for name, item in value.items()}
     return [*map(_whole, value)] if value.__class__ is list else value

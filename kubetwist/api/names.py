@@ -245,10 +245,10 @@ def validate_qualified_name(name: str) -> list[str]:
 
 def is_qualified_name(name: str) -> bool:
     """Return whether L{validate_qualified_name} returns no errors; fast for repeated names."""
-    return len(name) <= _LONGEST_QUALIFIED_NAME and _is_known_qualified_name(name)
+    return len(name) <= _MAX_QUALIFIED_NAME_LENGTH and _is_known_qualified_name(name)
 
 
-_LONGEST_QUALIFIED_NAME: Final = 253 + 1 + 63
+_MAX_QUALIFIED_NAME_LENGTH: Final = 253 + 1 + 63
 
 
 @lru_cache(maxsize=4096)

@@ -72,7 +72,7 @@ _SUBRESOURCE_LENGTH: Final = 256
 Rule = Literal["compare", "whole"]
 
 
-class Parts(list[FieldError]):
+class UpdateErrors(list[FieldError]):
     """
     The validation errors of an update beyond its metadata, for kinds that validate metadata in the middle.
 
@@ -127,13 +127,13 @@ def validate_metadata_on_update(
     @param validate_name: The kind's rule for names.
     @param path: The path of the metadata in errors.
     @param rules: The kind's metadata rules in order, which follow the two of the registry.
-    @param found: The errors beyond the metadata: appended after all rules, or around the last one for L{Parts}.
+    @param found: The errors beyond the metadata: appended after all rules, or around the last one for L{UpdateErrors}.
     """
     whole = validate_object_meta(new, namespaced, validate_path_segment_name, path)
     compared = validate_object_meta_update(new, old, path)
     finalizers = _validate_standard_finalizers(new, path) if standard_finalizers and "finalizers" in new else []
     causes = whole + compared
-    first = found.first if rules and isinstance(found, Parts) else 0
+    first = found.first if rules and isinstance(found, UpdateErrors) else 0
     for place, rule in enumerate(rules, 1):
         if place == len(rules):
             causes += found[:first]

@@ -35,11 +35,11 @@ _plain = re.compile("[1-9][0-9]{0,2}(?:m|k|M|G|)|[1-9][0-9]{0,2}(?:Ki|Mi|Gi)").f
 #: Arithmetic uses integers in units of 10^-9.
 _UNIT: Final = 10**9
 #: Binary quantities are capped here.
-_LARGEST: Final = ((1 << 63) - 1) * _UNIT
+_MAX_BINARY: Final = ((1 << 63) - 1) * _UNIT
 #: Maximum exponent, to bound memory and time.
-_LARGEST_EXPONENT: Final = 1000
+_MAX_EXPONENT: Final = 1000
 #: Maximum number of digits, to bound memory and time.
-_MOST_DIGITS: Final = 1000
+_MAX_DIGITS: Final = 1000
 
 
 @total_ordering
@@ -129,7 +129,7 @@ def _binary(number: int) -> str:
 
 
 def _decimal(number: int, exponent: int, exponential: bool) -> str:
-    limit = _LARGEST_EXPONENT * 2 if exponential else 18
+    limit = _MAX_EXPONENT * 2 if exponential else 18
     while not number % 1000 and exponent + 3 <= limit:
         number //= 1000
         exponent += 3
@@ -184,7 +184,7 @@ def _read(text: str) -> Quantity:
             raise ValueError(_SUFFIX_PROBLEM)
         base, exponent, family = 10, int(found[1]), "exponent"
     whole = whole.lstrip("0")
-    if len(whole) + len(fraction) > _MOST_DIGITS or exponent > _LARGEST_EXPONENT:
+    if len(whole) + len(fraction) > _MAX_DIGITS or exponent > _MAX_EXPONENT:
         raise ValueError(_NUMERIC_PROBLEM)
     digits = int((whole + fraction) or "0")
     shift = 9 - len(fraction) + (exponent if base == 10 else 0)
@@ -194,13 +194,13 @@ def _read(text: str) -> Quantity:
         nanos = 0
     elif shift >= 0:
         nanos = digits * 10**shift
-    elif -shift > _MOST_DIGITS + 9:
+    elif -shift > _MAX_DIGITS + 9:
         nanos = 1  # far below the representable precision, but not zero
     else:
         nanos = -(-digits // 10**-shift)
     kept = text if _stays(whole, fraction, exponent, family) else ""
     if family == "binary":
-        nanos = min(nanos, _LARGEST)
+        nanos = min(nanos, _MAX_BINARY)
         if 0 < nanos < _UNIT:
             family = "decimal"
     return Quantity(-nanos if sign == "-" else nanos, family, kept)

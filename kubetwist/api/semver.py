@@ -16,7 +16,7 @@ from .go.quote import quoted
 _numbers = re.compile("[0-9]*").fullmatch
 _alphanumeric = re.compile("[a-zA-Z0-9-]*").fullmatch
 
-_LARGEST: Final = (1 << 64) - 1
+_MAX_UINT64: Final = (1 << 64) - 1
 
 
 class VersionError(ValueError):
@@ -113,8 +113,8 @@ def _parsed(digits: str) -> int:
     """Parse an unsigned integer (Go: C{strconv.ParseUint})."""
     if not digits:
         raise VersionError('strconv.ParseUint: parsing "": invalid syntax')
-    number = int(digits) if len(digits) <= 20 else _LARGEST + 1
-    if number > _LARGEST:
+    number = int(digits) if len(digits) <= 20 else _MAX_UINT64 + 1
+    if number > _MAX_UINT64:
         raise VersionError(f"strconv.ParseUint: parsing {quoted(digits)}: value out of range")
     return number
 

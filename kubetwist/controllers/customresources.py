@@ -25,9 +25,9 @@ from ..api.record import Record
 from ..api.requestscope import RequestScope
 from ..api.resource import GroupVersion, JSONObject
 from ..interfaces import IWatchSink
-from ..registry.apiextensions.apiapproval import approval
+from ..registry.apiextensions.apiapproval import api_approval_condition
 from ..registry.apiextensions.store import CLEANUP_FINALIZER, set_crd_condition
-from ..registry.apiextensions.structuralcondition import structure
+from ..registry.apiextensions.structuralcondition import non_structural_condition
 from ..registry.customresources.crd import conditions, find_crd_condition, is_crd_condition_true
 from ..registry.customresources.served import ServedResource
 from ..registry.generic.store import Store
@@ -326,7 +326,7 @@ class CRDController:
 
     def _approval(self, crd: JSONObject) -> bool:
         """Set the condition KubernetesAPIApprovalPolicyConformant for definitions in protected groups."""
-        verdict = approval(crd)
+        verdict = api_approval_condition(crd)
         if verdict is None:
             return False
         status, reason, message = verdict
@@ -341,7 +341,7 @@ class CRDController:
         generation = crd["metadata"].get("uid", ""), crd["metadata"].get("generation", 0)
         if self._checked_schemas.get(name) == generation:
             return False
-        verdict, existing = structure(crd), find_crd_condition(crd, NON_STRUCTURAL)
+        verdict, existing = non_structural_condition(crd), find_crd_condition(crd, NON_STRUCTURAL)
         if verdict is None and existing is not None:
             crd["status"]["conditions"] = [one for one in conditions(crd) if one is not existing]
         elif verdict is not None and (

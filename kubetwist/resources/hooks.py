@@ -19,10 +19,10 @@ from ..registry.assembly import ResourceRegistry
 from ..registry.core.namespace.bootstrap import system_namespaces
 from ..registry.core.service.bootstrap import kubernetes_service
 from ..registry.core.service.ipaddresses import IPAddressStore
-from ..registry.flowcontrol.bootstrap import fairness
+from ..registry.flowcontrol.bootstrap import ensure_flow_control
 from ..registry.rbac.bootstrap import reconcile as bootstraprbac
 from ..registry.rbac.ruleresolver import GROUP as RBAC
-from ..registry.scheduling.bootstrap import priority_classes
+from ..registry.scheduling.bootstrap import ensure_priority_classes
 from ..registry.stores import Stores
 from ..storage.wrappers import find_shared_storage
 from .customresources import CustomResources
@@ -202,13 +202,13 @@ def add_bootstrap_hooks(
         kube,
         "scheduling/bootstrap-system-priority-classes",
         ("scheduling.k8s.io", "priorityclasses"),
-        priority_classes,
+        ensure_priority_classes,
     )
     hook(
         kube,
         "priority-and-fairness-config-producer",
         ("flowcontrol.apiserver.k8s.io", "flowschemas"),
-        fairness,
+        ensure_flow_control,
     )
     if (RBAC, "clusterroles") in stores.infos:
         kube.add_post_start_hook("rbac/bootstrap-roles", lambda: bootstraprbac.reconcile(stores))

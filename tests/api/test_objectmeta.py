@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import FieldError
 from kubetwist.api.names import validate_dns1123_subdomain
-from kubetwist.api.objectmeta import Parts, Rule, validate_metadata_on_create, validate_metadata_on_update
+from kubetwist.api.objectmeta import Rule, UpdateErrors, validate_metadata_on_create, validate_metadata_on_update
 
 from .strategies import documents
 
@@ -215,16 +215,16 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(self.counted({"generation": 1}), [("metadata.generation", 2)])
 
     def test_parts(self) -> None:
-        """Errors beyond the metadata follow those of metadata; L{Parts} come before the last validation of metadata."""
+        """Errors beyond the metadata follow its errors; L{UpdateErrors} surround the last metadata validation."""
         spec, change = FieldError("FieldValueInvalid", "a", "spec"), FieldError("FieldValueInvalid", "b", "spec")
         new, labels = {**GOOD, "labels": {"a/b/c": ""}}, "metadata.labels"
         for rules, found, fields in (
             (("compare",), [spec, change], [labels] * 3 + ["spec"] * 2),
             (("whole", "compare"), [spec, change], [labels] * 4 + ["spec"] * 2),
-            (("whole", "compare"), Parts([spec], [change]), [labels] * 3 + ["spec", labels, "spec"]),
-            (("whole", "compare"), Parts([spec, change]), [labels] * 3 + ["spec", "spec", labels]),
-            (("compare",), Parts([spec], [change]), [labels] * 2 + ["spec", labels, "spec"]),
-            ((), Parts([spec], [change]), [labels] * 2 + ["spec"] * 2),
+            (("whole", "compare"), UpdateErrors([spec], [change]), [labels] * 3 + ["spec", labels, "spec"]),
+            (("whole", "compare"), UpdateErrors([spec, change]), [labels] * 3 + ["spec", "spec", labels]),
+            (("compare",), UpdateErrors([spec], [change]), [labels] * 2 + ["spec", labels, "spec"]),
+            ((), UpdateErrors([spec], [change]), [labels] * 2 + ["spec"] * 2),
         ):
             causes = validate_metadata_on_update(new, GOOD, True, validate_dns1123_subdomain, rules=rules, found=found)
             self.assertEqual([cause.field for cause in causes], fields)

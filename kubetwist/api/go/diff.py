@@ -13,10 +13,10 @@ from typing import Final
 from ..jsontypes import JSONValue
 
 #: Maximum number of lines of both values, since the comparison can take quadratic time.
-_LONGEST: Final = 6000
-#: Maximum number of lines if at most C{_FEW} differ between a common beginning and end.
+_MAX_LINES: Final = 6000
+#: Maximum number of lines if at most C{_MAX_DIFFERENT_LINES} differ between a common beginning and end.
 _MAX_SIMILAR_LINES: Final = 12_000
-_FEW: Final = 60
+_MAX_DIFFERENT_LINES: Final = 60
 
 
 def pretty(value: JSONValue) -> list[str]:
@@ -54,8 +54,8 @@ def _text(value: JSONValue) -> str:
 def diff(old: JSONValue, new: JSONValue) -> str:
     """Return the differences with three lines of context each; C{""} if there are none or too many."""
     before, after = pretty(old), pretty(new)
-    together = len(before) + len(after)
-    if together > _LONGEST and (together > _MAX_SIMILAR_LINES or _between(before, after) > _FEW):
+    total = len(before) + len(after)
+    if total > _MAX_LINES and (total > _MAX_SIMILAR_LINES or _between(before, after) > _MAX_DIFFERENT_LINES):
         return ""
     # The first two lines name files.
     return "".join(list(unified_diff(before, after))[2:])

@@ -20,8 +20,8 @@ _hexadecimal = re.compile("[0-9a-fA-F]*").match
 _bits = re.compile("[1-9][0-9]*|[0-9]").fullmatch
 _first_mark = re.compile("[.:%]").search
 
-#: Maximum number of characters that are printed of a prefix length.
-_LONGEST_BITS: Final = 18
+#: Maximum number of digits of a prefix length.
+_MAX_BITS_LENGTH: Final = 18
 
 
 class AddressError(ValueError):
@@ -104,7 +104,7 @@ def parse_prefix(text: str) -> Prefix:
         raise problem(str(error)) from None
     if zone:
         raise problem("IPv6 zones cannot be present in a prefix")
-    if not _bits(length) or len(length) > _LONGEST_BITS:
+    if not _bits(length) or len(length) > _MAX_BITS_LENGTH:
         raise problem(f"bad bits after slash: {quoted(length)}")
     bits = int(length)
     if bits > address.max_prefixlen:

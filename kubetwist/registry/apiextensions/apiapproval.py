@@ -36,7 +36,7 @@ def _state(crd: JSONObject) -> str:
     return "approved" if url.scheme and url.netloc else "invalid"
 
 
-def approval(crd: JSONObject) -> tuple[str, str, str] | None:
+def api_approval_condition(crd: JSONObject) -> tuple[str, str, str] | None:
     """Return status, reason and message of the condition; L{None} if no approval is needed."""
     if not is_protected(crd["spec"]["group"]):
         return None

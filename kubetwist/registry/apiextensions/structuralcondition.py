@@ -11,7 +11,7 @@ from ...api.resource import JSONObject
 from ...schema.structuralrules import unsupported, validate_structural
 
 
-def structure(crd: JSONObject) -> tuple[str, str, str] | None:
+def non_structural_condition(crd: JSONObject) -> tuple[str, str, str] | None:
     """
     Return status, reason and message of the condition C{NonStructuralSchema}; L{None} if all schemas are structural.
     """

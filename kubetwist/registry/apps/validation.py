@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ...api.errors import FieldError, forbidden, go_json, invalid, required
-from ...api.objectmeta import Parts
+from ...api.objectmeta import UpdateErrors
 from ...api.resource import JSONObject
 from ..core.persistentvolumeclaim.validation import validate_claim_spec
 from ..core.pod.validation.template import always_restarts, template_metadata, validate_template
@@ -402,7 +402,7 @@ def validate_stateful_set_status(obj: JSONObject, old: JSONObject) -> list[Field
         text = "cannot be greater than status.readyReplicas"
         errors.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
     _not_decremented(status, old.get("status") or {}, errors)
-    return Parts(errors)
+    return UpdateErrors(errors)
 
 
 # --- controller revisions ----------------------------------------------------------------------------------------

@@ -45,9 +45,9 @@ class AccessReview:
         )
         spec = obj["spec"]
         resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-        user = scope.user if self.info.kind == "SelfSubjectAccessReview" else subject(spec)
+        user = scope.user if self.info.kind == "SelfSubjectAccessReview" else user_of(spec)
         problems: list[str] = []
-        asked = question(user, resource, other, problems)
+        asked = authorizer_attributes(user, resource, other, problems)
         verdict = await decide(self._context.authorizer, asked)
         status: JSONObject = {"allowed": verdict.decision is Decision.ALLOW}
         if verdict.decision is Decision.DENY:
@@ -87,13 +87,13 @@ _VALIDATE: Final[Mapping[str, Callable[[JSONObject], list[FieldError]]]] = {
 }
 
 
-def subject(spec: JSONObject) -> UserInfo:
+def user_of(spec: JSONObject) -> UserInfo:
     """Return the user that a review is about."""
     extra = {name: tuple(values or ()) for name, values in (spec.get("extra") or {}).items()}
     return UserInfo(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
 
 
-def question(
+def authorizer_attributes(
     user: UserInfo, resource: JSONObject | None, other: JSONObject | None, problems: list[str]
 ) -> AuthorizerAttributes:
     """

@@ -46,7 +46,7 @@ class CertificateSigningRequestStrategy(Strategy):
         conditions = list(status.get("conditions") or ())
         for kind in validation.VERDICTS:
             # Validation rejects added and removed approval conditions.
-            held = [one for one in validation.approvals(old) if one.get("type") == kind]
+            held = [one for one in validation.approval_conditions(old) if one.get("type") == kind]
             places = [place for place, one in enumerate(conditions) if one.get("type") == kind]
             if len(places) == len(held):
                 for place, one in zip(places, held, strict=True):

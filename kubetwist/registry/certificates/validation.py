@@ -10,14 +10,14 @@ from typing import Final
 from cryptography import x509
 
 from ...api.errors import FieldError, duplicate, forbidden, invalid, required
-from ...api.objectmeta import Parts
+from ...api.objectmeta import UpdateErrors
 from ...api.resource import JSONObject
 from ..generic.validation.fields import ErrorList, quote, unsupported
 from ..generic.validation.signernames import signer_name
 
 VERDICTS: Final = ("Approved", "Denied")
 _BLOCK: Final = re.compile(rb"-----BEGIN ([^-\n]+)-----\s*\n((?:[^\n:]+:[^\n]*\n)*)([A-Za-z0-9+/=\s]*)-----END \1-----")
-_KEPT: Final = ("Approved", "Denied", "Failed")
+_PERMANENT_CONDITIONS: Final = ("Approved", "Denied", "Failed")
 _USAGES: Final = (
     "any",
     "cert sign",
@@ -45,7 +45,7 @@ _USAGES: Final = (
 )
 
 
-def approvals(obj: JSONObject) -> list[JSONObject]:
+def approval_conditions(obj: JSONObject) -> list[JSONObject]:
     """Return the conditions that approve or deny."""
     return [one for one in (obj.get("status") or {}).get("conditions") or () if one.get("type") in VERDICTS]
 
@@ -54,7 +54,7 @@ def validate_request(obj: JSONObject) -> list[FieldError]:
     """Validate a CertificateSigningRequest: the request in PEM, the signer name and the usages."""
     errors: ErrorList = []
     spec = obj["spec"]
-    problem = request_problem(spec.get("request") or "")
+    problem = csr_error(spec.get("request") or "")
     if problem:
         errors.append(invalid("spec.request", spec.get("request"), problem))
     usages = spec.get("usages") or []
@@ -82,7 +82,7 @@ def validate_request(obj: JSONObject) -> list[FieldError]:
     return errors
 
 
-def request_problem(encoded: str) -> str:
+def csr_error(encoded: str) -> str:
     """Return the error of a base64-encoded PEM request; C{""} if it is valid."""
     try:
         pem = b64decode(encoded)
@@ -107,7 +107,7 @@ def _conditions(obj: JSONObject, old: JSONObject | None = None) -> list[FieldErr
         path, kind, status = f"status.conditions[{index}]", condition.get("type") or "", condition.get("status") or ""
         if not kind and "" not in before:
             errors.append(required(f"{path}.type"))
-        choice = ("True",) if kind in _KEPT else ("False", "True", "Unknown")
+        choice = ("True",) if kind in _PERMANENT_CONDITIONS else ("False", "True", "Unknown")
         if not status:
             errors.append(required(f"{path}.status"))
         elif status not in choice:
@@ -140,12 +140,12 @@ def _update(obj: JSONObject, old: JSONObject, *, verdicts: bool, certificate: bo
     errors = _conditions(obj, old)
     status, before = obj.get("status") or {}, old.get("status") or {}
     new, held = status.get("certificate") or "", before.get("certificate") or ""
-    if new != held and not certificate_problem(held):
-        problem = certificate_problem(new)
+    if new != held and not certificates_error(held):
+        problem = certificates_error(new)
         if problem:
             errors.append(invalid("status.certificate", "<certificate data>", problem))
     now, was = ([one.get("type") for one in side.get("conditions") or ()] for side in (status, before))
-    for kind in _KEPT:
+    for kind in _PERMANENT_CONDITIONS:
         if now.count(kind) < was.count(kind):
             errors.append(forbidden("status.conditions", f'updates may not remove a condition of type "{kind}"'))
     for kind in VERDICTS:
@@ -155,10 +155,10 @@ def _update(obj: JSONObject, old: JSONObject, *, verdicts: bool, certificate: bo
         errors.append(forbidden("status.certificate", "updates may not set certificate content"))
     elif new != held and held:
         errors.append(forbidden("status.certificate", "updates may not modify existing certificate content"))
-    return Parts(errors)
+    return UpdateErrors(errors)
 
 
-def certificate_problem(encoded: str) -> str:
+def certificates_error(encoded: str) -> str:
     """Return the error of base64-encoded PEM certificates; C{""} if they are valid or absent."""
     try:
         rest = b64decode(encoded)

@@ -131,7 +131,7 @@ FLOW_SCHEMAS: Final = (
 )
 
 
-async def fairness(stores: Stores) -> None:
+async def ensure_flow_control(stores: Stores) -> None:
     """Create the priority levels, and the flow schemas that refer to them."""
     levels = stores.get(_FLOW, "prioritylevelconfigurations")
     for name, spec in PRIORITY_LEVELS.items():

@@ -19,7 +19,7 @@ from ...api.names import (
     validate_port_name,
     validate_wildcard_dns1123_subdomain,
 )
-from ...api.objectmeta import Parts
+from ...api.objectmeta import UpdateErrors
 from ...api.resource import JSONObject
 from ..core.service.validation import balancer_ingress, range_warnings
 from ..generic.validation.fields import (
@@ -197,12 +197,12 @@ def validate_ingress_class(obj: JSONObject) -> list[FieldError]:
     else:
         if byte_length(controller) > 250:
             errors.append(too_long("spec.controller", 250))
-        domain_path(controller, "spec.controller", errors)
+        validate_domain_path(controller, "spec.controller", errors)
     _class_parameters(obj["spec"].get("parameters"), errors)
     return errors
 
 
-def domain_path(value: str, path: str, errors: ErrorList) -> None:
+def validate_domain_path(value: str, path: str, errors: ErrorList) -> None:
     """Validate a domain with a path: C{acme.io/foo}."""
     domain, slash, rest = value.partition("/")
     if not slash or not domain or not rest:
@@ -237,7 +237,7 @@ def validate_ingress_class_update(obj: JSONObject, old: JSONObject) -> list[Fiel
     """Validate that the controller is unchanged."""
     errors: ErrorList = []
     immutable(obj["spec"].get("controller") or "", old["spec"].get("controller") or "", "spec.controller", errors)
-    return Parts(errors, validate_ingress_class(obj))
+    return UpdateErrors(errors, validate_ingress_class(obj))
 
 
 # --- network policies --------------------------------------------------------------------------------------------
@@ -365,7 +365,7 @@ def validate_ip_address_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
         names = ("Group", "Resource", "Namespace", "Name")
         shown = None if new is None else {name: value or "" for name, value in go_struct(new, names).items()}
         errors.append(invalid_shown("spec.parentRef", go_json(shown), "field is immutable"))
-    return Parts(validate_ip_address(obj), errors)
+    return UpdateErrors(validate_ip_address(obj), errors)
 
 
 def validate_service_cidr(obj: JSONObject) -> list[FieldError]:

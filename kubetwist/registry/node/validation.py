@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...api.errors import FieldError, required
 from ...api.gostructs import go_struct
-from ...api.objectmeta import Parts
+from ...api.objectmeta import UpdateErrors
 from ...api.resource import JSONObject
 from ..core.pod.validation.resources import validate_requirements
 from ..core.pod.validation.spec import validate_tolerations
@@ -46,4 +46,4 @@ def validate_runtime_class_update(obj: JSONObject, old: JSONObject) -> list[Fiel
     """Validate that the handler is unchanged."""
     errors: ErrorList = []
     immutable(obj.get("handler") or "", old.get("handler") or "", "handler", errors)
-    return Parts(validate_runtime_class(obj), errors)
+    return UpdateErrors(validate_runtime_class(obj), errors)

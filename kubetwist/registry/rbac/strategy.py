@@ -7,7 +7,7 @@ from typing import Final
 
 from ...api.errors import FieldError
 from ...api.names import validate_path_segment_name
-from ...api.objectmeta import Parts, Rule
+from ...api.objectmeta import Rule, UpdateErrors
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
 from . import validation
@@ -41,7 +41,7 @@ class RoleStrategy(RBACStrategy):
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate as for a new object, before metadata are compared."""
-        return Parts(self.validate(obj))
+        return UpdateErrors(self.validate(obj))
 
 
 class ClusterRoleStrategy(RoleStrategy):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...api.errors import FieldError, invalid, required
 from ...api.names import validate_path_segment_name
-from ...api.objectmeta import Parts
+from ...api.objectmeta import UpdateErrors
 from ...api.resource import JSONObject
 from ..generic.validation.fields import (
     ErrorList,
@@ -120,4 +120,4 @@ def validate_binding_update(obj: JSONObject, old: JSONObject, namespaced: bool) 
             }
         )
         errors.append(invalid_shown("roleRef", shown, "cannot change roleRef"))
-    return Parts(validate_binding(obj, namespaced), errors)
+    return UpdateErrors(validate_binding(obj, namespaced), errors)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..stores import Stores
 
 
-async def priority_classes(stores: Stores) -> None:
+async def ensure_priority_classes(stores: Stores) -> None:
     """Create the two system priority classes, which users cannot define."""
     store = stores.get("scheduling.k8s.io", "priorityclasses")
     for name, value, text in (

@@ -12,7 +12,7 @@ from typing import Final
 from ...api.errors import FieldError, duplicate, forbidden, invalid, required, too_long
 from ...api.gostructs import go_struct
 from ...api.names import byte_length, validate_qualified_name
-from ...api.objectmeta import Parts
+from ...api.objectmeta import UpdateErrors
 from ...api.resource import JSONObject
 from ..core.persistentvolume.validation import validate_inline_volume_spec
 from ..core.pod.validation.volumes import csi_driver_name
@@ -35,7 +35,7 @@ from ..generic.validation.fields import (
 _FS_GROUP: Final = ("File", "None", "ReadWriteOnceWithFSType")
 _MAX_PARAMETERS: Final = 256 * 1024
 #: Maximum number of duplicate errors for one term; the reference reports each.
-_MOST_REPEATS: Final = 100
+_MAX_REPEATS: Final = 100
 
 
 def _provisioner(name: str, path: str, errors: ErrorList) -> None:
@@ -101,7 +101,7 @@ def _topologies(terms: list[JSONObject], errors: ErrorList) -> None:
                 errors.append(duplicate(f"{here}.key", key))
             found[key] = frozenset(values)
         whole = frozenset(found.items())
-        errors.extend([duplicate(f"{path}.matchLabelExpressions", "")] * min(seen[whole], _MOST_REPEATS))
+        errors.extend([duplicate(f"{path}.matchLabelExpressions", "")] * min(seen[whole], _MAX_REPEATS))
         seen[whole] += 1
 
 
@@ -110,7 +110,7 @@ def validate_storage_class_update(obj: JSONObject, old: JSONObject) -> list[Fiel
     errors: ErrorList = []
     for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         immutable(obj.get(name), old.get(name), name, errors)
-    return Parts(validate_storage_class(obj), errors)
+    return UpdateErrors(validate_storage_class(obj), errors)
 
 
 # --- CSI ---------------------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def validate_csi_capacity_update(obj: JSONObject, old: JSONObject) -> list[Field
     topology, name = obj.get("nodeTopology"), obj.get("storageClassName")
     immutable(topology, old.get("nodeTopology"), "nodeTopology", errors, selector_shown(topology))
     immutable(name, old.get("storageClassName"), "storageClassName", errors)
-    return Parts(found, errors)
+    return UpdateErrors(found, errors)
 
 
 # --- attachments and attributes ----------------------------------------------------------------------------------
@@ -306,4 +306,4 @@ def validate_attributes_class_update(obj: JSONObject, old: JSONObject) -> list[F
     for name in ("driverName", "parameters"):
         if (obj.get(name) or None) != (old.get(name) or None):
             errors.append(forbidden(name, f"updates to {name} are forbidden."))
-    return Parts(errors, validate_attributes_class(obj))
+    return UpdateErrors(errors, validate_attributes_class(obj))

@@ -6,7 +6,12 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.apiextensions.apiapproval import ANNOTATION, approval, is_protected, validate_api_approval
+from kubetwist.registry.apiextensions.apiapproval import (
+    ANNOTATION,
+    api_approval_condition,
+    is_protected,
+    validate_api_approval,
+)
 
 URL = "https://github.com/kubernetes/kubernetes/pull/1"
 
@@ -26,7 +31,7 @@ class ApprovalTests(SynchronousTestCase):
             self.assertTrue(is_protected(group), group)
         for group in ("example.com", "notk8s.io", "k8s.io.example.com", ""):
             self.assertFalse(is_protected(group), group)
-        self.assertIsNone(approval(definition(group="example.com")))
+        self.assertIsNone(api_approval_condition(definition(group="example.com")))
 
     def test_conditions(self) -> None:
         """The condition tells whether there is an approval, and which."""
@@ -37,7 +42,7 @@ class ApprovalTests(SynchronousTestCase):
             ("nonsense", "False", "InvalidAnnotation"),
             ("https://[", "False", "InvalidAnnotation"),
         ):
-            found = approval(definition(said))
+            found = api_approval_condition(definition(said))
             assert found is not None
             self.assertEqual(found[:2], (status, reason), said)
 

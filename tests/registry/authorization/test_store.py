@@ -14,7 +14,7 @@ from kubetwist.api.options import CreateOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.selectors import Requirement
 from kubetwist.authorization.union import AuthorizerUnion
-from kubetwist.registry.authorization.store import AccessReview, question
+from kubetwist.registry.authorization.store import AccessReview, authorizer_attributes
 from kubetwist.registry.generic.resourceinfo import ResourceInfo
 from tests.registry.rbac.rbacserver import API, REVIEWS, USERS, RBACServer, binding, role, rule
 
@@ -208,11 +208,11 @@ class AccessTests(ReviewTestCase):
             ),
         ):
             resource = {**LIST, "fieldSelector": fields, "labelSelector": labels}
-            asked = question(USERS["bob"], resource, None, problems)
+            asked = authorizer_attributes(USERS["bob"], resource, None, problems)
             self.assertEqual(asked.field_terms, (("spec.nodeName", "n1", True),))
             self.assertEqual(asked.label_terms, (Requirement("a", "!", ()),))
         self.assertEqual((problems, asked.version), ([], "*"))
-        question(USERS["bob"], {**LIST, "labelSelector": {"rawSelector": "a in"}}, None, problems)
+        authorizer_attributes(USERS["bob"], {**LIST, "labelSelector": {"rawSelector": "a in"}}, None, problems)
         self.assertEqual(problems, ["spec.resourceAttributes.labelSelector ignored due to parse error"])
 
 

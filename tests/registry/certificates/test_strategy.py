@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.certificates.validation import certificate_problem
+from kubetwist.registry.certificates.validation import certificates_error
 from kubetwist.registry.strategies import strategy_for
 from tests.registry.keypairs import encoded, pair
 
@@ -62,6 +62,6 @@ class SignedRequestTests(SynchronousTestCase):
         problems, _ = self.update("status", {"certificate": self.certificate}, certificate=encoded(pair()[0]))
         self.assertIn("may not modify existing certificate content", problems[0])
         bad = b"-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"
-        self.assertEqual(certificate_problem(encoded(bad)), "x509: malformed certificate")
-        self.assertIn("at least one", certificate_problem(encoded(b"nope")))
-        self.assertIn("only CERTIFICATE", certificate_problem(encoded(pair()[1])))
+        self.assertEqual(certificates_error(encoded(bad)), "x509: malformed certificate")
+        self.assertIn("at least one", certificates_error(encoded(b"nope")))
+        self.assertIn("only CERTIFICATE", certificates_error(encoded(pair()[1])))

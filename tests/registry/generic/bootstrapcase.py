@@ -8,8 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.core.namespace.bootstrap import system_namespaces
 from kubetwist.registry.core.service.bootstrap import kubernetes_service
-from kubetwist.registry.flowcontrol.bootstrap import fairness
-from kubetwist.registry.scheduling.bootstrap import priority_classes
+from kubetwist.registry.flowcontrol.bootstrap import ensure_flow_control
+from kubetwist.registry.scheduling.bootstrap import ensure_priority_classes
 from kubetwist.registry.stores import Stores
 from tests.resources.server import Server, all_kinds
 from tests.schema.release import definitions
@@ -26,8 +26,8 @@ class BootstrapTestCase(SynchronousTestCase):
     async def everything(self, stores: Stores) -> None:
         """Make all of it."""
         await system_namespaces(stores)
-        await priority_classes(stores)
-        await fairness(stores)
+        await ensure_priority_classes(stores)
+        await ensure_flow_control(stores)
         await kubernetes_service(stores, ["10.0.0.0/24"], "10.0.0.1", "192.0.2.7", 6443)
 
     def found(self, group: str, resource: str, name: str, namespace: str = "") -> Any:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from kubetwist.registry.scheduling.bootstrap import priority_classes
+from kubetwist.registry.scheduling.bootstrap import ensure_priority_classes
 from tests.registry.generic.bootstrapcase import BootstrapTestCase
 
 
 class PriorityClassTests(BootstrapTestCase):
-    """Tests for L{priority_classes}."""
+    """Tests for L{ensure_priority_classes}."""
 
     def test_order(self) -> None:
         """What nodes need is more important than what the cluster needs, and both than what users may define."""
-        self.successResultOf(priority_classes(self.stores))
+        self.successResultOf(ensure_priority_classes(self.stores))
         node, cluster = (
             self.found("scheduling.k8s.io", "priorityclasses", f"system-{name}-critical")
             for name in ("node", "cluster")

@@ -34,8 +34,8 @@ from ...generic.validation.fields import (
 from .webhooks import check_conditions, check_rule
 
 #: Maximum number of audit annotations of a policy, and maximum length of their expressions in bytes.
-_MOST_ANNOTATIONS: Final = 20
-_LONGEST_ANNOTATION: Final = 5 * 1024
+_MAX_ANNOTATIONS: Final = 20
+_MAX_ANNOTATION_LENGTH: Final = 5 * 1024
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _MUTATING_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "UPDATE")
 _PATCH_TYPES: Final = {"JSONPatch": "jsonPatch", "ApplyConfiguration": "applyConfiguration"}
@@ -122,8 +122,8 @@ def _validations(spec: JSONObject, name: str, expressions: _Expressions, errors:
         errors.append(required("spec.auditAnnotations", text))
     for index, one in enumerate(checks):
         _validation(one, f"spec.validations[{index}]", expressions, errors)
-    if len(notes) > _MOST_ANNOTATIONS:
-        text = f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations"
+    if len(notes) > _MAX_ANNOTATIONS:
+        text = f"must not have more than {_MAX_ANNOTATIONS} auditAnnotations"
         shown = [{"Key": one.get("key") or "", "ValueExpression": one.get("valueExpression") or ""} for one in notes]
         errors.append(invalid_shown("spec.auditAnnotations", go_json(shown), text))
     keys: set[str] = set()
@@ -167,8 +167,8 @@ def _annotation(one: JSONObject, key: str, name: str, path: str, expressions: _E
     where = f"{path}.valueExpression"
     if not trimmed:
         errors.append(required(where, "valueExpression is not specified"))
-    elif len(trimmed.encode()) > _LONGEST_ANNOTATION:
-        errors.append(required(where, f"must not exceed {_LONGEST_ANNOTATION} bytes in length"))
+    elif len(trimmed.encode()) > _MAX_ANNOTATION_LENGTH:
+        errors.append(required(where, f"must not exceed {_MAX_ANNOTATION_LENGTH} bytes in length"))
     else:
         expressions.check(trimmed, where, (STRING, NULL), shown=expression)
 

@@ -36,7 +36,7 @@ from .schema import SchemaOptions, coerce_defaults, validate_crd_schema
 
 COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
-MOST_SELECTABLE: Final = 8
+MAX_SELECTABLE_FIELDS: Final = 8
 _REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 #: Extensions that are allowed in structural schemas only.
 _EXTENSIONS: Final = (
@@ -417,8 +417,8 @@ def _validate_selectable_fields(
         if shown in seen:
             errors.append(duplicate(where, said))
         seen.add(shown)
-    if len(seen) > MOST_SELECTABLE and not allow_many:
-        text = f"Too many: {len(seen)}: must have at most {MOST_SELECTABLE} items"
+    if len(seen) > MAX_SELECTABLE_FIELDS and not allow_many:
+        text = f"Too many: {len(seen)}: must have at most {MAX_SELECTABLE_FIELDS} items"
         errors.append(FieldError("FieldValueTooMany", text, path))
     return errors
 

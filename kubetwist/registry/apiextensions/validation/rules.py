@@ -23,7 +23,7 @@ TOTAL_LIMIT: Final = 100_000_000
 #: Maximum number of expensive expressions that are reported; each must use at least 1 % of the total limit.
 MAX_REPORTED_EXPRESSIONS: Final = 4
 REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
-_WORST: Final = (1 << 64) - 1
+_MAX_UINT64: Final = (1 << 64) - 1
 _MAX_REQUEST: Final = 3 << 20
 
 
@@ -136,7 +136,7 @@ class TotalCost:
 
     def add(self, path: str, cost: int) -> None:
         """Add the cost of an expression."""
-        self.sum = min(self.sum + cost, _WORST)
+        self.sum = min(self.sum + cost, _MAX_UINT64)
         if cost >= TOTAL_LIMIT // 100:
             self.expressions.append((cost, path))
             self.expressions.sort(key=lambda one: -one[0])
@@ -186,7 +186,7 @@ def _validate_compiled_rule(
     if rule.program is not None:
         once = rule.program.estimated_cost(declaration.size_of).max
         times = context.most if context.most is not None else _MAX_REQUEST // (declaration.min_size + 1)
-        cost = min(once * times, _WORST)
+        cost = min(once * times, _MAX_UINT64)
     if cost > COST_LIMIT:
         errors.append(forbidden(where, _too_expensive("estimated rule cost", cost, COST_LIMIT)))
     context.total.add(where, cost)
@@ -250,4 +250,4 @@ def _elements(schema: JSONObject) -> int | None:
 
 
 def _product(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else min(one * other, _WORST)
+    return None if one is None or other is None else min(one * other, _MAX_UINT64)

@@ -64,7 +64,7 @@ _PLAIN_KEYWORDS: Final = frozenset(
     ("id", "$schema", "nullable", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string")
 )
 #: Maximum number of subschemas, to bound the time of compilation.
-MOST_PARTS: Final = 50_000
+MAX_SUBSCHEMAS: Final = 50_000
 
 
 @frozen
@@ -90,8 +90,8 @@ class SchemaOptions:
 
 def validate_crd_schema(schema: JSONObject, path: str, options: SchemaOptions) -> list[FieldError]:
     """Return the validation errors of the schema of a version, or of all versions."""
-    if sum(1 for _ in everywhere(schema)) > MOST_PARTS:
-        return [invalid(path, "", f"must have at most {MOST_PARTS} parts")]
+    if sum(1 for _ in everywhere(schema)) > MAX_SUBSCHEMAS:
+        return [invalid(path, "", f"must have at most {MAX_SUBSCHEMAS} parts")]
     errors: list[FieldError] = []
     if options.status:
         errors += _validate_status_schema(schema, path)

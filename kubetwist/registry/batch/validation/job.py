@@ -13,7 +13,7 @@ from ....api.gostructs import (
 )
 from ....api.jsontypes import JSONValue
 from ....api.names import validate_dns1123_label, validate_domain_prefixed_path, validate_qualified_name
-from ....api.objectmeta import Parts
+from ....api.objectmeta import UpdateErrors
 from ....api.resource import JSONObject
 from ...core.pod.validation.template import validate_template
 from ...generic.validation.fields import (
@@ -334,7 +334,7 @@ def validate_job_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
             immutable(found, was, f"spec.{name}", errors, go_json(go_struct(found, _STRUCTS[name])))
         else:
             immutable(found, was, f"spec.{name}", errors)
-    return Parts(first, errors)
+    return UpdateErrors(first, errors)
 
 
 #: Fields that messages show as Go has them.

@@ -16,7 +16,7 @@ from ....api.resource import JSONObject
 from ...generic.validation.fields import ErrorList, go_json, invalid_shown, invalid_without_value, not_negative, quote
 
 #: Maximum number of digits of an integer in Go.
-_MOST_DIGITS: Final = 18
+_MAX_DIGITS: Final = 18
 _TERMINAL: Final = ("Failed", "Complete", "FailureTarget")
 
 
@@ -216,7 +216,7 @@ def _interval(text: str, total: int) -> tuple[int, int]:
     numbers = []
     for limit in limits:
         digits = limit.removeprefix("+")
-        if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > _MOST_DIGITS:
+        if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > _MAX_DIGITS:
             raise ValueError(f"cannot convert string to integer for index: {quote(limit)}")
         number = int(digits.lstrip("0") or "0")
         if number >= total:

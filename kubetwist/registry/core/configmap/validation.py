@@ -6,7 +6,7 @@ from typing import Final
 
 from ....api.errors import FieldError, forbidden, invalid, too_long
 from ....api.names import validate_config_map_key
-from ....api.objectmeta import Parts
+from ....api.objectmeta import UpdateErrors
 from ....api.resource import JSONObject
 from ...generic.validation.fields import ErrorList, check
 
@@ -62,4 +62,4 @@ def validate_config_map_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
     """What is marked immutable stays."""
     errors: ErrorList = []
     check_frozen(obj, old, ("data", "binaryData"), errors, semantic="data")
-    return Parts(errors, validate_config_map(obj))
+    return UpdateErrors(errors, validate_config_map(obj))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ....api.errors import FieldError
-from ....api.objectmeta import Parts, Rule
+from ....api.objectmeta import Rule, UpdateErrors
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
 from ..pod.defaults import round_up
@@ -74,7 +74,7 @@ class NodeStrategy(Strategy):
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """What a node is given once stays; the reference looks at the new node by itself as well."""
-        return Parts(validation.validate_node(obj), validation.validate_node_update(obj, old))
+        return UpdateErrors(validation.validate_node(obj), validation.validate_node_update(obj, old))
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """As the main resource, but for the node by itself."""

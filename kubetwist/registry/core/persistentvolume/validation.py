@@ -10,7 +10,7 @@ from ....api.errors import FieldError, forbidden, invalid, required
 from ....api.go.diff import diff
 from ....api.gostructs import go_struct
 from ....api.jsontypes import JSONValue
-from ....api.objectmeta import Parts
+from ....api.objectmeta import UpdateErrors
 from ....api.resource import JSONObject
 from ...generic.validation.fields import (
     ErrorList,
@@ -335,7 +335,7 @@ def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[FieldError]
     if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
         text = "update from non-nil value to nil is forbidden"
         errors.append(forbidden("spec.volumeAttributesClassName", text))
-    return Parts(first, errors)
+    return UpdateErrors(first, errors)
 
 
 def _source(spec: JSONObject) -> JSONObject:

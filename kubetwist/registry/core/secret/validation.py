@@ -8,7 +8,7 @@ from typing import Final
 from ....api.decoding import BodyError, decode_json, json_type
 from ....api.errors import FieldError, required, too_long
 from ....api.names import validate_config_map_key
-from ....api.objectmeta import Parts
+from ....api.objectmeta import UpdateErrors
 from ....api.resource import JSONObject
 from ...generic.validation.fields import ErrorList, check, immutable
 from ..configmap.validation import MAX_DATA, check_frozen, decoded_size
@@ -74,4 +74,4 @@ def validate_secret_update(obj: JSONObject, old: JSONObject) -> list[FieldError]
     errors: ErrorList = []
     immutable(obj.get("type"), old.get("type"), "type", errors)
     check_frozen(obj, old, ("data",), errors)
-    return Parts(errors, validate_secret(obj))
+    return UpdateErrors(errors, validate_secret(obj))

@@ -13,9 +13,9 @@ from ....api.jsontypes import JSONValue
 from ....api.quantity import Quantity
 from ....api.resource import JSONObject
 from ...generic.validation.fields import ErrorList, quantity
-from .common import distinct
+from .common import validate_set
 
-_MOST_VALUES: Final = 10
+_MAX_VALUES: Final = 10
 
 
 def validate_request_policy(policy: JSONObject, capacity: Quantity, path: str, errors: ErrorList) -> None:
@@ -54,9 +54,9 @@ def _values(values: list[JSONValue], default: Quantity, capacity: Quantity, path
         if one > capacity:
             errors.append(invalid(here, str(one), f"option is larger than capacity value: {capacity}"))
 
-    distinct(amounts, option, lambda one: str(one.scaled()), path, errors, most=_MOST_VALUES)
+    validate_set(amounts, option, lambda one: str(one.scaled()), path, errors, max_items=_MAX_VALUES)
     # The default is searched while the values are validated, so not in a list that is too long.
-    if len(amounts) > _MOST_VALUES or default not in amounts:
+    if len(amounts) > _MAX_VALUES or default not in amounts:
         errors.append(invalid(path, str(default), "default value is not valid according to the requestPolicy"))
 
 

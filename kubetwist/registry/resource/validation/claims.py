@@ -10,7 +10,7 @@ from ....api.addresses import validate_interface_address
 from ....api.errors import FieldError, forbidden, go_json, invalid, required, too_long, too_many
 from ....api.gostructs import go_struct
 from ....api.names import byte_length, validate_label_value, validate_qualified_name
-from ....api.objectmeta import Parts
+from ....api.objectmeta import UpdateErrors
 from ....api.resource import JSONObject
 from ...core.pod.validation.affinity import validate_node_selector
 from ...generic.validation.conditions import conditions
@@ -26,16 +26,16 @@ from ...generic.validation.fields import (
     unsupported,
 )
 from .common import (
-    MOST,
-    binding,
-    check_each,
-    distinct,
-    driver_name,
-    full_property_name,
-    pool_name,
+    MAX_ITEMS,
+    validate_binding_conditions,
     validate_configuration,
+    validate_driver_name,
+    validate_fully_qualified_property_name,
+    validate_list,
+    validate_pool_name,
     validate_raw_object,
     validate_selector,
+    validate_set,
 )
 
 _UID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
@@ -73,7 +73,7 @@ def validate_claim_template_update(obj: JSONObject, old: JSONObject) -> list[Fie
     errors: ErrorList = []
     shown = go_json(go_struct(obj["spec"], "resource.ResourceClaimTemplateSpec"), raw=True)
     immutable(obj["spec"], old["spec"], "spec", errors, shown, untyped=True)
-    return Parts(validate_claim_template(obj), errors)
+    return UpdateErrors(validate_claim_template(obj), errors)
 
 
 def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
@@ -82,7 +82,7 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Field
     status, before = obj.get("status") or {}, old.get("status") or {}
     path, allocation = "status.reservedFor", status.get("allocation")
     users = status.get("reservedFor") or []
-    distinct(users, _user, lambda user: user.get("uid") or "", path, errors, most=256)
+    validate_set(users, _user, lambda user: user.get("uid") or "", path, errors, max_items=256)
     _device_states(status, errors)
     if users and allocation is None:
         errors.append(forbidden(path, "may not be specified when `allocated` is not set"))
@@ -101,10 +101,10 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Field
 
     def result(one: JSONObject, here: str, errors: ErrorList) -> None:
         _reference(one.get("request") or "", names, f"{here}.request", errors)
-        driver_name(one.get("driver") or "", f"{here}.driver", errors)
-        pool_name(one.get("pool") or "", f"{here}.pool", errors)
+        validate_driver_name(one.get("driver") or "", f"{here}.driver", errors)
+        validate_pool_name(one.get("pool") or "", f"{here}.pool", errors)
         check(one.get("device") or "", f"{here}.device", dns_label, errors)
-        binding(one, here, errors)
+        validate_binding_conditions(one, here, errors)
         if one.get("shareID") is not None:
             _share(one["shareID"], f"{here}.shareID", errors)
 
@@ -114,8 +114,8 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Field
         validate_configuration(one, here, errors)
 
     devices, where = allocation.get("devices") or {}, "status.allocation.devices"
-    check_each(devices.get("results"), result, f"{where}.results", errors)
-    check_each(devices.get("config"), config, f"{where}.config", errors, most=2 * MOST)
+    validate_list(devices.get("results"), result, f"{where}.results", errors)
+    validate_list(devices.get("config"), config, f"{where}.config", errors, max_items=2 * MAX_ITEMS)
     if allocation.get("nodeSelector") is not None:
         validate_node_selector(allocation["nodeSelector"], "status.allocation.nodeSelector", errors)
     return errors
@@ -137,8 +137,8 @@ def _device_states(status: JSONObject, errors: ErrorList) -> None:
     states = status.get("devices") or []
 
     def state(one: JSONObject, here: str, errors: ErrorList) -> None:
-        driver_name(one.get("driver") or "", f"{here}.driver", errors)
-        pool_name(one.get("pool") or "", f"{here}.pool", errors)
+        validate_driver_name(one.get("driver") or "", f"{here}.driver", errors)
+        validate_pool_name(one.get("pool") or "", f"{here}.pool", errors)
         check(one.get("device") or "", f"{here}.device", dns_label, errors)
         if one.get("shareID") is not None:
             _share(one["shareID"], f"{here}.shareID", errors)
@@ -152,14 +152,14 @@ def _device_states(status: JSONObject, errors: ErrorList) -> None:
             validate_raw_object(one["data"], f"{here}.data", errors)
         _network(one.get("networkData") or {}, f"{here}.networkData", errors)
 
-    distinct(states, state, device_key, "status.devices", errors, most=len(states))
+    validate_set(states, state, device_key, "status.devices", errors, max_items=len(states))
 
 
 def _network(data: JSONObject, path: str, errors: ErrorList) -> None:
     for name, limit in (("interfaceName", 256), ("hardwareAddress", 128)):
         if byte_length(data.get(name) or "") > limit:
             errors.append(too_long(f"{path}.{name}", limit))
-    distinct(data.get("ips") or [], _interface_address, str, f"{path}.ips", errors, most=16)
+    validate_set(data.get("ips") or [], _interface_address, str, f"{path}.ips", errors, max_items=16)
 
 
 def _interface_address(value: str, path: str, errors: ErrorList) -> None:
@@ -185,13 +185,13 @@ def _user(user: JSONObject, path: str, errors: ErrorList) -> None:
 def _devices(devices: JSONObject, path: str, errors: ErrorList) -> None:
     requests = devices.get("requests") or []
     names = _request_names(requests)
-    distinct(requests, _request, lambda request: request.get("name") or "", f"{path}.requests", errors)
+    validate_set(requests, _request, lambda request: request.get("name") or "", f"{path}.requests", errors)
 
     def constraint(one: JSONObject, here: str, errors: ErrorList) -> None:
         _references(one, names, here, errors)
         for field in ("matchAttribute", "distinctAttribute"):
             if one.get(field) is not None:
-                full_property_name(one[field], f"{here}.{field}", errors)
+                validate_fully_qualified_property_name(one[field], f"{here}.{field}", errors)
                 return
         text = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
         errors.append(required(here, text))
@@ -200,8 +200,8 @@ def _devices(devices: JSONObject, path: str, errors: ErrorList) -> None:
         _references(one, names, here, errors)
         validate_configuration(one, here, errors)
 
-    check_each(devices.get("constraints"), constraint, f"{path}.constraints", errors)
-    check_each(devices.get("config"), config, f"{path}.config", errors)
+    validate_list(devices.get("constraints"), constraint, f"{path}.constraints", errors)
+    validate_list(devices.get("config"), config, f"{path}.config", errors)
 
 
 def _request_names(requests: Iterable[JSONObject]) -> set[str]:
@@ -229,7 +229,7 @@ def _references(one: JSONObject, names: set[str], path: str, errors: ErrorList) 
     def check_one(name: str, here: str, errors: ErrorList) -> None:
         _reference(name, names, here, errors)
 
-    distinct(one.get("requests") or [], check_one, str, f"{path}.requests", errors)
+    validate_set(one.get("requests") or [], check_one, str, f"{path}.requests", errors)
 
 
 def _request(request: JSONObject, path: str, errors: ErrorList) -> None:
@@ -243,7 +243,9 @@ def _request(request: JSONObject, path: str, errors: ErrorList) -> None:
     elif exactly is not None:
         _wanted(exactly, f"{path}.exactly", errors)
     else:
-        distinct(choice, _alternative, lambda one: one.get("name") or "", f"{path}.firstAvailable", errors, most=8)
+        validate_set(
+            choice, _alternative, lambda one: one.get("name") or "", f"{path}.firstAvailable", errors, max_items=8
+        )
 
 
 def _alternative(request: JSONObject, path: str, errors: ErrorList) -> None:
@@ -257,7 +259,7 @@ def _wanted(request: JSONObject, path: str, errors: ErrorList) -> None:
         errors.append(required(f"{path}.deviceClassName"))
     else:
         check(name, f"{path}.deviceClassName", dns_subdomain, errors)
-    check_each(request.get("selectors"), validate_selector, f"{path}.selectors", errors)
+    validate_list(request.get("selectors"), validate_selector, f"{path}.selectors", errors)
     mode, count = request.get("allocationMode") or "", request.get("count") or 0
     if mode == "All":
         if count:

@@ -17,9 +17,9 @@ from ....api.resource import JSONObject
 from ....cel.devices import SelectorCostError, SelectorError, SelectorProgramError, check_selector
 from ...generic.validation.fields import ErrorList, check, dns_subdomain
 
-MOST: Final = 32
+MAX_ITEMS: Final = 32
 #: Maximum length of a domain, a slash and an identifier.
-LONGEST_NAME: Final = 63 + 1 + 32
+MAX_NAME_LENGTH: Final = 63 + 1 + 32
 _IDENTIFIER: Final = re.compile("[A-Za-z_][A-Za-z0-9_]*").fullmatch
 _NOT_AN_IDENTIFIER: Final = (
     "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
@@ -28,7 +28,7 @@ _NOT_AN_IDENTIFIER: Final = (
 _Check = Callable[[Any, str, ErrorList], None]
 
 
-def driver_name(name: str, path: str, errors: ErrorList) -> None:
+def validate_driver_name(name: str, path: str, errors: ErrorList) -> None:
     """Validate the name of a driver: a domain."""
     if not name:
         errors.append(required(path))
@@ -39,7 +39,7 @@ def driver_name(name: str, path: str, errors: ErrorList) -> None:
         errors.append(invalid(path, name, text))
 
 
-def property_name(name: str, path: str, errors: ErrorList) -> None:
+def validate_property_name(name: str, path: str, errors: ErrorList) -> None:
     """Validate the name of an attribute or a capacity, with or without a domain."""
     domain, slash, rest = name.rpartition("/")
     if "/" in domain:
@@ -48,7 +48,7 @@ def property_name(name: str, path: str, errors: ErrorList) -> None:
     if slash and not domain:
         errors.append(invalid(path, "", "the domain must not be empty"))
     elif slash:
-        driver_name(domain, path, errors)
+        validate_driver_name(domain, path, errors)
     if slash and not rest:
         errors.append(invalid(path, "", "the name must not be empty"))
         return
@@ -58,35 +58,54 @@ def property_name(name: str, path: str, errors: ErrorList) -> None:
         errors.append(invalid(path, rest, _NOT_AN_IDENTIFIER))
 
 
-def full_property_name(name: str, path: str, errors: ErrorList) -> None:
+def validate_fully_qualified_property_name(name: str, path: str, errors: ErrorList) -> None:
     """Validate the name of an attribute or a capacity with its domain."""
-    property_name(name, path, errors)
+    validate_property_name(name, path, errors)
     if "/" not in name:
         text = "a fully qualified name must be a domain and a name separated by a slash"
         errors.append(invalid(path, name, text))
 
 
-def check_each(items: Sequence[JSONValue] | None, one: _Check, path: str, errors: ErrorList, most: int = MOST) -> None:
-    """Check every item of a list, unless it is too long to be looked at."""
-    if items and len(items) > most:
-        errors.append(too_many(path, len(items), most))
+def validate_list(
+    items: Sequence[JSONValue] | None, one: _Check, path: str, errors: ErrorList, max_items: int = MAX_ITEMS
+) -> None:
+    """
+    Validate every item of a list, unless it is too long (Go: C{validateSlice}).
+
+    @param items: The items.
+    @param one: Validates an item.
+    @param path: The path of the list.
+    @param errors: Receives the errors.
+    @param max_items: Maximum number of items.
+    """
+    if items and len(items) > max_items:
+        errors.append(too_many(path, len(items), max_items))
         return
     for index, item in enumerate(items or ()):
         one(item, f"{path}[{index}]", errors)
 
 
-def distinct(
+def validate_set(
     items: Sequence[JSONValue],
     one: _Check,
     key: Callable[[JSONValue], JSONValue],
     path: str,
     errors: ErrorList,
     *,
-    most: int = MOST,
+    max_items: int = MAX_ITEMS,
 ) -> None:
-    """Check every item of a list in which no key may be twice, unless it is too long to be looked at."""
-    check_each(items, one, path, errors, most)
-    if len(items) > most:
+    """
+    Validate every item of a list with unique keys, unless it is too long (Go: C{validateSet}).
+
+    @param items: The items.
+    @param one: Validates an item.
+    @param key: Returns the key of an item.
+    @param path: The path of the list.
+    @param errors: Receives the errors.
+    @param max_items: Maximum number of items.
+    """
+    validate_list(items, one, path, errors, max_items)
+    if len(items) > max_items:
         return
     seen: set[Any] = set()
     for index, item in enumerate(items):
@@ -95,7 +114,7 @@ def distinct(
         seen.add(key(item))
 
 
-def pool_name(name: str, path: str, errors: ErrorList) -> None:
+def validate_pool_name(name: str, path: str, errors: ErrorList) -> None:
     """Validate the name of a pool: domains separated by slashes."""
     if not name:
         errors.append(required(path))
@@ -107,15 +126,15 @@ def pool_name(name: str, path: str, errors: ErrorList) -> None:
             errors.append(invalid(path, part, text))
 
 
-def binding(one: JSONObject, path: str, errors: ErrorList) -> None:
+def validate_binding_conditions(one: JSONObject, path: str, errors: ErrorList) -> None:
     """Validate the binding conditions and binding failure conditions of a device."""
     good, bad = one.get("bindingConditions") or [], one.get("bindingFailureConditions") or []
 
     def name(value: str, here: str, errors: ErrorList) -> None:
         check(value, here, validate_qualified_name, errors)
 
-    check_each(good, name, f"{path}.bindingConditions", errors, most=4)
-    check_each(bad, name, f"{path}.bindingFailureConditions", errors, most=4)
+    validate_list(good, name, f"{path}.bindingConditions", errors, max_items=4)
+    validate_list(bad, name, f"{path}.bindingFailureConditions", errors, max_items=4)
     wanted: set[str] = set()
     for index, value in enumerate(good):
         if value in wanted:
@@ -137,7 +156,7 @@ def binding(one: JSONObject, path: str, errors: ErrorList) -> None:
         errors.append(invalid(f"{path}.bindingFailureConditions", one.get("bindingFailureConditions"), text))
 
 
-_LONGEST_RAW: Final = 10 * 1024
+_MAX_RAW_LENGTH: Final = 10 * 1024
 
 
 def validate_selector(selector: JSONObject, path: str, errors: ErrorList) -> None:
@@ -163,20 +182,34 @@ def _expression(text: str, path: str, errors: ErrorList) -> None:
 
 
 def validate_configuration(config: JSONObject, path: str, errors: ErrorList, stored: bool = False) -> None:
-    """Check the configuration of devices for one driver."""
+    """
+    Validate the configuration of devices for one driver.
+
+    @param config: The configuration.
+    @param path: Its path.
+    @param errors: Receives the errors.
+    @param stored: Whether it is in the stored object already; such values may exceed the size limit.
+    """
     opaque = config.get("opaque")
     if opaque is None:
         errors.append(required(f"{path}.opaque"))
         return
-    driver_name(opaque.get("driver") or "", f"{path}.opaque.driver", errors)
+    validate_driver_name(opaque.get("driver") or "", f"{path}.opaque.driver", errors)
     validate_raw_object(opaque.get("parameters"), f"{path}.opaque.parameters", errors, stored)
 
 
 def validate_raw_object(raw: JSONValue, path: str, errors: ErrorList, stored: bool = False) -> None:
-    """Validate an opaque object and its size; stored values may exceed the limit."""
+    """
+    Validate an opaque object and its size.
+
+    @param raw: The object.
+    @param path: Its path.
+    @param errors: Receives the errors.
+    @param stored: Whether it is in the stored object already; such values may exceed the size limit.
+    """
     if raw is None:
         errors.append(required(path))
-    elif not stored and byte_length(go_json(raw, raw=True)) > _LONGEST_RAW:
-        errors.append(too_long(path, _LONGEST_RAW))
+    elif not stored and byte_length(go_json(raw, raw=True)) > _MAX_RAW_LENGTH:
+        errors.append(too_long(path, _MAX_RAW_LENGTH))
     elif not isinstance(raw, dict):
         errors.append(invalid(path, "<value omitted>", "must be a valid JSON object"))

@@ -7,7 +7,7 @@ from ....api.names import validate_qualified_name
 from ....api.resource import JSONObject
 from ...core.pod.validation.resources import is_extended
 from ...generic.validation.fields import ErrorList
-from .common import check_each, validate_configuration, validate_selector
+from .common import validate_configuration, validate_list, validate_selector
 
 
 def validate_device_class(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
@@ -19,8 +19,8 @@ def validate_device_class(obj: JSONObject, old: JSONObject | None = None) -> lis
     def config(one: JSONObject, here: str, errors: ErrorList) -> None:
         validate_configuration(one, here, errors, stored)
 
-    check_each(spec.get("selectors"), validate_selector, "spec.selectors", errors)
-    check_each(spec.get("config"), config, "spec.config", errors)
+    validate_list(spec.get("selectors"), validate_selector, "spec.selectors", errors)
+    validate_list(spec.get("config"), config, "spec.config", errors)
     name = spec.get("extendedResourceName")
     if name is not None and (not is_extended(name) or validate_qualified_name(name)):
         errors.append(invalid("spec.extendedResourceName", name, "must be a valid extended resource name"))

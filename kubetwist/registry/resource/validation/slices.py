@@ -23,7 +23,16 @@ from ...generic.validation.fields import (
     unsupported,
 )
 from .capacity import validate_request_policy
-from .common import LONGEST_NAME, MOST, binding, check_each, distinct, driver_name, pool_name, property_name
+from .common import (
+    MAX_ITEMS,
+    MAX_NAME_LENGTH,
+    validate_binding_conditions,
+    validate_driver_name,
+    validate_list,
+    validate_pool_name,
+    validate_property_name,
+    validate_set,
+)
 
 _NUMBER: Final = r"(0|[1-9]\d*)"
 _PART: Final = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
@@ -31,7 +40,7 @@ _VERSION: Final = re.compile(
     rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PART}(\.{_PART})*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?", re.ASCII
 ).fullmatch
 #: Maximum number of values of all attributes of a device.
-_MOST_VALUES: Final = 48
+_MAX_VALUES: Final = 48
 _NODES: Final = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 _NODES_OF_DEVICE: Final = (
     "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to "
@@ -43,7 +52,7 @@ def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[Field
     """Validate a ResourceSlice: pool, devices and nodes; errors of unchanged parts of C{old} are ignored."""
     errors: ErrorList = []
     spec = obj["spec"]
-    driver_name(spec.get("driver") or "", "spec.driver", errors)
+    validate_driver_name(spec.get("driver") or "", "spec.driver", errors)
     _pool(spec.get("pool") or {}, errors)
     if old is not None:
         name, was = ((one["spec"].get("pool") or {}).get("name") for one in (obj, old))
@@ -69,10 +78,10 @@ def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[Field
     def device(one: JSONObject, path: str, errors: ErrorList) -> None:
         _device(one, path, each, errors, held.get(one.get("name") or ""))
 
-    most = 64 if advanced else 128
-    distinct(devices, device, lambda one: one.get("name") or "", "spec.devices", errors, most=most)
+    max_devices = 64 if advanced else 128
+    validate_set(devices, device, lambda one: one.get("name") or "", "spec.devices", errors, max_items=max_devices)
     counters = spec.get("sharedCounters") or []
-    distinct(counters, _counter_set, lambda one: one.get("name") or "", "spec.sharedCounters", errors, most=8)
+    validate_set(counters, _counter_set, lambda one: one.get("name") or "", "spec.sharedCounters", errors, max_items=8)
     return errors
 
 
@@ -95,8 +104,8 @@ def _counters(one: JSONObject, path: str, errors: ErrorList) -> None:
     counters, where = one.get("counters") or {}, f"{path}.counters"
     if not counters:
         errors.append(required(where))
-    elif len(counters) > MOST:
-        errors.append(too_many(where, len(counters), MOST))
+    elif len(counters) > MAX_ITEMS:
+        errors.append(too_many(where, len(counters), MAX_ITEMS))
     else:
         for name in sorted(counters):
             check(name, where, dns_label, errors)
@@ -110,7 +119,7 @@ def _shortened(key: str, limit: int) -> str:
 
 
 def _pool(pool: JSONObject, errors: ErrorList) -> None:
-    pool_name(pool.get("name") or "", "spec.pool.name", errors)
+    validate_pool_name(pool.get("name") or "", "spec.pool.name", errors)
     count, generation = pool.get("resourceSliceCount") or 0, pool.get("generation") or 0
     if count <= 0:
         errors.append(invalid("spec.pool.resourceSliceCount", count, "must be greater than zero"))
@@ -150,28 +159,28 @@ def _chosen_nodes(
 def _device(device: JSONObject, path: str, each: bool, errors: ErrorList, held: list[JSONObject] | None) -> None:
     check(device.get("name") or "", f"{path}.name", dns_label, errors)
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
-    if len(attributes) + len(capacity) > MOST:
-        text = f"the total number of attributes and capacities must not exceed {MOST}"
+    if len(attributes) + len(capacity) > MAX_ITEMS:
+        text = f"the total number of attributes and capacities must not exceed {MAX_ITEMS}"
         errors.append(invalid(path, len(attributes) + len(capacity), text))
-    if len(attributes) > _MOST_VALUES:
-        text = f"the total number of attribute values must not exceed {_MOST_VALUES}"
+    if len(attributes) > _MAX_VALUES:
+        text = f"the total number of attribute values must not exceed {_MAX_VALUES}"
         errors.append(invalid(path, len(attributes), text))
     for name, attribute in sorted(attributes.items()):
-        property_name(name, f"{path}.attributes", errors)
-        _attribute(attribute, f"{path}.attributes[{_shortened(name, LONGEST_NAME)}]", errors)
+        validate_property_name(name, f"{path}.attributes", errors)
+        _attribute(attribute, f"{path}.attributes[{_shortened(name, MAX_NAME_LENGTH)}]", errors)
     for name, amount in sorted(capacity.items()):
-        property_name(name, f"{path}.capacity", errors)
+        validate_property_name(name, f"{path}.capacity", errors)
         if amount.get("requestPolicy") is not None:
-            where = f"{path}.capacity[{_shortened(name, LONGEST_NAME)}].requestPolicy"
+            where = f"{path}.capacity[{_shortened(name, MAX_NAME_LENGTH)}].requestPolicy"
             if device.get("allowMultipleAllocations"):
                 validate_request_policy(amount["requestPolicy"], quantity(amount.get("value") or 0), where, errors)
             else:
                 errors.append(forbidden(where, "allowMultipleAllocations must be true"))
     if held is None or held != (device.get("taints") or []):
-        check_each(device.get("taints"), _taint, f"{path}.taints", errors, most=16)
+        validate_list(device.get("taints"), _taint, f"{path}.taints", errors, max_items=16)
     consumed = device.get("consumesCounters") or []
     where = f"{path}.consumesCounters"
-    distinct(consumed, _consumption, lambda one: one.get("counterSet") or "", where, errors, most=2)
+    validate_set(consumed, _consumption, lambda one: one.get("counterSet") or "", where, errors, max_items=2)
     if each:
         chosen = _chosen_nodes(device, path, ("allNodes",), errors, single=False)
         if not chosen:
@@ -184,7 +193,7 @@ def _device(device: JSONObject, path: str, each: bool, errors: ErrorList, held: 
             "the ResourceSlice spec"
         )
         errors.append(invalid(path, None, text))
-    binding(device, path, errors)
+    validate_binding_conditions(device, path, errors)
 
 
 def _attribute(attribute: JSONObject, path: str, errors: ErrorList) -> None:

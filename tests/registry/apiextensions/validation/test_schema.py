@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubetwist.registry.apiextensions.validation.definition import schema_warnings
-from kubetwist.registry.apiextensions.validation.schema import MOST_PARTS
+from kubetwist.registry.apiextensions.validation.schema import MAX_SUBSCHEMAS
 from tests.registry.apiextensions.validation.definitioncase import TEXT, DefinitionTestCase
 from tests.resources.customserver import definition
 
@@ -88,7 +88,7 @@ class SchemaTests(DefinitionTestCase):
 
     def test_too_many_parts(self) -> None:
         """A schema of very many parts is refused before anything is done with it."""
-        parts = {f"p{number}": TEXT for number in range(MOST_PARTS)}
+        parts = {f"p{number}": TEXT for number in range(MAX_SUBSCHEMAS)}
         ((_, text),) = self.told(definition({"type": "object", "properties": parts}))
         self.assertIn("must have at most", text)
 
