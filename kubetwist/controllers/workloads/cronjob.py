@@ -37,8 +37,8 @@ from ..machinery.metadata import (
     controller_uid,
 )
 from .job import (
-    condition_in,
-    finished_as,
+    find_true_condition,
+    finished_type,
 )
 from .schedules import (
     CronSchedule,
@@ -48,7 +48,7 @@ from .schedules import (
 _KIND: Final = GroupVersionKind("batch", "v1", "CronJob")
 _TIMESTAMP: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 #: Seconds after a scheduled time until the job is created.
-_DELTA: Final = 0.1
+_START_DELAY: Final = 0.1
 
 
 class CronJobController(Controller[str]):
@@ -76,12 +76,12 @@ class CronJobController(Controller[str]):
             return
         cron = decoded_object(record)
         jobs = [decoded_object(job) for job in self._by_owner.get(cron["metadata"]["uid"])]
-        turn = _SyncContext(self, key, cron)
+        context = _SyncContext(self, key, cron)
         try:
-            await turn.run(jobs)
+            await context.run(jobs)
         finally:
             # The status is written even if something failed.
-            await turn.write()
+            await context.write()
 
     def job(self, namespace: str, name: str) -> JSONObject | None:
         """Return the current state of a job, or L{None}."""
@@ -105,7 +105,7 @@ class _SyncContext:
         self._controller.recorder.event(_KIND, self._cron, kind, reason, message)
 
     async def run(self, jobs: Sequence[JSONObject]) -> None:
-        await self._clean_up(jobs)
+        await self._clean_up_jobs(jobs)
         self._sync_active_jobs(jobs)
         if "deletionTimestamp" in self._meta:
             return
@@ -117,10 +117,10 @@ class _SyncContext:
             return
         schedule = self._spec["schedule"]
         if "TZ" in schedule:
-            text = (
+            reason = (
                 "is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
             )
-            message = f"CRON_TZ or TZ used in schedule {quoted(schedule)} {text} for more details"
+            message = f"CRON_TZ or TZ used in schedule {quoted(schedule)} {reason} for more details"
             self._event(WARNING, "UnsupportedSchedule", message)
         try:
             times = CronSchedule(schedule, zone)
@@ -130,17 +130,17 @@ class _SyncContext:
         due = self._most_recent_schedule_time(times)
         if due is not None and self._should_start(due):
             await self._start(due)
-        following = times.next_after(self._earliest_time(), self._now)
-        if following is not None:
-            self._controller.queue.add_after(self._key, following + _DELTA - self._now)
+        next_time = times.next_after(self._earliest_time(), self._now)
+        if next_time is not None:
+            self._controller.queue.add_after(self._key, next_time + _START_DELAY - self._now)
 
     # --- existing jobs
 
-    async def _clean_up(self, jobs: Sequence[JSONObject]) -> None:
+    async def _clean_up_jobs(self, jobs: Sequence[JSONObject]) -> None:
         """Delete the oldest finished jobs above the history limits."""
         for kind, field in (("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit")):
             limit = self._spec.get(field)
-            ended = [job for job in jobs if finished_as(job) == kind and "deletionTimestamp" not in job["metadata"]]
+            ended = [job for job in jobs if finished_type(job) == kind and "deletionTimestamp" not in job["metadata"]]
             if limit is None or len(ended) <= limit:
                 continue
             ended.sort(key=lambda job: (job["status"].get("startTime") or "9", job["metadata"]["name"]))
@@ -169,23 +169,23 @@ class _SyncContext:
     def _sync_active_jobs(self, jobs: Sequence[JSONObject]) -> None:
         """Update the list of active jobs in the status."""
         for job in jobs:
-            meta, kind = job["metadata"], finished_as(job)
+            meta, kind = job["metadata"], finished_type(job)
             if not kind:
                 if not self._is_active(meta["uid"]) and not self._is_next(job):
-                    text = f"Saw a job that the controller did not create or forgot: {meta['name']}"
-                    self._event(WARNING, "UnexpectedJob", text)
+                    message = f"Saw a job that the controller did not create or forgot: {meta['name']}"
+                    self._event(WARNING, "UnexpectedJob", message)
                 continue
             if self._is_active(meta["uid"]):
                 self._forget(meta["uid"])
                 self._event(NORMAL, "SawCompletedJob", f"Saw completed job: {meta['name']}, condition: {kind}")
-            done = job["status"].get("completionTime")
-            if condition_in(job["status"], "Complete") and done:
+            completed_at = job["status"].get("completionTime")
+            if find_true_condition(job["status"], "Complete") and completed_at:
                 # All times have the same length, so text comparison orders them.
                 last = self._status.get("lastSuccessfulTime")
-                self._status["lastSuccessfulTime"] = max(done, last) if last else done
-        there = {job["metadata"]["uid"] for job in jobs}
+                self._status["lastSuccessfulTime"] = max(completed_at, last) if last else completed_at
+        uids = {job["metadata"]["uid"] for job in jobs}
         for one in list(self._active):
-            if one.get("uid") not in there:
+            if one.get("uid") not in uids:
                 self._forget(one.get("uid") or "")
                 self._event(NORMAL, "MissingJob", f"Active job went missing: {one.get('name')}")
 
@@ -205,10 +205,10 @@ class _SyncContext:
         deadline = self._spec.get("startingDeadlineSeconds")
         if deadline is not None:
             since = max(since, self._now - deadline)
-        due, many = times.most_recent(since, self._now)
-        if many:
-            text = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
-            self._event(WARNING, "TooManyMissedTimes", text)
+        due, too_many = times.most_recent(since, self._now)
+        if too_many:
+            message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
+            self._event(WARNING, "TooManyMissedTimes", message)
         return due
 
     def _name(self, due: float) -> str:
@@ -217,16 +217,16 @@ class _SyncContext:
     def _should_start(self, due: float) -> bool:
         deadline = self._spec.get("startingDeadlineSeconds")
         if deadline is not None and due + deadline < self._now:
-            when = format_datetime(datetime.fromtimestamp(due, UTC))
-            self._event(WARNING, "MissSchedule", f"Missed scheduled time to start a job: {when}")
+            due_text = format_datetime(datetime.fromtimestamp(due, UTC))
+            self._event(WARNING, "MissSchedule", f"Missed scheduled time to start a job: {due_text}")
             return False
         if self._status.get("lastScheduleTime") == format_time(due):
             return False
         if any(one.get("name") == self._name(due) for one in self._active):
             return False
         if self._spec.get("concurrencyPolicy") == "Forbid" and self._active:
-            text = "Not starting job because prior execution is running and concurrency policy is Forbid"
-            self._event(NORMAL, "JobAlreadyActive", text)
+            message = "Not starting job because prior execution is running and concurrency policy is Forbid"
+            self._event(NORMAL, "JobAlreadyActive", message)
             return False
         return True
 
@@ -238,7 +238,7 @@ class _SyncContext:
                 if running is not None:
                     await self._delete(running)
         try:
-            await client.create("batch", "jobs", self._made(due))
+            await client.create("batch", "jobs", self._new_job(due))
             self._event(NORMAL, "SuccessfulCreate", f"Created job {self._name(due)}")
         except APIStatusError as error:
             if is_namespace_terminating_error(error):
@@ -253,7 +253,7 @@ class _SyncContext:
         if not any(one.get("controller") and one["uid"] == self._meta["uid"] for one in owners):
             # The job has another controller.
             return
-        if not finished_as(job) and not self._is_active(job["metadata"]["uid"]):
+        if not finished_type(job) and not self._is_active(job["metadata"]["uid"]):
             meta = job["metadata"]
             self._active.append(
                 {
@@ -267,24 +267,24 @@ class _SyncContext:
             )
         self._status["lastScheduleTime"] = format_time(due)
 
-    def _made(self, due: float) -> JSONObject:
+    def _new_job(self, due: float) -> JSONObject:
         template = self._spec["jobTemplate"]
         meta = template.get("metadata") or {}
-        when = format_time(due)
+        due_text = format_time(due)
         zone = self._spec.get("timeZone")
         if zone:
             import zoneinfo
 
-            when = datetime.fromtimestamp(due, zoneinfo.ZoneInfo(zone)).isoformat().replace("+00:00", "Z")
-        made: JSONObject = {
+            due_text = datetime.fromtimestamp(due, zoneinfo.ZoneInfo(zone)).isoformat().replace("+00:00", "Z")
+        new_meta: JSONObject = {
             "name": self._name(due),
             "namespace": self._meta["namespace"],
-            "annotations": {**(meta.get("annotations") or {}), _TIMESTAMP: when},
+            "annotations": {**(meta.get("annotations") or {}), _TIMESTAMP: due_text},
             "ownerReferences": [controller_reference("CronJob", "batch/v1", self._cron)],
         }
         if meta.get("labels"):
-            made["labels"] = meta["labels"]
-        return {"metadata": made, "spec": template["spec"]}
+            new_meta["labels"] = meta["labels"]
+        return {"metadata": new_meta, "spec": template["spec"]}
 
     async def write(self) -> None:
         """Write the status."""

@@ -38,12 +38,12 @@ class Fit:
     """
     Whether pods of a DaemonSet belong on a node (Go: NodeShouldRunDaemonPod).
 
-    @ivar runs: Whether a pod should be created there.
-    @ivar stays: Whether an existing pod may continue running there.
+    @ivar should_run: Whether a pod should be created there.
+    @ivar should_continue_running: Whether an existing pod may continue running there.
     """
 
-    runs: bool
-    stays: bool
+    should_run: bool
+    should_continue_running: bool
 
 
 NO_FIT: Final = Fit(False, False)
@@ -51,17 +51,20 @@ NO_FIT: Final = Fit(False, False)
 
 def daemon_tolerations(spec: JSONObject) -> list[JSONObject]:
     """Return the tolerations in a pod's spec with those of all daemon pods."""
-    made = list(spec.get("tolerations") or ())
+    tolerations = list(spec.get("tolerations") or ())
     for key, effect in _TAINTS + (_HOST_TAINTS if spec.get("hostNetwork") else ()):
-        own = {"key": key, "operator": "Exists", "effect": effect}
-        for place, one in enumerate(made):
-            if all((one.get(name) or "") == own.get(name, "") for name in ("key", "operator", "effect", "value")):
+        daemon_toleration = {"key": key, "operator": "Exists", "effect": effect}
+        for index, one in enumerate(tolerations):
+            if all(
+                (one.get(name) or "") == daemon_toleration.get(name, "")
+                for name in ("key", "operator", "effect", "value")
+            ):
                 # Without tolerationSeconds, so that the pod is never evicted.
-                made[place] = own
+                tolerations[index] = daemon_toleration
                 break
         else:
-            made.append(own)
-    return made
+            tolerations.append(daemon_toleration)
+    return tolerations
 
 
 def target_node(pod: JSONObject) -> str | None:
@@ -78,16 +81,16 @@ def target_node(pod: JSONObject) -> str | None:
     return None
 
 
-def by_node(pods: Sequence[JSONObject]) -> dict[str, list[JSONObject]]:
+def group_by_node(pods: Sequence[JSONObject]) -> dict[str, list[JSONObject]]:
     """Return the pods by node, without deleted pods that have terminated."""
-    found: dict[str, list[JSONObject]] = {}
+    by_node: dict[str, list[JSONObject]] = {}
     for pod in pods:
         if "deletionTimestamp" in pod["metadata"] and is_terminal(pod):
             continue
         name = pod["spec"].get("nodeName") or target_node(pod)
         if name is not None:
-            found.setdefault(name, []).append(pod)
-    return found
+            by_node.setdefault(name, []).append(pod)
+    return by_node
 
 
 def pod_order(pod: JSONObject) -> tuple[bool, str, str]:
@@ -120,7 +123,7 @@ class DaemonPlan:
         self._bounds = (strategy.get("rollingUpdate") or {}) if self.rolling else {}
         self.surge = scaled_value(self._bounds.get("maxSurge"), 1, True) > 0
 
-    def fit(self, node: JSONObject) -> Fit:
+    def node_should_run(self, node: JSONObject) -> Fit:
         """Return whether pods belong on a node."""
         meta, name = node["metadata"], self._spec.get("nodeName")
         if name and name != meta["name"]:
@@ -153,20 +156,20 @@ class DaemonPlan:
         @param prefix: The prefix of the pod's name.
         @param namespace: The namespace of the pod.
         """
-        made = from_template(self._template, owner, prefix, namespace)
-        labels = {**(made["metadata"].get("labels") or {}), REVISION_LABEL: revision}
+        new = from_template(self._template, owner, prefix, namespace)
+        labels = {**(new["metadata"].get("labels") or {}), REVISION_LABEL: revision}
         if self._generation.isdecimal():
             labels[GENERATION_LABEL] = self._generation
-        made["metadata"]["labels"] = labels
+        new["metadata"]["labels"] = labels
         term = {"matchFields": [{"key": NAME_FIELD, "operator": "In", "values": [node]}]}
         affinity = self._spec.get("affinity") or {}
         on_node = {**(affinity.get("nodeAffinity") or {}), _REQUIRED: {"nodeSelectorTerms": [term]}}
-        made["spec"] = {
+        new["spec"] = {
             **self._spec,
             "affinity": {**affinity, "nodeAffinity": on_node},
             "tolerations": self._tolerations,
         }
-        return made
+        return new
 
     def wait(self, pod: JSONObject, now: float) -> float | None:
         """See L{available_in}."""
@@ -184,52 +187,52 @@ class NodeStep:
 
     @ivar create: Whether to create a pod, if all terminated pods are deleted.
     @ivar delete: Pods to delete.
-    @ivar over: Terminated pods to delete after their backoff.
+    @ivar terminated: Terminated pods to delete after their backoff.
     """
 
     create: bool = False
     delete: list[JSONObject] = field(factory=list)
-    over: list[JSONObject] = field(factory=list)
+    terminated: list[JSONObject] = field(factory=list)
 
 
 def pods_should_be_on_node(
-    plan: DaemonPlan, fit: Fit, pods: Sequence[JSONObject], revision: str, now: float
+    plan: DaemonPlan, node_should_run: Fit, pods: Sequence[JSONObject], revision: str, now: float
 ) -> NodeStep:
     """
     Return the changes of the pods on a node, apart from updates (Go: podsShouldBeOnNode).
 
     @param plan: The DaemonSet.
-    @param fit: Whether pods belong on the node.
+    @param node_should_run: Whether pods belong on the node.
     @param pods: The pods on the node.
     @param revision: The hash of the current template.
     @param now: The current time, POSIX.
     """
     if not pods:
-        return NodeStep(fit.runs)
-    can_adopt = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
-    if not fit.stays:
-        return NodeStep(delete=can_adopt)
-    over = [pod for pod in can_adopt if is_terminal(pod)]
-    running = sorted((pod for pod in can_adopt if not is_terminal(pod)), key=pod_order)
+        return NodeStep(node_should_run.should_run)
+    not_deleted = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+    if not node_should_run.should_continue_running:
+        return NodeStep(delete=not_deleted)
+    terminated = [pod for pod in not_deleted if is_terminal(pod)]
+    running = sorted((pod for pod in not_deleted if not is_terminal(pod)), key=pod_order)
     if not plan.surge:
-        return NodeStep(delete=running[1:], over=over)
+        return NodeStep(delete=running[1:], terminated=terminated)
     if not running:
-        return NodeStep(fit.runs, over=over)
+        return NodeStep(node_should_run.should_run, terminated=terminated)
     new = next((pod for pod in running if revision_hash(pod) == revision), None)
     old = next((pod for pod in running if revision_hash(pod) != revision), None)
     delete = [pod for pod in running if pod is not new and pod is not old]
     if new is not None and old is not None and (not is_ready(old) or plan.available(new, now)):
         delete.append(old)
-    return NodeStep(delete=delete, over=over)
+    return NodeStep(delete=delete, terminated=terminated)
 
 
 def find_updated_pods_on_node(
     pods: Sequence[JSONObject], revision: str
 ) -> tuple[JSONObject | None, JSONObject | None] | None:
     """Return the new and the old pod on a node; L{None} if there are several of either."""
-    can_adopt = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
-    new = [pod for pod in can_adopt if revision_hash(pod) == revision]
-    old = [pod for pod in can_adopt if revision_hash(pod) != revision]
+    not_deleted = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+    new = [pod for pod in not_deleted if revision_hash(pod) == revision]
+    old = [pod for pod in not_deleted if revision_hash(pod) != revision]
     if len(new) > 1 or len(old) > 1:
         return None
     return new[0] if new else None, old[0] if old else None
@@ -252,35 +255,35 @@ def rolling_update(
     @param now: The current time, POSIX.
     @return: Pods to delete, and nodes to create a pod on.
     """
-    wanted = [name for name, fit in fits.items() if fit.runs]
-    surge, unavailable = plan.max_surge_and_unavailable(len(wanted))
-    on_nodes = {**dict.fromkeys(wanted, ()), **pods}
+    eligible = [name for name, node_should_run in fits.items() if node_should_run.should_run]
+    surge, unavailable = plan.max_surge_and_unavailable(len(eligible))
+    pods_by_node = {**dict.fromkeys(eligible, ()), **pods}
     if surge:
-        return _surge(plan, fits, on_nodes, revision, now, (surge, len(wanted)))
-    return _replace(plan, on_nodes, revision, now, unavailable), []
+        return _surge(plan, fits, pods_by_node, revision, now, (surge, len(eligible)))
+    return _replace(plan, pods_by_node, revision, now, unavailable), []
 
 
 def _replace(
-    plan: DaemonPlan, pods: Mapping[str, Sequence[JSONObject]], revision: str, now: float, most: int
+    plan: DaemonPlan, pods: Mapping[str, Sequence[JSONObject]], revision: str, now: float, max_unavailable: int
 ) -> list[JSONObject]:
     """Return the old pods to delete: all unavailable ones, and available ones up to maxUnavailable."""
-    missing = 0
-    broken: list[JSONObject] = []
+    unavailable = 0
+    unavailable_pods: list[JSONObject] = []
     candidates: list[JSONObject] = []
-    for there in pods.values():
-        pair = find_updated_pods_on_node(there, revision)
+    for node_pods in pods.values():
+        pair = find_updated_pods_on_node(node_pods, revision)
         if pair is None or (pair[0] is None) == (pair[1] is None):
-            missing += 1
+            unavailable += 1
             continue
         new, old = pair
         if new is not None:
-            missing += not plan.available(new, now)
+            unavailable += not plan.available(new, now)
         elif old is not None and plan.available(old, now):
             candidates.append(old)
         elif old is not None:
-            missing += 1
-            broken.append(old)
-    return broken + candidates[: max(0, most - missing)]
+            unavailable += 1
+            unavailable_pods.append(old)
+    return unavailable_pods + candidates[: max(0, max_unavailable - unavailable)]
 
 
 def _surge(
@@ -297,54 +300,54 @@ def _surge(
     @param limits: maxSurge, and the number of nodes that should run a pod.
     """
     surge, desired = limits
-    doubled = available = 0
+    surging = available = 0
     delete: list[JSONObject] = []
     misplaced: list[JSONObject] = []
-    broken: list[str] = []
+    unavailable_nodes: list[str] = []
     candidates: list[str] = []
-    for name, there in pods.items():
-        pair = find_updated_pods_on_node(there, revision)
+    for name, node_pods in pods.items():
+        pair = find_updated_pods_on_node(node_pods, revision)
         if pair is None:
-            doubled += 1
+            surging += 1
             continue
         new, old = pair
-        counts = old if old is not None else new
-        works = counts is not None and plan.available(counts, now)
-        available += works
+        counted_pod = old if old is not None else new
+        is_available = counted_pod is not None and plan.available(counted_pod, now)
+        available += is_available
         if old is None:
             continue
         if new is not None:
             if plan.available(new, now):
                 delete.append(old)
             else:
-                doubled += 1
-        elif not fits.get(name, NO_FIT).runs:
-            (misplaced if works else delete).append(old)
+                surging += 1
+        elif not fits.get(name, NO_FIT).should_run:
+            (misplaced if is_available else delete).append(old)
         else:
-            (candidates if works else broken).append(name)
+            (candidates if is_available else unavailable_nodes).append(name)
     # Misplaced pods are deleted only as pods on other nodes become available.
     delete += misplaced[: max(0, available - desired)]
-    return delete, broken + candidates[: max(0, surge - doubled)]
+    return delete, unavailable_nodes + candidates[: max(0, surge - surging)]
 
 
 class FailureBackoff:
     """Exponential backoff before failed pods are replaced."""
 
-    FIRST: Final = 1.0
-    MOST: Final = 900.0
+    INITIAL_DELAY: Final = 1.0
+    MAX_DELAY: Final = 900.0
 
     def __init__(self) -> None:
         #: Time and delay of the last failure by key, the least recent first.
-        self._known: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+        self._failures: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
-    def left(self, key: Hashable, now: float) -> float:
+    def remaining(self, key: Hashable, now: float) -> float:
         """Return the remaining seconds of the backoff."""
-        at, delay = self._known.get(key, (now, 0.0))
+        at, delay = self._failures.get(key, (now, 0.0))
         return max(0.0, at + delay - now)
 
     def failed(self, key: Hashable, now: float) -> None:
         """Note a failure, which doubles the backoff."""
-        while self._known and next(iter(self._known.values()))[0] + 2 * self.MOST < now:
-            self._known.popitem(last=False)
-        known = self._known.pop(key, None)
-        self._known[key] = now, min(known[1] * 2, self.MOST) if known is not None else self.FIRST
+        while self._failures and next(iter(self._failures.values()))[0] + 2 * self.MAX_DELAY < now:
+            self._failures.popitem(last=False)
+        previous = self._failures.pop(key, None)
+        self._failures[key] = now, min(previous[1] * 2, self.MAX_DELAY) if previous is not None else self.INITIAL_DELAY

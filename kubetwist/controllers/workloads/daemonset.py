@@ -33,7 +33,7 @@ from .daemonpods import (
     DaemonPlan,
     FailureBackoff,
     Fit,
-    by_node,
+    group_by_node,
     pod_order,
     pods_should_be_on_node,
     revision_hash,
@@ -58,10 +58,10 @@ _KIND: Final = GroupVersionKind("apps", "v1", "DaemonSet")
 #: Maximum number of pods that one sync creates, and that it deletes.
 _BURST: Final = 250
 #: Number of nodes that are processed between two yields to the reactor.
-_PORTION: Final = 50
+_YIELD_EVERY: Final = 50
 #: With more nodes than this, syncs after pod events are delayed: seconds per node.
-_MANY: Final = 100
-_PATIENCE: Final = 0.0001
+_COALESCE_ABOVE: Final = 100
+_DELAY_PER_NODE: Final = 0.0001
 #: Optional counters in the status, which are omitted if they are zero.
 _OPTIONAL: Final = ("updatedNumberScheduled", "numberAvailable", "numberUnavailable")
 
@@ -112,8 +112,8 @@ class DaemonSetController(Controller[str]):
             self._written_status.pop(meta["uid"], None)
         written = self._written_status.get(meta["uid"])
         if written is not None and old is not None and event_type == "MODIFIED":
-            same = meta.get("generation") == decoded_object(old)["metadata"].get("generation")
-            if same and all((status.get(name) or 0) == value for name, value in written.items()):
+            same_generation = meta.get("generation") == decoded_object(old)["metadata"].get("generation")
+            if same_generation and all((status.get(name) or 0) == value for name, value in written.items()):
                 # The event is from this controller's status update.
                 return
         self.queue.add(record.key)
@@ -123,7 +123,9 @@ class DaemonSetController(Controller[str]):
         for owner in owners:
             if owner["kind"] == _KIND.kind:
                 nodes = len(self._nodes)
-                self.queue.add_after(f"{record.namespace}/{owner['name']}", nodes * _PATIENCE if nodes > _MANY else 0)
+                self.queue.add_after(
+                    f"{record.namespace}/{owner['name']}", nodes * _DELAY_PER_NODE if nodes > _COALESCE_ABOVE else 0
+                )
         if not owners:
             # Any controller whose selector matches may adopt it.
             for candidate in self._sets.list(record.namespace):
@@ -138,12 +140,12 @@ class DaemonSetController(Controller[str]):
 
     def _node_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         node = decoded_object(record)
-        before = decoded_object(old) if old is not None and event_type == "MODIFIED" else None
-        if before is not None and _outside(before) == _outside(node):
+        old_node = decoded_object(old) if old is not None and event_type == "MODIFIED" else None
+        if old_node is not None and _scheduling_fields(old_node) == _scheduling_fields(node):
             return
         for candidate in self._sets.list():
             plan = DaemonPlan(decoded_object(candidate))
-            if plan.fit(node) != (NO_FIT if before is None else plan.fit(before)):
+            if plan.node_should_run(node) != (NO_FIT if old_node is None else plan.node_should_run(old_node)):
                 self.queue.add(candidate.key)
 
     # --- sync
@@ -157,8 +159,8 @@ class DaemonSetController(Controller[str]):
         spec = obj["spec"].get("selector") or {}
         owner = Owner(_KIND, obj, label_selector_from_object(spec))
         if not spec.get("matchLabels") and not spec.get("matchExpressions"):
-            text = "This daemon set is selecting all pods. A non-empty selector is required."
-            self._control.event(owner, WARNING, "SelectingAll", text)
+            message = "This daemon set is selecting all pods. A non-empty selector is required."
+            self._control.event(owner, WARNING, "SelectingAll", message)
             return
         if owner.deleted:
             # Its revisions may be deleted already, so its status cannot be computed.
@@ -172,31 +174,33 @@ class DaemonSetController(Controller[str]):
         fits: dict[str, Fit] = {}
         plan = DaemonPlan(obj)
         for number, node in enumerate(self._nodes.list()):
-            if not number % _PORTION:
+            if not number % _YIELD_EVERY:
                 await self.yield_to_reactor()
-            fits[node.name] = plan.fit(decoded_object(node))
-        found = _SyncContext(owner, plan, revision, fits, by_node(self._pods.list_owned(owner)))
-        failure = await self._sync_pods(found, old)
-        await self._update_status(found)
+            fits[node.name] = plan.node_should_run(decoded_object(node))
+        context = _SyncContext(owner, plan, revision, fits, group_by_node(self._pods.list_owned(owner)))
+        failure = await self._sync_pods(context, old)
+        await self._update_status(context)
         if failure is not None:
             raise failure
 
     def _can_adopt(self, owner: Owner) -> bool:
-        found = self._sets.get(owner.namespace, owner.name)
-        return found is not None and decoded_object(found)["metadata"]["uid"] == owner.uid
+        record = self._sets.get(owner.namespace, owner.name)
+        return record is not None and decoded_object(record)["metadata"]["uid"] == owner.uid
 
-    async def _sync_pods(self, found: _SyncContext, old: Sequence[JSONObject]) -> APIStatusError | None:
+    async def _sync_pods(self, context: _SyncContext, old: Sequence[JSONObject]) -> APIStatusError | None:
         """Create and delete pods on all nodes, and return the error if that failed."""
-        owner = found.owner
+        owner = context.owner
         try:
-            found.pods = by_node(await self._pods.claim(owner, lambda: self._can_adopt(owner)))
-            await self._manage(found)
-            if found.plan.rolling:
-                delete, nodes = rolling_update(found.plan, found.fits, found.pods, found.revision, self.clock.seconds())
-                await self._apply(found, delete, nodes)
+            context.pods = group_by_node(await self._pods.claim(owner, lambda: self._can_adopt(owner)))
+            await self._manage(context)
+            if context.plan.rolling:
+                delete, nodes = rolling_update(
+                    context.plan, context.fits, context.pods, context.revision, self.clock.seconds()
+                )
+                await self._apply(context, delete, nodes)
             if old:
-                used = {revision_hash(pod) for pod in self._pods.list_owned(owner)}
-                live = [one["metadata"]["name"] for one in old if revision_hash(one) in used]
+                live_hashes = {revision_hash(pod) for pod in self._pods.list_owned(owner)}
+                live = [one["metadata"]["name"] for one in old if revision_hash(one) in live_hashes]
                 await self._history.truncate(owner, old, live, counted=True)
         except APIStatusError as error:
             return None if is_namespace_terminating_error(error) else error
@@ -204,15 +208,15 @@ class DaemonSetController(Controller[str]):
 
     async def _revisions(self, owner: Owner) -> tuple[str, list[JSONObject]]:
         """Return the hash of the current template, and the revisions of other templates, the oldest first."""
-        every = await self._history.claim(owner, lambda: self._can_adopt(owner))
-        for place, one in enumerate(every):
+        revisions = await self._history.claim(owner, lambda: self._can_adopt(owner))
+        for index, one in enumerate(revisions):
             if not revision_hash(one):
-                every[place] = await self._history.label(one, one["metadata"]["name"])
-        before = (owner.obj.get("status") or {}).get("collisionCount") or 0
-        newest, every, collisions = await self._history.get_or_create_current(owner, every, before)
-        if collisions != before:
+                revisions[index] = await self._history.label(one, one["metadata"]["name"])
+        old_collisions = (owner.obj.get("status") or {}).get("collisionCount") or 0
+        newest, revisions, collisions = await self._history.get_or_create_current(owner, revisions, old_collisions)
+        if collisions != old_collisions:
             await self._set_status(owner, {"collisionCount": collisions})
-        others = [one for one in every if one["metadata"]["uid"] != newest["metadata"]["uid"]]
+        others = [one for one in revisions if one["metadata"]["uid"] != newest["metadata"]["uid"]]
         same = [one for one in others if one.get("data") == newest.get("data")]
         if same:
             await self._dedup_history(owner, newest, same)
@@ -226,50 +230,50 @@ class DaemonSetController(Controller[str]):
             if revision_hash(pod) in names:
                 patch = {"metadata": {"labels": {REVISION_LABEL: revision_hash(newest)}}}
                 await self.client.patch("", "pods", meta["namespace"], meta["name"], patch, uid=meta["uid"])
-        await self._history.drop(same)
+        await self._history.delete(same)
 
-    async def _manage(self, found: _SyncContext) -> None:
+    async def _manage(self, context: _SyncContext) -> None:
         """Create missing pods, and delete surplus, misplaced and terminated ones."""
-        now, pods = self.clock.seconds(), found.pods
+        now, pods = self.clock.seconds(), context.pods
         create: list[str] = []
         delete: list[JSONObject] = []
-        for number, (name, fit) in enumerate(found.fits.items()):
-            if not number % _PORTION:
+        for number, (name, fit) in enumerate(context.fits.items()):
+            if not number % _YIELD_EVERY:
                 await self.yield_to_reactor()
-            step = pods_should_be_on_node(found.plan, fit, pods.get(name, ()), found.revision, now)
+            step = pods_should_be_on_node(context.plan, fit, pods.get(name, ()), context.revision, now)
             delete += step.delete
-            gone = [pod for pod in step.over if self._should_delete_terminal(found.owner, name, pod, now)]
-            delete += gone
-            if step.create and len(gone) == len(step.over):
+            deletable = [pod for pod in step.terminated if self._should_delete_terminal(context.owner, name, pod, now)]
+            delete += deletable
+            if step.create and len(deletable) == len(step.terminated):
                 create.append(name)
-        for name, there in pods.items():
-            if name not in found.fits:
+        for name, node_pods in pods.items():
+            if name not in context.fits:
                 # No scheduler and no kubelet will delete these pods.
                 delete += [
                     pod
-                    for pod in there
+                    for pod in node_pods
                     if not pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
                 ]
-        await self._apply(found, delete, create)
+        await self._apply(context, delete, create)
 
     def _should_delete_terminal(self, owner: Owner, node: str, pod: JSONObject, now: float) -> bool:
         """Return whether a terminated pod must be deleted now, and record an event."""
         meta, failed = pod["metadata"], phase_of(pod) == "Failed"
         if failed:
-            seen_generation = (owner.obj.get("status") or {}).get("observedGeneration") or 0
-            key = (owner.uid, seen_generation, node)
-            left = self._backoff.left(key, now)
-            if left:
-                self.queue.add_after(f"{owner.namespace}/{owner.name}", left)
+            observed_generation = (owner.obj.get("status") or {}).get("observedGeneration") or 0
+            key = (owner.uid, observed_generation, node)
+            remaining = self._backoff.remaining(key, now)
+            if remaining:
+                self.queue.add_after(f"{owner.namespace}/{owner.name}", remaining)
                 return False
             self._backoff.failed(key, now)
-        word, end = ("failed", "kill") if failed else ("succeeded", "delete")
-        text = f"Found {word} daemon pod {meta['namespace']}/{meta['name']} on node {node}, will try to {end} it"
-        kind, reason = (WARNING, "FailedDaemonPod") if failed else (NORMAL, "SucceededDaemonPod")
-        self._control.event(owner, kind, reason, text)
+        state, verb = ("failed", "kill") if failed else ("succeeded", "delete")
+        message = f"Found {state} daemon pod {meta['namespace']}/{meta['name']} on node {node}, will try to {verb} it"
+        event_type, reason = (WARNING, "FailedDaemonPod") if failed else (NORMAL, "SucceededDaemonPod")
+        self._control.event(owner, event_type, reason, message)
         return True
 
-    async def _apply(self, found: _SyncContext, delete: Sequence[JSONObject], nodes: Sequence[str]) -> None:
+    async def _apply(self, context: _SyncContext, delete: Sequence[JSONObject], nodes: Sequence[str]) -> None:
         """
         Delete pods, and create pods on nodes.
 
@@ -278,17 +282,17 @@ class DaemonSetController(Controller[str]):
         if not delete and not nodes:
             return
         try:
-            await self._write(found, delete, nodes)
+            await self._write(context, delete, nodes)
         finally:
-            found.pods = by_node(self._pods.list_owned(found.owner))
+            context.pods = group_by_node(self._pods.list_owned(context.owner))
         if len(nodes) > _BURST or len(delete) > _BURST:
-            self.queue.add(f"{found.owner.namespace}/{found.owner.name}")
+            self.queue.add(f"{context.owner.namespace}/{context.owner.name}")
 
-    async def _write(self, found: _SyncContext, delete: Sequence[JSONObject], nodes: Sequence[str]) -> None:
-        owner = found.owner
+    async def _write(self, context: _SyncContext, delete: Sequence[JSONObject], nodes: Sequence[str]) -> None:
+        owner = context.owner
         failure: APIStatusError | None = None
         for name in nodes[:_BURST]:
-            pod = found.plan.pod(name, found.revision, owner.reference(), f"{owner.name}-", owner.namespace)
+            pod = context.plan.pod(name, context.revision, owner.reference(), f"{owner.name}-", owner.namespace)
             failure = await self._control.create(owner, pod)
             if failure is not None:
                 break
@@ -301,9 +305,9 @@ class DaemonSetController(Controller[str]):
 
     # --- status
 
-    async def _update_status(self, found: _SyncContext) -> None:
+    async def _update_status(self, context: _SyncContext) -> None:
         """Update the status of a DaemonSet."""
-        owner, plan, now = found.owner, found.plan, self.clock.seconds()
+        owner, plan, now = context.owner, context.plan, self.clock.seconds()
         counts = dict.fromkeys(
             (
                 "desiredNumberScheduled",
@@ -315,28 +319,28 @@ class DaemonSetController(Controller[str]):
             ),
             0,
         )
-        later: list[float] = []
-        for number, (name, fit) in enumerate(found.fits.items()):
-            if not number % _PORTION:
+        delays: list[float] = []
+        for number, (name, fit) in enumerate(context.fits.items()):
+            if not number % _YIELD_EVERY:
                 await self.yield_to_reactor()
-            there = found.pods.get(name)
-            counts["desiredNumberScheduled"] += fit.runs
-            if not there:
+            node_pods = context.pods.get(name)
+            counts["desiredNumberScheduled"] += fit.should_run
+            if not node_pods:
                 continue
-            if not fit.runs:
+            if not fit.should_run:
                 counts["numberMisscheduled"] += 1
                 continue
-            first = min(there, key=pod_order)
+            first = min(node_pods, key=pod_order)
             counts["currentNumberScheduled"] += 1
             counts["numberReady"] += is_ready(first)
             counts["numberAvailable"] += plan.available(first, now)
-            counts["updatedNumberScheduled"] += revision_hash(first) == found.revision
-            later += [wait for pod in there if (wait := plan.wait(pod, now))]
+            counts["updatedNumberScheduled"] += revision_hash(first) == context.revision
+            delays += [wait for pod in node_pods if (wait := plan.wait(pod, now))]
         counts["numberUnavailable"] = counts["desiredNumberScheduled"] - counts["numberAvailable"]
         counts["observedGeneration"] = owner.obj["metadata"].get("generation") or 0
         await self._set_status(owner, counts)
-        if later:
-            self.queue.add_after(f"{owner.namespace}/{owner.name}", min(later))
+        if delays:
+            self.queue.add_after(f"{owner.namespace}/{owner.name}", min(delays))
 
     async def _set_status(self, owner: Owner, values: Mapping[str, int]) -> None:
         self._written_status[owner.uid] = values
@@ -352,6 +356,6 @@ class DaemonSetController(Controller[str]):
         await self.client.update_status("apps", "daemonsets", owner.namespace, owner.name, change, uid=owner.uid)
 
 
-def _outside(node: JSONObject) -> tuple[object, object]:
+def _scheduling_fields(node: JSONObject) -> tuple[object, object]:
     """Return the fields of a node, besides its name, that scheduling of daemon pods depends on."""
     return node["metadata"].get("labels") or {}, (node.get("spec") or {}).get("taints") or []

@@ -44,6 +44,7 @@ from .rollout import (
     age_order,
     annotations_of,
     deadline_of,
+    desired_replicas,
     drop_condition,
     find_condition,
     find_new_replica_set,
@@ -60,9 +61,8 @@ from .rollout import (
     set_condition,
     size_annotations,
     status_count,
+    sum_desired_replicas,
     template_hash,
-    total,
-    wanted,
 )
 
 if TYPE_CHECKING:
@@ -133,10 +133,10 @@ class DeploymentController(Controller[str]):
         owner = controller_of(record)
         if owner is None or owner["kind"] != "ReplicaSet":
             return
-        found = self._replica_sets.get(record.namespace, owner["name"])
-        above = controller_of(found) if found is not None else None
-        if above is not None and above["kind"] == "Deployment":
-            self.queue.add(f"{record.namespace}/{above['name']}")
+        replica_set = self._replica_sets.get(record.namespace, owner["name"])
+        owner_of_set = controller_of(replica_set) if replica_set is not None else None
+        if owner_of_set is not None and owner_of_set["kind"] == "Deployment":
+            self.queue.add(f"{record.namespace}/{owner_of_set['name']}")
 
     async def sync(self, key: str) -> None:
         """See L{Controller.sync}."""
@@ -147,8 +147,8 @@ class DeploymentController(Controller[str]):
         spec = obj["spec"].get("selector") or {}
         owner = Owner(_KIND, obj, label_selector_from_object(spec))
         if not spec.get("matchLabels") and not spec.get("matchExpressions"):
-            text = "This deployment is selecting all pods. A non-empty selector is required."
-            self._recorder.event(_KIND, obj, WARNING, "SelectingAll", text)
+            message = "This deployment is selecting all pods. A non-empty selector is required."
+            self._recorder.event(_KIND, obj, WARNING, "SelectingAll", message)
             return
         sets = await self._sets.claim(owner, lambda: self._can_adopt(owner))
         new = find_new_replica_set(obj, sets)
@@ -160,8 +160,8 @@ class DeploymentController(Controller[str]):
             self.queue.add(key)
 
     def _can_adopt(self, owner: Owner) -> bool:
-        found = self._deployments.get(owner.namespace, owner.name)
-        return found is not None and decoded_object(found)["metadata"]["uid"] == owner.uid
+        record = self._deployments.get(owner.namespace, owner.name)
+        return record is not None and decoded_object(record)["metadata"]["uid"] == owner.uid
 
     async def _rollout(self, rollout: _Rollout) -> None:
         """Do the next step of a rollout."""
@@ -171,7 +171,8 @@ class DeploymentController(Controller[str]):
             return
         self._check_paused_conditions(rollout)
         resized = any(
-            wanted(one) and annotations_of(one).get(DESIRED) not in (None, str(wanted(obj))) for one in rollout.sets
+            desired_replicas(one) and annotations_of(one).get(DESIRED) not in (None, str(desired_replicas(obj)))
+            for one in rollout.sets
         )
         if obj["spec"].get("paused") or resized:
             if rollout.new is not None:
@@ -205,8 +206,8 @@ class DeploymentController(Controller[str]):
 
                 rollout.new = new = await self._update_set(new, change)
             if deadline_of(obj) is not None and find_condition(rollout.status, "Progressing") is None:
-                text = f'Found new replica set "{new["metadata"]["name"]}"'
-                self._set(rollout, "Progressing", "True", "FoundNewReplicaSet", text)
+                message = f'Found new replica set "{new["metadata"]["name"]}"'
+                self._set(rollout, "Progressing", "True", "FoundNewReplicaSet", message)
         await self._set_deployment_revision(rollout, annotations_of(new).get(REVISION, ""))
 
     async def _create_new_replica_set(self, rollout: _Rollout, revision: int) -> JSONObject:
@@ -218,7 +219,7 @@ class DeploymentController(Controller[str]):
         selector = mutable_copy(obj["spec"]["selector"])
         selector.setdefault("matchLabels", {})[HASH_LABEL] = name_hash
         size = new_replica_set_replicas(obj, rollout.sets, 0)
-        made = {
+        new_set = {
             "metadata": {
                 "name": f"{owner.name}-{name_hash}",
                 "namespace": owner.namespace,
@@ -233,22 +234,22 @@ class DeploymentController(Controller[str]):
                 "template": template,
             },
         }
-        name = made["metadata"]["name"]
+        name = new_set["metadata"]["name"]
         try:
-            new = decoded_object(await self.client.create("apps", "replicasets", made))
+            new = decoded_object(await self.client.create("apps", "replicasets", new_set))
         except APIStatusError as error:
             if error.reason == "AlreadyExists":
                 return await self._resolve_hash_collision(rollout, str(name))
             if not is_namespace_terminating_error(error):
-                text = f'Failed to create new replica set "{name}": {error.message}'
-                self._recorder.event(_KIND, obj, WARNING, "ReplicaSetCreateError", text)
+                message = f'Failed to create new replica set "{name}": {error.message}'
+                self._recorder.event(_KIND, obj, WARNING, "ReplicaSetCreateError", message)
                 if deadline_of(obj) is not None:
-                    self._set(rollout, "Progressing", "False", "ReplicaSetCreateError", text)
+                    self._set(rollout, "Progressing", "False", "ReplicaSetCreateError", message)
                     await self._write(rollout.owner, rollout.status)
             raise
         if size:
-            text = f"Scaled up replica set {name} from 0 to {size}"
-            self._recorder.event(_KIND, obj, NORMAL, "ScalingReplicaSet", text)
+            message = f"Scaled up replica set {name} from 0 to {size}"
+            self._recorder.event(_KIND, obj, NORMAL, "ScalingReplicaSet", message)
         if deadline_of(obj) is not None:
             self._set(rollout, "Progressing", "True", "NewReplicaSetCreated", f'Created new replica set "{name}"')
         return new
@@ -256,11 +257,11 @@ class DeploymentController(Controller[str]):
     async def _resolve_hash_collision(self, rollout: _Rollout, name: str) -> JSONObject:
         """Return the existing ReplicaSet if the Deployment owns it. Otherwise increment collisionCount and requeue."""
         obj, owner = rollout.deployment, rollout.owner
-        there = self._replica_sets.get(owner.namespace, name)
-        if there is not None and (controller_of(there) or {}).get("uid") == owner.uid:
-            found = decoded_object(there)
-            if same_template(found["spec"]["template"], obj["spec"]["template"]):
-                return found
+        record = self._replica_sets.get(owner.namespace, name)
+        if record is not None and (controller_of(record) or {}).get("uid") == owner.uid:
+            existing = decoded_object(record)
+            if same_template(existing["spec"]["template"], obj["spec"]["template"]):
+                return existing
         rollout.status["collisionCount"] = status_count(obj, "collisionCount") + 1
         await self._write(owner, rollout.status)
         raise _RequeueError
@@ -294,44 +295,44 @@ class DeploymentController(Controller[str]):
 
         @return: Whether they changed.
         """
-        before, name = wanted(one), one["metadata"]["name"]
+        old_size, name = desired_replicas(one), one["metadata"]["name"]
         annotations = size_annotations(rollout.deployment)
-        if before == size and annotations.items() <= annotations_of(one).items():
+        if old_size == size and annotations.items() <= annotations_of(one).items():
             return False
 
         def change(live: JSONObject) -> None:
             live["spec"]["replicas"] = size
             live["metadata"].setdefault("annotations", {}).update(annotations)
 
-        changed = await self._update_set(one, change)
+        updated = await self._update_set(one, change)
         if rollout.new is not None and rollout.new["metadata"]["uid"] == one["metadata"]["uid"]:
-            rollout.new = changed
-        rollout.old = [changed if old["metadata"]["uid"] == one["metadata"]["uid"] else old for old in rollout.old]
-        if before == size:
+            rollout.new = updated
+        rollout.old = [updated if old["metadata"]["uid"] == one["metadata"]["uid"] else old for old in rollout.old]
+        if old_size == size:
             return False
-        way = "up" if size > before else "down"
-        text = f"Scaled {way} replica set {name} from {before} to {size}"
-        self._recorder.event(_KIND, rollout.deployment, NORMAL, "ScalingReplicaSet", text)
+        direction = "up" if size > old_size else "down"
+        message = f"Scaled {direction} replica set {name} from {old_size} to {size}"
+        self._recorder.event(_KIND, rollout.deployment, NORMAL, "ScalingReplicaSet", message)
         return True
 
     async def _scale(self, rollout: _Rollout) -> None:
         """Scale the ReplicaSets after the replicas of the Deployment changed, without a rollout step."""
         obj = rollout.deployment
-        active = [one for one in rollout.sets if wanted(one)]
+        active = [one for one in rollout.sets if desired_replicas(one)]
         if len(active) <= 1:
             newest = rollout.new or max(rollout.old, key=revision_of, default=None)
-            only = active[0] if active else newest
-            if only is not None:
-                await self._scale_replica_set(rollout, only, wanted(obj))
+            target = active[0] if active else newest
+            if target is not None:
+                await self._scale_replica_set(rollout, target, desired_replicas(obj))
             return
         new = rollout.new
-        size = wanted(obj)
+        size = desired_replicas(obj)
         if (
             new is not None
-            and wanted(new) == size == status_count(new, "availableReplicas")
+            and desired_replicas(new) == size == status_count(new, "availableReplicas")
             and annotations_of(new).get(DESIRED) == str(size)
         ):
-            for one in [one for one in rollout.old if wanted(one)]:
+            for one in [one for one in rollout.old if desired_replicas(one)]:
                 await self._scale_replica_set(rollout, one, 0)
         elif is_rolling(obj):
             sizes = proportions(obj, active)
@@ -342,14 +343,14 @@ class DeploymentController(Controller[str]):
         await self._get_new_replica_set(rollout)
         assert rollout.new is not None, "it was just made"
         obj = rollout.deployment
-        current = wanted(rollout.new)
-        if current > wanted(obj):
-            moved = await self._scale_replica_set(rollout, rollout.new, wanted(obj))
+        current = desired_replicas(rollout.new)
+        if current > desired_replicas(obj):
+            scaled = await self._scale_replica_set(rollout, rollout.new, desired_replicas(obj))
         else:
-            moved = await self._scale_replica_set(
+            scaled = await self._scale_replica_set(
                 rollout, rollout.new, new_replica_set_replicas(obj, rollout.sets, current)
             )
-        if not moved:
+        if not scaled:
             await self._reconcile_old_replica_sets(rollout)
         if is_complete(rollout.deployment, rollout.deployment.get("status") or {}):
             await self._clean_up(rollout)
@@ -359,41 +360,45 @@ class DeploymentController(Controller[str]):
         """Scale down old ReplicaSets as far as maxUnavailable allows, unhealthy pods first."""
         obj, new = rollout.deployment, rollout.new
         assert new is not None, "asked after it was made"
-        if not total(rollout.old):
+        if not sum_desired_replicas(rollout.old):
             return False
-        least = wanted(obj) - max_surge_and_unavailable(obj)[1]
-        room = total(rollout.sets) - least - (wanted(new) - status_count(new, "availableReplicas"))
-        if room <= 0:
+        min_available = desired_replicas(obj) - max_surge_and_unavailable(obj)[1]
+        max_scale_down = (
+            sum_desired_replicas(rollout.sets)
+            - min_available
+            - (desired_replicas(new) - status_count(new, "availableReplicas"))
+        )
+        if max_scale_down <= 0:
             return False
-        done = 0
+        scaled_down = 0
         for one in sorted(rollout.old, key=age_order):
-            broken = wanted(one) - status_count(one, "availableReplicas")
-            if wanted(one) and broken > 0 and done < room:
-                part = min(room - done, broken)
-                done += part
-                await self._scale_replica_set(rollout, one, wanted(one) - part)
-        spare = sum(status_count(one, "availableReplicas") for one in rollout.sets) - least
+            unavailable = desired_replicas(one) - status_count(one, "availableReplicas")
+            if desired_replicas(one) and unavailable > 0 and scaled_down < max_scale_down:
+                count = min(max_scale_down - scaled_down, unavailable)
+                scaled_down += count
+                await self._scale_replica_set(rollout, one, desired_replicas(one) - count)
+        spare = sum(status_count(one, "availableReplicas") for one in rollout.sets) - min_available
         for one in sorted(rollout.old, key=age_order):
-            if wanted(one) and spare > 0:
-                part = min(wanted(one), spare)
-                spare -= part
-                done += part
-                await self._scale_replica_set(rollout, one, wanted(one) - part)
-        return done > 0
+            if desired_replicas(one) and spare > 0:
+                count = min(desired_replicas(one), spare)
+                spare -= count
+                scaled_down += count
+                await self._scale_replica_set(rollout, one, desired_replicas(one) - count)
+        return scaled_down > 0
 
     async def _recreate(self, rollout: _Rollout) -> None:
         if rollout.new is not None:
             await self._get_new_replica_set(rollout)
-        shrunk = False
-        for one in [one for one in rollout.old if wanted(one)]:
-            shrunk = await self._scale_replica_set(rollout, one, 0) or shrunk
-        if shrunk or self._old_pods_run(rollout):
+        scaled = False
+        for one in [one for one in rollout.old if desired_replicas(one)]:
+            scaled = await self._scale_replica_set(rollout, one, 0) or scaled
+        if scaled or self._old_pods_run(rollout):
             await self._update_status(rollout)
             return
         if rollout.new is None:
             await self._get_new_replica_set(rollout)
         assert rollout.new is not None, "it was just made"
-        await self._scale_replica_set(rollout, rollout.new, wanted(rollout.deployment))
+        await self._scale_replica_set(rollout, rollout.new, desired_replicas(rollout.deployment))
         if is_complete(rollout.deployment, rollout.deployment.get("status") or {}):
             await self._clean_up(rollout)
         await self._update_status(rollout)
@@ -413,11 +418,11 @@ class DeploymentController(Controller[str]):
         limit = rollout.deployment["spec"].get("revisionHistoryLimit")
         if limit is None or limit == 2**31 - 1:
             return
-        can_adopt = sorted((one for one in rollout.old if "deletionTimestamp" not in one["metadata"]), key=revision_of)
-        for one in can_adopt[: max(0, len(can_adopt) - limit)]:
+        candidates = sorted((one for one in rollout.old if "deletionTimestamp" not in one["metadata"]), key=revision_of)
+        for one in candidates[: max(0, len(candidates) - limit)]:
             meta = one["metadata"]
             if (
-                wanted(one)
+                desired_replicas(one)
                 or status_count(one, "replicas")
                 or meta["generation"] > status_count(one, "observedGeneration")
             ):
@@ -444,32 +449,32 @@ class DeploymentController(Controller[str]):
         progress = find_condition(rollout.status, "Progressing") or {}
         if progress.get("reason") == TIMED_OUT_REASON:
             return
-        paused, said = bool(obj["spec"].get("paused")), progress.get("reason") == "DeploymentPaused"
-        if paused and not said:
+        paused, is_paused_condition = bool(obj["spec"].get("paused")), progress.get("reason") == "DeploymentPaused"
+        if paused and not is_paused_condition:
             self._set(rollout, "Progressing", "Unknown", "DeploymentPaused", "Deployment is paused")
-        elif not paused and said:
+        elif not paused and is_paused_condition:
             self._set(rollout, "Progressing", "Unknown", "DeploymentResumed", "Deployment is resumed")
 
     async def _update_status(self, rollout: _Rollout) -> None:
         """Update the status."""
         obj, status = rollout.deployment, rollout.status
-        before = mutable_copy(status)
+        old_status = mutable_copy(status)
         self._count(rollout)
-        surge_free = wanted(obj) - max_surge_and_unavailable(obj)[1]
-        if (status.get("availableReplicas") or 0) >= surge_free:
-            text = "Deployment has minimum availability."
-            self._set(rollout, "Available", "True", "MinimumReplicasAvailable", text)
+        min_available = desired_replicas(obj) - max_surge_and_unavailable(obj)[1]
+        if (status.get("availableReplicas") or 0) >= min_available:
+            message = "Deployment has minimum availability."
+            self._set(rollout, "Available", "True", "MinimumReplicasAvailable", message)
         else:
-            text = "Deployment does not have minimum availability."
-            self._set(rollout, "Available", "False", "MinimumReplicasUnavailable", text)
+            message = "Deployment does not have minimum availability."
+            self._set(rollout, "Available", "False", "MinimumReplicasUnavailable", message)
         if not rollout.owner.deleted and not obj["spec"].get("paused"):
-            self._sync_progress_condition(rollout, before)
+            self._sync_progress_condition(rollout, old_status)
         self._sync_replica_failure(rollout)
         await self._write(rollout.owner, status)
-        left = seconds_to_deadline(obj, status, self.clock.seconds())
-        if left is not None:
+        seconds_left = seconds_to_deadline(obj, status, self.clock.seconds())
+        if seconds_left is not None:
             # Add a second, so that the deadline has passed then.
-            self.queue.add_after(f"{rollout.owner.namespace}/{rollout.owner.name}", max(left, 0.0) + 1)
+            self.queue.add_after(f"{rollout.owner.namespace}/{rollout.owner.name}", max(seconds_left, 0.0) + 1)
 
     def _count(self, rollout: _Rollout) -> None:
         status, sets = rollout.status, rollout.sets
@@ -480,7 +485,7 @@ class DeploymentController(Controller[str]):
             "updatedReplicas": status_count(rollout.new, "replicas") if rollout.new is not None else 0,
             "readyReplicas": sum(status_count(one, "readyReplicas") for one in sets),
             "availableReplicas": available,
-            "unavailableReplicas": max(0, total(sets) - available),
+            "unavailableReplicas": max(0, sum_desired_replicas(sets) - available),
         }
         for name, value in counts.items():
             if value:
@@ -489,7 +494,7 @@ class DeploymentController(Controller[str]):
                 status.pop(name, None)
         status["terminatingReplicas"] = sum(status_count(one, "terminatingReplicas") for one in sets)
 
-    def _sync_progress_condition(self, rollout: _Rollout, before: JSONObject) -> None:
+    def _sync_progress_condition(self, rollout: _Rollout, old_status: JSONObject) -> None:
         """Update the condition Progressing of a rollout (Go: syncRolloutStatus)."""
         obj, status = rollout.deployment, rollout.status
         if deadline_of(obj) is None:
@@ -499,30 +504,32 @@ class DeploymentController(Controller[str]):
         is_done = (status.get("replicas") or 0) == (status.get("updatedReplicas") or 0)
         if is_done and progress is not None and progress.get("reason") == NEW_RS_AVAILABLE_REASON:
             return
-        what = f'Deployment "{rollout.owner.name}"'
+        subject = f'Deployment "{rollout.owner.name}"'
         if rollout.new is not None:
-            what = f'ReplicaSet "{rollout.new["metadata"]["name"]}"'
-        left = seconds_to_deadline(obj, status, self.clock.seconds())
+            subject = f'ReplicaSet "{rollout.new["metadata"]["name"]}"'
+        seconds_left = seconds_to_deadline(obj, status, self.clock.seconds())
         if is_complete(obj, status):
-            self._set(rollout, "Progressing", "True", NEW_RS_AVAILABLE_REASON, f"{what} has successfully progressed.")
-        elif is_progressing(before, status):
+            self._set(
+                rollout, "Progressing", "True", NEW_RS_AVAILABLE_REASON, f"{subject} has successfully progressed."
+            )
+        elif is_progressing(old_status, status):
             if progress is not None:
                 # Progress restarts the deadline, even if the reason is the same.
                 drop_condition(status, "Progressing")
-            self._set(rollout, "Progressing", "True", "ReplicaSetUpdated", f"{what} is progressing.")
+            self._set(rollout, "Progressing", "True", "ReplicaSetUpdated", f"{subject} is progressing.")
             if progress is not None and progress["status"] == "True":
-                moved = find_condition(status, "Progressing")
-                assert moved is not None, "just set"
-                moved["lastTransitionTime"] = progress["lastTransitionTime"]
-        elif left is not None and left < 0:
-            self._set(rollout, "Progressing", "False", TIMED_OUT_REASON, f"{what} has timed out progressing.")
+                new_progress = find_condition(status, "Progressing")
+                assert new_progress is not None, "just set"
+                new_progress["lastTransitionTime"] = progress["lastTransitionTime"]
+        elif seconds_left is not None and seconds_left < 0:
+            self._set(rollout, "Progressing", "False", TIMED_OUT_REASON, f"{subject} has timed out progressing.")
 
     def _sync_replica_failure(self, rollout: _Rollout) -> None:
         failure = next(
             (
-                found
+                condition
                 for one in ([rollout.new] if rollout.new is not None else []) + rollout.old
-                if (found := find_condition(one.get("status") or {}, FAILURE)) is not None
+                if (condition := find_condition(one.get("status") or {}, FAILURE)) is not None
             ),
             None,
         )

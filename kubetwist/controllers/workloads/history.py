@@ -31,13 +31,13 @@ def revision_data(owner: JSONObject) -> JSONObject:
     return {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
 
 
-def restored(owner: JSONObject, revision: JSONObject) -> JSONObject:
+def apply_revision(owner: JSONObject, revision: JSONObject) -> JSONObject:
     """Return an object with the template of a revision. Parts are shared with both."""
     template = {name: part for name, part in revision["data"]["spec"]["template"].items() if name != "$patch"}
     return {**owner, "spec": {**owner["spec"], "template": template}}
 
 
-def _order(revision: JSONObject) -> tuple[int, str, str]:
+def _revision_order(revision: JSONObject) -> tuple[int, str, str]:
     meta = revision["metadata"]
     return revision.get("revision") or 0, meta.get("creationTimestamp") or "", meta["name"]
 
@@ -53,7 +53,7 @@ class ControllerHistory:
         self._informer = informer
         self._client = client
         self._hash_label = hash_label
-        self._all = ControllerRefManager(informer, client, "apps", "controllerrevisions")
+        self._ref_manager = ControllerRefManager(informer, client, "apps", "controllerrevisions")
 
     async def claim(self, owner: Owner, can_adopt: Callable[[], bool]) -> list[JSONObject]:
         """
@@ -61,7 +61,7 @@ class ControllerHistory:
 
         @param can_adopt: See L{ControllerRefManager.claim}.
         """
-        return sorted(await self._all.claim(owner, can_adopt), key=_order)
+        return sorted(await self._ref_manager.claim(owner, can_adopt), key=_revision_order)
 
     async def get_or_create_current(
         self, owner: Owner, revisions: Sequence[JSONObject], collisions: int
@@ -77,14 +77,14 @@ class ControllerHistory:
         number = (revisions[-1].get("revision") or 0) + 1 if revisions else 1
         equal = [one for one in revisions if one.get("data") == data]
         if equal:
-            found = equal[-1]
-            if found is not revisions[-1]:
-                found = await self._renumber(found, number)
-                others = [one for one in revisions if one["metadata"]["uid"] != found["metadata"]["uid"]]
-                return found, [*others, found], collisions
-            return found, list(revisions), collisions
-        made, collisions = await self._make(owner, data, number, collisions)
-        return made, [*revisions, made], collisions
+            current = equal[-1]
+            if current is not revisions[-1]:
+                current = await self._renumber(current, number)
+                others = [one for one in revisions if one["metadata"]["uid"] != current["metadata"]["uid"]]
+                return current, [*others, current], collisions
+            return current, list(revisions), collisions
+        created, collisions = await self._create_revision(owner, data, number, collisions)
+        return created, [*revisions, created], collisions
 
     async def _renumber(self, revision: JSONObject, number: int) -> JSONObject:
         meta = revision["metadata"]
@@ -97,12 +97,14 @@ class ControllerHistory:
         )
         return decoded_object(record)
 
-    async def _make(self, owner: Owner, data: JSONObject, number: int, collisions: int) -> tuple[JSONObject, int]:
+    async def _create_revision(
+        self, owner: Owner, data: JSONObject, number: int, collisions: int
+    ) -> tuple[JSONObject, int]:
         template = owner.obj["spec"]["template"]
         labels = (template.get("metadata") or {}).get("labels") or {}
         while True:
             name_hash = template_hash(template, collisions)
-            made = {
+            obj = {
                 "metadata": {
                     # The name with the hash must be a valid name.
                     "name": f"{owner.name[:223]}-{name_hash}",
@@ -115,23 +117,23 @@ class ControllerHistory:
             }
             annotations = owner.obj["metadata"].get("annotations")
             if annotations:
-                made["metadata"]["annotations"] = dict(annotations)
+                obj["metadata"]["annotations"] = dict(annotations)
             try:
-                return decoded_object(await self._client.create("apps", "controllerrevisions", made)), collisions
+                return decoded_object(await self._client.create("apps", "controllerrevisions", obj)), collisions
             except APIStatusError as error:
                 if error.reason != "AlreadyExists":
                     raise
-            there = self._informer.get(owner.namespace, made["metadata"]["name"])
+            record = self._informer.get(owner.namespace, obj["metadata"]["name"])
             if (
-                there is not None
-                and decoded_object(there).get("data") == data
-                and self._is_of(decoded_object(there), owner)
+                record is not None
+                and decoded_object(record).get("data") == data
+                and self._is_owned_by(decoded_object(record), owner)
             ):
-                return decoded_object(there), collisions
+                return decoded_object(record), collisions
             collisions += 1
 
     @staticmethod
-    def _is_of(revision: JSONObject, owner: Owner) -> bool:
+    def _is_owned_by(revision: JSONObject, owner: Owner) -> bool:
         return any(one.get("uid") == owner.uid for one in revision["metadata"].get("ownerReferences") or ())
 
     async def label(self, revision: JSONObject, value: str) -> JSONObject:
@@ -159,10 +161,10 @@ class ControllerHistory:
         """
         limit = owner.obj["spec"].get("revisionHistoryLimit")
         limit = 10 if limit is None else limit
-        idle = [one for one in revisions if one["metadata"]["name"] not in live]
-        await self.drop(idle[: max(0, len(revisions if counted else idle) - limit)])
+        unused = [one for one in revisions if one["metadata"]["name"] not in live]
+        await self.delete(unused[: max(0, len(revisions if counted else unused) - limit)])
 
-    async def drop(self, revisions: Iterable[JSONObject]) -> None:
+    async def delete(self, revisions: Iterable[JSONObject]) -> None:
         """Delete revisions."""
         for one in revisions:
             meta = one["metadata"]

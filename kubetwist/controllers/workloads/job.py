@@ -75,22 +75,22 @@ if TYPE_CHECKING:
 JOB: Final = GroupVersionKind("batch", "v1", "Job")
 _MANAGER: Final = "kubernetes.io/job-controller"
 #: Maximum number of uids in uncountedTerminatedPods.
-_UNCOUNTED: Final = 500
+_MAX_UNCOUNTED: Final = 500
 
 
-def condition_in(status: JSONObject, kind: str) -> JSONObject | None:
+def find_true_condition(status: JSONObject, kind: str) -> JSONObject | None:
     """Return the condition of a type if its status is True, or L{None}."""
     for one in status.get("conditions") or ():
         if one["type"] == kind and one["status"] == "True":
-            found: JSONObject = one
-            return found
+            condition: JSONObject = one
+            return condition
     return None
 
 
-def finished_as(job: JSONObject) -> str:
+def finished_type(job: JSONObject) -> str:
     """Return C{"Complete"} or C{"Failed"}; C{""} if the job has not finished."""
     status = job.get("status") or {}
-    return next((kind for kind in ("Complete", "Failed") if condition_in(status, kind)), "")
+    return next((kind for kind in ("Complete", "Failed") if find_true_condition(status, kind)), "")
 
 
 class JobController(Controller[str]):
@@ -102,7 +102,7 @@ class JobController(Controller[str]):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self.backoffs: dict[str, Backoff] = {}
-        self._left: WorkQueue[str] = WorkQueue(self.clock, self._work_left, workers=2)
+        self._orphan_pods: WorkQueue[str] = WorkQueue(self.clock, self._sync_orphan_pod, workers=2)
 
     def register_handlers(self) -> None:
         """Register handlers for jobs and pods."""
@@ -115,30 +115,30 @@ class JobController(Controller[str]):
     def _begin(self) -> None:
         super()._begin()
         if not self.stopped:
-            self._left.start()
+            self._orphan_pods.start()
 
     async def stop(self) -> None:
         """See L{Controller.stop}."""
-        await self._left.stop()
+        await self._orphan_pods.stop()
         await super().stop()
 
     def _job_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         self.queue.add(record.key)
         if event_type == DELETED:
             for pod in self.pods.by_owner.get(decoded_object(record)["metadata"]["uid"]):
-                self._left.add(pod.key)
+                self._orphan_pods.add(pod.key)
 
     def _pod_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
-        mine = {one["uid"]: f"{record.namespace}/{one['name']}" for one in owners if one["kind"] == "Job"}
-        for uid, key in mine.items():
+        job_keys = {one["uid"]: f"{record.namespace}/{one['name']}" for one in owners if one["kind"] == "Job"}
+        for uid, key in job_keys.items():
             self.pods.enqueue_owner(self.queue, key, event_type, uid)
         if (
             event_type != DELETED
             and TRACKING_FINALIZER.encode() in record.item
-            and not any(map(self._jobs.by_key, mine.values()))
+            and not any(map(self._jobs.by_key, job_keys.values()))
         ):
-            self._left.add(record.key)
+            self._orphan_pods.add(record.key)
         if not owners and record.labels:
             # A job whose selector matches may adopt it.
             for candidate in self._jobs.list(record.namespace):
@@ -147,7 +147,7 @@ class JobController(Controller[str]):
 
     # --- orphan pods
 
-    async def _work_left(self, key: str) -> None:
+    async def _sync_orphan_pod(self, key: str) -> None:
         try:
             record = self._informer.by_key(key)
             if record is None:
@@ -155,15 +155,15 @@ class JobController(Controller[str]):
             pod, owner = decoded_object(record), controller_of(record)
             if owner is not None and owner["kind"] == "Job":
                 job = self._jobs.get_decoded(record.namespace, owner["name"])
-                if job is not None and job["metadata"]["uid"] == owner["uid"] and not finished_as(job):
+                if job is not None and job["metadata"]["uid"] == owner["uid"] and not finished_type(job):
                     return
             await self.remove_tracking_finalizer(pod)
         except Exception as error:
-            if not self._left.num_requeues(key) and not self.stopped:
+            if not self._orphan_pods.num_requeues(key) and not self.stopped:
                 self._log.warn("{name}: {key}: {error}", name=self.name, key=key, error=error)
-            self._left.add_rate_limited(key)
+            self._orphan_pods.add_rate_limited(key)
         else:
-            self._left.forget(key)
+            self._orphan_pods.forget(key)
 
     async def remove_tracking_finalizer(self, pod: JSONObject) -> None:
         """Remove the tracking finalizer from a pod."""
@@ -172,10 +172,10 @@ class JobController(Controller[str]):
         meta = pod["metadata"]
 
         def change(obj: JSONObject) -> None:
-            left = [one for one in obj["metadata"].get("finalizers") or () if one != TRACKING_FINALIZER]
+            remaining = [one for one in obj["metadata"].get("finalizers") or () if one != TRACKING_FINALIZER]
             obj["metadata"].pop("finalizers", None)
-            if left:
-                obj["metadata"]["finalizers"] = left
+            if remaining:
+                obj["metadata"]["finalizers"] = remaining
 
         try:
             await self.client.update("", "pods", meta["namespace"], meta["name"], change, uid=meta["uid"])
@@ -198,31 +198,31 @@ class JobController(Controller[str]):
 
     async def sync(self, key: str) -> None:
         """See L{Controller.sync}."""
-        job = self._view(key)
+        job = self._get_job(key)
         if job is None:
             self.backoffs.pop(key, None)
             return
         if (job["spec"].get("managedBy") or _MANAGER) != _MANAGER:
             return
-        if finished_as(job):
+        if finished_type(job):
             self.backoffs.pop(key, None)
             for record in self.pods.by_owner.get(job["metadata"]["uid"]):
                 if TRACKING_FINALIZER.encode() in record.item:
-                    self._left.add(record.key)
+                    self._orphan_pods.add(record.key)
             return
         owner = Owner(JOB, job, label_selector_from_object(job["spec"].get("selector")))
-        await self.pods.claim(owner, lambda: self._same(key, owner.uid))
+        await self.pods.claim(owner, lambda: self._exists(key, owner.uid))
         for pod in self.pods.list_owned(owner):
             if is_active(pod) and not is_tracked(pod):
                 await self.add_tracking_finalizer(pod)
         await _SyncContext(self, key, owner).run()
 
-    def _view(self, key: str) -> JSONObject | None:
+    def _get_job(self, key: str) -> JSONObject | None:
         record = self._jobs.by_key(key)
         return None if record is None else decoded_object(record)
 
-    def _same(self, key: str, uid: str) -> bool:
-        job = self._view(key)
+    def _exists(self, key: str, uid: str) -> bool:
+        job = self._get_job(key)
         return job is not None and job["metadata"]["uid"] == uid
 
 
@@ -237,7 +237,7 @@ class _SyncContext:
         self._job = owner.obj
         self._spec: JSONObject = owner.obj["spec"]
         self._now = controller.clock.seconds()
-        self._stamp = format_time(self._now)
+        self._now_text = format_time(self._now)
         self._status: JSONObject = mutable_copy(self._job.get("status") or {})
         self._uncounted: JSONObject = self._status.setdefault("uncountedTerminatedPods", {})
         self._pods = controller.pods.list_owned(owner)
@@ -266,16 +266,16 @@ class _SyncContext:
         status = self._status
         suspended = bool(self._spec.get("suspend"))
         if not status.get("startTime") and not suspended:
-            status["startTime"] = self._stamp
-        self._judge(suspended)
+            status["startTime"] = self._now_text
+        self._check_finished(suspended)
         if self._indexed:
-            self._judge_indexes()
+            self._check_indexes()
         if self._finish is not None:
             await self._delete_active()
         else:
             if not self._owner.deleted:
                 await self._manage(suspended)
-            self._look_for_success(suspended)
+            self._check_success(suspended)
         status["active"] = self._count
         status["ready"] = self._ready
         status["terminating"] = self._terminating
@@ -283,8 +283,8 @@ class _SyncContext:
         if self._error is not None:
             raise self._error
 
-    def _uids(self, which: str) -> list[str]:
-        return list(self._uncounted.get(which) or ())
+    def _uids(self, phase: str) -> list[str]:
+        return list(self._uncounted.get(phase) or ())
 
     def _countable(self, pod: JSONObject) -> bool:
         """Return whether a pod has the tracking finalizer and a valid index."""
@@ -297,8 +297,8 @@ class _SyncContext:
 
     def _count_terminated(self) -> None:
         """Count the pods that terminated since the last sync."""
-        known = {*self._uids("succeeded"), *self._uids("failed")}
-        new = [pod for pod in self._pods if self._countable(pod) and pod["metadata"]["uid"] not in known]
+        uncounted = {*self._uids("succeeded"), *self._uids("failed")}
+        new = [pod for pod in self._pods if self._countable(pod) and pod["metadata"]["uid"] not in uncounted]
         succeeded = [pod for pod in new if phase_of(pod) == "Succeeded"]
         failed = [pod for pod in new if has_failed(pod, self._job)]
         policy = self._spec.get("podFailurePolicy")
@@ -308,9 +308,11 @@ class _SyncContext:
         self._failed = (status.get("failed") or 0) + counted + len(self._uids("failed"))
         self._backoff = self._controller.backoffs.get(self._key, Backoff()).after(succeeded, failed, self._now)
 
-    def _judge(self, suspended: bool) -> None:
+    def _check_finished(self, suspended: bool) -> None:
         """Set the finish condition if the job as a whole has succeeded or failed."""
-        self._finish = condition_in(self._status, "SuccessCriteriaMet") or condition_in(self._status, "FailureTarget")
+        self._finish = find_true_condition(self._status, "SuccessCriteriaMet") or find_true_condition(
+            self._status, "FailureTarget"
+        )
         if self._finish is not None:
             return
         policy = self._spec.get("podFailurePolicy")
@@ -324,13 +326,13 @@ class _SyncContext:
             return
         limit = self._spec.get("activeDeadlineSeconds")
         if limit is not None and not suspended:
-            left = seconds_since_epoch(self._status["startTime"]) + limit - self._now
-            if left <= 0:
+            remaining = seconds_since_epoch(self._status["startTime"]) + limit - self._now
+            if remaining <= 0:
                 self._fail("DeadlineExceeded", "Job was active longer than specified deadline")
             else:
-                self._controller.queue.add_after(self._key, left)
+                self._controller.queue.add_after(self._key, remaining)
 
-    def _judge_indexes(self) -> None:
+    def _check_indexes(self) -> None:
         """Set the finish condition from the completed and failed indexes."""
         completions = self._completions or 0
         self._before = parse_indexes(self._status.get("completedIndexes"), completions)
@@ -343,47 +345,47 @@ class _SyncContext:
             failed |= {index for pod in new if (index := index_of(pod)) is not None and self._index_failed(pod)}
             self._failed_indexes = failed
             if self._finish is None:
-                most = self._spec.get("maxFailedIndexes")
-                if most is not None and len(failed) > most:
-                    text = "Job has exceeded the specified maximal number of failed indexes"
-                    self._fail("MaxFailedIndexesExceeded", text)
+                max_failed = self._spec.get("maxFailedIndexes")
+                if max_failed is not None and len(failed) > max_failed:
+                    message = "Job has exceeded the specified maximal number of failed indexes"
+                    self._fail("MaxFailedIndexesExceeded", message)
                 elif failed and len(failed) + len(self._done) >= completions:
                     self._fail("FailedIndexes", "Job has failed indexes")
             self._delay_deletion(new)
         if self._finish is None:
-            met = success_rule(self._spec.get("successPolicy"), self._done, completions)
-            if met is not None:
-                self._finish = self._condition("SuccessCriteriaMet", "SuccessPolicy", met)
+            success_message = success_rule(self._spec.get("successPolicy"), self._done, completions)
+            if success_message is not None:
+                self._finish = self._condition("SuccessCriteriaMet", "SuccessPolicy", success_message)
 
     def _index_failed(self, pod: JSONObject) -> bool:
         if not has_failed(pod, self._job):
             return False
-        verdict = match_pod_failure_policy(self._spec.get("podFailurePolicy"), pod)
-        return verdict.action == "FailIndex" or (verdict.counts and failures_of(pod) >= (self._per_index or 0))
+        result = match_pod_failure_policy(self._spec.get("podFailurePolicy"), pod)
+        return result.action == "FailIndex" or (result.counts and failures_of(pod) >= (self._per_index or 0))
 
     def _delay_deletion(self, pods: Sequence[JSONObject]) -> None:
-        over = self._done | (self._failed_indexes or set()) | {index_of(pod) for pod in self._active}
+        finished = self._done | (self._failed_indexes or set()) | {index_of(pod) for pod in self._active}
         for pod in pods:
             index = index_of(pod)
-            if index is None or index in over or not has_failed(pod, self._job):
+            if index is None or index in finished or not has_failed(pod, self._job):
                 continue
-            other = self._delayed_deletion_per_index.get(index)
-            if other is None or self._later(pod) >= self._later(other):
+            previous = self._delayed_deletion_per_index.get(index)
+            if previous is None or self._failure_order(pod) >= self._failure_order(previous):
                 self._delayed_deletion_per_index[index] = pod
 
-    def _later(self, pod: JSONObject) -> tuple[int, float]:
+    def _failure_order(self, pod: JSONObject) -> tuple[int, float]:
         return failures_of(pod) + ignored_of(pod), finished_at(pod, self._now)
 
     # --- conditions
 
     def _condition(self, kind: str, reason: str, message: str, status: str = "True") -> JSONObject:
-        made = {"type": kind, "status": status, "lastProbeTime": self._stamp, "lastTransitionTime": self._stamp}
-        return {**made, "reason": reason, "message": message}
+        base = {"type": kind, "status": status, "lastProbeTime": self._now_text, "lastTransitionTime": self._now_text}
+        return {**base, "reason": reason, "message": message}
 
     def _fail(self, reason: str, message: str) -> None:
         self._finish = self._condition("FailureTarget", reason, message)
 
-    def _ensure(self, new: JSONObject) -> bool:
+    def _set_condition(self, new: JSONObject) -> bool:
         """Set a condition in the status, and return whether it changed. A missing condition is not set to False."""
         conditions = self._status.setdefault("conditions", [])
         for number, old in enumerate(conditions):
@@ -397,23 +399,23 @@ class _SyncContext:
             return True
         return False
 
-    def _look_for_success(self, suspended: bool) -> None:
+    def _check_success(self, suspended: bool) -> None:
         if self._completions is None:
             complete = self._succeeded > 0 and self._count == 0
         else:
             complete = self._succeeded >= self._completions and self._count == 0
         if complete:
-            text = "Reached expected number of succeeded pods"
-            self._finish = self._condition("SuccessCriteriaMet", "CompletionsReached", text)
+            message = "Reached expected number of succeeded pods"
+            self._finish = self._condition("SuccessCriteriaMet", "CompletionsReached", message)
         elif self._owner.deleted:
             return
         elif suspended:
-            if self._ensure(self._condition("Suspended", "JobSuspended", "Job suspended")):
+            if self._set_condition(self._condition("Suspended", "JobSuspended", "Job suspended")):
                 self._control.event(self._owner, NORMAL, "Suspended", "Job suspended")
-        elif self._ensure(self._condition("Suspended", "JobResumed", "Job resumed", "False")):
+        elif self._set_condition(self._condition("Suspended", "JobResumed", "Job resumed", "False")):
             self._control.event(self._owner, NORMAL, "Resumed", "Job resumed")
             # The active deadline starts when the job is resumed.
-            self._status["startTime"] = self._stamp
+            self._status["startTime"] = self._now_text
 
     # --- pods
 
@@ -425,11 +427,11 @@ class _SyncContext:
             except Exception as error:
                 self._error = error
                 continue
-            self._deleted(pod)
+            self._count_deleted(pod)
         if self._count:
             self._finish = None
 
-    def _deleted(self, pod: JSONObject) -> None:
+    def _count_deleted(self, pod: JSONObject) -> None:
         self._count -= 1
         self._terminating += 1
         self._ready -= is_ready(pod)
@@ -443,7 +445,7 @@ class _SyncContext:
             except Exception as error:
                 self._error = error
                 return
-            self._deleted(pod)
+            self._count_deleted(pod)
             await self._controller.yield_to_reactor()
 
     async def _manage(self, suspended: bool) -> None:
@@ -453,14 +455,14 @@ class _SyncContext:
             return
         parallelism: int = self._spec["parallelism"]
         if self._completions is None:
-            wanted = self._count if self._succeeded else parallelism
+            desired = self._count if self._succeeded else parallelism
         else:
-            wanted = max(0, min(self._completions - self._succeeded, parallelism))
-        surplus = self._surplus(max(0, self._count - wanted))
+            desired = max(0, min(self._completions - self._succeeded, parallelism))
+        surplus = self._surplus(max(0, self._count - desired))
         if surplus:
             await self._delete(surplus)
             return
-        missing = wanted - self._count - (self._terminating if replaces_failed_only(self._job) else 0)
+        missing = desired - self._count - (self._terminating if replaces_failed_only(self._job) else 0)
         if missing <= 0:
             return
         wait = self._backoff.wait(self._now) if self._per_index is None else 0.0
@@ -470,46 +472,50 @@ class _SyncContext:
         missing = min(missing, BURST)
         await self._create(self._indexes(missing) if self._indexed else [None] * missing)
 
-    def _surplus(self, least: int) -> list[JSONObject]:
+    def _surplus(self, count: int) -> list[JSONObject]:
         """Return the active pods to delete, including duplicates of an index."""
-        going: list[JSONObject] = []
+        duplicates: list[JSONObject] = []
         ranked = sorted(self._active, key=lambda pod: deletion_rank(pod, 0, self._now))
-        left = ranked
+        candidates = ranked
         if self._indexed:
-            left = []
+            candidates = []
             taken: set[int | None] = set()
             for pod in reversed(ranked):
                 index = index_of(pod)
                 if not self._valid(index) or index in taken:
-                    going.append(pod)
+                    duplicates.append(pod)
                 else:
                     taken.add(index)
-                    left.insert(0, pod)
-        return going + left[: max(0, least - len(going))]
+                    candidates.insert(0, pod)
+        return duplicates + candidates[: max(0, count - len(duplicates))]
 
     def _indexes(self, count: int) -> list[int | None]:
         """Return the next indexes to create pods for whose backoff has passed."""
         taken = self._done | (self._failed_indexes or set())
         taken |= {index for pod in self._active if (index := index_of(pod)) is not None}
         if replaces_failed_only(self._job):
-            going = [
+            terminating = [
                 pod for pod in self._pods if "deletionTimestamp" in pod["metadata"] and not has_failed(pod, self._job)
             ]
-            taken |= {index for pod in going if (index := index_of(pod)) is not None}
-        now: list[int | None] = []
+            taken |= {index for pod in terminating if (index := index_of(pod)) is not None}
+        ready: list[int | None] = []
         waits = []
         for index in pending(taken, self._completions or 0, count):
-            held = self._delayed_deletion_per_index.get(index)
+            failed_pod = self._delayed_deletion_per_index.get(index)
             wait = 0.0
-            if held is not None:
-                wait = finished_at(held, self._now) + delay_after(failures_of(held) + ignored_of(held) + 1) - self._now
+            if failed_pod is not None:
+                wait = (
+                    finished_at(failed_pod, self._now)
+                    + delay_after(failures_of(failed_pod) + ignored_of(failed_pod) + 1)
+                    - self._now
+                )
             if wait > 0:
                 waits.append(wait)
             else:
-                now.append(index)
+                ready.append(index)
         if waits:
             self._controller.queue.add_after(self._key, min(waits))
-        return now
+        return ready
 
     async def _create(self, indexes: Sequence[int | None]) -> None:
         owner, template = self._owner, self._spec["template"]
@@ -532,11 +538,11 @@ class _SyncContext:
     def _failures(self, index: int) -> tuple[int, int] | None:
         if self._per_index is None:
             return None
-        held = self._delayed_deletion_per_index.get(index)
-        if held is None:
+        failed_pod = self._delayed_deletion_per_index.get(index)
+        if failed_pod is None:
             return 0, 0
-        counts = match_pod_failure_policy(self._spec.get("podFailurePolicy"), held).counts
-        return failures_of(held) + counts, ignored_of(held) + (not counts)
+        counts = match_pod_failure_policy(self._spec.get("podFailurePolicy"), failed_pod).counts
+        return failures_of(failed_pod) + counts, ignored_of(failed_pod) + (not counts)
 
     # --- counting
 
@@ -552,8 +558,8 @@ class _SyncContext:
         finish = self._finish
         if finish is not None:
             # The interim condition is written before the pods can be removed.
-            if condition_in(status, finish["type"]) is None:
-                self._ensure(finish)
+            if find_true_condition(status, finish["type"]) is None:
+                self._set_condition(finish)
             kind = "Complete" if finish["type"] == "SuccessCriteriaMet" else "Failed"
             finish = self._condition(kind, finish.get("reason") or "", finish.get("message") or "")
         await self._write()
@@ -562,13 +568,13 @@ class _SyncContext:
             await self._controller.remove_tracking_finalizer(pod)
             await self._controller.yield_to_reactor()
         self._flush_uncounted({pod["metadata"]["uid"] for pod in untracked})
-        over = False
+        finished = False
         if finish is not None and not any(self._uncounted.values()) and not self._terminating:
-            over = self._ensure(finish)
+            finished = self._set_condition(finish)
             if finish["type"] == "Complete":
-                status["completionTime"] = self._stamp
+                status["completionTime"] = self._now_text
         await self._write()
-        if over and finish is not None:
+        if finished and finish is not None:
             self._record_job_finished(finish)
 
     def _collect_uncounted(self) -> list[JSONObject]:
@@ -579,60 +585,60 @@ class _SyncContext:
         self._flush_uncounted({*self._uids("succeeded"), *self._uids("failed")} - tracked)
         failed_job = self._finish is not None and self._finish["type"] == "FailureTarget"
         policy = self._spec.get("podFailurePolicy")
-        known = {which: set(self._uids(which)) for which in ("succeeded", "failed")}
-        ended: list[JSONObject] = []
+        uncounted = {phase: set(self._uids(phase)) for phase in ("succeeded", "failed")}
+        finished: list[JSONObject] = []
         for pod in self._pods:
             failed = has_failed(pod, self._job)
             if not is_tracked(pod) or not self._can_remove_finalizer(pod, failed):
                 continue
-            if sum(map(len, known.values())) >= _UNCOUNTED:
+            if sum(map(len, uncounted.values())) >= _MAX_UNCOUNTED:
                 # The next sync counts the others.
                 self._finish = None
                 self._controller.queue.add(self._key)
                 break
-            ended.append(pod)
+            finished.append(pod)
             uid = pod["metadata"]["uid"]
             if phase_of(pod) == "Succeeded":
-                if not self._indexed and uid not in known["failed"]:
-                    self._note("succeeded", uid, known)
+                if not self._indexed and uid not in uncounted["failed"]:
+                    self._add_uncounted("succeeded", uid, uncounted)
             elif (
                 (failed or failed_job)
                 and (not self._indexed or self._valid(index_of(pod)))
                 and match_pod_failure_policy(policy, pod).counts
             ):
-                self._note("failed", uid, known)
-        return ended
+                self._add_uncounted("failed", uid, uncounted)
+        return finished
 
-    def _note(self, which: str, uid: str, known: dict[str, set[str]]) -> None:
-        if uid not in known[which]:
-            known[which].add(uid)
-            self._uncounted.setdefault(which, []).append(uid)
+    def _add_uncounted(self, phase: str, uid: str, uncounted: dict[str, set[str]]) -> None:
+        if uid not in uncounted[phase]:
+            uncounted[phase].add(uid)
+            self._uncounted.setdefault(phase, []).append(uid)
 
     def _can_remove_finalizer(self, pod: JSONObject, failed: bool) -> bool:
         if self._owner.deleted or self._finish is not None or phase_of(pod) == "Succeeded":
             return True
         index = index_of(pod)
-        held = self._delayed_deletion_per_index.get(index) if index is not None else None
-        return failed and (held is None or held["metadata"]["uid"] != pod["metadata"]["uid"])
+        failed_pod = self._delayed_deletion_per_index.get(index) if index is not None else None
+        return failed and (failed_pod is None or failed_pod["metadata"]["uid"] != pod["metadata"]["uid"])
 
     def _flush_uncounted(self, uids: set[str]) -> None:
         """Replace the uids of pods without finalizer by counters."""
-        for which in ("succeeded", "failed"):
-            before = self._uids(which)
-            left = [uid for uid in before if uid not in uids]
-            if len(left) < len(before):
-                self._status[which] = (self._status.get(which) or 0) + len(before) - len(left)
-            self._uncounted.pop(which, None)
-            if left:
-                self._uncounted[which] = left
+        for phase in ("succeeded", "failed"):
+            uids_before = self._uids(phase)
+            remaining = [uid for uid in uids_before if uid not in uids]
+            if len(remaining) < len(uids_before):
+                self._status[phase] = (self._status.get(phase) or 0) + len(uids_before) - len(remaining)
+            self._uncounted.pop(phase, None)
+            if remaining:
+                self._uncounted[phase] = remaining
 
     def _record_job_finished(self, finish: JSONObject) -> None:
         if finish["type"] == "Failed":
             self._control.event(self._owner, WARNING, finish["reason"], finish["message"])
             return
         if self._completions is not None and (self._status.get("succeeded") or 0) > self._completions:
-            text = "Too many succeeded pods running after completion count reached"
-            self._control.event(self._owner, WARNING, "TooManySucceededPods", text)
+            message = "Too many succeeded pods running after completion count reached"
+            self._control.event(self._owner, WARNING, "TooManySucceededPods", message)
         self._control.event(self._owner, NORMAL, "Completed", "Job completed")
 
     async def _write(self) -> None:

@@ -17,34 +17,34 @@ INDEX: Final = _PREFIX + "job-completion-index"
 FAILURES: Final = _PREFIX + "job-index-failure-count"
 IGNORED: Final = _PREFIX + "job-index-ignored-failure-count"
 #: Maximum number of known completed indexes of a job.
-MOST_INDEXES: Final = 1_000_000
+MAX_INDEXES: Final = 1_000_000
 #: Five characters are added to the name prefix.
-_LONGEST: Final = 58
-_VARIABLE: Final = "JOB_COMPLETION_INDEX"
+_MAX_PREFIX_LENGTH: Final = 58
+_ENVIRONMENT_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 
 
 def _intervals(text: str | None, completions: int) -> Iterator[tuple[int, int]]:
-    for part in (text or "").split(","):
-        first, dash, last = part.partition("-")
+    for item in (text or "").split(","):
+        first, dash, last = item.partition("-")
         last = last if dash else first
-        begin, digits = _number(first), last.isascii() and last.isdigit()
-        if begin is not None and digits:
+        start, has_end = _number(first), last.isascii() and last.isdigit()
+        if start is not None and has_end:
             end = _number(last)
             end = completions - 1 if end is None else min(end, completions - 1)
-            if begin <= end:
-                yield begin, end
+            if start <= end:
+                yield start, end
 
 
 def parse_indexes(text: str | None, completions: int) -> set[int]:
     """
     Parse indexes in the format of the status: C{"0-3,7"}. Indexes beyond the completions are omitted.
 
-    A status can contain ranges of billions of indexes, so indexes beyond L{MOST_INDEXES} are omitted too.
+    A status can contain ranges of billions of indexes, so indexes beyond L{MAX_INDEXES} are omitted too.
     """
-    found: set[int] = set()
-    for begin, end in _intervals(text, completions):
-        found.update(range(begin, min(end + 1, begin + MOST_INDEXES - len(found))))
-    return found
+    indexes: set[int] = set()
+    for start, end in _intervals(text, completions):
+        indexes.update(range(start, min(end + 1, start + MAX_INDEXES - len(indexes))))
+    return indexes
 
 
 def format_indexes(indexes: Iterable[int]) -> str:
@@ -91,13 +91,13 @@ def pending(taken: set[int], completions: int, count: int) -> list[int]:
     @param completions: The number of indexes.
     @param count: Maximum number of results.
     """
-    found: list[int] = []
+    indexes: list[int] = []
     for index in range(completions):
-        if len(found) >= count:
+        if len(indexes) >= count:
             break
         if index not in taken:
-            found.append(index)
-    return found
+            indexes.append(index)
+    return indexes
 
 
 def with_index(pod: JSONObject, job: str, index: int, failures: tuple[int, int] | None) -> None:
@@ -119,7 +119,7 @@ def with_index(pod: JSONObject, job: str, index: int, failures: tuple[int, int] 
     meta["annotations"] = annotations
     meta["labels"] = {**(meta.get("labels") or {}), INDEX: str(index)}
     suffix = f"-{index}-"
-    meta["generateName"] = job[: _LONGEST - len(suffix)] + suffix
+    meta["generateName"] = job[: _MAX_PREFIX_LENGTH - len(suffix)] + suffix
     source = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}
     new: JSONObject = {**spec, "hostname": f"{job}-{index}"}
     for name in ("initContainers", "containers"):
@@ -130,29 +130,29 @@ def with_index(pod: JSONObject, job: str, index: int, failures: tuple[int, int] 
 
 def _with_variable(container: JSONObject, source: JSONObject) -> JSONObject:
     variables = container.get("env") or []
-    if any(one.get("name") == _VARIABLE for one in variables):
+    if any(one.get("name") == _ENVIRONMENT_VARIABLE for one in variables):
         return container
-    return {**container, "env": [*variables, {"name": _VARIABLE, "valueFrom": source}]}
+    return {**container, "env": [*variables, {"name": _ENVIRONMENT_VARIABLE, "valueFrom": source}]}
 
 
-def _within(index: int, intervals: Sequence[tuple[int, int]], ends: Sequence[int]) -> bool:
+def _contains(index: int, intervals: Sequence[tuple[int, int]], ends: Sequence[int]) -> bool:
     """Return whether an index is in one of the ascending intervals."""
-    place = bisect_left(ends, index)
-    return place < len(ends) and intervals[place][0] <= index
+    position = bisect_left(ends, index)
+    return position < len(ends) and intervals[position][0] <= index
 
 
 def success_rule(policy: JSONObject | None, succeeded: set[int], completions: int) -> str | None:
     """Return the message of the first matching rule of a success policy, or L{None}."""
     for number, rule in enumerate((policy or {}).get("rules") or ()):
-        wanted, count = rule.get("succeededIndexes"), rule.get("succeededCount")
-        if wanted is not None:
-            intervals = list(_intervals(wanted, completions))
+        indexes, count = rule.get("succeededIndexes"), rule.get("succeededCount")
+        if indexes is not None:
+            intervals = list(_intervals(indexes, completions))
             ends = [end for _, end in intervals]
-            met = sum(1 for index in succeeded if _within(index, intervals, ends))
-            required = sum(end - begin + 1 for begin, end in intervals)
-            enough = met >= count if count is not None else met == required
+            succeeded_count = sum(1 for index in succeeded if _contains(index, intervals, ends))
+            required = sum(end - start + 1 for start, end in intervals)
+            is_met = succeeded_count >= count if count is not None else succeeded_count == required
         else:
-            enough = count is not None and len(succeeded) >= count
-        if enough:
+            is_met = count is not None and len(succeeded) >= count
+        if is_met:
             return f"Matched rules at index {number}"
     return None

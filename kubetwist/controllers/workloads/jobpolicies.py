@@ -16,8 +16,8 @@ from ...api.times import seconds_since_epoch
 from .pods import condition_of, phase_of
 
 #: First and maximum delay, in seconds, until a failed pod is replaced. The delay doubles after each failure.
-BACKOFF_FIRST: Final = 10.0
-BACKOFF_MOST: Final = 600.0
+INITIAL_BACKOFF_SECONDS: Final = 10.0
+MAX_BACKOFF_SECONDS: Final = 600.0
 TRACKING_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 
 
@@ -36,47 +36,49 @@ class FailurePolicyResult:
     message: str = ""
 
 
-_ORDINARY: Final = FailurePolicyResult()
+_DEFAULT_RESULT: Final = FailurePolicyResult()
 
 
 def match_pod_failure_policy(policy: JSONObject | None, pod: JSONObject) -> FailurePolicyResult:
     """Return the effect of a failed pod. The first matching rule decides."""
     meta = pod["metadata"]
     for number, rule in enumerate((policy or {}).get("rules") or ()):
-        what = ""
+        description = ""
         if rule.get("onExitCodes") is not None:
-            found = _exit_code(pod, rule["onExitCodes"])
-            if found is not None:
-                container, code = found
-                what = f"Container {container} for pod {meta['namespace']}/{meta['name']} failed with exit code {code}"
+            exit_code = _exit_code(pod, rule["onExitCodes"])
+            if exit_code is not None:
+                container, code = exit_code
+                description = (
+                    f"Container {container} for pod {meta['namespace']}/{meta['name']} failed with exit code {code}"
+                )
         else:
-            kind = _condition(pod, rule.get("onPodConditions") or ())
+            kind = _matching_condition(pod, rule.get("onPodConditions") or ())
             if kind:
-                what = f"Pod {meta['namespace']}/{meta['name']} has condition {kind}"
-        if what:
+                description = f"Pod {meta['namespace']}/{meta['name']} has condition {kind}"
+        if description:
             action = rule["action"]
-            text = f"{what} matching {action} rule at index {number}" if action == "FailJob" else ""
-            return FailurePolicyResult(action != "Ignore", action, text)
-    return _ORDINARY
+            message = f"{description} matching {action} rule at index {number}" if action == "FailJob" else ""
+            return FailurePolicyResult(action != "Ignore", action, message)
+    return _DEFAULT_RESULT
 
 
-def _exit_code(pod: JSONObject, wanted: JSONObject) -> tuple[str, int] | None:
+def _exit_code(pod: JSONObject, requirement: JSONObject) -> tuple[str, int] | None:
     status = pod.get("status") or {}
     for one in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
-        ended = (one.get("state") or {}).get("terminated")
-        if ended is None or not ended.get("exitCode"):
+        terminated = (one.get("state") or {}).get("terminated")
+        if terminated is None or not terminated.get("exitCode"):
             continue
-        if wanted.get("containerName") not in (None, one["name"]):
+        if requirement.get("containerName") not in (None, one["name"]):
             continue
-        if (ended["exitCode"] in wanted["values"]) == (wanted["operator"] == "In"):
-            return one["name"], ended["exitCode"]
+        if (terminated["exitCode"] in requirement["values"]) == (requirement["operator"] == "In"):
+            return one["name"], terminated["exitCode"]
     return None
 
 
-def _condition(pod: JSONObject, patterns: Sequence[JSONObject]) -> str:
+def _matching_condition(pod: JSONObject, patterns: Sequence[JSONObject]) -> str:
     for pattern in patterns:
-        found = condition_of(pod, pattern["type"])
-        if found is not None and found.get("status") == (pattern.get("status") or "True"):
+        condition = condition_of(pod, pattern["type"])
+        if condition is not None and condition.get("status") == (pattern.get("status") or "True"):
             return str(pattern["type"])
     return ""
 
@@ -109,17 +111,17 @@ def finished_at(pod: JSONObject, now: float) -> float:
         ((one.get("state") or {}).get("terminated") or {}).get("finishedAt")
         for one in status.get("containerStatuses") or ()
     ]
-    known = [seconds_since_epoch(one) for one in times if one]
-    if known and len(known) == len(times):
-        return max(known)
+    finish_times = [seconds_since_epoch(one) for one in times if one]
+    if finish_times and len(finish_times) == len(times):
+        return max(finish_times)
     ready = condition_of(pod, "Ready") or {}
-    text = ready.get("lastTransitionTime") or meta.get("deletionTimestamp")
-    return min(now, seconds_since_epoch(text)) if text else now
+    timestamp = ready.get("lastTransitionTime") or meta.get("deletionTimestamp")
+    return min(now, seconds_since_epoch(timestamp)) if timestamp else now
 
 
 def delay_after(failures: int) -> float:
     """Return the backoff in seconds after a number of consecutive failures."""
-    return min(BACKOFF_FIRST * 2.0 ** min(failures - 1, 30), BACKOFF_MOST) if failures > 0 else 0.0
+    return min(INITIAL_BACKOFF_SECONDS * 2.0 ** min(failures - 1, 30), MAX_BACKOFF_SECONDS) if failures > 0 else 0.0
 
 
 @frozen
@@ -136,12 +138,12 @@ class Backoff:
 
     def after(self, succeeded: Sequence[JSONObject], failed: Sequence[JSONObject], now: float) -> Backoff:
         """Return the state after further pods have finished."""
-        ended = sorted(finished_at(pod, now) for pod in failed)
+        failure_times = sorted(finished_at(pod, now) for pod in failed)
         if succeeded:
             success = max(finished_at(pod, now) for pod in succeeded)
-            ended = [one for one in ended if one > success]
-            return Backoff(len(ended), ended[-1]) if ended else Backoff()
-        return Backoff(self.failures + len(ended), ended[-1]) if ended else self
+            failure_times = [one for one in failure_times if one > success]
+            return Backoff(len(failure_times), failure_times[-1]) if failure_times else Backoff()
+        return Backoff(self.failures + len(failure_times), failure_times[-1]) if failure_times else self
 
     def wait(self, now: float) -> float:
         """Return the seconds until the next pod may be created."""

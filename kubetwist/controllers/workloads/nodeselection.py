@@ -31,18 +31,20 @@ def node_is_selected(spec: JSONObject, name: str, labels: Mapping[str, str]) -> 
     if selector and not selector.items() <= labels.items():
         return False
     required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED)
-    return required is None or any(term_holds(term, name, labels) for term in required.get("nodeSelectorTerms") or ())
+    return required is None or any(term_matches(term, name, labels) for term in required.get("nodeSelectorTerms") or ())
 
 
-def term_holds(term: JSONObject, name: str, labels: Mapping[str, str]) -> bool:
+def term_matches(term: JSONObject, name: str, labels: Mapping[str, str]) -> bool:
     """Return whether a node matches all requirements of a C{NodeSelectorTerm}. An empty term matches nothing."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:
         return False
-    return all(_holds(one, labels) for one in expressions) and all(_holds(one, {NAME_FIELD: name}) for one in fields)
+    return all(_requirement_matches(one, labels) for one in expressions) and all(
+        _requirement_matches(one, {NAME_FIELD: name}) for one in fields
+    )
 
 
-def _holds(requirement: JSONObject, labels: Mapping[str, str]) -> bool:
+def _requirement_matches(requirement: JSONObject, labels: Mapping[str, str]) -> bool:
     value = labels.get(requirement["key"])
     operator = requirement["operator"]
     values: Sequence[str] = requirement.get("values") or ()
@@ -56,14 +58,14 @@ def _holds(requirement: JSONObject, labels: Mapping[str, str]) -> bool:
         return value is None
     if operator not in ("Gt", "Lt") or value is None or len(values) != 1:
         return False
-    return _compares(value, values[0], operator)
+    return _compare_integers(value, values[0], operator)
 
 
-def _compares(left: str, right: str, operator: str) -> bool:
-    one, other = _integer(left), _integer(right)
-    if one is None or other is None:
+def _compare_integers(left: str, right: str, operator: str) -> bool:
+    first, second = _integer(left), _integer(right)
+    if first is None or second is None:
         return False
-    return one > other if operator == "Gt" else one < other
+    return first > second if operator == "Gt" else first < second
 
 
 def _integer(text: str) -> int | None:
@@ -86,10 +88,10 @@ def tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
     operator = toleration.get("operator") or "Equal"
     if operator == "Exists":
         return True
-    ours, theirs = toleration.get("value") or "", taint.get("value") or ""
+    toleration_value, taint_value = toleration.get("value") or "", taint.get("value") or ""
     if operator in ("Gt", "Lt"):
-        return _compares(theirs, ours, operator)
-    return operator == "Equal" and ours == theirs
+        return _compare_integers(taint_value, toleration_value, operator)
+    return operator == "Equal" and toleration_value == taint_value
 
 
 def tolerated(tolerations: Iterable[JSONObject], taint: JSONObject) -> bool:

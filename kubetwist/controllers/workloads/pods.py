@@ -42,9 +42,9 @@ BURST: Final = 500
 #: Number of pods in the first batch. The batch size doubles after each success (Go: slowStartBatch).
 _SLOW_START: Final = 1
 #: With more pods than this, updates are coalesced for this many seconds.
-_MANY: Final = 100
-_GATHER: Final = 0.1
-_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_COALESCE_ABOVE: Final = 100
+_COALESCE_DELAY: Final = 0.1
+_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
@@ -52,8 +52,8 @@ def condition_of(pod: JSONObject, kind: str) -> JSONObject | None:
     """Return the condition of a type in the status of a pod, or L{None}."""
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition.get("type") == kind:
-            found: JSONObject = condition
-            return found
+            result: JSONObject = condition
+            return result
     return None
 
 
@@ -105,26 +105,28 @@ def deletion_rank(pod: JSONObject, related: int, now: float) -> tuple[bool, int,
     """
     meta, status = pod["metadata"], pod.get("status") or {}
     ready = condition_of(pod, "Ready")
-    is_up = ready is not None and ready.get("status") == "True"
+    ready_now = ready is not None and ready.get("status") == "True"
     since = (
-        seconds_since_epoch(ready["lastTransitionTime"]) if is_up and ready and ready.get("lastTransitionTime") else 0.0
+        seconds_since_epoch(ready["lastTransitionTime"])
+        if ready_now and ready and ready.get("lastTransitionTime")
+        else 0.0
     )
     restarts = max((one.get("restartCount") or 0 for one in status.get("containerStatuses") or ()), default=0)
-    cost = (meta.get("annotations") or {}).get(_COST) or "0"
+    cost = (meta.get("annotations") or {}).get(_DELETION_COST) or "0"
     try:
-        price = int(cost)
+        deletion_cost = int(cost)
     except ValueError:
-        price = 0
-    made = seconds_since_epoch(meta["creationTimestamp"]) if meta.get("creationTimestamp") else now
+        deletion_cost = 0
+    created_at = seconds_since_epoch(meta["creationTimestamp"]) if meta.get("creationTimestamp") else now
     return (
         bool(pod["spec"].get("nodeName")),
         _PHASES.get(phase_of(pod), 0),
-        is_up,
-        price,
+        ready_now,
+        deletion_cost,
         -related,
-        -since if is_up else 0.0,
+        -since if ready_now else 0.0,
         -restarts,
-        -made,
+        -created_at,
     )
 
 
@@ -138,13 +140,13 @@ def from_template(template: JSONObject, owner: JSONObject | None, prefix: str, n
     @param namespace: The namespace of the pod.
     """
     meta = template.get("metadata") or {}
-    made: JSONObject = {"generateName": prefix, "namespace": namespace}
+    new_meta: JSONObject = {"generateName": prefix, "namespace": namespace}
     for name in ("labels", "annotations", "finalizers"):
         if meta.get(name):
-            made[name] = meta[name]
+            new_meta[name] = meta[name]
     if owner is not None:
-        made["ownerReferences"] = [owner]
-    return {"metadata": made, "spec": template.get("spec") or {}}
+        new_meta["ownerReferences"] = [owner]
+    return {"metadata": new_meta, "spec": template.get("spec") or {}}
 
 
 @frozen
@@ -212,8 +214,8 @@ class ControllerRefManager:
         @param kind: The type of the event.
         @param uid: The uid of the owner.
         """
-        if kind == MODIFIED and self.by_owner.count(uid) > _MANY:
-            queue.add_after(key, _GATHER)
+        if kind == MODIFIED and self.by_owner.count(uid) > _COALESCE_ABOVE:
+            queue.add_after(key, _COALESCE_DELAY)
         else:
             queue.add(key)
 
@@ -232,51 +234,55 @@ class ControllerRefManager:
         @param can_adopt: Checks, before an adoption, that the owner still exists.
         @return: The objects, frozen.
         """
-        mine: list[JSONObject] = []
+        owned: list[JSONObject] = []
         for record in self.by_owner.get(owner.uid):
             if owner.selector.matches(record.labels):
-                mine.append(decoded_object(record))
+                owned.append(decoded_object(record))
             elif not owner.deleted:
                 await self._release(owner, record)
         if owner.deleted:
-            return mine
+            return owned
         for record in self.orphans(owner.namespace):
             if owner.selector.matches(record.labels) and "deletionTimestamp" not in decoded_object(record)["metadata"]:
                 if not can_adopt():
                     break
-                taken = await self._adopt(owner, record)
-                if taken is not None:
-                    mine.append(taken)
-        return mine
+                adopted = await self._adopt(owner, record)
+                if adopted is not None:
+                    owned.append(adopted)
+        return owned
 
     async def _adopt(self, owner: Owner, record: Record) -> JSONObject | None:
-        def take(obj: JSONObject) -> None:
+        def add_reference(obj: JSONObject) -> None:
             references = obj["metadata"].setdefault("ownerReferences", [])
             if not any(one.get("controller") for one in references):
                 references.append(owner.reference())
 
         uid = decoded_object(record)["metadata"]["uid"]
         try:
-            await self._client.update(self._group, self._resource, record.namespace, record.name, take, uid=uid)
+            await self._client.update(
+                self._group, self._resource, record.namespace, record.name, add_reference, uid=uid
+            )
         except APIStatusError as error:
             if error.code in (404, 409):
                 return None
             raise
-        found = self._informer.get(record.namespace, record.name)
-        mine = found is not None and (controller_of(found) or {}).get("uid") == owner.uid
-        return decoded_object(found) if found is not None and mine else None
+        current = self._informer.get(record.namespace, record.name)
+        is_owned = current is not None and (controller_of(current) or {}).get("uid") == owner.uid
+        return decoded_object(current) if current is not None and is_owned else None
 
     async def _release(self, owner: Owner, record: Record) -> None:
-        def drop(obj: JSONObject) -> None:
-            left = [one for one in obj["metadata"].get("ownerReferences") or () if one.get("uid") != owner.uid]
-            if left:
-                obj["metadata"]["ownerReferences"] = left
+        def remove_reference(obj: JSONObject) -> None:
+            remaining = [one for one in obj["metadata"].get("ownerReferences") or () if one.get("uid") != owner.uid]
+            if remaining:
+                obj["metadata"]["ownerReferences"] = remaining
             else:
                 obj["metadata"].pop("ownerReferences", None)
 
         uid = decoded_object(record)["metadata"]["uid"]
         try:
-            await self._client.update(self._group, self._resource, record.namespace, record.name, drop, uid=uid)
+            await self._client.update(
+                self._group, self._resource, record.namespace, record.name, remove_reference, uid=uid
+            )
         except APIStatusError as error:
             if error.code not in (404, 409):
                 raise
@@ -299,29 +305,29 @@ class PodControl:
 
         @return: The first error, after which no further pods are created.
         """
-        done, batch = 0, _SLOW_START
-        while done < count:
-            for _ in range(min(batch, count - done)):
+        created, batch = 0, _SLOW_START
+        while created < count:
+            for _ in range(min(batch, count - created)):
                 error = await self.create(
                     owner, from_template(template, owner.reference(), f"{owner.name}-", owner.namespace)
                 )
                 if error is not None:
                     return error
-                done += 1
+                created += 1
             batch *= 2
         return None
 
     async def create(self, owner: Owner, pod: JSONObject) -> APIStatusError | None:
         """Create a pod, and return the error if that failed."""
         try:
-            made = await self._client.create("", "pods", pod)
+            created = await self._client.create("", "pods", pod)
         except APIStatusError as error:
             if not any(
                 one.get("reason") == "NamespaceTerminating" for one in (error.details or {}).get("causes") or ()
             ):
                 self.event(owner, WARNING, "FailedCreate", f"Error creating: {error.message}")
             return error
-        self.event(owner, NORMAL, "SuccessfulCreate", f"Created pod: {made.name}")
+        self.event(owner, NORMAL, "SuccessfulCreate", f"Created pod: {created.name}")
         return None
 
     async def delete(self, owner: Owner, pod: JSONObject) -> None:

@@ -33,10 +33,10 @@ READY: Final = _PREFIX + "ready"
 #: Default seconds until the containers of a job's pod exit.
 _JOB_SECONDS: Final = 1.0
 #: First and maximum delay, in seconds, until a container is restarted. The delay doubles after each restart.
-_CRASH_FIRST: Final = 10.0
-_CRASH_MOST: Final = 300.0
+_CRASH_BACKOFF_INITIAL: Final = 10.0
+_CRASH_BACKOFF_MAX: Final = 300.0
 #: Exit code of a process that was terminated by SIGTERM.
-_TERMINATED: Final = 143
+_SIGTERM_EXIT_CODE: Final = 143
 _IMAGE_CODES: Final = {"true": 0, "false": 1}
 _PULL_ERROR: Final = "pull-error"
 ENDED: Final = ("Succeeded", "Failed")
@@ -86,14 +86,14 @@ def read_behavior(pod: JSONObject) -> SimulatedBehavior:
     containers = spec.get("containers") or ()
     images = [_image_name(one.get("image") or "") for one in containers]
     codes = tuple(_numbers(annotations.get(EXIT_CODE)))
-    said = [_IMAGE_CODES[image] for image in images if image in _IMAGE_CODES]
+    image_codes = [_IMAGE_CODES[image] for image in images if image in _IMAGE_CODES]
     seconds = _seconds(annotations.get(RUN_SECONDS))
-    if seconds is None and (codes or said or _of_job(pod)):
+    if seconds is None and (codes or image_codes or _of_job(pod)):
         seconds = _JOB_SECONDS
     delays = [_delay(one) for one in (*containers, *_sidecars(spec))]
     return SimulatedBehavior(
         seconds,
-        codes or (max(said, default=0),),
+        codes or (max(image_codes, default=0),),
         annotations.get(READY) != "false",
         max(delays, default=0.0),
         _seconds(annotations.get(STOP_SECONDS)) or 0.0,
@@ -148,89 +148,91 @@ def stop_wait(pod: JSONObject, now: float) -> float:
 class PodStatusSimulator:
     """Computes C{status}, the status of a pod at a time, and C{wait}, the seconds until it changes, or L{None}."""
 
-    def __init__(self, pod: JSONObject, place: PodAddresses, now: float) -> None:
+    def __init__(self, pod: JSONObject, addresses: PodAddresses, now: float) -> None:
         self._pod = pod
         self._spec: JSONObject = pod["spec"]
-        self._place = place
+        self._addresses = addresses
         self._now = now
-        self._stamp = format_time(now)
-        self._plan = read_behavior(pod)
-        self._before: JSONObject = pod.get("status") or {}
+        self._now_text = format_time(now)
+        self._behavior = read_behavior(pod)
+        self._old_status: JSONObject = pod.get("status") or {}
         self.wait: float | None = None
-        self.status: JSONObject = dict(self._before)
+        self.status: JSONObject = dict(self._old_status)
         self._generation = pod["metadata"].get("generation") or 0
         if phase_of(pod) not in ENDED:
             self._compute()
 
     def stopped(self) -> JSONObject:
         """Return the status after all containers have stopped."""
-        if phase_of(self._pod) in ENDED or not self._before.get("containerStatuses"):
-            return dict(self._before)
-        self._end(_TERMINATED, "", "")
+        if phase_of(self._pod) in ENDED or not self._old_status.get("containerStatuses"):
+            return dict(self._old_status)
+        self._set_terminated(_SIGTERM_EXIT_CODE, "", "")
         return self.status
 
     # --- phases
 
     def _compute(self) -> None:
         status = self.status
-        status["startTime"] = self._before.get("startTime") or self._stamp
-        status["hostIP"] = self._place.host_ip
-        status["hostIPs"] = [{"ip": self._place.host_ip}]
+        status["startTime"] = self._old_status.get("startTime") or self._now_text
+        status["hostIP"] = self._addresses.host_ip
+        status["hostIPs"] = [{"ip": self._addresses.host_ip}]
         limit = self._spec.get("activeDeadlineSeconds")
         if limit is not None:
-            left = seconds_since_epoch(status["startTime"]) + limit - self._now
-            if left <= 0:
+            remaining = seconds_since_epoch(status["startTime"]) + limit - self._now
+            if remaining <= 0:
                 message = "Pod was active on the node longer than the specified deadline"
-                self._end(137, "DeadlineExceeded", message)
+                self._set_terminated(137, "DeadlineExceeded", message)
                 status["phase"] = "Failed"
                 return
-            self._later(left)
-        if not self._plan.pulled:
-            self._not_pulled()
+            self._check_after(remaining)
+        if not self._behavior.pulled:
+            self._set_pull_error()
             return
-        status["podIP"] = self._place.pod_ip
-        status["podIPs"] = [{"ip": self._place.pod_ip}]
-        self._run()
+        status["podIP"] = self._addresses.pod_ip
+        status["podIPs"] = [{"ip": self._addresses.pod_ip}]
+        self._set_running()
 
-    def _run(self) -> None:
+    def _set_running(self) -> None:
         """Set the status for containers that run, exit, and are restarted."""
-        known = self._known("containerStatuses")
+        old_statuses = self._old_container_statuses("containerStatuses")
         containers = self._spec.get("containers") or ()
-        restarts = max((one.get("restartCount") or 0 for one in known.values()), default=0)
-        state: JSONObject = next((one.get("state") or {} for one in known.values()), {})
-        begun = self._now
+        restarts = max((one.get("restartCount") or 0 for one in old_statuses.values()), default=0)
+        state: JSONObject = next((one.get("state") or {} for one in old_statuses.values()), {})
+        started_at = self._now
         if "running" in state:
-            begun = seconds_since_epoch(state["running"]["startedAt"])
+            started_at = seconds_since_epoch(state["running"]["startedAt"])
         elif "terminated" in state or (state.get("waiting") or {}).get("reason") == "CrashLoopBackOff":
-            last = next(iter(known.values()))
-            ended = (state.get("terminated") or (last.get("lastState") or {}).get("terminated") or {}).get("finishedAt")
-            wait = min(_CRASH_FIRST * 2.0 ** min(restarts, 30), _CRASH_MOST)
-            due = (seconds_since_epoch(ended) if ended else self._now) + wait
+            last = next(iter(old_statuses.values()))
+            finished_at = (state.get("terminated") or (last.get("lastState") or {}).get("terminated") or {}).get(
+                "finishedAt"
+            )
+            wait = min(_CRASH_BACKOFF_INITIAL * 2.0 ** min(restarts, 30), _CRASH_BACKOFF_MAX)
+            due = (seconds_since_epoch(finished_at) if finished_at else self._now) + wait
             if due > self._now:
-                self._later(due - self._now)
-                self._crashed(known)
+                self._check_after(due - self._now)
+                self._set_crash_loop(old_statuses)
                 return
             restarts += 1
-        seconds = self._plan.seconds
-        if seconds is not None and begun + seconds <= self._now:
-            code = self._plan.code(restarts)
+        seconds = self._behavior.seconds
+        if seconds is not None and started_at + seconds <= self._now:
+            code = self._behavior.code(restarts)
             policy = self._spec.get("restartPolicy") or "Always"
             if policy == "Never" or (policy == "OnFailure" and not code):
-                self._end(code, "", "")
+                self._set_terminated(code, "", "")
             else:
-                self._later(min(_CRASH_FIRST * 2.0 ** min(restarts, 30), _CRASH_MOST))
-                self._crashed({name: self._with_end(one, code) for name, one in known.items()})
+                self._check_after(min(_CRASH_BACKOFF_INITIAL * 2.0 ** min(restarts, 30), _CRASH_BACKOFF_MAX))
+                self._set_crash_loop({name: self._with_end(one, code) for name, one in old_statuses.items()})
             return
         if seconds is not None:
-            self._later(begun + seconds - self._now)
-        left = begun + self._plan.delay - self._now
-        if left > 0:
-            self._later(left)
-        ready = left <= 0 and self._plan.ready
-        running = {"running": {"startedAt": format_time(begun)}}
+            self._check_after(started_at + seconds - self._now)
+        until_ready = started_at + self._behavior.delay - self._now
+        if until_ready > 0:
+            self._check_after(until_ready)
+        ready = until_ready <= 0 and self._behavior.ready
+        running = {"running": {"startedAt": format_time(started_at)}}
         self.status["phase"] = "Running"
         self.status["containerStatuses"] = [
-            self._container(one, running, ready, known.get(one["name"]), restarts, started=left <= 0)
+            self._container(one, running, ready, old_statuses.get(one["name"]), restarts, started=until_ready <= 0)
             for one in containers
         ]
         self._init_containers()
@@ -238,67 +240,67 @@ class PodStatusSimulator:
         names = [] if ready else [one["name"] for one in containers]
         self._conditions(ready, names)
 
-    def _end(self, code: int, reason: str, message: str) -> None:
+    def _set_terminated(self, code: int, reason: str, message: str) -> None:
         """Set the status after all containers have exited for good."""
         status = self.status
-        known = self._known("containerStatuses")
-        finished = [self._with_end(one, code) for one in known.values()]
+        old_statuses = self._old_container_statuses("containerStatuses")
+        finished = [self._with_end(one, code) for one in old_statuses.values()]
         for one in finished:
             one.update(ready=False, started=False)
         status["containerStatuses"] = finished
         status["phase"] = "Failed" if code else "Succeeded"
         if reason:
             status["reason"], status["message"] = reason, message
-        for sidecar in self._known("initContainerStatuses").values():
+        for sidecar in self._old_container_statuses("initContainerStatuses").values():
             if "running" in (sidecar.get("state") or {}):
                 one = self._with_end(sidecar, 0)
                 one.update(ready=False, started=False)
-                rest = status["initContainerStatuses"]
-                status["initContainerStatuses"] = [one if old["name"] == one["name"] else old for old in rest]
+                others = status["initContainerStatuses"]
+                status["initContainerStatuses"] = [one if old["name"] == one["name"] else old for old in others]
         self._conditions(False, [one["name"] for one in finished], "PodFailed" if code else "PodCompleted")
 
-    def _crashed(self, known: Mapping[str, JSONObject]) -> None:
+    def _set_crash_loop(self, old_statuses: Mapping[str, JSONObject]) -> None:
         """Set the status between the exit of containers and their restart."""
         statuses = []
-        for one in known.values():
+        for one in old_statuses.values():
             new = dict(one)
-            ended = (one.get("state") or {}).get("terminated")
-            if ended:
-                text = f"back-off restarting failed container={one['name']} pod={self._pod['metadata']['name']}"
-                new["state"] = {"waiting": {"reason": "CrashLoopBackOff", "message": text}}
-                new["lastState"] = {"terminated": ended}
+            terminated = (one.get("state") or {}).get("terminated")
+            if terminated:
+                message = f"back-off restarting failed container={one['name']} pod={self._pod['metadata']['name']}"
+                new["state"] = {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
+                new["lastState"] = {"terminated": terminated}
             new.update(ready=False, started=False)
             statuses.append(new)
         self.status["containerStatuses"] = statuses
         self.status["phase"] = "Running"
         self._conditions(False, [one["name"] for one in statuses])
 
-    def _not_pulled(self) -> None:
-        known = self._known("containerStatuses")
+    def _set_pull_error(self) -> None:
+        old_statuses = self._old_container_statuses("containerStatuses")
         names = []
         statuses = []
         for one in self._spec.get("containers") or ():
-            text = f'Back-off pulling image "{one.get("image")}"'
-            waiting = {"waiting": {"reason": "ImagePullBackOff", "message": text}}
-            statuses.append(self._container(one, waiting, False, known.get(one["name"]), 0, started=False))
+            message = f'Back-off pulling image "{one.get("image")}"'
+            waiting = {"waiting": {"reason": "ImagePullBackOff", "message": message}}
+            statuses.append(self._container(one, waiting, False, old_statuses.get(one["name"]), 0, started=False))
             names.append(one["name"])
         self.status.update(phase="Pending", containerStatuses=statuses)
         self._conditions(False, names)
 
-    def _later(self, seconds: float) -> None:
+    def _check_after(self, seconds: float) -> None:
         self.wait = seconds if self.wait is None else min(self.wait, seconds)
 
     # --- containers
 
-    def _known(self, field: str) -> dict[str, JSONObject]:
-        return {one["name"]: one for one in self._before.get(field) or ()}
+    def _old_container_statuses(self, field: str) -> dict[str, JSONObject]:
+        return {one["name"]: one for one in self._old_status.get(field) or ()}
 
     def _container(
         self,
         spec: JSONObject,
         state: JSONObject,
         ready: bool,
-        before: JSONObject | None,
+        old_status: JSONObject | None,
         restarts: int,
         *,
         started: bool,
@@ -309,7 +311,7 @@ class PodStatusSimulator:
         status: JSONObject = {
             "name": spec["name"],
             "state": state,
-            "lastState": self._last_state(before),
+            "lastState": self._last_state(old_status),
             "ready": ready,
             "restartCount": restarts,
             "image": image,
@@ -326,50 +328,52 @@ class PodStatusSimulator:
                 status["allocatedResources"] = resources["requests"]
         return status
 
-    def _last_state(self, before: JSONObject | None) -> JSONObject:
-        if before is None:
+    def _last_state(self, old_status: JSONObject | None) -> JSONObject:
+        if old_status is None:
             return {}
-        ended = (before.get("state") or {}).get("terminated")
-        return {"terminated": ended} if ended else before.get("lastState") or {}
+        terminated = (old_status.get("state") or {}).get("terminated")
+        return {"terminated": terminated} if terminated else old_status.get("lastState") or {}
 
-    def _with_end(self, before: JSONObject, code: int) -> JSONObject:
-        state = before.get("state") or {}
+    def _with_end(self, old_status: JSONObject, code: int) -> JSONObject:
+        state = old_status.get("state") or {}
         if "terminated" in state:
-            return dict(before)
-        begun = (state.get("running") or {}).get("startedAt")
-        ended: JSONObject = {
+            return dict(old_status)
+        started_at = (state.get("running") or {}).get("startedAt")
+        terminated: JSONObject = {
             "exitCode": code,
             "reason": "Error" if code else "Completed",
-            "startedAt": begun,
-            "finishedAt": self._stamp,
+            "startedAt": started_at,
+            "finishedAt": self._now_text,
         }
-        if before.get("containerID"):
-            ended["containerID"] = before["containerID"]
-        return {**before, "state": {"terminated": ended}}
+        if old_status.get("containerID"):
+            terminated["containerID"] = old_status["containerID"]
+        return {**old_status, "state": {"terminated": terminated}}
 
     def _init_containers(self) -> None:
-        known = self._known("initContainerStatuses")
+        old_statuses = self._old_container_statuses("initContainerStatuses")
         statuses = []
         for one in self._spec.get("initContainers") or ():
-            before = known.get(one["name"])
+            old_status = old_statuses.get(one["name"])
             if one.get("restartPolicy") == "Always":
-                running = (before or {}).get("state") or {"running": {"startedAt": self._stamp}}
-                statuses.append(self._container(one, running, True, before, 0, started=True))
+                running = (old_status or {}).get("state") or {"running": {"startedAt": self._now_text}}
+                statuses.append(self._container(one, running, True, old_status, 0, started=True))
                 continue
-            if before is None:
-                fresh = self._container(one, {"running": {"startedAt": self._stamp}}, True, None, 0, started=False)
-                before = self._with_end(fresh, 0)
-            statuses.append(before)
+            if old_status is None:
+                first_state = self._container(
+                    one, {"running": {"startedAt": self._now_text}}, True, None, 0, started=False
+                )
+                old_status = self._with_end(first_state, 0)
+            statuses.append(old_status)
         if statuses:
             self.status["initContainerStatuses"] = statuses
 
     def _ephemeral(self) -> None:
-        known = self._known("ephemeralContainerStatuses")
+        old_statuses = self._old_container_statuses("ephemeralContainerStatuses")
         statuses = []
         for one in self._spec.get("ephemeralContainers") or ():
-            before = known.get(one["name"])
-            running = (before or {}).get("state") or {"running": {"startedAt": self._stamp}}
-            status = self._container(one, running, False, before, 0, started=False)
+            old_status = old_statuses.get(one["name"])
+            running = (old_status or {}).get("state") or {"running": {"startedAt": self._now_text}}
+            status = self._container(one, running, False, old_status, 0, started=False)
             del status["started"]
             statuses.append(status)
         if statuses:
@@ -385,58 +389,65 @@ class PodStatusSimulator:
         @param unready: The names of the containers that are not ready.
         @param done: The reason why the pod will never be ready again; C{""} if it may.
         """
-        why = {"reason": "ContainersNotReady", "message": f"containers with unready status: [{' '.join(unready)}]"}
-        if done:
-            why = {"reason": done}
-        wanted: dict[str, tuple[bool, dict[str, str]]] = {
-            "PodReadyToStartContainers": (bool(self._plan.pulled and self.status["phase"] not in ENDED), {}),
-            "Initialized": (True, {"reason": "PodCompleted"} if done == "PodCompleted" else {}),
-            "Ready": (ready, {} if ready else why),
-            "ContainersReady": (ready, {} if ready else why),
+        unready_reason = {
+            "reason": "ContainersNotReady",
+            "message": f"containers with unready status: [{' '.join(unready)}]",
         }
-        closed = self._closed_gates() if ready else []
-        if closed:
-            wanted["Ready"] = (False, {"reason": "ReadinessGatesNotReady", "message": ", ".join(closed)})
-        conditions = [self._condition(kind, *what) for kind, what in wanted.items()]
+        if done:
+            unready_reason = {"reason": done}
+        desired: dict[str, tuple[bool, dict[str, str]]] = {
+            "PodReadyToStartContainers": (bool(self._behavior.pulled and self.status["phase"] not in ENDED), {}),
+            "Initialized": (True, {"reason": "PodCompleted"} if done == "PodCompleted" else {}),
+            "Ready": (ready, {} if ready else unready_reason),
+            "ContainersReady": (ready, {} if ready else unready_reason),
+        }
+        failed_gates = self._failed_gates() if ready else []
+        if failed_gates:
+            desired["Ready"] = (False, {"reason": "ReadinessGatesNotReady", "message": ", ".join(failed_gates)})
+        conditions = [self._condition(kind, *status_and_reason) for kind, status_and_reason in desired.items()]
         scheduled = condition_of(self._pod, "PodScheduled")
         if scheduled is None or scheduled.get("status") != "True":
             conditions.append(self._condition("PodScheduled", True, {}))
         else:
-            conditions.append({**scheduled, **self._observed()})
-        own = {one["type"] for one in conditions}
-        others = [one for one in self._before.get("conditions") or () if one.get("type") not in own]
-        self.status["conditions"] = conditions + others
+            conditions.append({**scheduled, **self._observed_generation()})
+        types = {one["type"] for one in conditions}
+        other_conditions = [one for one in self._old_status.get("conditions") or () if one.get("type") not in types]
+        self.status["conditions"] = conditions + other_conditions
         if self._generation:
             self.status["observedGeneration"] = self._generation
 
-    def _closed_gates(self) -> list[str]:
-        closed = []
+    def _failed_gates(self) -> list[str]:
+        messages = []
         for gate in self._spec.get("readinessGates") or ():
             kind = gate["conditionType"]
-            found = condition_of(self._pod, kind)
-            if found is None:
-                closed.append(f'corresponding condition of pod readiness gate "{kind}" does not exist.')
-            elif found.get("status") != "True":
-                text = f'the status of pod readiness gate "{kind}" is not "True", but {found.get("status")}'
-                closed.append(text)
-        return closed
+            condition = condition_of(self._pod, kind)
+            if condition is None:
+                messages.append(f'corresponding condition of pod readiness gate "{kind}" does not exist.')
+            elif condition.get("status") != "True":
+                message = f'the status of pod readiness gate "{kind}" is not "True", but {condition.get("status")}'
+                messages.append(message)
+        return messages
 
-    def _observed(self) -> JSONObject:
+    def _observed_generation(self) -> JSONObject:
         return {"observedGeneration": self._generation} if self._generation else {}
 
-    def _condition(self, kind: str, holds: bool, why: Mapping[str, str]) -> JSONObject:
-        before = condition_of(self._pod, kind)
+    def _condition(self, kind: str, holds: bool, reason: Mapping[str, str]) -> JSONObject:
+        old_condition = condition_of(self._pod, kind)
         status = "True" if holds else "False"
-        since = self._stamp
-        if before is not None and before.get("status") == status and before.get("lastTransitionTime"):
-            since = before["lastTransitionTime"]
+        since = self._now_text
+        if (
+            old_condition is not None
+            and old_condition.get("status") == status
+            and old_condition.get("lastTransitionTime")
+        ):
+            since = old_condition["lastTransitionTime"]
         return {
             "type": kind,
             "status": status,
             "lastProbeTime": None,
             "lastTransitionTime": since,
-            **why,
-            **self._observed(),
+            **reason,
+            **self._observed_generation(),
         }
 
 

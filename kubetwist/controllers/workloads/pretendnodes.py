@@ -26,13 +26,13 @@ PREFIX: Final = "pretend-node-"
 #: The label of simulated nodes.
 LABEL: Final = "kubetwist.dev/pretend-node"
 #: Maximum number of simulated nodes.
-LIMIT: Final = 1000
+MAX_NODES: Final = 1000
 LEASES: Final = "kube-node-lease"
 #: Seconds between two renewals of a Lease, and duration of a Lease.
-RENEWAL: Final = 10.0
-LEASE_SECONDS: Final = 40
+RENEW_INTERVAL: Final = 10.0
+LEASE_DURATION: Final = 40
 #: Seconds between two updates of a node's conditions.
-HEARTBEAT: Final = 300.0
+HEARTBEAT_INTERVAL: Final = 300.0
 _HOSTS: Final = IPv4Network("172.18.0.0/16")
 _PODS: Final = IPv4Network("10.244.0.0/14")
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
@@ -79,20 +79,20 @@ class FakeNode:
 
         @param reported: The address in its status.
         """
-        known = self._addresses.get(key)
-        if known is not None:
-            return known
-        if reported and reported not in self._used and _inside(reported, self.network):
-            return self._take(key, reported)
+        assigned = self._addresses.get(key)
+        if assigned is not None:
+            return assigned
+        if reported and reported not in self._used and _is_in_network(reported, self.network):
+            return self._assign(key, reported)
         hosts = self.network.num_addresses - 3
         for _ in range(hosts):
             self._last = self._last % hosts + 1
             candidate = str(self.network[self._last + 1])
             if candidate not in self._used:
-                return self._take(key, candidate)
+                return self._assign(key, candidate)
         raise APIStatusError(503, "ServiceUnavailable", f"node {self.name} has no more addresses for pods")
 
-    def _take(self, key: str, address: str) -> str:
+    def _assign(self, key: str, address: str) -> str:
         self._addresses[key] = address
         self._used.add(address)
         return address
@@ -119,19 +119,19 @@ class FakeNode:
             "spec": {"podCIDR": network, "podCIDRs": [network]},
         }
 
-    def status(self, before: JSONObject, version: str, now: float) -> JSONObject:
+    def status(self, old_status: JSONObject, version: str, now: float) -> JSONObject:
         """Return the status of the node."""
-        known = {one["type"]: one for one in before.get("conditions") or ()}
-        stamp = format_time(now)
+        old_conditions = {one["type"]: one for one in old_status.get("conditions") or ()}
+        timestamp = format_time(now)
         conditions = []
         for kind, status, reason, message in _CONDITIONS:
-            old = known.pop(kind, None)
-            since = old["lastTransitionTime"] if old is not None and old.get("status") == status else stamp
+            old = old_conditions.pop(kind, None)
+            since = old["lastTransitionTime"] if old is not None and old.get("status") == status else timestamp
             conditions.append(
                 {
                     "type": kind,
                     "status": status,
-                    "lastHeartbeatTime": stamp,
+                    "lastHeartbeatTime": timestamp,
                     "lastTransitionTime": since,
                     "reason": reason,
                     "message": message,
@@ -141,9 +141,9 @@ class FakeNode:
         system = "-".join((number[:8], number[8:12], number[12:16], number[16:20], number[20:]))
         return {
             # Resources that other clients have added are kept.
-            "capacity": {**(before.get("capacity") or {}), **_CAPACITY},
-            "allocatable": {**(before.get("allocatable") or {}), **_CAPACITY},
-            "conditions": [*known.values(), *conditions],
+            "capacity": {**(old_status.get("capacity") or {}), **_CAPACITY},
+            "allocatable": {**(old_status.get("allocatable") or {}), **_CAPACITY},
+            "conditions": [*old_conditions.values(), *conditions],
             "addresses": [{"type": "InternalIP", "address": self.ip}, {"type": "Hostname", "address": self.name}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
             "nodeInfo": {
@@ -161,7 +161,7 @@ class FakeNode:
         }
 
 
-def _inside(address: str, network: IPv4Network) -> bool:
+def _is_in_network(address: str, network: IPv4Network) -> bool:
     try:
         return IPv4Address(address) in network
     except ValueError:
@@ -179,13 +179,13 @@ class FakeNodes(Controller[str]):
         super().__init__(context)
         options = context.config.options
         self.nodes: dict[str, FakeNode] = {}
-        for number in range(min(options["pretend-nodes"], LIMIT)):
+        for number in range(min(options["pretend-nodes"], MAX_NODES)):
             node = FakeNode(context, number)
             self.nodes[node.name] = node
         self._version = f"v{context.config.kubernetes_version}.0"
         #: Time of the last update of the conditions, by node.
         self._last_heartbeat: dict[str, float] = {}
-        self._own: WorkQueue[str] = WorkQueue(self.clock, self._work_node, workers=4)
+        self._node_queue: WorkQueue[str] = WorkQueue(self.clock, self._work_node, workers=4)
 
     # --- lifecycle
 
@@ -199,17 +199,17 @@ class FakeNodes(Controller[str]):
         if self.stopped:
             return
         for name in self.nodes:
-            self._own.add(name)
+            self._node_queue.add(name)
         # Nodes above the current number, from an earlier start, would run no pods.
         for record in self._nodes.list():
             if record.labels.get(LABEL) == "true" and record.name not in self.nodes:
-                self._own.add(record.name)
-        self._own.start()
+                self._node_queue.add(record.name)
+        self._node_queue.start()
         super()._begin()
 
     async def stop(self) -> None:
         """See L{Controller.stop}."""
-        await self._own.stop()
+        await self._node_queue.stop()
         await super().stop()
 
     def _pod_changed(self, event_type: str, record: Record, old: Record | None) -> None:
@@ -226,11 +226,11 @@ class FakeNodes(Controller[str]):
 
     def _node_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         if record.name in self.nodes and (event_type == DELETED or _NOT_READY.encode() in record.item):
-            self._own.add(record.name)
+            self._node_queue.add(record.name)
 
     def _lease_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         if event_type == DELETED and record.namespace == LEASES and record.name in self.nodes:
-            self._own.add(record.name)
+            self._node_queue.add(record.name)
 
     # --- nodes
 
@@ -238,11 +238,11 @@ class FakeNodes(Controller[str]):
         try:
             await self._sync_node(name)
         except Exception as error:
-            if not self._own.num_requeues(name) and not self.stopped:
+            if not self._node_queue.num_requeues(name) and not self.stopped:
                 self._log.warn("{name}: {node}: {error}", name=self.name, node=name, error=error)
-            self._own.add_rate_limited(name)
+            self._node_queue.add_rate_limited(name)
         else:
-            self._own.forget(name)
+            self._node_queue.forget(name)
 
     async def _sync_node(self, name: str) -> None:
         node = self.nodes.get(name)
@@ -258,18 +258,18 @@ class FakeNodes(Controller[str]):
             except APIStatusError as error:
                 if error.reason != "AlreadyExists":
                     raise
-        if name not in self._last_heartbeat or self._last_heartbeat[name] + HEARTBEAT <= now:
+        if name not in self._last_heartbeat or self._last_heartbeat[name] + HEARTBEAT_INTERVAL <= now:
             await node.client.update_status(
                 "", "nodes", "", name, lambda obj: obj.update(status=self._status(node, obj, now))
             )
             self._last_heartbeat[name] = now
         await self._untaint(name)
         await self._renew(node, now)
-        self._own.add_after(name, RENEWAL)
+        self._node_queue.add_after(name, RENEW_INTERVAL)
 
     def _status(self, node: FakeNode, obj: JSONObject, now: float) -> JSONObject:
-        before = obj.get("status") or {}
-        return {**before, **node.status(before, self._version, now)}
+        old_status = obj.get("status") or {}
+        return {**old_status, **node.status(old_status, self._version, now)}
 
     async def _untaint(self, name: str) -> None:
         """Remove the taint not-ready of a new node: a simulated node is ready immediately."""
@@ -280,10 +280,10 @@ class FakeNodes(Controller[str]):
             return
 
         def change(obj: JSONObject) -> None:
-            left = [one for one in obj["spec"].get("taints") or () if one["key"] != _NOT_READY]
+            remaining = [one for one in obj["spec"].get("taints") or () if one["key"] != _NOT_READY]
             obj["spec"].pop("taints", None)
-            if left:
-                obj["spec"]["taints"] = left
+            if remaining:
+                obj["spec"]["taints"] = remaining
 
         await self.client.update("", "nodes", "", name, change)
 
@@ -295,7 +295,7 @@ class FakeNodes(Controller[str]):
         owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": uid}
         spec = {
             "holderIdentity": node.name,
-            "leaseDurationSeconds": LEASE_SECONDS,
+            "leaseDurationSeconds": LEASE_DURATION,
             "renewTime": format_micro_time(now),
         }
         group, resource = "coordination.k8s.io", "leases"
@@ -336,30 +336,30 @@ class FakeNodes(Controller[str]):
             return
         meta = pod["metadata"]
         if "deletionTimestamp" in meta:
-            await self._end(node, record, pod)
+            await self._stop_pod(node, record, pod)
             return
         if (pod.get("status") or {}).get("phase") in ENDED:
             node.release(key)
             return
-        run = PodStatusSimulator(pod, self._place(node, key, pod), self.clock.seconds())
+        simulator = PodStatusSimulator(pod, self._pod_addresses(node, key, pod), self.clock.seconds())
 
         def change(obj: JSONObject) -> None:
-            nonlocal run
+            nonlocal simulator
             if "deletionTimestamp" not in obj["metadata"]:
-                run = PodStatusSimulator(obj, self._place(node, key, obj), self.clock.seconds())
-                obj["status"] = run.status
+                simulator = PodStatusSimulator(obj, self._pod_addresses(node, key, obj), self.clock.seconds())
+                obj["status"] = simulator.status
 
-        if run.status != pod.get("status"):
+        if simulator.status != pod.get("status"):
             await node.client.update_status("", "pods", record.namespace, record.name, change, uid=meta["uid"])
-        if run.wait is not None:
-            self.queue.add_after(key, run.wait)
+        if simulator.wait is not None:
+            self.queue.add_after(key, simulator.wait)
 
-    def _place(self, node: FakeNode, key: str, pod: JSONObject) -> PodAddresses:
+    def _pod_addresses(self, node: FakeNode, key: str, pod: JSONObject) -> PodAddresses:
         if pod["spec"].get("hostNetwork"):
             return PodAddresses(node.ip, node.ip)
         return PodAddresses(node.ip, node.address(key, (pod.get("status") or {}).get("podIP")))
 
-    async def _end(self, node: FakeNode, record: Record, pod: JSONObject) -> None:
+    async def _stop_pod(self, node: FakeNode, record: Record, pod: JSONObject) -> None:
         """Stop the containers of a deleted pod, then remove the pod."""
         wait = stop_wait(pod, self.clock.seconds())
         if wait:
@@ -368,10 +368,10 @@ class FakeNodes(Controller[str]):
         meta = pod["metadata"]
         status = pod.get("status") or {}
         if status.get("phase") not in ENDED and status.get("containerStatuses"):
-            place = PodAddresses(status.get("hostIP") or node.ip, status.get("podIP") or node.ip)
+            addresses = PodAddresses(status.get("hostIP") or node.ip, status.get("podIP") or node.ip)
 
             def change(obj: JSONObject) -> None:
-                obj["status"] = PodStatusSimulator(obj, place, self.clock.seconds()).stopped()
+                obj["status"] = PodStatusSimulator(obj, addresses, self.clock.seconds()).stopped()
 
             await node.client.update_status("", "pods", record.namespace, record.name, change, uid=meta["uid"])
         # A pod with finalizers remains. Its status is written once.

@@ -101,22 +101,22 @@ class ReplicaSetController(Controller[str]):
 
     async def _manage(self, owner: Owner, active: Sequence[JSONObject]) -> APIStatusError | None:
         """Create missing pods or delete surplus ones, and return the first error."""
-        wanted = owner.obj["spec"].get("replicas")
-        missing = (1 if wanted is None else wanted) - len(active)
+        desired_replicas = owner.obj["spec"].get("replicas")
+        missing = (1 if desired_replicas is None else desired_replicas) - len(active)
         if missing > 0:
             error = await self._control.create_many(owner, self.template(owner.obj), min(missing, BURST))
             if error is not None and "NamespaceTerminating" in str(error.details):
                 return None
             return error
         if missing < 0:
-            for pod in self._superfluous(owner, active)[: min(-missing, BURST)]:
+            for pod in self._sort_for_deletion(owner, active)[: min(-missing, BURST)]:
                 try:
                     await self._control.delete(owner, pod)
                 except APIStatusError as error:
                     return error
         return None
 
-    def _superfluous(self, owner: Owner, active: Sequence[JSONObject]) -> list[JSONObject]:
+    def _sort_for_deletion(self, owner: Owner, active: Sequence[JSONObject]) -> list[JSONObject]:
         """Return all pods in order of deletion."""
         nodes = Counter(pod["spec"].get("nodeName") for pod in active)
         now = self.clock.seconds()
@@ -148,9 +148,9 @@ class ReplicaSetController(Controller[str]):
             "availableReplicas": sum(wait == 0 for wait in waits),
         }
         terminating = sum("deletionTimestamp" in pod["metadata"] and not is_terminal(pod) for pod in pods)
-        wanted = obj["spec"].get("replicas")
-        surplus = len(active) > (1 if wanted is None else wanted)
-        problem = (failure, "FailedDelete" if surplus else "FailedCreate") if failure is not None else None
+        desired_replicas = obj["spec"].get("replicas")
+        surplus = len(active) > (1 if desired_replicas is None else desired_replicas)
+        failure_and_reason = (failure, "FailedDelete" if surplus else "FailedCreate") if failure is not None else None
 
         def change(new: JSONObject) -> None:
             if new["metadata"]["uid"] != owner.uid:
@@ -162,7 +162,7 @@ class ReplicaSetController(Controller[str]):
             status["observedGeneration"] = obj["metadata"].get("generation") or 0
             if self.counts_terminating:
                 status["terminatingReplicas"] = terminating
-            self._set_failure(status, problem)
+            self._set_failure(status, failure_and_reason)
 
         await self.client.update_status(self.kind.group, self.resource, owner.namespace, owner.name, change)
         later = [wait for wait in waits if wait]

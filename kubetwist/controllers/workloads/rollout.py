@@ -22,7 +22,7 @@ HISTORY: Final = "deployment.kubernetes.io/revision-history"
 DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
 MAXIMUM: Final = "deployment.kubernetes.io/max-replicas"
 #: Annotations that a Deployment does not pass on to its ReplicaSets.
-OWN_ANNOTATIONS: Final = frozenset(
+EXCLUDED_ANNOTATIONS: Final = frozenset(
     (
         "kubectl.kubernetes.io/last-applied-configuration",
         REVISION,
@@ -44,14 +44,14 @@ TIMED_OUT_REASON: Final = "ProgressDeadlineExceeded"
 
 def annotations_of(obj: JSONObject) -> Mapping[str, str]:
     """Return the annotations of an object, which may be empty."""
-    found: Mapping[str, str] = obj["metadata"].get("annotations") or {}
-    return found
+    annotations: Mapping[str, str] = obj["metadata"].get("annotations") or {}
+    return annotations
 
 
-def wanted(obj: JSONObject) -> int:
+def desired_replicas(obj: JSONObject) -> int:
     """Return the number of replicas in the spec; 1 by default."""
-    found = obj["spec"].get("replicas")
-    return 1 if found is None else int(found)
+    replicas = obj["spec"].get("replicas")
+    return 1 if replicas is None else int(replicas)
 
 
 def status_count(obj: JSONObject, field: str) -> int:
@@ -59,9 +59,9 @@ def status_count(obj: JSONObject, field: str) -> int:
     return int((obj.get("status") or {}).get(field) or 0)
 
 
-def total(sets: Iterable[JSONObject]) -> int:
+def sum_desired_replicas(sets: Iterable[JSONObject]) -> int:
     """Return the sum of the replicas in the specs."""
-    return sum(map(wanted, sets))
+    return sum(map(desired_replicas, sets))
 
 
 def age_order(obj: JSONObject) -> tuple[str, str]:
@@ -86,8 +86,8 @@ def bare_template(template: JSONObject) -> JSONObject:
     labels = (template.get("metadata") or {}).get("labels") or {}
     if HASH_LABEL not in labels:
         return template
-    left = {name: value for name, value in labels.items() if name != HASH_LABEL}
-    return {**template, "metadata": {**template["metadata"], "labels": left}}
+    remaining = {name: value for name, value in labels.items() if name != HASH_LABEL}
+    return {**template, "metadata": {**template["metadata"], "labels": remaining}}
 
 
 def same_template(one: JSONObject, other: JSONObject) -> bool:
@@ -125,7 +125,7 @@ def scaled_value(value: JSONValue, whole: int, up: bool) -> int:
 
 def max_surge_and_unavailable(deployment: JSONObject) -> tuple[int, int]:
     """Return maxSurge and maxUnavailable of a Deployment as numbers of pods (Go: ResolveFenceposts)."""
-    replicas = wanted(deployment)
+    replicas = desired_replicas(deployment)
     if not is_rolling(deployment):
         return 0, 0
     rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
@@ -145,11 +145,11 @@ def new_replica_set_replicas(deployment: JSONObject, sets: Iterable[JSONObject],
     @param new: The current replicas of the new ReplicaSet.
     """
     if not is_rolling(deployment):
-        return wanted(deployment)
-    room = wanted(deployment) + max_surge_and_unavailable(deployment)[0] - total(sets)
+        return desired_replicas(deployment)
+    room = desired_replicas(deployment) + max_surge_and_unavailable(deployment)[0] - sum_desired_replicas(sets)
     if room <= 0:
         return new
-    return new + min(room, wanted(deployment) - new)
+    return new + min(room, desired_replicas(deployment) - new)
 
 
 def revision_of(obj: JSONObject) -> int:
@@ -163,38 +163,40 @@ def revision_of(obj: JSONObject) -> int:
 def size_annotations(deployment: JSONObject) -> dict[str, str]:
     """Return the annotations of a ReplicaSet with the replicas of its Deployment."""
     return {
-        DESIRED: str(wanted(deployment)),
-        MAXIMUM: str(wanted(deployment) + max_surge_and_unavailable(deployment)[0]),
+        DESIRED: str(desired_replicas(deployment)),
+        MAXIMUM: str(desired_replicas(deployment) + max_surge_and_unavailable(deployment)[0]),
     }
 
 
-def set_annotations(deployment: JSONObject, found: Mapping[str, str], revision: int, exists: bool) -> dict[str, str]:
+def set_annotations(deployment: JSONObject, current: Mapping[str, str], revision: int, exists: bool) -> dict[str, str]:
     """
     Return the annotations of the new ReplicaSet (Go: SetNewReplicaSetAnnotations).
 
     @param deployment: The Deployment.
-    @param found: Its current annotations.
+    @param current: Its current annotations.
     @param revision: The revision of the Deployment.
     @param exists: Whether the ReplicaSet exists.
     """
-    made = dict(found)
-    made.update((name, text) for name, text in annotations_of(deployment).items() if name not in OWN_ANNOTATIONS)
-    old = found.get(REVISION, "")
+    annotations = dict(current)
+    annotations.update(
+        (name, value) for name, value in annotations_of(deployment).items() if name not in EXCLUDED_ANNOTATIONS
+    )
+    old = current.get(REVISION, "")
     try:
         number = int(old) if old else 0
     except ValueError:
-        return made
+        return annotations
     if number < revision:
-        made[REVISION] = str(revision)
+        annotations[REVISION] = str(revision)
         if old:
-            history = [one for one in found.get(HISTORY, "").split(",") if one]
+            history = [one for one in current.get(HISTORY, "").split(",") if one]
             history.append(old)
             while len(",".join(history)) > _HISTORY_LENGTH and len(history) > 1:
                 history.pop(0)
-            made[HISTORY] = ",".join(history)
+            annotations[HISTORY] = ",".join(history)
     if not exists:
-        made.update(size_annotations(deployment))
-    return made
+        annotations.update(size_annotations(deployment))
+    return annotations
 
 
 def proportions(deployment: JSONObject, sets: Sequence[JSONObject]) -> dict[str, int]:
@@ -205,23 +207,23 @@ def proportions(deployment: JSONObject, sets: Sequence[JSONObject]) -> dict[str,
     @return: The new replicas of each, by name.
     """
     surge = max_surge_and_unavailable(deployment)[0]
-    allowed = wanted(deployment) + surge if wanted(deployment) else 0
-    change = allowed - total(sets)
+    allowed = desired_replicas(deployment) + surge if desired_replicas(deployment) else 0
+    change = allowed - sum_desired_replicas(sets)
     if change > 0:
         ordered = sorted(sets, key=age_order, reverse=True)
-        ordered.sort(key=wanted, reverse=True)
+        ordered.sort(key=desired_replicas, reverse=True)
     else:
         ordered = sorted(sets, key=age_order)
-        ordered.sort(key=wanted, reverse=True)
+        ordered.sort(key=desired_replicas, reverse=True)
     sizes: dict[str, int] = {}
     done = 0
     for one in ordered:
-        size = wanted(one)
+        size = desired_replicas(one)
         if change and size and change != done:
-            part = _fraction(deployment, one, surge)
-            part = min(part, change - done) if change > 0 else max(part, change - done)
-            done += part
-            size += part
+            delta = _fraction(deployment, one, surge)
+            delta = min(delta, change - done) if change > 0 else max(delta, change - done)
+            done += delta
+            size += delta
         sizes[one["metadata"]["name"]] = size
     if ordered:
         first = ordered[0]["metadata"]["name"]
@@ -231,29 +233,29 @@ def proportions(deployment: JSONObject, sets: Sequence[JSONObject]) -> dict[str,
 
 def _fraction(deployment: JSONObject, one: JSONObject, surge: int) -> int:
     """Return the change of the replicas of a ReplicaSet in proportion to its Deployment."""
-    size = wanted(one)
-    if not wanted(deployment):
+    size = desired_replicas(one)
+    if not desired_replicas(deployment):
         return -size
     try:
-        before = int(annotations_of(one).get(MAXIMUM, "0"))
+        old_max = int(annotations_of(one).get(MAXIMUM, "0"))
     except ValueError:
-        before = 0
-    before = before or status_count(deployment, "replicas")
-    if not before:
+        old_max = 0
+    old_max = old_max or status_count(deployment, "replicas")
+    if not old_max:
         return 0
-    exact = size * (wanted(deployment) + surge) / before
+    exact = size * (desired_replicas(deployment) + surge) / old_max
     return floor(exact + 0.5) - size
 
 
 def deadline_of(deployment: JSONObject) -> int | None:
     """Return the progress deadline in seconds, or L{None} if there is none."""
-    found = deployment["spec"].get("progressDeadlineSeconds")
-    return None if found is None or found == _NO_DEADLINE else int(found)
+    seconds = deployment["spec"].get("progressDeadlineSeconds")
+    return None if seconds is None or seconds == _NO_DEADLINE else int(seconds)
 
 
 def is_complete(deployment: JSONObject, status: JSONObject) -> bool:
     """Return whether all pods are of the new template and available, and there are no old ones."""
-    size = wanted(deployment)
+    size = desired_replicas(deployment)
     return (
         (status.get("updatedReplicas") or 0) == size
         and (status.get("replicas") or 0) == size
@@ -268,10 +270,10 @@ def is_progressing(old: JSONObject, new: JSONObject) -> bool:
     def count(status: JSONObject, name: str) -> int:
         return status.get(name) or 0
 
-    def left(status: JSONObject) -> int:
+    def outdated(status: JSONObject) -> int:
         return count(status, "replicas") - count(status, "updatedReplicas")
 
-    return left(new) < left(old) or any(
+    return outdated(new) < outdated(old) or any(
         count(new, name) > count(old, name) for name in ("updatedReplicas", "readyReplicas", "availableReplicas")
     )
 
@@ -292,11 +294,11 @@ def set_condition(status: JSONObject, kind: str, holds: str, reason: str, messag
     @param message: The message.
     @param now: The current time as text.
     """
-    known = find_condition(status, kind)
-    if known is not None and known["status"] == holds and known.get("reason") == reason:
+    existing = find_condition(status, kind)
+    if existing is not None and existing["status"] == holds and existing.get("reason") == reason:
         return
-    since = known["lastTransitionTime"] if known is not None and known["status"] == holds else now
-    made = {
+    since = existing["lastTransitionTime"] if existing is not None and existing["status"] == holds else now
+    condition = {
         "type": kind,
         "status": holds,
         "lastUpdateTime": now,
@@ -305,14 +307,14 @@ def set_condition(status: JSONObject, kind: str, holds: str, reason: str, messag
         "message": message,
     }
     drop_condition(status, kind)
-    status.setdefault("conditions", []).append(made)
+    status.setdefault("conditions", []).append(condition)
 
 
 def drop_condition(status: JSONObject, kind: str) -> None:
     """Remove the condition of a type."""
-    left = [one for one in status.get("conditions") or () if one.get("type") != kind]
-    if left:
-        status["conditions"] = left
+    remaining = [one for one in status.get("conditions") or () if one.get("type") != kind]
+    if remaining:
+        status["conditions"] = remaining
     else:
         status.pop("conditions", None)
 

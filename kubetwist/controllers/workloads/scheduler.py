@@ -31,14 +31,14 @@ from .pods import condition_of
 from .podstatus import ENDED
 from .scheduling import (
     NodeInfo,
-    needs_of,
+    new_pod_info,
     schedule_pod,
 )
 
 _POD: Final = GroupVersionKind("", "v1", "Pod")
 SCHEDULER: Final = "default-scheduler"
 #: Seconds between two attempts to schedule unschedulable pods.
-_PAUSE: Final = 1.0
+_RETRY_INTERVAL: Final = 1.0
 
 
 class Scheduler(Controller[str]):
@@ -50,9 +50,9 @@ class Scheduler(Controller[str]):
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
-        self._loads: dict[str, NodeInfo] = {}
+        self._node_infos: dict[str, NodeInfo] = {}
         #: The node of each pod, by pod key.
-        self._where: dict[str, str] = {}
+        self._pod_nodes: dict[str, str] = {}
         #: Keys of pods that changed since the last binding.
         self._dirty: dict[str, Record | None] = {}
         #: Unschedulable pods, by key, and the reason.
@@ -76,13 +76,13 @@ class Scheduler(Controller[str]):
     # --- events
 
     def _node_changed(self, event_type: str, record: Record, old: Record | None) -> None:
-        load = self._loads.setdefault(record.name, NodeInfo(record.name))
+        node_info = self._node_infos.setdefault(record.name, NodeInfo(record.name))
         if event_type == DELETED:
-            load.known = False
-            if not load.pods:
-                del self._loads[record.name]
+            node_info.exists = False
+            if not node_info.pods:
+                del self._node_infos[record.name]
             return
-        load.take(decoded_object(record))
+        node_info.set_node(decoded_object(record))
         self._schedule_retry()
 
     def _pod_changed(self, event_type: str, record: Record, old: Record | None) -> None:
@@ -90,7 +90,7 @@ class Scheduler(Controller[str]):
         fields = record.fields
         if event_type == DELETED or fields.get("status.phase") in ENDED:
             self._unschedulable.pop(key, None)
-            if key in self._where or key in self._dirty:
+            if key in self._pod_nodes or key in self._dirty:
                 self._dirty[key] = None
                 self._schedule_retry()
         elif fields.get("spec.nodeName"):
@@ -105,7 +105,7 @@ class Scheduler(Controller[str]):
     def _schedule_retry(self) -> None:
         """Schedule a retry of the unschedulable pods."""
         if self._unschedulable and (self._retry is None or not self._retry.active()) and not self.stopped:
-            wait = max(0.0, self._retried + _PAUSE - self.clock.seconds())
+            wait = max(0.0, self._retried + _RETRY_INTERVAL - self.clock.seconds())
             self._retry = self.clock.callLater(wait, self._retry_all)
 
     def _retry_all(self) -> None:
@@ -114,20 +114,20 @@ class Scheduler(Controller[str]):
         for key in self._unschedulable:
             self.queue.add(key)
 
-    def _count(self) -> None:
+    def _apply_pod_changes(self) -> None:
         """Apply the pending pod changes to the nodes."""
         dirty, self._dirty = self._dirty, {}
         for key, record in dirty.items():
-            before = self._where.pop(key, None)
-            if before is not None:
-                load = self._loads[before]
-                load.remove(key)
-                if not load.known and not load.pods:
-                    del self._loads[before]
+            old_node = self._pod_nodes.pop(key, None)
+            if old_node is not None:
+                node_info = self._node_infos[old_node]
+                node_info.remove(key)
+                if not node_info.exists and not node_info.pods:
+                    del self._node_infos[old_node]
             if record is not None:
                 pod = decoded_object(record)
-                node = self._where[key] = pod["spec"]["nodeName"]
-                self._loads.setdefault(node, NodeInfo(node)).add(needs_of(key, pod))
+                node = self._pod_nodes[key] = pod["spec"]["nodeName"]
+                self._node_infos.setdefault(node, NodeInfo(node)).add(new_pod_info(key, pod))
 
     # --- work
 
@@ -141,16 +141,16 @@ class Scheduler(Controller[str]):
         if spec.get("nodeName") or "deletionTimestamp" in pod["metadata"] or spec.get("schedulingGates"):
             self._unschedulable.pop(key, None)
             return
-        self._count()
-        nodes = [load for load in self._loads.values() if load.known]
-        decision = schedule_pod(needs_of(key, pod), nodes)
-        if decision.node:
-            await self._bind(key, pod, decision.node)
+        self._apply_pod_changes()
+        nodes = [node_info for node_info in self._node_infos.values() if node_info.exists]
+        result = schedule_pod(new_pod_info(key, pod), nodes)
+        if result.node:
+            await self._bind(key, pod, result.node)
         else:
             known_message = self._unschedulable.get(key)
-            self._unschedulable[key] = decision.message
-            if known_message != decision.message:
-                await self._refuse(key, pod, decision.message)
+            self._unschedulable[key] = result.message
+            if known_message != result.message:
+                await self._set_unschedulable(key, pod, result.message)
         await self.yield_to_reactor()
 
     async def _bind(self, key: str, pod: JSONObject, node: str) -> None:
@@ -171,26 +171,26 @@ class Scheduler(Controller[str]):
             self._recorder.event(_POD, pod, WARNING, "FailedScheduling", f"binding rejected: {error.message}")
             raise
         self._unschedulable.pop(key, None)
-        text = f"Successfully assigned {meta['namespace']}/{meta['name']} to {node}"
-        self._recorder.event(_POD, pod, NORMAL, "Scheduled", text)
+        message = f"Successfully assigned {meta['namespace']}/{meta['name']} to {node}"
+        self._recorder.event(_POD, pod, NORMAL, "Scheduled", message)
 
-    async def _refuse(self, key: str, pod: JSONObject, message: str) -> None:
+    async def _set_unschedulable(self, key: str, pod: JSONObject, message: str) -> None:
         """Set the condition PodScheduled to false, and record an event."""
         self._recorder.event(_POD, pod, WARNING, "FailedScheduling", message)
         meta = pod["metadata"]
-        stamp = format_time(self.clock.seconds())
+        timestamp = format_time(self.clock.seconds())
 
         def change(obj: JSONObject) -> None:
-            known = condition_of(obj, "PodScheduled") or {}
+            existing = condition_of(obj, "PodScheduled") or {}
             if obj["spec"].get("nodeName"):
                 return
             conditions = [one for one in (obj["status"].get("conditions") or ()) if one["type"] != "PodScheduled"]
-            refused = known.get("status") == "False"
+            was_unschedulable = existing.get("status") == "False"
             condition: JSONObject = {
                 "type": "PodScheduled",
                 "status": "False",
                 "lastProbeTime": None,
-                "lastTransitionTime": known["lastTransitionTime"] if refused else stamp,
+                "lastTransitionTime": existing["lastTransitionTime"] if was_unschedulable else timestamp,
                 "reason": "Unschedulable",
                 "message": message,
             }

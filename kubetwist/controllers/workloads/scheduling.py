@@ -26,14 +26,14 @@ from .nodeselection import (
     NO_EXECUTE,
     NO_SCHEDULE,
     node_is_selected,
-    term_holds,
+    term_matches,
     tolerated,
     untolerated_taint,
 )
 
 _BILLION: Final = 10**9
 #: Default requests of pods without requests, for scoring (Go: DefaultMilliCPURequest, DefaultMemoryRequest).
-_ASSUMED: Final = {"cpu": _BILLION // 10, "memory": 200 * 2**20 * _BILLION}
+_DEFAULT_REQUESTS: Final = {"cpu": _BILLION // 10, "memory": 200 * 2**20 * _BILLION}
 _UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
 #: Protocol, address and number of a host port.
@@ -75,12 +75,12 @@ class PodInfo:
     spec: JSONObject
     requests: Mapping[str, int]
     ports: frozenset[Port]
-    wanted: tuple[AffinityTerm, ...] = ()
+    required_affinity: tuple[AffinityTerm, ...] = ()
     required_anti_affinity: tuple[AffinityTerm, ...] = ()
     terminating: bool = False
 
 
-def needs_of(key: str, pod: JSONObject) -> PodInfo:
+def new_pod_info(key: str, pod: JSONObject) -> PodInfo:
     """Parse a pod."""
     spec, meta = pod["spec"], pod["metadata"]
     namespace = meta["namespace"]
@@ -112,14 +112,14 @@ def _terms(affinity: JSONObject | None, namespace: str, labels: Mapping[str, str
                 if selector is not None and label in labels:
                     expression = {"key": label, "operator": operator, "values": [labels[label]]}
                     selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), expression]
-        matched = NOTHING if selector is None else label_selector_from_object(selector)
-        spaces: frozenset[str] | None = frozenset(term.get("namespaces") or ())
+        pod_selector = NOTHING if selector is None else label_selector_from_object(selector)
+        namespaces: frozenset[str] | None = frozenset(term.get("namespaces") or ())
         if term.get("namespaceSelector") is not None:
             # Only the empty namespace selector is supported. A selector with labels matches all namespaces.
-            spaces = None
-        elif not spaces:
-            spaces = frozenset((namespace,))
-        yield AffinityTerm(matched, term["topologyKey"], spaces)
+            namespaces = None
+        elif not namespaces:
+            namespaces = frozenset((namespace,))
+        yield AffinityTerm(pod_selector, term["topologyKey"], namespaces)
 
 
 @define(eq=False)
@@ -129,8 +129,8 @@ class NodeInfo:
 
     @ivar pods: Pods by key.
     @ivar pods_with_required_anti_affinity: The pods with required anti-affinity.
-    @ivar used: Sum of the requests of the pods, in billionths.
-    @ivar counted: The same with defaults for pods without requests.
+    @ivar requested: Sum of the requests of the pods, in billionths.
+    @ivar non_zero_requested: The same with defaults for pods without requests.
     """
 
     name: str
@@ -140,18 +140,18 @@ class NodeInfo:
     taints: Sequence[JSONObject] = ()
     pods: dict[str, PodInfo] = field(factory=dict)
     pods_with_required_anti_affinity: dict[str, PodInfo] = field(factory=dict)
-    used: Counter[str] = field(factory=Counter)
-    counted: Counter[str] = field(factory=Counter)
-    known: bool = False
+    requested: Counter[str] = field(factory=Counter)
+    non_zero_requested: Counter[str] = field(factory=Counter)
+    exists: bool = False
 
-    def take(self, node: JSONObject) -> None:
+    def set_node(self, node: JSONObject) -> None:
         """Set the node object after it was added or updated."""
-        self.known = True
+        self.exists = True
         self.node = node
         self.labels = node["metadata"].get("labels") or {}
         status = node.get("status") or {}
-        said = amounts(status.get("allocatable") or status.get("capacity"))
-        self.allocatable = {name: amount.nanos for name, amount in said.items()}
+        resources = amounts(status.get("allocatable") or status.get("capacity"))
+        self.allocatable = {name: amount.nanos for name, amount in resources.items()}
         spec = node.get("spec") or {}
         taints = list(spec.get("taints") or ())
         if spec.get("unschedulable") and not any(one["key"] == _UNSCHEDULABLE["key"] for one in taints):
@@ -164,16 +164,20 @@ class NodeInfo:
         self.pods[pod.key] = pod
         if pod.required_anti_affinity:
             self.pods_with_required_anti_affinity[pod.key] = pod
-        self.used.update(pod.requests)
-        self.counted.update({name: pod.requests.get(name) or least for name, least in _ASSUMED.items()})
+        self.requested.update(pod.requests)
+        self.non_zero_requested.update(
+            {name: pod.requests.get(name) or default for name, default in _DEFAULT_REQUESTS.items()}
+        )
 
     def remove(self, key: str) -> None:
         """Remove a pod from the node."""
         pod = self.pods.pop(key, None)
         if pod is not None:
             self.pods_with_required_anti_affinity.pop(key, None)
-            self.used.subtract(pod.requests)
-            self.counted.subtract({name: pod.requests.get(name) or least for name, least in _ASSUMED.items()})
+            self.requested.subtract(pod.requests)
+            self.non_zero_requested.subtract(
+                {name: pod.requests.get(name) or default for name, default in _DEFAULT_REQUESTS.items()}
+            )
 
 
 @define(eq=False)
@@ -198,14 +202,14 @@ def schedule_pod(pod: PodInfo, nodes: Sequence[NodeInfo]) -> ScheduleResult:
     """
     if not nodes:
         return ScheduleResult(message="no nodes available to schedule pods")
-    surroundings = InterPodState(pod, nodes)
-    why: Counter[str] = Counter()
+    state = InterPodState(pod, nodes)
+    reason_counts: Counter[str] = Counter()
     unresolvable_count = 0
     fitting: list[NodeInfo] = []
     for node in nodes:
-        reasons, unresolvable = filter_node(pod, node) or surroundings.filter_node(node)
+        reasons, unresolvable = filter_node(pod, node) or state.filter_node(node)
         if reasons:
-            why.update(reasons)
+            reason_counts.update(reasons)
             unresolvable_count += unresolvable
         else:
             fitting.append(node)
@@ -213,13 +217,13 @@ def schedule_pod(pod: PodInfo, nodes: Sequence[NodeInfo]) -> ScheduleResult:
         best = min(fitting, key=lambda node: _score(pod, node))
         return ScheduleResult(best.name)
     total = len(nodes)
-    reasons_text = ", ".join(sorted(f"{count} {reason}" for reason, count in why.items()))
-    helpless = []
+    reasons_text = ", ".join(sorted(f"{count} {reason}" for reason, count in reason_counts.items()))
+    preemption_reasons = []
     if total > unresolvable_count:
-        helpless.append(f"{total - unresolvable_count} No preemption victims found for incoming pod")
+        preemption_reasons.append(f"{total - unresolvable_count} No preemption victims found for incoming pod")
     if unresolvable_count:
-        helpless.append(f"{unresolvable_count} Preemption is not helpful for scheduling")
-    preemption = f"preemption: 0/{total} nodes are available: {', '.join(sorted(helpless))}."
+        preemption_reasons.append(f"{unresolvable_count} Preemption is not helpful for scheduling")
+    preemption = f"preemption: 0/{total} nodes are available: {', '.join(sorted(preemption_reasons))}."
     if pod.spec.get("preemptionPolicy") == "Never":
         preemption = "preemption: not eligible due to preemptionPolicy=Never."
     return ScheduleResult(message=f"0/{total} nodes are available: {reasons_text}. {preemption}")
@@ -240,7 +244,7 @@ def filter_node(pod: PodInfo, node: NodeInfo) -> Refusal | None:
     if not node_is_selected(pod.spec, node.name, node.labels):
         return ("node(s) didn't match Pod's node affinity/selector",), True
     if pod.ports and any(
-        _conflict(mine, other) for one in node.pods.values() for mine in pod.ports for other in one.ports
+        _conflict(port, other_port) for one in node.pods.values() for port in pod.ports for other_port in one.ports
     ):
         return ("node(s) didn't have free ports for the requested pod ports",), False
     return _insufficient_resources(pod, node)
@@ -251,15 +255,15 @@ def _insufficient_resources(pod: PodInfo, node: NodeInfo) -> Refusal | None:
     if len(node.pods) + 1 > node.allocatable.get("pods", 0) // _BILLION:
         reasons.append("Too many pods")
     for name, amount in pod.requests.items():
-        there = node.allocatable.get(name, 0)
-        if amount > 0 and amount > there - node.used[name]:
+        allocatable = node.allocatable.get(name, 0)
+        if amount > 0 and amount > allocatable - node.requested[name]:
             reasons.append(f"Insufficient {name}")
-            unresolvable = unresolvable or amount > there
+            unresolvable = unresolvable or amount > allocatable
     return (reasons, unresolvable) if reasons else None
 
 
-def _conflict(mine: Port, other: Port) -> bool:
-    protocol, address, number = mine
+def _conflict(port: Port, other: Port) -> bool:
+    protocol, address, number = port
     other_protocol, other_address, other_number = other
     same = protocol == other_protocol and number == other_number
     return same and (address == other_address or "0.0.0.0" in (address, other_address))
@@ -271,28 +275,32 @@ class InterPodState:
     def __init__(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> None:
         self._pod = pod
         #: For each affinity term, the values of the topology label of nodes with matching pods.
-        self._near: list[set[str]] = []
-        self._far: list[set[str]] = []
+        self._affinity_topologies: list[set[str]] = []
+        self._anti_affinity_topologies: list[set[str]] = []
         #: Labels and values of topologies with pods whose anti-affinity excludes this pod.
-        self._hostile: set[tuple[str, str]] = set()
-        self._first = False
+        self._excluded_topologies: set[tuple[str, str]] = set()
+        self._is_first_of_group = False
         self._spread: list[tuple[JSONObject, LabelSelector, Counter[str]]] = []
-        if pod.wanted:
-            self._near = [self._places(term, nodes) for term in pod.wanted]
+        if pod.required_affinity:
+            self._affinity_topologies = [self._matching_topologies(term, nodes) for term in pod.required_affinity]
             # The first pod of a group with affinity to itself may run on any node.
-            self._first = not any(self._near) and all(term.matches(pod.namespace, pod.labels) for term in pod.wanted)
+            self._is_first_of_group = not any(self._affinity_topologies) and all(
+                term.matches(pod.namespace, pod.labels) for term in pod.required_affinity
+            )
         if pod.required_anti_affinity:
-            self._far = [self._places(term, nodes) for term in pod.required_anti_affinity]
+            self._anti_affinity_topologies = [
+                self._matching_topologies(term, nodes) for term in pod.required_anti_affinity
+            ]
         for node in nodes:
             for other in node.pods_with_required_anti_affinity.values():
                 for term in other.required_anti_affinity:
                     if term.topology in node.labels and term.matches(pod.namespace, pod.labels):
-                        self._hostile.add((term.topology, node.labels[term.topology]))
+                        self._excluded_topologies.add((term.topology, node.labels[term.topology]))
         for constraint in pod.spec.get("topologySpreadConstraints") or ():
             if constraint.get("whenUnsatisfiable") == "DoNotSchedule":
-                self._spread.append(self._counted(constraint, nodes))
+                self._spread.append(self._spread_counts(constraint, nodes))
 
-    def _places(self, term: AffinityTerm, nodes: Sequence[NodeInfo]) -> set[str]:
+    def _matching_topologies(self, term: AffinityTerm, nodes: Sequence[NodeInfo]) -> set[str]:
         return {
             node.labels[term.topology]
             for node in nodes
@@ -300,19 +308,19 @@ class InterPodState:
             and any(term.matches(other.namespace, other.labels) for other in node.pods.values())
         }
 
-    def _counted(
+    def _spread_counts(
         self, constraint: JSONObject, nodes: Sequence[NodeInfo]
     ) -> tuple[JSONObject, LabelSelector, Counter[str]]:
         pod, key = self._pod, constraint["topologyKey"]
-        described = dict(constraint.get("labelSelector") or {})
+        selector_fields = dict(constraint.get("labelSelector") or {})
         for label in constraint.get("matchLabelKeys") or ():
             if label in pod.labels:
                 expression = {"key": label, "operator": "In", "values": [pod.labels[label]]}
-                described["matchExpressions"] = [*(described.get("matchExpressions") or ()), expression]
-        selector = label_selector_from_object(described) if described else EVERYTHING
+                selector_fields["matchExpressions"] = [*(selector_fields.get("matchExpressions") or ()), expression]
+        selector = label_selector_from_object(selector_fields) if selector_fields else EVERYTHING
         counts: Counter[str] = Counter()
         for node in nodes:
-            if key not in node.labels or not self._eligible(constraint, node):
+            if key not in node.labels or not self._is_eligible(constraint, node):
                 continue
             counts[node.labels[key]] += sum(
                 other.namespace == pod.namespace and not other.terminating and selector.matches(other.labels)
@@ -320,7 +328,7 @@ class InterPodState:
             )
         return constraint, selector, counts
 
-    def _eligible(self, constraint: JSONObject, node: NodeInfo) -> bool:
+    def _is_eligible(self, constraint: JSONObject, node: NodeInfo) -> bool:
         """Return whether a node counts for a topology spread constraint."""
         if (constraint.get("nodeAffinityPolicy") or "Honor") == "Honor" and not node_is_selected(
             self._pod.spec, node.name, node.labels
@@ -336,40 +344,42 @@ class InterPodState:
         pod = self._pod
         for constraint, selector, counts in self._spread:
             key = constraint["topologyKey"]
-            text = "node(s) didn't match pod topology spread constraints"
+            message = "node(s) didn't match pod topology spread constraints"
             if key not in node.labels:
-                return (f"{text} (missing required label)",), True
-            least = min(counts.values(), default=0)
+                return (f"{message} (missing required label)",), True
+            min_count = min(counts.values(), default=0)
             domains = constraint.get("minDomains")
             if domains and len(counts) < domains:
-                least = 0
-            here = counts[node.labels[key]] + selector.matches(pod.labels)
-            if here - least > constraint["maxSkew"]:
-                return (text,), False
-        for term, places in zip(pod.wanted, self._near, strict=True):
-            there = node.labels.get(term.topology)
-            if there is None or (there not in places and not self._first):
+                min_count = 0
+            count = counts[node.labels[key]] + selector.matches(pod.labels)
+            if count - min_count > constraint["maxSkew"]:
+                return (message,), False
+        for term, topologies in zip(pod.required_affinity, self._affinity_topologies, strict=True):
+            topology = node.labels.get(term.topology)
+            if topology is None or (topology not in topologies and not self._is_first_of_group):
                 return ("node(s) didn't match pod affinity rules",), True
-        for term, places in zip(pod.required_anti_affinity, self._far, strict=True):
-            if node.labels.get(term.topology) in places:
+        for term, topologies in zip(pod.required_anti_affinity, self._anti_affinity_topologies, strict=True):
+            if node.labels.get(term.topology) in topologies:
                 return ("node(s) didn't match pod anti-affinity rules",), False
-        if any(node.labels.get(key) == value for key, value in self._hostile):
+        if any(node.labels.get(key) == value for key, value in self._excluded_topologies):
             return ("node(s) didn't satisfy existing pods anti-affinity rules",), False
         return _NO_REFUSAL
 
 
 def _score(pod: PodInfo, node: NodeInfo) -> tuple[bool, int, float, int, str]:
     """Return the sort key of a node. The smallest is the best."""
-    unwelcome = untolerated_taint(node.taints, pod.spec.get("tolerations") or (), ("PreferNoSchedule",)) is not None
+    has_untolerated_taint = (
+        untolerated_taint(node.taints, pod.spec.get("tolerations") or (), ("PreferNoSchedule",)) is not None
+    )
     affinity = (pod.spec.get("affinity") or {}).get("nodeAffinity") or {}
     preferred = sum(
         one["weight"]
         for one in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
-        if term_holds(one["preference"], node.name, node.labels)
+        if term_matches(one["preference"], node.name, node.labels)
     )
     shares = []
-    for name, least in _ASSUMED.items():
-        there = node.allocatable.get(name, 0)
-        wanted = pod.requests.get(name) or least
-        shares.append((node.counted[name] + wanted) / there if there else 1.0)
-    return unwelcome, -preferred, sum(shares), len(node.pods), node.name
+    for name, default in _DEFAULT_REQUESTS.items():
+        allocatable = node.allocatable.get(name, 0)
+        requested = pod.requests.get(name) or default
+        shares.append((node.non_zero_requested[name] + requested) / allocatable if allocatable else 1.0)
+    return has_untolerated_taint, -preferred, sum(shares), len(node.pods), node.name

@@ -13,7 +13,7 @@ from ...api.resource import JSONObject
 from ..machinery.metadata import controller_reference
 from .history import REVISION_LABEL
 from .pods import available_in, is_ready, phase_of
-from .rollout import wanted
+from .rollout import desired_replicas
 
 NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
 INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
@@ -35,7 +35,7 @@ def start_ordinal(stateful: JSONObject) -> int:
 def is_in_range(stateful: JSONObject, ordinal: int) -> bool:
     """Return whether an ordinal belongs to the replicas of a StatefulSet."""
     start = start_ordinal(stateful)
-    return start <= ordinal < start + wanted(stateful)
+    return start <= ordinal < start + desired_replicas(stateful)
 
 
 def is_monotonic(stateful: JSONObject) -> bool:
@@ -76,7 +76,7 @@ def claim_name(stateful: JSONObject, template: JSONObject, ordinal: int) -> str:
 
 def claims_of(stateful: JSONObject, ordinal: int) -> list[JSONObject]:
     """Return new volume claims of a pod."""
-    made = []
+    claims = []
     labels = (stateful["spec"].get("selector") or {}).get("matchLabels") or {}
     for template in stateful["spec"].get("volumeClaimTemplates") or ():
         claim = mutable_copy({"metadata": template["metadata"], "spec": template.get("spec") or {}})
@@ -84,8 +84,8 @@ def claims_of(stateful: JSONObject, ordinal: int) -> list[JSONObject]:
         meta["name"] = claim_name(stateful, template, ordinal)
         meta["namespace"] = stateful["metadata"]["namespace"]
         meta["labels"] = {**(meta.get("labels") or {}), **labels}
-        made.append(claim)
-    return made
+        claims.append(claim)
+    return claims
 
 
 def update_identity(stateful: JSONObject, pod: JSONObject, ordinal: int) -> None:

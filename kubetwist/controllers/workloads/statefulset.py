@@ -32,7 +32,7 @@ from ..machinery.metadata import (
 from .history import (
     HASH_LABEL,
     ControllerHistory,
-    restored,
+    apply_revision,
 )
 from .pods import (
     ControllerRefManager,
@@ -42,9 +42,9 @@ from .pods import (
     phase_of,
 )
 from .rollout import (
+    desired_replicas,
     scaled_value,
     status_count,
-    wanted,
 )
 from .statefulpods import (
     claim_owner,
@@ -124,80 +124,82 @@ class StatefulSetController(Controller[str]):
         owner = Owner(_KIND, stateful, label_selector_from_object(stateful["spec"].get("selector") or {}))
 
         def can_adopt() -> bool:
-            found = self._stateful.get(owner.namespace, owner.name)
-            return found is not None and decoded_object(found)["metadata"]["uid"] == owner.uid
+            record = self._stateful.get(owner.namespace, owner.name)
+            return record is not None and decoded_object(record)["metadata"]["uid"] == owner.uid
 
         revisions = await self._history.claim(owner, can_adopt)
-        before = stateful.get("status") or {}
+        old_status = stateful.get("status") or {}
         update, revisions, collisions = await self._history.get_or_create_current(
-            owner, revisions, before.get("collisionCount") or 0
+            owner, revisions, old_status.get("collisionCount") or 0
         )
-        named = before.get("currentRevision")
-        current = next((one for one in revisions if one["metadata"]["name"] == named), update)
-        work = _SyncContext(owner, current, update, collisions)
+        current_name = old_status.get("currentRevision")
+        current = next((one for one in revisions if one["metadata"]["name"] == current_name), update)
+        context = _SyncContext(owner, current, update, collisions)
         await self._pods.claim(owner, can_adopt)
         failure: APIStatusError | None = None
         try:
-            await self._converge(work)
+            await self._update_pods(context)
         except APIStatusError as error:
             failure = error
-        await self._update_status(key, work)
-        used = {revision_of_pod(pod) for pod in self._own_pods(owner)}
-        used |= {current["metadata"]["name"], update["metadata"]["name"]}
-        await self._history.truncate(owner, revisions, used)
+        await self._update_status(key, context)
+        live = {revision_of_pod(pod) for pod in self._list_pods(owner)}
+        live |= {current["metadata"]["name"], update["metadata"]["name"]}
+        await self._history.truncate(owner, revisions, live)
         if failure is not None:
             raise failure
 
-    def _own_pods(self, owner: Owner) -> list[JSONObject]:
+    def _list_pods(self, owner: Owner) -> list[JSONObject]:
         """Return the pods of a StatefulSet, sorted by ordinal."""
-        found = [pod for pod in self._pods.list_owned(owner) if ordinal_of(owner.name, pod["metadata"]["name"]) >= 0]
-        return sorted(found, key=lambda pod: ordinal_of(owner.name, pod["metadata"]["name"]))
+        pods = [pod for pod in self._pods.list_owned(owner) if ordinal_of(owner.name, pod["metadata"]["name"]) >= 0]
+        return sorted(pods, key=lambda pod: ordinal_of(owner.name, pod["metadata"]["name"]))
 
-    async def _converge(self, work: _SyncContext) -> None:
+    async def _update_pods(self, context: _SyncContext) -> None:
         """Create, update and delete pods, as far as their order allows."""
-        stateful, owner = work.stateful, work.owner
+        stateful, owner = context.stateful, context.owner
         if owner.deleted:
             return
-        pods = {ordinal_of(owner.name, pod["metadata"]["name"]): pod for pod in self._own_pods(owner)}
+        pods = {ordinal_of(owner.name, pod["metadata"]["name"]): pod for pod in self._list_pods(owner)}
         start = start_ordinal(stateful)
         monotonic = is_monotonic(stateful)
-        for ordinal in range(start, start + wanted(stateful)):
+        for ordinal in range(start, start + desired_replicas(stateful)):
             await self.yield_to_reactor()
-            if await self._process_replica(work, ordinal, pods.get(ordinal)) and monotonic:
+            if await self._process_replica(context, ordinal, pods.get(ordinal)) and monotonic:
                 return
         condemned = [number for number in sorted(pods, reverse=True) if not is_in_range(stateful, number)]
         for number in condemned:
-            await self._update_claim_owners(work, pods[number], number, True)
-        if await self._process_condemned(work, pods, condemned):
+            await self._update_claim_owners(context, pods[number], number, True)
+        if await self._process_condemned(context, pods, condemned):
             return
         if (stateful["spec"].get("updateStrategy") or {}).get("type") != "OnDelete":
-            kept = {number: pod for number, pod in pods.items() if is_in_range(stateful, number)}
-            await self._replace_outdated(work, kept)
+            in_range = {number: pod for number, pod in pods.items() if is_in_range(stateful, number)}
+            await self._delete_outdated(context, in_range)
 
-    async def _process_replica(self, work: _SyncContext, ordinal: int, pod: JSONObject | None) -> bool:
+    async def _process_replica(self, context: _SyncContext, ordinal: int, pod: JSONObject | None) -> bool:
         """
         Create or update the pod of an ordinal.
 
         @return: Whether the pods with higher ordinals must wait.
         """
-        stateful = work.stateful
+        stateful = context.stateful
         if pod is None:
-            await self._make(work, ordinal)
+            await self._create_pod(context, ordinal)
             return True
         if is_terminal(pod):
             if not is_terminating(pod):
                 failed = phase_of(pod) == "Failed"
-                how, reason = ("Failed", "RecreatingFailedPod") if failed else ("Terminated", "RecreatingTerminatedPod")
-                meta = stateful["metadata"]
-                text = (
-                    f"StatefulSet {meta['namespace']}/{meta['name']} is recreating "
-                    f"{how.lower()} Pod {pod['metadata']['name']}"
+                state, reason = (
+                    ("Failed", "RecreatingFailedPod") if failed else ("Terminated", "RecreatingTerminatedPod")
                 )
-                self._recorder.event(_KIND, stateful, WARNING if failed else NORMAL, reason, text)
-                await self._delete(work, pod)
+                meta = stateful["metadata"]
+                message = (
+                    f"StatefulSet {meta['namespace']}/{meta['name']} is recreating "
+                    f"{state.lower()} Pod {pod['metadata']['name']}"
+                )
+                self._recorder.event(_KIND, stateful, WARNING if failed else NORMAL, reason, message)
+                await self._delete_pod(context, pod)
             return True
         if phase_of(pod) in ("", "Pending"):
-            await self._make_claims(work, pod["metadata"]["name"], ordinal)
+            await self._create_claims(context, pod["metadata"]["name"], ordinal)
         if is_monotonic(stateful) and is_unavailable(stateful, pod, self.clock.seconds()):
             return True
         if is_terminating(pod):
@@ -212,90 +214,96 @@ class StatefulSetController(Controller[str]):
                 lambda live: update_identity(stateful, live, ordinal),
                 uid=meta["uid"],
             )
-        await self._update_claim_owners(work, pod, ordinal, False)
+        await self._update_claim_owners(context, pod, ordinal, False)
         return False
 
-    def _uses_current_revision(self, work: _SyncContext, ordinal: int) -> bool:
+    def _uses_current_revision(self, context: _SyncContext, ordinal: int) -> bool:
         """Return whether the pod of an ordinal is created from the current revision, not from the update revision."""
-        strategy = work.stateful["spec"].get("updateStrategy") or {}
+        strategy = context.stateful["spec"].get("updateStrategy") or {}
         if strategy.get("type", "RollingUpdate") != "RollingUpdate":
             return False
         rolling = strategy.get("rollingUpdate")
-        kept = status_count(work.stateful, "currentReplicas") if rolling is None else rolling.get("partition") or 0
-        return ordinal < start_ordinal(work.stateful) + kept
+        current_count = (
+            status_count(context.stateful, "currentReplicas") if rolling is None else rolling.get("partition") or 0
+        )
+        return ordinal < start_ordinal(context.stateful) + current_count
 
-    async def _make(self, work: _SyncContext, ordinal: int) -> None:
-        revision = work.current if self._uses_current_revision(work, ordinal) else work.update
-        stateful = restored(work.stateful, revision)
+    async def _create_pod(self, context: _SyncContext, ordinal: int) -> None:
+        revision = context.current if self._uses_current_revision(context, ordinal) else context.update
+        stateful = apply_revision(context.stateful, revision)
         pod = new_pod(stateful, revision["metadata"]["name"], ordinal, _KIND.kind, _KIND.api_version)
-        name, of = pod["metadata"]["name"], f"in StatefulSet {work.owner.name}"
-        await self._make_claims(work, name, ordinal)
+        name, suffix = pod["metadata"]["name"], f"in StatefulSet {context.owner.name}"
+        await self._create_claims(context, name, ordinal)
         try:
             await self.client.create("", "pods", pod)
         except APIStatusError as error:
-            text = f"create Pod {name} {of} failed error: {error.message}"
-            self._recorder.event(_KIND, work.stateful, WARNING, "FailedCreate", text)
+            message = f"create Pod {name} {suffix} failed error: {error.message}"
+            self._recorder.event(_KIND, context.stateful, WARNING, "FailedCreate", message)
             raise
-        self._recorder.event(_KIND, work.stateful, NORMAL, "SuccessfulCreate", f"create Pod {name} {of} successful")
+        self._recorder.event(
+            _KIND, context.stateful, NORMAL, "SuccessfulCreate", f"create Pod {name} {suffix} successful"
+        )
 
-    async def _delete(self, work: _SyncContext, pod: JSONObject) -> None:
-        meta, of = pod["metadata"], f"in StatefulSet {work.owner.name}"
+    async def _delete_pod(self, context: _SyncContext, pod: JSONObject) -> None:
+        meta, suffix = pod["metadata"], f"in StatefulSet {context.owner.name}"
         try:
             await self.client.delete("", "pods", meta["namespace"], meta["name"], uid=meta["uid"])
         except APIStatusError as error:
             if error.code in (404, 409):
                 return
-            text = f"delete Pod {meta['name']} {of} failed error: {error.message}"
-            self._recorder.event(_KIND, work.stateful, WARNING, "FailedDelete", text)
+            message = f"delete Pod {meta['name']} {suffix} failed error: {error.message}"
+            self._recorder.event(_KIND, context.stateful, WARNING, "FailedDelete", message)
             raise
-        text = f"delete Pod {meta['name']} {of} successful"
-        self._recorder.event(_KIND, work.stateful, NORMAL, "SuccessfulDelete", text)
+        message = f"delete Pod {meta['name']} {suffix} successful"
+        self._recorder.event(_KIND, context.stateful, NORMAL, "SuccessfulDelete", message)
 
     # --- claims
 
-    async def _make_claims(self, work: _SyncContext, pod: str, ordinal: int) -> None:
-        for claim in claims_of(work.stateful, ordinal):
+    async def _create_claims(self, context: _SyncContext, pod: str, ordinal: int) -> None:
+        for claim in claims_of(context.stateful, ordinal):
             meta = claim["metadata"]
-            there = self._claims.get(meta["namespace"], meta["name"])
-            if there is not None:
-                if "deletionTimestamp" in decoded_object(there)["metadata"]:
+            existing = self._claims.get(meta["namespace"], meta["name"])
+            if existing is not None:
+                if "deletionTimestamp" in decoded_object(existing)["metadata"]:
                     # The pod would get the volume of the deleted claim. It is created after the claim is removed.
-                    why = "the claim of before is being deleted"
-                    raise APIStatusError.conflict(GroupResource("", "persistentvolumeclaims"), meta["name"], why)
+                    message = "the claim of before is being deleted"
+                    raise APIStatusError.conflict(GroupResource("", "persistentvolumeclaims"), meta["name"], message)
                 continue
-            of = f"Claim {meta['name']} Pod {pod} in StatefulSet {work.owner.name}"
-            if claim_owner(work.stateful, False) == "set":
-                meta["ownerReferences"] = [work.owner.reference()]
+            subject = f"Claim {meta['name']} Pod {pod} in StatefulSet {context.owner.name}"
+            if claim_owner(context.stateful, False) == "set":
+                meta["ownerReferences"] = [context.owner.reference()]
             try:
                 await self.client.create("", "persistentvolumeclaims", claim)
             except APIStatusError as error:
                 if error.reason == "AlreadyExists":
                     continue
-                text = f"create {of} failed error: {error.message}"
-                self._recorder.event(_KIND, work.stateful, WARNING, "FailedCreate", text)
+                event_message = f"create {subject} failed error: {error.message}"
+                self._recorder.event(_KIND, context.stateful, WARNING, "FailedCreate", event_message)
                 raise
-            self._recorder.event(_KIND, work.stateful, NORMAL, "SuccessfulCreate", f"create {of} success")
+            self._recorder.event(_KIND, context.stateful, NORMAL, "SuccessfulCreate", f"create {subject} success")
 
-    async def _update_claim_owners(self, work: _SyncContext, pod: JSONObject, ordinal: int, condemned: bool) -> None:
+    async def _update_claim_owners(self, context: _SyncContext, pod: JSONObject, ordinal: int, condemned: bool) -> None:
         """Set the owner references of claims according to the retention policy."""
-        owner = claim_owner(work.stateful, condemned)
-        references = {"set": work.owner.reference(), "pod": controller_reference("Pod", "v1", pod)}
-        ours = {one["uid"] for one in references.values()}
-        wanted_uids = {references[owner]["uid"]} if owner else set()
-        for claim in claims_of(work.stateful, ordinal):
+        owner = claim_owner(context.stateful, condemned)
+        references = {"set": context.owner.reference(), "pod": controller_reference("Pod", "v1", pod)}
+        owner_uids = {one["uid"] for one in references.values()}
+        desired_uids = {references[owner]["uid"]} if owner else set()
+        for claim in claims_of(context.stateful, ordinal):
             meta = claim["metadata"]
-            there = self._claims.get(meta["namespace"], meta["name"])
-            if there is None or {one["uid"] for one in self._owners(there)} & ours == wanted_uids:
+            existing = self._claims.get(meta["namespace"], meta["name"])
+            if existing is None or {one["uid"] for one in self._owners(existing)} & owner_uids == desired_uids:
                 continue
-            if (controller_of(there) or {"uid": work.owner.uid})["uid"] not in ours:
+            if (controller_of(existing) or {"uid": context.owner.uid})["uid"] not in owner_uids:
                 # The claim has another controller.
                 continue
 
             def change(live: JSONObject) -> None:
-                left = [one for one in live["metadata"].get("ownerReferences") or () if one["uid"] not in ours]
+                remaining = [
+                    one for one in live["metadata"].get("ownerReferences") or () if one["uid"] not in owner_uids
+                ]
                 if owner:
-                    left.append(references[owner])
-                live["metadata"]["ownerReferences"] = left
+                    remaining.append(references[owner])
+                live["metadata"]["ownerReferences"] = remaining
 
             await self.client.update("", "persistentvolumeclaims", meta["namespace"], meta["name"], change)
 
@@ -306,71 +314,71 @@ class StatefulSetController(Controller[str]):
     # --- scale down and update
 
     async def _process_condemned(
-        self, work: _SyncContext, pods: dict[int, JSONObject], condemned: Sequence[int]
+        self, context: _SyncContext, pods: dict[int, JSONObject], condemned: Sequence[int]
     ) -> bool:
         """
         Delete surplus pods, the highest ordinal first.
 
         @return: Whether all further steps must wait.
         """
-        stateful, now = work.stateful, self.clock.seconds()
+        stateful, now = context.stateful, self.clock.seconds()
         monotonic = is_monotonic(stateful)
         order = [number for number in sorted(pods) if is_in_range(stateful, number)] + list(reversed(condemned))
-        sick = next((number for number in order if is_unavailable(stateful, pods[number], now)), None)
+        first_unhealthy = next((number for number in order if is_unavailable(stateful, pods[number], now)), None)
         for number in condemned:
             pod = pods[number]
             if is_terminating(pod):
                 if monotonic:
                     return True
                 continue
-            if monotonic and number != sick and is_unavailable(stateful, pod, now):
+            if monotonic and number != first_unhealthy and is_unavailable(stateful, pod, now):
                 return True
-            await self._delete(work, pod)
+            await self._delete_pod(context, pod)
             if monotonic:
                 return True
         return False
 
-    async def _replace_outdated(self, work: _SyncContext, pods: dict[int, JSONObject]) -> None:
+    async def _delete_outdated(self, context: _SyncContext, pods: dict[int, JSONObject]) -> None:
         """Delete pods of old revisions, the highest ordinal first, as far as maxUnavailable allows."""
-        stateful, now = work.stateful, self.clock.seconds()
+        stateful, now = context.stateful, self.clock.seconds()
         rolling = (stateful["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
         partition = start_ordinal(stateful) + (rolling.get("partition") or 0)
-        missing = max(1, scaled_value(rolling.get("maxUnavailable", 1), wanted(stateful), True))
-        update = work.update["metadata"]["name"]
-        room = missing
-        if missing > 1:
-            room -= sum(is_unavailable(stateful, pod, now) for pod in pods.values())
+        max_unavailable = max(1, scaled_value(rolling.get("maxUnavailable", 1), desired_replicas(stateful), True))
+        update = context.update["metadata"]["name"]
+        budget = max_unavailable
+        if max_unavailable > 1:
+            budget -= sum(is_unavailable(stateful, pod, now) for pod in pods.values())
         for number in sorted(pods, reverse=True):
             pod = pods[number]
-            if number < partition or room <= 0:
+            if number < partition or budget <= 0:
                 return
             if revision_of_pod(pod) != update and not is_terminating(pod):
-                await self._delete(work, pod)
-                room -= 1
-            elif missing == 1 and is_unavailable(stateful, pod, now):
+                await self._delete_pod(context, pod)
+                budget -= 1
+            elif max_unavailable == 1 and is_unavailable(stateful, pod, now):
                 return
 
     # --- status
 
-    async def _update_status(self, key: str, work: _SyncContext) -> None:
+    async def _update_status(self, key: str, context: _SyncContext) -> None:
         """Update the status."""
-        stateful, now = work.stateful, self.clock.seconds()
-        pods = self._own_pods(work.owner)
+        stateful, now = context.stateful, self.clock.seconds()
+        pods = self._list_pods(context.owner)
         min_ready = stateful["spec"].get("minReadySeconds") or 0
         running = [pod for pod in pods if is_running(pod)]
         waits = [available_in(pod, min_ready, now) for pod in running]
-        current, update = work.current["metadata"]["name"], work.update["metadata"]["name"]
-        lasting = [revision_of_pod(pod) for pod in pods if not is_terminating(pod)]
+        current, update = context.current["metadata"]["name"], context.update["metadata"]["name"]
+        revisions = [revision_of_pod(pod) for pod in pods if not is_terminating(pod)]
         status: JSONObject = {
             "observedGeneration": stateful["metadata"].get("generation", 0),
             "replicas": len(pods),
             "readyReplicas": len(running),
             "availableReplicas": sum(wait == 0 for wait in waits),
-            "currentReplicas": lasting.count(current),
-            "updatedReplicas": lasting.count(update),
+            "currentReplicas": revisions.count(current),
+            "updatedReplicas": revisions.count(update),
             "currentRevision": current,
             "updateRevision": update,
-            "collisionCount": work.collisions,
+            "collisionCount": context.collisions,
         }
         strategy = (stateful["spec"].get("updateStrategy") or {}).get("type", "RollingUpdate")
         if strategy == "RollingUpdate" and status["updatedReplicas"] == status["replicas"] == status["readyReplicas"]:
@@ -384,8 +392,8 @@ class StatefulSetController(Controller[str]):
                 if not live_status[name]:
                     del live_status[name]
 
-        owner = work.owner
+        owner = context.owner
         await self.client.update_status("apps", "statefulsets", owner.namespace, owner.name, change, uid=owner.uid)
-        later = [wait for wait in waits if wait]
-        if later:
-            self.queue.add_after(key, min(later))
+        delays = [wait for wait in waits if wait]
+        if delays:
+            self.queue.add_after(key, min(delays))

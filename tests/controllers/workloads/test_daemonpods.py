@@ -59,13 +59,13 @@ class PlanTests(SynchronousTestCase):
         waits = []
         for _ in range(12):
             backoff.failed("k", now)
-            waits.append(backoff.left("k", now))
+            waits.append(backoff.remaining("k", now))
             now += waits[-1]
-            self.assertEqual(backoff.left("k", now), 0)
+            self.assertEqual(backoff.remaining("k", now), 0)
         self.assertEqual(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900])
         backoff.failed("other", now + 3000)
         backoff.failed("k", now + 3000)
-        self.assertEqual(backoff.left("k", now + 3000), 1)
+        self.assertEqual(backoff.remaining("k", now + 3000), 1)
 
     @given(
         st.lists(st.tuples(st.sampled_from(["", "old", "new", "both"]), st.booleans(), st.booleans()), max_size=12),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubetwist.controllers.workloads.job import JobController
-from kubetwist.controllers.workloads.jobindexes import MOST_INDEXES, format_indexes, parse_indexes, success_rule
+from kubetwist.controllers.workloads.jobindexes import MAX_INDEXES, format_indexes, parse_indexes, success_rule
 from tests.controllers.workloads.jobcase import INDEX, JobTestCase
 
 
@@ -41,7 +41,7 @@ class IndexTests(JobTestCase):
     def test_many_indexes(self) -> None:
         """Of thousands of millions of indexes not each is kept."""
         many = 2_000_000_000
-        self.assertEqual(len(parse_indexes(f"0-{many - 1}", many)), MOST_INDEXES)
+        self.assertEqual(len(parse_indexes(f"0-{many - 1}", many)), MAX_INDEXES)
         rule = {"succeededIndexes": f"0-3,7-{many - 1}", "succeededCount": 3}
         policy: Any = {"rules": [rule]}
         self.assertIsNone(success_rule(policy, {1, 4, 6, many - 1}, many))

@@ -6,14 +6,14 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.controllers.workloads.scheduling import NodeInfo, PodInfo, ScheduleResult, needs_of, schedule_pod
+from kubetwist.controllers.workloads.scheduling import NodeInfo, PodInfo, ScheduleResult, new_pod_info, schedule_pod
 
 
 def node(name: str, cpu: str = "4", spec: Any = None, **labels: str) -> NodeInfo:
     """An empty node."""
     load = NodeInfo(name)
     allocatable = {"cpu": cpu, "memory": "8Gi", "pods": "2"}
-    load.take(
+    load.set_node(
         {"metadata": {"name": name, "labels": labels}, "spec": spec or {}, "status": {"allocatable": allocatable}}
     )
     return load
@@ -23,7 +23,7 @@ def needs(name: str, cpu: str = "1", port: int = 0, labels: Any = None, **spec: 
     """A pod that asks for something."""
     container = {"name": "c", "resources": {"requests": {"cpu": cpu}}, "ports": [{"hostPort": port}]}
     meta = {"name": name, "namespace": "ns", "labels": labels or {}}
-    return needs_of(f"ns/{name}", {"metadata": meta, "spec": {"containers": [container], **spec}})
+    return new_pod_info(f"ns/{name}", {"metadata": meta, "spec": {"containers": [container], **spec}})
 
 
 def near(app: str, topology: str = "zone") -> dict[str, Any]:
