@@ -106,7 +106,7 @@ class CustomScaleManager(FieldManager):
 
     def completed(self, merged: JSONObject, applied: JSONObject) -> JSONObject:
         """Raise the error for a C{Scale} that the apply would change."""
-        about = f"failed to convert new object ({self.named(applied)}) to proper version"
+        about = f"failed to convert new object ({self.format_name(applied)}) to proper version"
         raise APIStatusError.unknown(f"{about}: {_UNCONVERTIBLE_SCALE}")
 
 

@@ -1,4 +1,4 @@
-"""Admission for requests that no store serves: reviews, bindings, connections."""
+"""Admission for requests without a store: reviews, bindings and connections."""
 
 from __future__ import annotations
 
@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 def virtual_attributes(
     info: ResourceInfo, context: AdmissionContext, scope: RequestScope, obj: JSONObject, options: CreateOptions
 ) -> AdmissionAttributes:
-    """Return the admission attributes for the creation of an object that is not stored."""
+    """
+    Return the admission attributes for the creation of an object that is not stored.
+
+    @param info: The resource.
+    @param context: The context of admission plugins.
+    @param obj: The object.
+    @param options: The options of the request.
+    """
     version = scope.version or info.versions[0]
     return AdmissionAttributes(
         CREATE,
@@ -57,11 +64,14 @@ async def admit_virtual(
     check: Callable[[JSONObject], object] | None = None,
 ) -> None:
     """
-    Run all admission plugins on an object.
+    Run all admission plugins on an object that is not stored.
 
-    @param environment: The plugins, and what they see of the server.
-    @param check: The rules of the kind, which are checked between mutation and validation; raises an L{APIStatusError}.
-    @raise APIStatusError: A plugin refuses, or the object violates the rules of its kind.
+    @param info: The resource.
+    @param environment: The admission chain and its context.
+    @param obj: The object; mutating plugins may modify it.
+    @param options: The options of the request.
+    @param check: Validates the object between mutating and validating plugins; raises an L{APIStatusError}.
+    @raise APIStatusError: A plugin rejects the request, or the object is invalid.
     """
     attributes = virtual_attributes(info, environment.context, scope, obj, options)
     await environment.admission.admit(attributes)
@@ -81,9 +91,12 @@ async def admit_connection(
     """
     Run all admission plugins on a request that is proxied to another server.
 
-    @param environment: The plugins, and what they see of the server.
-    @param options: What the query says, as an object of its kind: C{PodExecOptions}.
-    @raise APIStatusError: One refuses.
+    @param info: The resource.
+    @param environment: The admission chain and its context.
+    @param name: The name of the object.
+    @param subresource: The subresource: C{"exec"}.
+    @param options: The query as an object of its kind: C{PodExecOptions}.
+    @raise APIStatusError: A plugin rejects the request.
     """
     kind = GroupVersionKind("", "v1", options["kind"])
     attributes = AdmissionAttributes(

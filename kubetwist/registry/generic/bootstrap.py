@@ -1,4 +1,4 @@
-"""Creates the objects that a server makes for itself; the modules C{bootstrap} of the groups say which."""
+"""Creation of the objects that a server requires; the modules C{bootstrap} of the groups define them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .store import Store
 
 
-#: The manager of fields that the server itself writes, as in the reference; and of those about fairness.
+#: The field manager of writes by the server itself, as in the reference.
 SERVER: Final = "kube-apiserver"
 
 
@@ -28,8 +28,9 @@ async def ensure(
     ignores_error: Callable[[FieldError], bool] | None = None,
 ) -> None:
     """
-    Create an object unless it exists, with its C{status}, which a create would drop.
+    Create an object unless it exists, and write its C{status}, which creation drops.
 
+    @param obj: The object in the stored version; its defaults are set.
     @param manager: The field manager of the object.
     @param status_manager: The field manager of the status.
     @param ignores_error: See L{RequestScope.ignores_error}.
@@ -53,11 +54,17 @@ async def ensure(
 
 
 async def apply_status(store: Store, scope: RequestScope, name: str, status: JSONObject, manager: str) -> None:
-    """Write an object's status as the parts of the server may that see to it."""
+    """
+    Apply the status of an object as a component of the server.
+
+    @param name: The name of the object.
+    @param status: The status.
+    @param manager: The field manager of the status.
+    """
     gvk = store.gvk
 
-    def changed(obj: JSONObject | None) -> JSONObject:
-        assert obj is not None, "a status is no object"
+    def with_status(obj: JSONObject | None) -> JSONObject:
+        assert obj is not None, "the status rules do not create objects"
         applied = {
             "apiVersion": gvk.api_version,
             "kind": gvk.kind,
@@ -67,11 +74,18 @@ async def apply_status(store: Store, scope: RequestScope, name: str, status: JSO
         return store.apply(obj, applied, "status", manager)
 
     rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
-    await store.update(scope, name, changed, UpdateOptions(), rules, patching=True)
+    await store.update(scope, name, with_status, UpdateOptions(), rules, patching=True)
 
 
 def new_condition(kind: str, status: str, reason: str, message: str) -> JSONObject:
-    """Return a condition that changes now; C{reason} may be empty."""
+    """
+    Return a condition whose last transition is now.
+
+    @param kind: The type of the condition.
+    @param status: C{"True"}, C{"False"} or C{"Unknown"}.
+    @param reason: The reason; C{""} to omit it.
+    @param message: The message.
+    """
     now = times.now()
     condition = {"type": kind, "status": status, "lastTransitionTime": now, "message": message}
     return {**condition, "reason": reason} if reason else condition

@@ -1,4 +1,4 @@
-"""Maps errors of watch caches to API errors."""
+"""Mapping of errors of watch caches to API errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ...storage.errors import RevisionCompacted, StorageError, WatchInterrupted
 
 
 def translate_cache_error(error: StorageError) -> APIStatusError:
-    """Return the error of the API for what a watch cache cannot read, and for a watch that it ends."""
+    """Return the API error for a failed read of a watch cache, or for a watch that the cache ends."""
     if isinstance(error, RevisionCompacted):
         return APIStatusError.expired(f"too old resource version: {error.revision} ({error.oldest})")
     if isinstance(error, WatchInterrupted):

@@ -1,4 +1,4 @@
-"""The watch caches of a server: one for each place in the storage where objects are."""
+"""The watch caches of a server: one for each prefix of storage keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .resourceinfo import ResourceInfo
 
 
 class WatchCaches:
-    """Creates watch caches; resources that are stored at the same place (C{events} of two groups) share one."""
+    """Factory of watch caches; resources with the same prefix of storage keys (C{events} of two groups) share one."""
 
     def __init__(
         self,
@@ -26,10 +26,12 @@ class WatchCaches:
         default_size: int = 100,
     ) -> None:
         """
+        @param backend: The storage.
+        @param reactor: The reactor, or a clock in tests.
         @param prefix: The prefix of all keys in the backend.
-        @param sizes: The minimum number of past events that are kept, by resource (C{"deployments.apps"}); 0 has reads
-            answered by the backend instead of the cache.
-        @param default_size: The same for all other resources.
+        @param sizes: The minimum number of past events that are kept, by resource (C{"deployments.apps"}); with 0, the
+            backend answers reads instead of the cache.
+        @param default_size: The minimum number of past events for all other resources.
         """
         self._backend = backend
         self._reactor = reactor
@@ -42,7 +44,7 @@ class WatchCaches:
         """
         Return the cache of a built-in resource.
 
-        @param codec: Decodes stored values, if this is the first resource at its place.
+        @param codec: Decodes stored values; used for the first resource with its prefix.
         """
         cache = self._caches.get(info.key_prefix)
         if cache is None:

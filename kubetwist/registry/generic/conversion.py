@@ -1,8 +1,8 @@
 """
-Objects of one kind in another of its versions.
+Conversion of objects between the versions of their kind.
 
-Most versions of a kind have the same schema, so that only C{apiVersion} changes. The packages of groups register the
-converters of versions that differ when they are imported, which L{kubetwist.registry.kindtable} does.
+Most versions of a kind have the same schema, so that only C{apiVersion} changes. For versions that differ, the packages
+of groups register converters when L{kubetwist.registry.kindtable} imports them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from ...api.resource import GroupVersionKind, JSONObject
 
-#: Makes of an object's fields those of another version; C{kind} and C{apiVersion} are not its business.
+#: Returns the fields of an object in another version; the caller sets C{kind} and C{apiVersion}.
 Converter = Callable[[JSONObject], JSONObject]
 
 #: Converters, by the source and the target of the conversion.
@@ -27,9 +27,9 @@ def register_converters(converters: Converters) -> None:
 
 def convert(obj: JSONObject, source: GroupVersionKind, target: GroupVersionKind) -> JSONObject:
     """
-    The object in another version of its kind.
+    Convert an object to another version of its kind.
 
-    C{obj} is not changed, but the result may share parts with it.
+    C{obj} is not modified, but the result may share values with it.
     """
     if source == target:
         return obj
@@ -39,11 +39,11 @@ def convert(obj: JSONObject, source: GroupVersionKind, target: GroupVersionKind)
 
 
 def convertible(source: GroupVersionKind, target: GroupVersionKind) -> bool:
-    """Return whether two kinds are versions of one; events have two groups."""
+    """Return whether two kinds are versions of the same kind; Events have two groups."""
     same = source.kind == target.kind and source.group == target.group
     return same or (source, target) in _CONVERTERS
 
 
 def only_renames(source: GroupVersionKind, target: GroupVersionKind) -> bool:
-    """Whether the two versions differ in nothing but their name, so that the bytes of fields can be shared."""
+    """Return whether two versions differ only in their names, so that they can share the encoded fields."""
     return (source, target) not in _CONVERTERS

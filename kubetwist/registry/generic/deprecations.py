@@ -1,4 +1,4 @@
-"""Kinds that clients should not use any more; see C{APILifecycleDeprecated} in kubernetes/api."""
+"""Deprecated kinds; see C{APILifecycleDeprecated} in kubernetes/api."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from ...api.resource import GroupVersionKind
 
-#: Since which minor version of Kubernetes, and what to use instead.
+#: The minor version of Kubernetes that deprecated a kind, and the replacement of the kind.
 DEPRECATED: Final[dict[GroupVersionKind, tuple[int, str]]] = {
     GroupVersionKind("", "v1", "ComponentStatus"): (19, ""),
     GroupVersionKind("", "v1", "Endpoints"): (33, "discovery.k8s.io/v1 EndpointSlice"),
@@ -17,7 +17,7 @@ def deprecation_warning(gvk: GroupVersionKind, minor: int) -> str:
     """
     Return the deprecation warning of a kind; C{""} if it is not deprecated.
 
-    @param minor: Of the Kubernetes version that is served.
+    @param minor: The minor version of Kubernetes that is served.
     """
     since, instead = DEPRECATED.get(gvk, (minor + 1, ""))
     if since > minor:

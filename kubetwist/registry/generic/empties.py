@@ -31,24 +31,24 @@ def restore_empties(obj: JSONObject, sent: JSONValue) -> list[Undo]:
     """
     undo: list[Undo] = []
     if isinstance(sent, dict):
-        _put_back(obj, {name: value for name, value in sent.items() if name != "metadata"}, undo)
+        _restore(obj, {name: value for name, value in sent.items() if name != "metadata"}, undo)
     return undo
 
 
-def _put_back(obj: JSONObject, sent: JSONObject, undo: list[Undo]) -> None:
+def _restore(obj: JSONObject, sent: JSONObject, undo: list[Undo]) -> None:
     for name, value in sent.items():
-        held = obj.get(name)
+        decoded = obj.get(name)
         if value in _EMPTY:
-            if held is None:
+            if decoded is None:
                 undo.append((obj, name, name in obj))
                 obj[name] = type(value)()
         elif isinstance(value, dict):
-            if isinstance(held, dict):
-                _put_back(held, value, undo)
-        elif isinstance(value, list) and isinstance(held, list) and len(held) == len(value):
-            for item, part in zip(held, value, strict=True):
-                if isinstance(item, dict) and isinstance(part, dict):
-                    _put_back(item, part, undo)
+            if isinstance(decoded, dict):
+                _restore(decoded, value, undo)
+        elif isinstance(value, list) and isinstance(decoded, list) and len(decoded) == len(value):
+            for item, sent_item in zip(decoded, value, strict=True):
+                if isinstance(item, dict) and isinstance(sent_item, dict):
+                    _restore(item, sent_item, undo)
 
 
 def remove_empties(undo: Sequence[Undo]) -> None:
@@ -68,7 +68,10 @@ def as_sent(
 
     Only messages change; whether a value is valid does not depend on empty values.
 
-    @param validate: Validates C{obj}; it has found C{errors} in the object as decoded.
+    @param errors: The errors that C{validate} found in the decoded object.
+    @param obj: The decoded object.
+    @param sent: The body that C{obj} was decoded from.
+    @param validate: Validates C{obj}.
     """
     undo = restore_empties(obj, sent)
     if not undo:

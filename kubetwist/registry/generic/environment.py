@@ -1,4 +1,4 @@
-"""What a store is made of: its resource, and what all stores of a server share."""
+"""Construction parameters of stores: the resource, and the components that all stores of a server share."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 @frozen(eq=False)
 class StoredResource:
     """
-    One resource, and how its objects are kept.
+    A resource whose objects are stored, with the options of its storage.
 
     @ivar info: The resource.
-    @ivar strategy: The rules of its kind.
-    @ivar find_cache: Given what decodes stored values, returns the cache of the resource.
-    @ivar selectable: The fields that field selectors may name, and what reads them.
-    @ivar ttl: Seconds that objects live; L{None} for ever.
-    @ivar cached: Whether reads are answered from the cache; else they go to the backend (watches never do).
+    @ivar strategy: The strategy of its kind.
+    @ivar find_cache: Returns the cache of the resource; called with the function that decodes stored values.
+    @ivar selectable: The fields that field selectors may name, with the functions that return their values.
+    @ivar ttl: Seconds until objects expire; L{None} if they do not.
+    @ivar cached: Whether reads are answered from the cache, and not from the backend; watches always use the cache.
     """
 
     info: ResourceInfo
@@ -45,18 +45,18 @@ class StoredResource:
 @frozen(eq=False)
 class StoreEnvironment:
     """
-    What all stores of a server share.
+    The components and options that all stores of a server share.
 
-    @ivar backend: Where objects are stored.
-    @ivar admission: The plugins that every write passes.
-    @ivar context: What the plugins see of the server.
+    @ivar backend: The storage.
+    @ivar admission: The admission chain of all writes.
+    @ivar context: The context of admission plugins.
     @ivar prefix: The prefix of all keys in the backend.
-    @ivar fields: Updates managed fields for writes of the server itself; L{None} leaves them out.
-    @ivar protobuf: Converts objects that are stored as protobuf; L{None} where their types are not known.
-    @ivar stores_protobuf: Whether objects are stored as protobuf, where kube-apiserver does so, and not as JSON.
-    @ivar delete_workers: How many objects one C{deletecollection} deletes at a time.
+    @ivar fields: The field managers for writes by the server itself; L{None} to write no managed fields.
+    @ivar protobuf: The codec of objects that are stored as protobuf; L{None} without type definitions.
+    @ivar stores_protobuf: Whether objects are stored as protobuf, where kube-apiserver does so, instead of JSON.
+    @ivar delete_workers: Number of objects that one C{deletecollection} deletes concurrently.
     @ivar allows_privileged: Whether containers may be privileged.
-    @ivar discards_unreadable: Whether objects that cannot be read can be deleted.
+    @ivar discards_unreadable: Whether objects that cannot be decoded can be deleted.
     """
 
     backend: IStorageBackend

@@ -1,7 +1,7 @@
 """
-The fields that field selectors may ask for, besides the name and the namespace that every resource has.
+The fields of built-in resources that field selectors may name, besides name and namespace.
 
-Getters work on objects as they are stored and are called once per write; what a selector then compares are texts.
+Getters return the text of a field of a stored object. They are called once for each write.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from ...api.resource import JSONObject
 if TYPE_CHECKING:
     from .resourceinfo import ResourceInfo
 
-#: The text a selector compares with.
+#: Returns the text of a field, with which selectors compare.
 Getter = Callable[[JSONObject], str]
-#: A requirement of a field selector: the field, the text, and whether they must be equal.
+#: A requirement of a field selector: the field, the text, and whether they must be equal or differ.
 Term = tuple[str, str, bool]
 
-#: How most kinds refuse a field.
+#: The error of most kinds for an unsupported field.
 _REFUSAL: Final = "field label not supported: {label}"
 
 
 @frozen
 class _Fields:
     """
-    What one resource can be selected by.
+    The selectable fields of one resource.
 
-    @ivar getters: By the field's name in the stored version.
-    @ivar namespace: Whether C{metadata.namespace} is one of them, too.
-    @ivar aliases: Other names of fields, and fields without a value, which are always C{""}.
+    @ivar getters: The getters by the name of the field in the stored version.
+    @ivar namespace: Whether C{metadata.namespace} is selectable.
+    @ivar aliases: Other names of fields; the value of a name without a getter is C{""}.
     @ivar refusal: Format of the error for an unsupported field, with C{label}, C{quoted} and C{kind}.
     """
 
@@ -44,17 +44,17 @@ class _Fields:
 
 
 def selectable_fields(group: str, resource: str) -> tuple[tuple[str, Getter], ...]:
-    """The fields whose values the store keeps for each object of a resource."""
+    """Return the fields whose values the store keeps for each object of a resource."""
     fields = _FIELDS.get((group, resource))
     return () if fields is None else tuple(fields.getters.items())
 
 
 def check_field_selector(info: ResourceInfo, version: str, terms: Iterable[Term]) -> tuple[Term, ...]:
     """
-    The terms in the names of the stored version.
+    Return the requirements of a field selector with the field names of the stored version.
 
-    @param version: That of the request; it has the names that C{terms} may use.
-    @raise ValueError: The field is not selectable; the text is for the client.
+    @param version: The version of the request, which determines the names in C{terms}.
+    @raise ValueError: A field is not selectable; the message is for the client.
     """
     if info.custom_fields is not None:
         return tuple((_custom(info, version, label), value, equal) for label, value, equal in terms)
@@ -92,7 +92,7 @@ def _checked(info: ResourceInfo, version: str, fields: _Fields | None, label: st
 
 
 def _text(*path: str) -> Getter:
-    """The text at C{path}; C{""} when there is none."""
+    """Return a getter of the text at C{path}, which is C{""} if the field is missing."""
 
     def get(obj: JSONObject) -> str:
         value: Any = obj
@@ -145,7 +145,7 @@ _EVENT_FIELDS: Final[Mapping[str, Getter]] = {
     "type": _text("type"),
 }
 
-#: Resources whose own names of fields are only those in C{aliases}.
+#: Resources whose fields are selectable only by the names in C{aliases}.
 _RENAMED: Final = frozenset([("events.k8s.io", "events")])
 
 _FIELDS: Final[Mapping[tuple[str, str], _Fields]] = {

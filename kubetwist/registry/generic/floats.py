@@ -27,29 +27,29 @@ def restore_floats(obj: JSONObject, sent: JSONValue) -> list[Undo]:
     """
     undo: list[Undo] = []
     if isinstance(sent, dict):
-        _put(obj, {name: value for name, value in sent.items() if name != "metadata"}, undo)
+        _restore(obj, {name: value for name, value in sent.items() if name != "metadata"}, undo)
     return undo
 
 
-def _put(holder: JSONValue, sent: JSONValue, undo: list[Undo]) -> None:
+def _restore(holder: JSONValue, sent: JSONValue, undo: list[Undo]) -> None:
     if sent.__class__ is dict and holder.__class__ is dict:
         pairs = [(name, value) for name, value in sent.items() if name in holder]
     elif sent.__class__ is list and holder.__class__ is list and len(sent) == len(holder):
         pairs = list(enumerate(sent))
     else:
         return
-    for place, value in pairs:
+    for key, value in pairs:
         if value.__class__ is not float:
-            _put(holder[place], value, undo)
-        elif holder[place].__class__ is int and holder[place] == value:
-            undo.append((holder, place, holder[place]))
-            holder[place] = value
+            _restore(holder[key], value, undo)
+        elif holder[key].__class__ is int and holder[key] == value:
+            undo.append((holder, key, holder[key]))
+            holder[key] = value
 
 
 def remove_floats(undo: Sequence[Undo]) -> None:
     """Revert L{restore_floats} where the floats remain."""
-    for holder, place, number in undo:
-        if holder.__class__ is list or place in holder:
-            held = holder[place]
-            if held.__class__ is float and held == number:
-                holder[place] = number
+    for holder, key, number in undo:
+        if holder.__class__ is list or key in holder:
+            current = holder[key]
+            if current.__class__ is float and current == number:
+                holder[key] = number

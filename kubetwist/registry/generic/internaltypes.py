@@ -25,7 +25,7 @@ class ConversionError(ValueError):
 @frozen
 class InternalType:
     """
-    What distinguishes the internal type of a kind from the versions that clients see.
+    The differences between the internal type of a kind and the versions for clients.
 
     @ivar annotations: The annotations that objects of the internal type lack.
     @ivar read: Checks and normalizes the annotations of a decoded object that represent fields; raises
@@ -48,7 +48,7 @@ def register_internal_types(types: Mapping[tuple[str, str], InternalType]) -> No
 
 
 def internal_type(gvk: GroupVersionKind) -> InternalType:
-    """Return what distinguishes the internal type of a kind."""
+    """Return the differences between the internal type of a kind and its versions."""
     return _TYPES.get((gvk.group, gvk.kind), _PLAIN)
 
 
@@ -56,7 +56,7 @@ def read_annotations(gvk: GroupVersionKind, obj: JSONObject) -> None:
     """
     Check and normalize the annotations of a decoded C{obj} that represent fields.
 
-    @raise ConversionError: One does not parse.
+    @raise ConversionError: An annotation does not parse.
     """
     read = internal_type(gvk).read
     if read is not None and (obj.get("metadata") or {}).get("annotations"):

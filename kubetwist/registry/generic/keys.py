@@ -1,4 +1,4 @@
-"""What objects are looked up by where a body names them, rather than a path."""
+"""Checks of names that come from the body of a request instead of its path."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ...api.names import validate_path_segment_name
 
 def check_key(name: str, namespace: str | None = None) -> None:
     """
-    Look whether there can be such an object at all.
+    Check the key of an object (Go: C{NamespaceKeyFunc} and C{NoNamespaceKeyFunc}).
 
-    @param namespace: L{None} for what is in none.
-    @raise APIStatusError: A part is missing, or the name is no valid path segment (400).
+    @param namespace: The namespace; L{None} for cluster-scoped objects.
+    @raise APIStatusError: The name or namespace is missing, or the name is not a valid path segment (400).
     """
     if namespace == "":
         raise APIStatusError.bad_request("Namespace parameter required.")

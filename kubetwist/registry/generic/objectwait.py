@@ -1,4 +1,4 @@
-"""Waiting for an object that is probably about to be made."""
+"""Waiting for an object that is about to be created."""
 
 from __future__ import annotations
 
@@ -17,45 +17,53 @@ if TYPE_CHECKING:
 
 @implementer(IWatchSink)
 class _ObjectWaiter:
-    """Tells, in a turn of its own, when there is something to look at."""
+    """
+    Watch sink that waits for the first event or a timeout.
+
+    @ivar done: Fires in an iteration of the reactor after the event, or after the timeout.
+    """
 
     def __init__(self, reactor: IReactorTime, seconds: float) -> None:
         self.done: Deferred[None] = Deferred()
         self._reactor = reactor
-        self._call = reactor.callLater(seconds, self.done.callback, None)
+        self._timeout = reactor.callLater(seconds, self.done.callback, None)
 
-    def send(self, event_type: str, record: Record | None, event: object) -> None:
-        """See L{IWatchSink.send}: it comes amid the write that made the object."""
-        if self._call.active():
-            self._call.reset(0)
+    def send(self, kind: str, record: Record | None, event: object) -> None:
+        """Fire L{done} in the next iteration, since the cache sends events during the write."""
+        if self._timeout.active():
+            self._timeout.reset(0)
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Ignore a bookmark."""
 
     def end(self, error: Exception | None) -> None:
-        """The cache starts over: what it knows then is as good as it gets."""
+        """Stop waiting, as the cache reloads and may have the object."""
         self.send("", None, None)
 
     def stop(self) -> None:
-        """Wait no longer."""
-        if self._call.active():
-            self._call.cancel()
+        """Cancel the timeout."""
+        if self._timeout.active():
+            self._timeout.cancel()
 
 
 async def wait_for_object(cache: WatchCache, key: str, seconds: float, reactor: IReactorTime) -> Record | None:
     """
-    An object, once it is there.
+    Return the record of an object, after waiting for its creation if it does not exist.
 
-    @param seconds: How long to wait at the most.
+    @param cache: The watch cache of the resource.
+    @param key: The key of the object in the cache.
+    @param seconds: The timeout.
+    @param reactor: The reactor, or a clock in tests.
+    @return: The record; L{None} after the timeout.
     """
-    found = cache.get(key)
-    if found is not None:
-        return found
-    appearance = _ObjectWaiter(reactor, seconds)
-    watch = cache.watch(key, sink=appearance)
+    record = cache.get(key)
+    if record is not None:
+        return record
+    waiter = _ObjectWaiter(reactor, seconds)
+    watch = cache.watch(key, sink=waiter)
     try:
-        await appearance.done
+        await waiter.done
     finally:
         watch.stop()
-        appearance.stop()
+        waiter.stop()
     return cache.get(key)

@@ -1,4 +1,4 @@
-"""Owner references, as every write treats them."""
+"""Deduplication of owner references in writes."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from ...api.resource import JSONObject
 
 def drop_repeated_owners(scope: RequestScope, meta: JSONObject, *, patched: bool = False) -> None:
     """
-    Keep each owner reference once, and warn: the reference promises to refuse repeats some day.
+    Remove duplicate owner references, with a warning, as kube-apiserver does.
 
-    @param patched: The object is a patch's result, which the reference looks at later than at a body, and says so.
+    @param meta: The metadata of the object; modified.
+    @param patched: Whether the references are checked after mutating admission, which changes the text of the warning.
     """
     owners = meta.get("ownerReferences")
     if not owners or len(owners) < 2:
         return
-    # By their JSON, as comparing each with each would let a large body hold up the reactor.
-    kept: dict[bytes, JSONObject] = {}
+    # By their JSON: comparing each pair of a large body would block the reactor.
+    unique: dict[bytes, JSONObject] = {}
     repeated = []
     for owner in owners:
-        if kept.setdefault(orjson.dumps(owner, option=orjson.OPT_SORT_KEYS), owner) is not owner:
+        if unique.setdefault(orjson.dumps(owner, option=orjson.OPT_SORT_KEYS), owner) is not owner:
             repeated.append(owner.get("uid", ""))
     if repeated:
-        meta["ownerReferences"] = list(kept.values())
+        meta["ownerReferences"] = list(unique.values())
         when = " after mutating admission happens" if patched else ""
         scope.warn(
             f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, "

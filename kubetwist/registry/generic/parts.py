@@ -1,4 +1,4 @@
-"""Subresources that write a part of the object: C{status} and others."""
+"""Storage of subresources that write a part of the object, such as C{status}."""
 
 from __future__ import annotations
 
@@ -41,7 +41,12 @@ class SubresourceUpdater:
         creating: bool = False,
         may_create: Callable[[], Awaitable[None]] | None = None,
     ) -> tuple[Any, bool]:
-        """See L{IUpdater.update}."""
+        """
+        Update the part of the object; see L{IUpdater.update}.
+
+        @param creating: Ignored, since subresources do not create objects.
+        @param may_create: Ignored.
+        """
         return await self.store.update(scope, name, change, options, self.rules, patching=patching)
 
 

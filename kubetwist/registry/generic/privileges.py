@@ -1,4 +1,4 @@
-"""Whether objects are validated for a server that allows privileged containers: C{--allow-privileged}."""
+"""The setting C{--allow-privileged} during validation."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
-_Found = TypeVar("_Found")
-#: Whether the server whose objects are validated has privileged containers: C{--allow-privileged}.
+_Result = TypeVar("_Result")
+#: Whether the server whose objects are validated allows privileged containers.
 _privileged_allowed: Final[ContextVar[bool]] = ContextVar("privileged containers are allowed", default=True)
 
 
-def unprivileged(validate: Callable[..., _Found], *objects: Any) -> _Found:
-    """What C{validate} finds in objects, for a server that has no privileged containers."""
+def unprivileged(validate: Callable[..., _Result], *objects: Any) -> _Result:
+    """Run a validation function for a server without privileged containers."""
     before = _privileged_allowed.set(False)
     try:
         return validate(*objects)
@@ -21,5 +21,5 @@ def unprivileged(validate: Callable[..., _Found], *objects: Any) -> _Found:
 
 
 def privileged_allowed() -> bool:
-    """Whether there may be privileged containers."""
+    """Return whether containers may be privileged."""
     return _privileged_allowed.get()

@@ -1,4 +1,4 @@
-"""Descriptions of resources: what discovery shows of them, and where their objects are stored."""
+"""Descriptions of resources for discovery and storage."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ...api.resource import GroupKind, GroupResource, GroupVersionKind
 @frozen
 class SubresourceInfo:
     """
-    A subresource, as discovery shows it.
+    A subresource, as in discovery.
 
-    @ivar name: Behind the slash: C{"status"}.
-    @ivar kind: What it takes and answers, by its kind.
-    @ivar group: The group of that kind, where discovery names it (C{autoscaling} for C{scale}).
-    @ivar version: Its version, likewise.
-    @ivar view: What it is. C{part}: the object itself, of which only a part can be written (C{status},
-        C{finalize}, C{approval}, C{resize}, C{ephemeralcontainers}). C{scale}: a C{Scale} made of the object.
-        C{action}: only POST (C{binding}, C{eviction}, C{token}). C{connect}: the request goes on to a kubelet or
+    @ivar name: The name after the slash: C{"status"}.
+    @ivar kind: The kind of its requests and responses.
+    @ivar group: The group of that kind, if discovery contains it (C{autoscaling} for C{scale}).
+    @ivar version: The version of that kind, if discovery contains it.
+    @ivar view: The type of the subresource. C{part}: the object, of which only a part can be written (C{status},
+        C{finalize}, C{approval}, C{resize}, C{ephemeralcontainers}). C{scale}: a C{Scale} derived from the object.
+        C{action}: POST only (C{binding}, C{eviction}, C{token}). C{connect}: the request is proxied to a kubelet or
         an application (C{proxy}, C{exec}, C{attach}, C{portforward}). C{log}: a stream of text.
-    @ivar since: The first minor release that has it.
-    @ivar until: The last one; 0 for no end.
+    @ivar since: The first minor release with the subresource.
+    @ivar until: The last minor release with the subresource; 0 if it was not removed.
     """
 
     name: str
@@ -41,14 +41,14 @@ class SubresourceInfo:
 @frozen
 class Kind:
     """
-    A built-in kind, whatever the release.
+    A built-in kind in all releases.
 
-    @ivar versions: Every version that any release has of it, best first, with the minor release that brought
-        it; 0 for those older than the oldest release known here.
-    @ivar key_prefix: Where its objects are, below C{/registry/}, as kube-apiserver lays etcd out.
-    @ivar storage_group: The group in whose shape its objects are stored.
-    @ivar hash_version: The version that discovery's C{storageVersionHash} is made of; C{""} for the storage version.
-    @ivar stored: Whether there are objects of it at all, which there are not of reviews and bindings.
+    @ivar versions: Its versions in all releases, by preference, each with the minor release that introduced it; 0 if
+        it is older than the oldest supported release.
+    @ivar key_prefix: The prefix of its storage keys below C{/registry/}, as in kube-apiserver.
+    @ivar storage_group: The group in which its objects are stored.
+    @ivar hash_version: The version in C{storageVersionHash} of discovery; C{""} for the storage version.
+    @ivar stored: Whether it has objects, unlike reviews and bindings.
     """
 
     group: str
@@ -67,7 +67,7 @@ class Kind:
 
 
 def _versions(text: str) -> tuple[tuple[str, int], ...]:
-    """Read C{"v1:36 v1beta1"}."""
+    """Parse versions with the releases that introduced them: C{"v1:36 v1beta1"}."""
     pairs = (part.partition(":") for part in text.split())
     return tuple((version, int(since or 0)) for version, _, since in pairs)
 
@@ -89,7 +89,25 @@ def define_kind(
     stored: bool = True,
     hash_version: str = "",
 ) -> Kind:
-    """Return a built-in kind; C{versions}, C{short} and C{categories} are separated by blanks."""
+    """
+    Return a built-in kind.
+
+    @param group: The group; C{""} for the core group.
+    @param resource: The plural name of the resource.
+    @param kind: The kind.
+    @param namespaced: Whether objects have a namespace.
+    @param versions: The versions by preference, separated by spaces, each with the release that introduced it:
+        C{"v1:36 v1beta1"}.
+    @param short: The short names, separated by spaces.
+    @param categories: The categories, separated by spaces.
+    @param singular: The singular name; C{""} for the kind in lower case.
+    @param prefix: The prefix of storage keys below C{/registry/}; C{""} for the resource.
+    @param storage_group: The group in which objects are stored; L{None} for C{group}.
+    @param status: Whether there is a subresource C{status}.
+    @param subresources: The subresources, except C{status}.
+    @param stored: Whether there are objects of the kind.
+    @param hash_version: The version in C{storageVersionHash} of discovery; C{""} for the storage version.
+    """
     if status:
         subresources = (*subresources, SubresourceInfo("status", kind))
     return Kind(
@@ -117,16 +135,15 @@ class ResourceInfo:
     """
     A resource as one release serves it.
 
-    @ivar versions: Served, best first; never empty.
-    @ivar known_versions: Every version that the release has types for, best first: objects may come from the
-        store in any of them.
+    @ivar versions: The served versions, by preference; never empty.
+    @ivar known_versions: All versions with type definitions in the release, by preference: stored objects may be in any
+        of them.
     @ivar storage_version: The version in which objects are stored and cached, within C{storage_group}.
-    @ivar key_prefix: Below C{/registry/}, without slashes at the ends: C{"services/specs"}.
-    @ivar storage_group: The group in whose shape objects are stored: that of C{events.k8s.io} is the core group.
+    @ivar key_prefix: The prefix of storage keys below C{/registry/}, without slashes at the ends: C{"services/specs"}.
+    @ivar storage_group: The group in which objects are stored: the core group for C{events.k8s.io}.
     @ivar hash_version: The version from which C{storageVersionHash} is computed.
-    @ivar stored: Whether there are objects of it at all, which there are not of reviews and bindings.
-    @ivar custom_fields: For custom resources, what objects can be selected by in each version, besides name and
-        namespace.
+    @ivar stored: Whether it has objects, unlike reviews and bindings.
+    @ivar custom_fields: For custom resources, the selectable fields of each version, besides name and namespace.
     """
 
     group: str
@@ -148,30 +165,30 @@ class ResourceInfo:
 
     @cached_property
     def group_resource(self) -> GroupResource:
-        """The resource, as errors name it."""
+        """Return the group and resource, for errors."""
         return GroupResource(self.group, self.resource)
 
     @cached_property
     def group_kind(self) -> GroupKind:
-        """The kind, as errors name it."""
+        """Return the group and kind, for errors."""
         return GroupKind(self.group, self.kind)
 
     @cached_property
     def storage_kind(self) -> GroupVersionKind:
-        """What stored objects say they are."""
+        """Return the kind and version of stored objects."""
         return GroupVersionKind(self.storage_group, self.storage_version, self.kind)
 
     @cached_property
     def storage_version_hash(self) -> str:
-        """As discovery shows it; C{""} for what is not stored."""
+        """Return C{storageVersionHash} of discovery; C{""} if the resource has no objects."""
         return storage_version_hash(self.storage_group, self.hash_version, self.kind) if self.stored else ""
 
     def gvk(self, version: str) -> GroupVersionKind:
-        """The kind in one of its versions."""
+        """Return the kind in one of its versions."""
         return GroupVersionKind(self.group, version, self.kind)
 
     def subresource(self, name: str) -> SubresourceInfo | None:
-        """The subresource of that name, if it has one."""
+        """Return a subresource by its name; L{None} if the resource does not have it."""
         return next((subresource for subresource in self.subresources if subresource.name == name), None)
 
 

@@ -1,4 +1,4 @@
-"""What the C{scale} subresource of a kind shows and changes."""
+"""Conversion between objects of built-in kinds and C{autoscaling/v1 Scale}."""
 
 from __future__ import annotations
 
@@ -8,30 +8,43 @@ from ...api.objectmeta import validate_metadata_on_create
 from ...api.resource import JSONObject
 from .validation.fields import not_negative
 
-#: Kinds whose selector is a plain map of labels.
+#: Kinds whose selector is a map of labels.
 _MAPS = frozenset((("", "ReplicationController"),))
 
 
 def scale_of(obj: JSONObject, group: str, kind: str) -> JSONObject:
-    """The C{autoscaling/v1 Scale} of a Deployment, ReplicaSet, StatefulSet or ReplicationController."""
+    """Return the C{autoscaling/v1 Scale} of a Deployment, ReplicaSet, StatefulSet or ReplicationController."""
     metadata, spec = obj["metadata"], obj.get("spec") or {}
     status = obj.get("status") or {}
-    shown = {
+    scale_metadata = {
         name: metadata[name]
         for name in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
         if name in metadata
     }
-    wanted = {"replicas": spec["replicas"]} if spec.get("replicas") else {}
-    found: JSONObject = {"replicas": status.get("replicas") or 0}
+    scale_spec = {"replicas": spec["replicas"]} if spec.get("replicas") else {}
+    scale_status: JSONObject = {"replicas": status.get("replicas") or 0}
     selector = spec.get("selector")
     text = labels_text(selector) if (group, kind) in _MAPS else selector_text(selector)
     if text:
-        found["selector"] = text
-    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": shown, "spec": wanted, "status": found}
+        scale_status["selector"] = text
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": scale_metadata,
+        "spec": scale_spec,
+        "status": scale_status,
+    }
 
 
 def apply_scale(obj: JSONObject, scale: JSONObject, group: str, kind: str) -> None:
-    """Write what C{scale} asks for into C{obj}."""
+    """
+    Set the replicas of a scale in an object.
+
+    @param obj: The object; modified.
+    @param scale: The C{Scale}.
+    @param group: The group of the object.
+    @param kind: The kind of the object.
+    """
     spec = obj.get("spec")
     if spec is None:
         spec = obj["spec"] = {}
@@ -46,12 +59,12 @@ def validate_scale(scale: JSONObject) -> list[FieldError]:
 
 
 def labels_text(labels: JSONObject | None) -> str:
-    """A map of labels as a selector in text."""
+    """Return the text of a selector that is a map of labels."""
     return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items()))
 
 
 def selector_text(selector: JSONObject | None) -> str:
-    """A selector of labels in text, by key."""
+    """Return the text of a label selector, sorted by key."""
     if selector is None:
         return ""
     parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]

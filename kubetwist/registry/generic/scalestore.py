@@ -1,4 +1,4 @@
-"""The C{scale} subresource: another kind's object, made of the resource's and written back into it."""
+"""Storage of the C{scale} subresource, whose objects are derived from those of the resource."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .updates import AdmittedView, UpdateRules, parse_version
 if TYPE_CHECKING:
     from .store import Store
 
-#: What clients send and get.
+#: The kind of requests and responses.
 SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 
 
 def check_scale(scale: JSONObject, name: str) -> None:
     """
-    Look at what is asked for.
+    Validate a scale.
 
-    @raise APIStatusError: It is nothing that can be (422).
+    @raise APIStatusError: The scale is invalid (422).
     """
     errors = validate_scale(scale)
     if errors:
@@ -38,11 +38,12 @@ def check_scale(scale: JSONObject, name: str) -> None:
 
 @implementer(IPatcher)
 class ScaleStore:
-    """How many replicas an object wants and has, as C{autoscaling/v1, Scale}."""
+    """Storage of the desired and current number of replicas of objects, as C{autoscaling/v1, Scale}."""
 
     def __init__(self, store: Store, version: str) -> None:
         """
-        @param version: Of the main resource, through which it is scaled.
+        @param store: The store of the scaled resource.
+        @param version: The version of the resource in the path of requests.
         """
         self._store = store
         self.info = store.info
@@ -52,19 +53,20 @@ class ScaleStore:
     def _scale(self, obj: JSONObject) -> JSONObject:
         return scale_of(obj, self.info.group, self.info.kind)
 
-    def _put(self, obj: JSONObject, admitted: JSONObject) -> None:
+    def _apply_admitted(self, obj: JSONObject, admitted: JSONObject) -> None:
         """
         Apply an admitted scale to its object.
 
-        @raise APIStatusError: It is invalid (422), or belongs to another object or version of it (409).
+        @raise APIStatusError: The scale is invalid (422), or has another uid or resourceVersion (409).
         """
-        meta, said = obj["metadata"], admitted["metadata"]
+        meta, scale_meta = obj["metadata"], admitted["metadata"]
         name = meta["name"]
         check_scale(admitted, name)
-        uid, version = said.get("uid") or meta["uid"], said.get("resourceVersion") or meta["resourceVersion"]
+        uid = scale_meta.get("uid") or meta["uid"]
+        version = scale_meta.get("resourceVersion") or meta["resourceVersion"]
         if uid != meta["uid"]:
-            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta['uid']}"
-            raise APIStatusError.conflict(GroupResource(self.info.group, f"{self.info.resource}/scale"), name, why)
+            reason = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta['uid']}"
+            raise APIStatusError.conflict(GroupResource(self.info.group, f"{self.info.resource}/scale"), name, reason)
         if version != meta["resourceVersion"]:
             raise APIStatusError.modified(self._store.group_resource, name)
         apply_scale(obj, admitted, self.info.group, self.info.kind)
@@ -74,7 +76,7 @@ class ScaleStore:
         return self._scale(orjson.loads(self._store.existing(scope, name).item))
 
     def check_uid(self, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
-        """As the store's."""
+        """See L{Store.check_uid}."""
         self._store.check_uid(scope, obj, old)
 
     async def update(
@@ -88,30 +90,35 @@ class ScaleStore:
         creating: bool = False,
         may_create: Callable[[], Awaitable[None]] | None = None,
     ) -> tuple[Any, bool]:
-        """See L{kubetwist.interfaces.IUpdater.update}; C{change} is given, and gives, a C{Scale}."""
+        """
+        See L{kubetwist.interfaces.IUpdater.update}.
+
+        @param change: Returns the new C{Scale} for the current one.
+        @return: The new C{Scale}, and L{False}, since nothing is created.
+        """
         store = self._store
         store.existing(scope, name)
 
         def scale(stored: JSONObject | None) -> JSONObject:
-            assert stored is not None, "scales do not create"
+            assert stored is not None, "the scale rules do not create objects"
             entries = stored["metadata"].get("managedFields") or []
-            before = self._scale(stored)
-            shown = to_subresource(entries, self._paths)
-            if shown:
-                before["metadata"]["managedFields"] = shown
-            wanted = change(before)
-            version = parse_version(wanted["metadata"].get("resourceVersion", ""))
+            current = self._scale(stored)
+            current_entries = to_subresource(entries, self._paths)
+            if current_entries:
+                current["metadata"]["managedFields"] = current_entries
+            requested = change(current)
+            version = parse_version(requested["metadata"].get("resourceVersion", ""))
             if version and str(version) != stored["metadata"]["resourceVersion"]:
                 raise APIStatusError.modified(store.group_resource, name)
-            wanted["metadata"].setdefault("namespace", scope.namespace)
-            check_scale(wanted, name)
-            apply_scale(stored, wanted, self.info.group, self.info.kind)
-            scaled = wanted["metadata"].get("managedFields") or []
-            stored["metadata"]["managedFields"] = to_parent(entries, scaled, self._api_version, self._paths)
+            requested["metadata"].setdefault("namespace", scope.namespace)
+            check_scale(requested, name)
+            apply_scale(stored, requested, self.info.group, self.info.kind)
+            new_entries = requested["metadata"].get("managedFields") or []
+            stored["metadata"]["managedFields"] = to_parent(entries, new_entries, self._api_version, self._paths)
             return stored
 
         strategy = store.strategy
-        view = AdmittedView(SCALE, self._scale, self._put)
+        view = AdmittedView(SCALE, self._scale, self._apply_admitted)
         rules = UpdateRules("scale", strategy.prepare_for_update, strategy.validate_update, main=True, view=view)
         record, _ = await store.update(scope, name, scale, options, rules, patching=True)
         return self._scale(orjson.loads(record.item)), False

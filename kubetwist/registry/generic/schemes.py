@@ -12,7 +12,7 @@ from ...api.resource import GroupVersionKind
 
 #: The reference's name of its scheme, which is part of messages that users search for.
 SCHEME: Final = "pkg/api/legacyscheme/scheme.go:30"
-#: Groups whose servers have a scheme of their own.
+#: The names of the schemes of groups that are served by other servers in the reference.
 _OWN_SCHEMES: Final = {
     "apiextensions.k8s.io": "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
     "apiregistration.k8s.io": "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
@@ -86,7 +86,7 @@ STILL_KNOWN: Final = frozenset(
     for kind in kinds.split()
 )
 
-#: Those of them with other fields than in the served version, which are not converted here.
+#: Kinds of L{STILL_KNOWN} whose fields differ from the served version, and which are not converted here.
 RESHAPED: Final = frozenset(("CustomResourceDefinition", "Scale"))
 
 

@@ -1,7 +1,5 @@
 """
-Objects stored as protobuf, the default of kube-apiserver for built-in kinds.
-
-They become what the same objects are as JSON, and the other way round.
+The codec of objects that are stored as protobuf, the default of kube-apiserver for built-in kinds.
 """
 
 from __future__ import annotations
@@ -21,26 +19,26 @@ from ...storage.errors import UnknownFormatError
 if TYPE_CHECKING:
     from ...schema.definitions import Definitions
 
-#: What is quoted of names that are not known.
-_SHOWN: Final = 80
+#: Maximum length of an unknown name in an error.
+_MAX_QUOTED_LENGTH: Final = 80
 
 
 def decode_stored(definitions: Definitions, value: bytes) -> JSONObject:
     """
-    The object in a stored value, as if it had been stored as JSON in the version that it is in.
+    Decode a stored value into the object, in the version in which it is stored.
 
-    @return: It has C{kind}, C{apiVersion} and C{metadata}.
-    @raise UnknownFormatError: It is of a kind or version without types, or no object of one.
-    @raise BodyError: It is damaged; so are WireError and DecodeError.
+    @return: The object, with C{kind}, C{apiVersion} and C{metadata}.
+    @raise UnknownFormatError: The kind or version has no type definition, or the object has no name.
+    @raise BodyError: The value is corrupt; L{WireError} and L{DecodeError} are raised for corrupt content.
     """
-    found = read_envelope(value)
+    envelope_fields = read_envelope(value)
     try:
-        gvk = GroupVersionKind(*GroupVersion.parse(found.api_version), found.kind)
+        gvk = GroupVersionKind(*GroupVersion.parse(envelope_fields.api_version), envelope_fields.kind)
     except ValueError:
         gvk = None
     if gvk is None or not definitions.knows(gvk):
-        raise unknown_format_error(found.kind, found.api_version)
-    content = definitions.protobuf.decode(definitions.definition_of(gvk), found.raw)
+        raise unknown_format_error(envelope_fields.kind, envelope_fields.api_version)
+    content = definitions.protobuf.decode(definitions.definition_of(gvk), envelope_fields.raw)
     obj = definitions.type_for(gvk).decode(content, [])
     if not (obj.get("metadata") or {}).get("name"):
         raise UnknownFormatError(f"it is a {gvk.kind} without a name")
@@ -49,21 +47,21 @@ def decode_stored(definitions: Definitions, value: bytes) -> JSONObject:
 
 def encode_stored(definitions: Definitions, gvk: GroupVersionKind, body: bytes) -> bytes:
     """
-    What kube-apiserver would store, octet by octet.
+    Encode an object, byte for byte as kube-apiserver stores it.
 
-    @param body: The object as JSON; it says nothing of its revision.
-    @raise WireError: It cannot be encoded.
+    @param body: The object as JSON, without a resourceVersion.
+    @raise WireError: The object cannot be encoded.
     """
     message = definitions.protobuf.encode(definitions.definition_of(gvk), orjson.loads(body))
     return envelope(gvk.api_version, gvk.kind, message)
 
 
 class StoredProtobuf:
-    """Converts stored objects of a release."""
+    """The codec of objects that are stored as protobuf, for the types of a release."""
 
     def __init__(self, definitions: Definitions) -> None:
         """
-        @param definitions: The types of the release.
+        @param definitions: The type definitions of the release.
         """
         self._definitions = definitions
 
@@ -75,7 +73,7 @@ class StoredProtobuf:
         """
         See L{encode_stored}.
 
-        @raise APIStatusError: The object cannot be written (500).
+        @raise APIStatusError: The object cannot be encoded (500).
         """
         try:
             return encode_stored(self._definitions, gvk, body)
@@ -84,9 +82,11 @@ class StoredProtobuf:
 
 
 def unknown_format_error(kind: str, api_version: str) -> UnknownFormatError:
-    """The error for a sound value of something that is not known; what it says of itself may be anything."""
-    return UnknownFormatError(f"it is a {_shown(kind)} of {_shown(api_version)}, which is not known here")
+    """Return the error for a stored value of an unknown kind or version, whose names may be arbitrary texts."""
+    return UnknownFormatError(f"it is a {_format_name(kind)} of {_format_name(api_version)}, which is not known here")
 
 
-def _shown(name: str) -> str:
-    return name if len(name) <= _SHOWN and name.isascii() and name.isprintable() else quoted(name[:_SHOWN])
+def _format_name(name: str) -> str:
+    if len(name) <= _MAX_QUOTED_LENGTH and name.isascii() and name.isprintable():
+        return name
+    return quoted(name[:_MAX_QUOTED_LENGTH])

@@ -1,9 +1,9 @@
 """
-What is special about a kind, as the generic store asks it.
+Strategies: the rules of a kind for the generic store.
 
-A strategy works on plain dicts that have passed L{kubetwist.schema}'s decoding, so types are right, unknown fields
-are gone and what Go leaves out when empty is left out. It does no I/O; what needs other objects (allocators,
-admission) is elsewhere. All methods are synchronous and may change C{obj} only where they say so.
+A strategy gets objects that L{kubetwist.schema} has decoded: types are valid, unknown fields are removed, and fields
+that Go omits when empty are omitted. It does no I/O; rules that need other objects are in allocators and admission
+plugins. All methods are synchronous, and modify C{obj} only if the docstring states it.
 """
 
 from __future__ import annotations
@@ -24,65 +24,65 @@ if TYPE_CHECKING:
 
 
 class Strategy:
-    """The rules that kinds have unless they say otherwise; kinds derive from it."""
+    """The default rules; the strategies of kinds derive from it."""
 
-    #: The feature gates that were opened; others are closed, or of no concern to strategies.
+    #: The enabled feature gates.
     open_gates: Collection[str] = ()
-    #: PUT of a name that is not there makes it.
+    #: Whether PUT of a name that does not exist creates the object.
     allow_create_on_update = False
-    #: PUT without a resourceVersion overwrites whatever is there.
+    #: Whether PUT without a resourceVersion replaces the object in any state.
     allow_unconditional_update = True
-    #: metadata.generation starts at 1 and grows when the spec changes; kinds without it never show one.
+    #: Whether objects have metadata.generation, which is incremented when the spec changes.
     has_generation = False
     #: Whether objects have untyped fields, for which Python's C{==} does not detect all changes.
     untyped = False
-    #: The kind has a status that its main resource may not write.
+    #: Whether the kind has a status that updates of the main resource do not change.
     has_status = False
-    #: What C{metadata.generation} starts at, for kinds that have one; 0 leaves it out until the first change.
+    #: The generation of a new object, for kinds with generations; 0 omits it until the first change.
     first_generation = 1
-    #: The parts of metadata, besides what no write may touch, that the status subresource leaves alone.
+    #: The fields of the metadata that updates of the status subresource do not change.
     status_protects: Sequence[str] = ("labels", "annotations", "finalizers", "ownerReferences")
-    #: DELETE answers with the object instead of a Status.
+    #: Whether the response to DELETE is the object instead of a Status.
     delete_returns_object = False
-    #: What DELETE without a policy does to dependents: L{None} (background) or C{"orphan"}.
+    #: The effect of DELETE without a policy on dependents: L{None} (background) or C{"orphan"}.
     default_garbage_collection: str | None = None
 
-    #: Metadata rules of updates that the kind runs after the generic ones: an error may be reported twice.
-    #: See L{kubetwist.api.objectmeta}.
+    #: Rules for the metadata of updates that the validation of the kind runs after the generic ones: an error may be
+    #: reported twice. See L{kubetwist.api.objectmeta}.
     metadata_update_rules: Sequence[Rule] = ("compare",)
-    #: Likewise, of updates through subresources.
+    #: The same for updates of subresources.
     status_metadata_update_rules: Sequence[Rule] = ("compare",)
-    #: The versions, besides the stored one, whose objects L{default} completes: it is applied to them before they are
-    #: converted, and not to the result of the conversion.
+    #: The versions, besides the stored one, whose defaults L{default} sets before the conversion, not after it.
     default_versions: Collection[str] = ()
-    #: The kind looks at the metadata of new objects; of others, the registry does where the kind finds nothing wrong.
+    #: Whether the validation of the kind checks the metadata of new objects; otherwise the registry checks it if the
+    #: validation of the kind finds no error.
     checks_metadata = True
-    #: Finalizers without a domain must be known ones; custom resources only get a warning.
+    #: Whether finalizers without a domain must be standard ones; custom resources only get a warning.
     standard_finalizers = True
 
     def with_gates(self, names: Collection[str]) -> Self:
-        """A strategy like this for a server where these gates were opened."""
+        """Return a copy of this strategy with enabled feature gates."""
         strategy = copy(self)
         strategy.open_gates = names
         return strategy
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
-        """What is wrong with C{name}; C{prefix} when it is a generateName."""
+        """Return the errors of a name, or of a generateName if C{prefix} is set."""
         return validate_dns1123_subdomain(name, prefix)
 
     def name_validator(self, obj: JSONObject) -> ValidateNameFunc:
-        """What is wrong with names of this object, for kinds whose names depend on what they are."""
+        """Return the function that validates the name of an object, for kinds whose names depend on other fields."""
         return self.validate_name
 
     def default(self, obj: JSONObject) -> None:
-        """Fill in, in C{obj}, what the kind's version fills in; idempotent, applied to every body and patch result."""
+        """Set the defaults of C{obj}; idempotent, called for each body and each result of a patch."""
 
     def defaulted(self, obj: JSONObject, to_storage: Callable[[JSONObject], JSONObject]) -> JSONObject:
         """
         Return an object as the store writes it: in the stored version, with defaults.
 
-        @param obj: The object in the version of the request; it may be modified.
-        @param to_storage: Converts it.
+        @param obj: The object in the version of the request; may be modified.
+        @param to_storage: Converts the object to the stored version.
         """
         if obj.get("apiVersion") in self.default_versions:
             self.default(obj)
@@ -93,14 +93,14 @@ class Strategy:
 
     def default_on_read(self, obj: JSONObject) -> None:
         """
-        Fill in what C{obj} lacks; idempotent, applied to what is stored and to what is found in the storage.
+        Set missing defaults of C{obj}; idempotent, called before objects are written and when they are read.
 
-        The reference fills in defaults whenever it decodes, so that objects of older releases have those of newer ones.
+        The reference sets defaults when it decodes stored objects, so that objects of older releases get new defaults.
         """
         self.default(obj)
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Change C{obj}: drop what clients may not set on create (status), set what creation sets."""
+        """Modify a new C{obj}: remove the fields that clients may not set, such as the status."""
         if self.has_status:
             obj.pop("status", None)
             self.reset_status(obj)
@@ -109,10 +109,10 @@ class Strategy:
         """Set the creating user in a new C{obj}, for kinds that record it."""
 
     def reset_status(self, obj: JSONObject) -> None:
-        """Give a new C{obj} the status that its kind is born with."""
+        """Set the initial status of a new C{obj}."""
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Change C{obj}: keep of C{old} what the main resource may not write (status)."""
+        """Modify C{obj}: restore the fields of C{old} that updates of the main resource may not change (the status)."""
         if self.has_status:
             if "status" in old:
                 obj["status"] = old["status"]
@@ -121,12 +121,12 @@ class Strategy:
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
         """
-        Change C{obj}: keep of C{old} all that the status subresource may not write.
+        Modify C{obj}: restore the fields of C{old} that updates of the status subresource may not change.
 
-        That is everything but status and metadata, and of metadata what L{status_protects} names.
+        These are all but the status and the metadata, and the fields of the metadata in L{status_protects}.
         """
         status = obj.get("status")
-        # In place: the store holds on to this dictionary.
+        # Modified in place: the store refers to this dictionary.
         metadata = obj["metadata"]
         for name in self.status_protects:
             if name in old["metadata"]:
@@ -142,7 +142,7 @@ class Strategy:
             obj["status"] = status
 
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
-        """Whether this update makes a new generation: anything changed outside of metadata and status."""
+        """Return whether an update increments the generation: a field outside of metadata and status changed."""
         same: Callable[[Any, Any], bool] = same_json if self.untyped else operator.eq
         return any(
             not same(obj.get(name), old.get(name))
@@ -151,11 +151,11 @@ class Strategy:
         )
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """All that is wrong with a new object beyond its metadata, in the reference's order."""
+        """Return the validation errors of a new object, except those of its metadata, in the order of the reference."""
         return ()
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """All that is wrong with C{obj} as a successor of C{old}, beyond its metadata."""
+        """Return the validation errors of an update from C{old} to C{obj}, except those of the metadata."""
         return self.validate(obj)
 
     def compares_empties(self, old: JSONObject) -> bool:
@@ -163,7 +163,7 @@ class Strategy:
         return False
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """All that is wrong with an update through the status subresource."""
+        """Return the validation errors of an update of the status subresource."""
         return ()
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
@@ -180,8 +180,8 @@ class Strategy:
 
     def grace_period(self, obj: JSONObject, options: DeleteOptions) -> int | None:
         """
-        Seconds between the first DELETE and the end, for kinds that end gracefully; L{None} for all others.
+        Return the grace period of a deletion in seconds; L{None} for kinds without graceful deletion.
 
-        0 deletes at once.
+        With 0 the object is removed immediately.
         """
         return None

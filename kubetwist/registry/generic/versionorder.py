@@ -9,7 +9,7 @@ from typing import Final
 
 @lru_cache(maxsize=256)
 def version_preference(version: str) -> tuple[int, int, int, str]:
-    """A sort key that puts the best version first: v2, v1, v1beta2, v1beta1, v1alpha1, and then other names."""
+    """Return the sort key of a version: v2, v1, v1beta2, v1beta1, v1alpha1, and then other names."""
     match = _KUBE_VERSION.fullmatch(version)
     if match is None:
         return 3, 0, 0, version

@@ -1,1 +1,1 @@
-"""Field management: C{metadata.managedFields}, server-side apply, and what clients may own."""
+"""Field management: C{metadata.managedFields}, server-side apply, and the fields that clients may own."""

@@ -1,8 +1,8 @@
 """
-From client-side to server-side apply: the annotation in which C{kubectl} keeps what it applied last.
+Migration from client-side to server-side apply: the annotation in which C{kubectl} stores the last applied object.
 
-An apply by the manager C{kubectl} may change what the annotation says was applied before, if it still is so; and
-where there is an annotation, it is kept up to date.
+An apply by the manager C{kubectl} may change fields that the annotation contains with their current values. An existing
+annotation is updated.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from ....schema.merge.types import TypedError
 
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
-#: How many bytes all annotations of an object may have together.
-MOST_ANNOTATIONS = 256 << 10
+#: Maximum size, in bytes, of all annotations of an object.
+MAX_ANNOTATIONS_SIZE = 256 << 10
 
 
-def disputed(conflicts: Conflicts, rules: Ownership, live: JSONObject) -> Conflicts:
+def remaining_conflicts(conflicts: Conflicts, rules: Ownership, live: JSONObject) -> Conflicts:
     """
-    The conflicts that are left when what the annotation allows is taken away.
+    Return the conflicts without those in fields that the annotation allows to change.
 
     @param live: The object in the version of C{rules}.
     """
-    allowed = _allowed(rules, live)
-    left = {}
+    allowed = _allowed_fields(rules, live)
+    remaining = {}
     for manager, fields in conflicts.found.items():
         rest = difference(fields, allowed)
         if rest:
-            left[manager] = rest
-    return Conflicts(left)
+            remaining[manager] = rest
+    return Conflicts(remaining)
 
 
-def _allowed(rules: Ownership, live: JSONObject) -> FieldSet:
-    """What was applied from the client's side and is still as it was."""
+def _allowed_fields(rules: Ownership, live: JSONObject) -> FieldSet:
+    """Return the fields that client-side apply has set and that still have the applied values."""
     annotations = live["metadata"].get("annotations") or {}
     text = annotations.get(ANNOTATION)
     if not text:
@@ -66,12 +66,12 @@ def _allowed(rules: Ownership, live: JSONObject) -> FieldSet:
     return difference(difference(kind.owned(applied), changed or LEAF), removed or LEAF)
 
 
-def refresh(meta: JSONObject, applied: JSONObject) -> None:
+def update_annotation(meta: JSONObject, applied: JSONObject) -> None:
     """
-    Bring the annotation up to date, where there is one.
+    Update the annotation if it exists.
 
-    @param meta: The metadata of the result; it is changed.
-    @param applied: What was applied.
+    @param meta: The metadata of the result; modified.
+    @param applied: The applied object.
     """
     annotations = meta.get("annotations")
     if not annotations or not annotations.get(ANNOTATION):
@@ -79,7 +79,7 @@ def refresh(meta: JSONObject, applied: JSONObject) -> None:
     annotations = meta["annotations"] = dict(annotations)
     annotations[ANNOTATION] = scalar_text(_sorted(_without_annotation(applied))) + "\n"
     size = sum(len(name.encode()) + len(str(value).encode()) for name, value in annotations.items())
-    if size > MOST_ANNOTATIONS:
+    if size > MAX_ANNOTATIONS_SIZE:
         del annotations[ANNOTATION]
 
 

@@ -1,8 +1,8 @@
 """
-Keeps C{metadata.managedFields} true on every write to one endpoint, and carries out server-side apply.
+Field managers: updates of C{metadata.managedFields} in writes to one endpoint, and server-side apply.
 
-The rules are in L{kubetwist.schema.merge.ownership}; here is what is around them: which entries count, versions of
-built-in kinds, errors as clients see them. What C{kubectl} gets on top is in
+The rules are in L{kubetwist.schema.merge.ownership}. This module selects the entries of managedFields, converts between
+the versions of built-in kinds, and returns errors for clients. The special case for C{kubectl} is in
 L{kubetwist.registry.generic.fieldmanager.lastapplied}.
 """
 
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 #: The field manager of fields that existed before managed fields were tracked.
 BEFORE_FIRST_APPLY = "before-first-apply"
-#: Whose applies heed, and keep, what client-side apply leaves in an annotation.
+#: The field manager whose applies use and update the annotation of client-side apply.
 KUBECTL = "kubectl"
-#: Prefix of the error for a live object that does not fit its type.
+#: Format of the error for a live object that does not fit its type.
 LIVE_MISFIT = "failed to create typed live object ({})"
 
 
@@ -51,7 +51,7 @@ class BuiltInVersionConverter:
     """
     The versions of a built-in kind; see L{Versions}.
 
-    @ivar kinds: The kind in each, by C{apiVersion}; for events these are of two groups.
+    @ivar kinds: The kind in each version, by C{apiVersion}; Events have two groups.
     """
 
     def __init__(self, definitions: Definitions, kinds: Mapping[str, GroupVersionKind]) -> None:
@@ -66,15 +66,21 @@ class BuiltInVersionConverter:
         except KeyError:
             gvk = self.kinds.get(api_version)
             if gvk is None:
-                # Clients make these up; they are not remembered.
+                # Versions from clients are not cached, as they can be arbitrary texts.
                 parsed_version(api_version)
                 return None
             known = self._definitions.knows(gvk)
-            found = self._types[api_version] = self._definitions.merge_type_for(gvk) if known else None
-            return found
+            merge_type = self._types[api_version] = self._definitions.merge_type_for(gvk) if known else None
+            return merge_type
 
     def convert(self, obj: JSONObject, source: str, target: str, hub: str) -> JSONObject:
-        """See L{Versions.convert}."""
+        """
+        See L{Versions.convert}.
+
+        @param source: The C{apiVersion} of the object.
+        @param target: The C{apiVersion} of the result.
+        @param hub: Ignored, since built-in kinds are converted directly.
+        """
         return convert(obj, self.kinds[source], self.kinds[target])
 
 
@@ -82,7 +88,7 @@ def parsed_version(api_version: str) -> GroupVersion:
     """
     Parse the C{apiVersion} of an entry.
 
-    @raise TypedError: It has more than one slash.
+    @raise TypedError: The text has more than one slash.
     """
     try:
         return GroupVersion.parse(api_version)
@@ -92,7 +98,7 @@ def parsed_version(api_version: str) -> GroupVersion:
 
 class FieldManager:
     """
-    One endpoint: a resource in one version, or a subresource of it.
+    The field manager of one endpoint: a resource in one version, or a subresource of it.
 
     @ivar gvk: The kind that clients send.
     """
@@ -109,11 +115,14 @@ class FieldManager:
         types_change: bool = False,
     ) -> None:
         """
-        @param zero: Makes the empty object of the kind, as L{ObjectType.zero}.
+        @param gvk: The kind that clients send.
+        @param versions: Converts objects between the versions of the kind.
+        @param zero: Returns the zero value of the kind, as L{ObjectType.zero} does.
         @param stored: The version of the objects passed to L{update} and L{apply}, if it differs.
-        @param filters: Fields that clients of the endpoint may own, by version.
-        @param types_change: Whether the kind's types may change at run time. If so, stored objects may not fit them,
-            and a field that is owned as a whole may have been owned by its parts.
+        @param subresource: The subresource; C{""} for the main resource.
+        @param filters: The fields that clients of the endpoint may own, by version.
+        @param types_change: Whether the types of the kind may change at run time. If so, stored objects may not fit
+            them, and a field that is atomic now may have entries for its parts.
         """
         self.gvk = gvk
         self._subresource = subresource
@@ -136,27 +145,27 @@ class FieldManager:
         return self._zero
 
     def _in_version(self, obj: JSONObject) -> JSONObject:
-        """A given object as the endpoint shows it."""
+        """Return a stored object in the version of the endpoint."""
         return obj if self._stored is None else convert(obj, self._stored, self.gvk)
 
     def update(self, live: JSONObject | None, new: JSONObject, manager: str, now: str) -> None:
         """
         Set C{managedFields} in C{new}, after defaults and before admission, in writes other than apply.
 
-        @param live: What C{new} replaces; L{None}, or without a uid, when it is created. It stays as it is.
-        @param new: With the C{managedFields} that the client sent, if any: C{[]} is not the same as none.
-        @param manager: Who writes: the fieldManager, or the beginning of the User-Agent.
+        @param live: The object that C{new} replaces; L{None}, or without a uid, when it is created. Not modified.
+        @param new: The object, with the C{managedFields} that the client sent; C{[]} resets them.
+        @param manager: The name of the manager: the fieldManager, or the beginning of the User-Agent.
         @param now: The time in RFC 3339, in UTC and whole seconds.
         """
         meta = new["metadata"]
         sent = meta.pop("managedFields", None)
         before = live["metadata"].get("managedFields") if live is not None else None
         try:
-            managers, foreign = self._read(sent, before)
+            managers, from_client = self._read(sent, before)
             if managers or live is None or not live["metadata"].get("uid"):
                 me = Manager(UPDATE, manager or "unknown", self._version, self._subresource)
                 old = self.nothing() if live is None else self._in_version(live)
-                self._update(managers, old, self._in_version(new), me, now, foreign=foreign)
+                self._update(managers, old, self._in_version(new), me, now, from_client=from_client)
                 cap(managers)
         except (TypedError, RecursionError):
             # As in the reference, the write succeeds and managedFields are cleared: see UpdateNoErrors in
@@ -166,17 +175,17 @@ class FieldManager:
             meta["managedFields"] = write(managers)
 
     def _update(
-        self, managers: Managers, old: JSONObject, new: JSONObject, me: Manager, now: str, *, foreign: bool = False
+        self, managers: Managers, old: JSONObject, new: JSONObject, me: Manager, now: str, *, from_client: bool = False
     ) -> None:
         """
-        Check the objects, then see L{Ownership.update}.
+        Check the objects, and update the managers (L{Ownership.update}).
 
-        @param foreign: Whether a client sent C{managers}.
+        @param from_client: Whether a client sent C{managers}.
         @raise TypedError: An object does not fit the type, or cannot be converted to the version of a manager.
         """
         if self._types_change:
             self._check_both(old, new)
-        if foreign or self._types_change:
+        if from_client or self._types_change:
             self._rules.reconcile(managers, old)
         try:
             self._rules.update(managers, old, new, me, now)
@@ -187,30 +196,29 @@ class FieldManager:
 
     def _check_both(self, old: JSONObject, new: JSONObject) -> None:
         self._check(new, "failed to convert new object ({}) to smd typed")
-        # The common part of both fits.
+        # The fields that both have in common fit, as the new object fits.
         if not self._rules.type.fits(_differing(old, new)):
             self._check(old, "failed to convert live object ({}) to smd typed")
 
-    def _check(self, obj: JSONObject, about: str) -> None:
+    def _check(self, obj: JSONObject, prefix: str) -> None:
         """
-        Check an object of the endpoint's version, whose lists may have items with the same key.
+        Check an object in the version of the endpoint, whose lists may have items with the same key.
 
-        @param about: Prefix of the error, with braces for the object's name and kind.
-        @raise TypedError: It does not fit its type.
+        @param prefix: Prefix of the error, with braces for the name and kind of the object.
+        @raise TypedError: The object does not fit its type.
         """
         if self._rules.type.fits(obj):
             return
         try:
             self._rules.check(obj, True)
         except TypedError as error:
-            raise TypedError(f"{about.format(self.named(obj))}: {error}") from None
+            raise TypedError(f"{prefix.format(self.format_name(obj))}: {error}") from None
 
     def _read(self, sent: JSONValue, before: JSONValue) -> tuple[Managers, bool]:
         """
-        Choose the managedFields: those of the client, if they are valid and the client may send them, or the stored
-        ones.
+        Read the managedFields of the client, if they are valid and the client may send them, or else the stored ones.
 
-        @return: They, and whether the client sent them.
+        @return: The managers, and whether the client sent them.
         """
         if sent is not None and not self._subresource and sent != before:
             if is_reset(sent):
@@ -227,12 +235,15 @@ class FieldManager:
         """
         Merge C{applied} into C{live}.
 
-        @param live: As in L{update}.
-        @param applied: The decoded body, of the endpoint's version.
-        @return: The result in the endpoint's version, with its C{managedFields}; it is yet to be decoded by its type
-            and defaulted, and it shares parts with both objects.
+        @param live: The stored object; L{None}, or without a uid, when it is created. Not modified.
+        @param applied: The parsed body, in the version of the endpoint.
+        @param manager: The fieldManager of the request.
+        @param now: The time in RFC 3339, in UTC and whole seconds.
+        @param force: Whether conflicting fields are taken from other managers.
+        @return: The result in the version of the endpoint, with C{managedFields}. It has yet to be decoded by its type
+            and defaulted, and it shares values with both objects.
         @raise APIStatusError: C{applied} is of another kind, has managedFields or is nested too deeply (400), does
-            not fit its type (500), or others own what would change and C{force} is not given (409).
+            not fit its type (500), or other managers own changed fields and C{force} is not set (409).
         """
         try:
             return self._apply(live, applied, manager, now, force)
@@ -245,7 +256,7 @@ class FieldManager:
         old["kind"], old["apiVersion"] = self.gvk.kind, self._version
         before = old["metadata"].get("managedFields")
         old["metadata"] = {name: value for name, value in old["metadata"].items() if name != "managedFields"}
-        managers = self._tracked(before, old, now)
+        managers = self._managers_of(before, old, now)
         self._check_applied(applied)
         try:
             if self._types_change:
@@ -255,37 +266,38 @@ class FieldManager:
         except Conflicts as conflicts:
             raise conflict_error(conflicts) from None
         except TypedError as error:
-            raise APIStatusError.unknown(self._why(old, error)) from None
+            raise APIStatusError.unknown(self._failure_message(old, error)) from None
         if merged is not old:
             merged = self.completed(merged, applied)
         merged = dict(merged)
-        # A new object may have none.
+        # A new object may have no metadata.
         meta = merged["metadata"] = dict(merged["metadata"] or {})
         if managers:
             meta["managedFields"] = write(managers)
         if manager == KUBECTL:
-            lastapplied.refresh(meta, applied)
+            lastapplied.update_annotation(meta, applied)
         return merged
 
     def completed(self, merged: JSONObject, applied: JSONObject) -> JSONObject:
         """
         Return a changed object before it is decoded by its type; a hook for subclasses.
 
-        @param merged: The object with the applied fields, in the endpoint's version.
-        @raise APIStatusError: There is no such object.
+        @param merged: The object with the applied fields, in the version of the endpoint.
+        @param applied: The parsed body.
+        @raise APIStatusError: The object is invalid.
         """
         return merged
 
-    def _why(self, live: JSONObject, error: TypedError) -> str:
-        """Return the error text of a failed apply; if types cannot change, live objects are checked only then."""
+    def _failure_message(self, live: JSONObject, error: TypedError) -> str:
+        """Return the message of a failed apply, which is about the live object if that does not fit its type."""
         try:
             self._check(live, LIVE_MISFIT)
         except TypedError as misfit:
             return str(misfit)
         return str(error)
 
-    def _tracked(self, before: JSONValue, old: JSONObject, now: str) -> Managers:
-        """The entries of an object; where there are none, one that owns all there is."""
+    def _managers_of(self, before: JSONValue, old: JSONObject, now: str) -> Managers:
+        """Return the managers of an object; without entries, one that owns all existing fields."""
         managers = read(before or ())
         if not managers:
             me = Manager(UPDATE, BEFORE_FIRST_APPLY, self._version, self._subresource)
@@ -298,25 +310,25 @@ class FieldManager:
     def _merge(
         self, managers: Managers, old: JSONObject, applied: JSONObject, manager: str, now: str, force: bool
     ) -> JSONObject:
-        """See L{Ownership.apply}."""
+        """Merge as L{Ownership.apply}, with the exception for C{kubectl}."""
         me = Manager(APPLY, manager, "", self._subresource)
-        tracked = dict(managers)
+        initial = dict(managers)
         try:
             return self._rules.apply(managers, old, applied, me, now, force)
         except Conflicts as conflicts:
             if manager != KUBECTL:
                 raise
-            left = lastapplied.disputed(conflicts, self._rules, old)
-            if left.found:
-                raise left from None
+            remaining = lastapplied.remaining_conflicts(conflicts, self._rules, old)
+            if remaining.found:
+                raise remaining from None
         managers.clear()
-        managers.update(tracked)
+        managers.update(initial)
         return self._rules.apply(managers, old, applied, me, now, True)
 
     def _check_kind(self, applied: JSONValue) -> None:
-        said = kind_of(applied)
-        if said != self.gvk:
-            raise APIStatusError.bad_request(f"invalid object type: {_shown_kind(said)}")
+        gvk = kind_of(applied)
+        if gvk != self.gvk:
+            raise APIStatusError.bad_request(f"invalid object type: {_format_kind(gvk)}")
 
     def _check_applied(self, applied: JSONObject) -> None:
         meta = applied.get("metadata")
@@ -325,28 +337,35 @@ class FieldManager:
         problems = self._rules.type.check(applied, False)
         if problems:
             error = TypedError.of(problems)
-            raise APIStatusError.unknown(f"failed to create typed patch object ({self.named(applied)}): {error}")
+            raise APIStatusError.unknown(f"failed to create typed patch object ({self.format_name(applied)}): {error}")
 
-    def unconvertible(self, applied: JSONObject, why: str) -> APIStatusError:
+    def unconvertible(self, applied: JSONObject, reason: str) -> APIStatusError:
         """
         Return the error for a merged object that cannot be decoded as its kind: C{Apply} in C{structuredmerge.go}.
         """
         return APIStatusError.unknown(
-            f"failed to convert new object ({self.named(applied)}) to proper version: "
-            f"unable to convert unstructured object to {_shown_kind(self.gvk)}: {why}"
+            f"failed to convert new object ({self.format_name(applied)}) to proper version: "
+            f"unable to convert unstructured object to {_format_kind(self.gvk)}: {reason}"
         )
 
-    def named(self, obj: JSONObject) -> str:
-        """Return an object's namespace, name and kind as errors show them, from the object itself."""
-        return f"{_text(obj, 'metadata', 'namespace')}/{_text(obj, 'metadata', 'name')}; {_shown_kind(kind_of(obj))}"
+    def format_name(self, obj: JSONObject) -> str:
+        """Return the namespace, name and kind of an object for errors; they are read from the object."""
+        return f"{_text(obj, 'metadata', 'namespace')}/{_text(obj, 'metadata', 'name')}; {_format_kind(kind_of(obj))}"
 
 
 def built_in_field_manager(
     definitions: Definitions, info: ResourceInfo, version: str, subresource: str = ""
 ) -> FieldManager:
-    """The field manager of a built-in resource in one version, or of a subresource that is a part of it."""
+    """
+    Return the field manager of a built-in resource in one version, or of a subresource that is a part of it.
+
+    @param definitions: The type definitions of the release.
+    @param info: The resource.
+    @param version: The version in the path of requests.
+    @param subresource: The subresource; C{""} for the main resource.
+    """
     gvk = info.gvk(version)
-    # An event is the same thing in two groups; as in the reference, a write by one forgets owners by the other.
+    # Events have two groups; as in the reference, a write in one group drops the entries of the other.
     kinds = [info.gvk(known) for known in info.known_versions]
     return FieldManager(
         gvk,
@@ -362,9 +381,7 @@ def update_managed_fields(
     fields: FieldManager, live: JSONObject | None, obj: JSONObject, manager: str, sent: JSONValue = None
 ) -> None:
     """
-    Set the managed fields of an object that is about to be written by anything but apply.
-
-    All such writes are noted here: those of clients, of controllers and of the server itself.
+    Set the managed fields of an object in a write other than apply, by clients, controllers or the server itself.
 
     @param fields: The field manager of the endpoint.
     @param live: The stored object that C{obj} replaces; L{None} when it is created.
@@ -382,30 +399,30 @@ def update_managed_fields(
 
 
 def _emptied(obj: JSONObject, sent: JSONObject) -> Iterator[tuple[JSONObject, str]]:
-    """Lists in an object and in its parts that are shown as none, but were sent as empty ones."""
+    """Return the fields of an object, to the second level, that are L{None} and were sent as empty lists."""
     for name, value in obj.items():
         if value is None:
             if sent.get(name) == []:
                 yield obj, name
         elif value.__class__ is dict:
-            within = sent.get(name)
-            if within.__class__ is dict:
-                for inner, part in value.items():
-                    if part is None and within.get(inner) == []:
-                        yield value, inner
+            sent_value = sent.get(name)
+            if sent_value.__class__ is dict:
+                for inner_name, inner_value in value.items():
+                    if inner_value is None and sent_value.get(inner_name) == []:
+                        yield value, inner_name
 
 
 def ignore_managed_fields_timestamps(live: JSONObject, new: JSONObject) -> None:
     """
-    Undo, in C{new}, changes of times where nothing else changed, so that nothing is written.
+    Revert the times of managedFields in C{new} if nothing else changed, so that nothing is written.
 
-    To be called when all of an update but its preparation by the kind's strategy is done.
+    It is called at the end of an update, after defaults and admission (C{IgnoreManagedFieldsTimestampsTransformer}).
     """
     before, now = live["metadata"].get("managedFields"), new["metadata"].get("managedFields")
     if not before or not now or len(before) != len(now) or before == now:
         return
-    for was, entry in zip(before, now, strict=True):
-        if was is not entry and {**was, "time": None} != {**entry, "time": None}:
+    for old_entry, entry in zip(before, now, strict=True):
+        if old_entry is not entry and {**old_entry, "time": None} != {**entry, "time": None}:
             return
     if same_json(_without_entries(live), _without_entries(new)):
         new["metadata"]["managedFields"] = before
@@ -437,20 +454,18 @@ def conflict_error(conflicts: Conflicts) -> APIStatusError:
 
 
 def _differing(obj: JSONObject, other: JSONObject) -> JSONObject:
-    """
-    Return the differences between two objects in maps; differing lists are included completely, as items need keys.
-    """
-    found: JSONObject = {}
+    """Return the fields of C{obj} that differ from those of C{other}; differing lists are included completely."""
+    differing: JSONObject = {}
     for name, value in obj.items():
-        theirs = other.get(name, other)
-        if value != theirs:
-            both = value.__class__ is dict and theirs.__class__ is dict and theirs is not other
-            found[name] = _differing(value, theirs) if both else value
-    return found
+        other_value = other.get(name, other)
+        if value != other_value:
+            both = value.__class__ is dict and other_value.__class__ is dict and other_value is not other
+            differing[name] = _differing(value, other_value) if both else value
+    return differing
 
 
 def kind_of(obj: JSONValue) -> GroupVersionKind:
-    """What an object says it is; empty where it does not."""
+    """Return the kind and version in an object; empty if they are missing or malformed."""
     if not isinstance(obj, dict):
         return GroupVersionKind("", "", "")
     try:
@@ -460,12 +475,12 @@ def kind_of(obj: JSONValue) -> GroupVersionKind:
     return GroupVersionKind(group, version, _text(obj, "kind"))
 
 
-def _shown_kind(gvk: GroupVersionKind) -> str:
+def _format_kind(gvk: GroupVersionKind) -> str:
     return f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"
 
 
 def _text(obj: JSONValue, *path: str) -> str:
-    """A string within an object; C{""} for everything else."""
+    """Return the string at C{path} in an object; C{""} if there is none."""
     for name in path:
         obj = obj.get(name) if isinstance(obj, dict) else None
     return obj if isinstance(obj, str) else ""

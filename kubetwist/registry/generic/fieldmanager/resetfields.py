@@ -1,7 +1,7 @@
 """
-Which fields the clients of an endpoint may own: not those that its strategy puts back to what they were.
+Reset fields: the fields that an endpoint restores in updates, and which its clients therefore cannot own.
 
-The reference calls these reset fields, and each of its strategies has a list of them; nearly all are alike.
+In the reference, each strategy lists its reset fields (C{GetResetFields}); most lists are equal.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def _without(*paths: str) -> Filter:
 EVERYTHING: Final = Filter()
 EXCEPT_STATUS: Final = _without("status")
 EXCEPT_SPEC: Final = _without("spec")
-#: Of status subresources that do not take labels, annotations and so on either.
+#: For status subresources that do not change the metadata.
 EXCEPT_SPEC_AND_METADATA: Final = _without("spec", "metadata")
 
 _SPECIAL: Final[dict[tuple[str, str, str], Filter]] = {
     ("", "pods", "status"): _without("spec", "metadata.deletionTimestamp", "metadata.ownerReferences"),
-    # What these put back is owned nevertheless: the reference gives them no such list.
+    # The reference lists no reset fields for these, although they restore fields.
     ("", "pods", "ephemeralcontainers"): EVERYTHING,
     ("", "pods", "resize"): EVERYTHING,
     ("", "namespaces", "finalize"): EXCEPT_STATUS,
@@ -48,7 +48,7 @@ _SPECIAL: Final[dict[tuple[str, str, str], Filter]] = {
 
 
 def reset_fields_filter(info: ResourceInfo, subresource: str) -> Filter:
-    """What may be owned by the clients of a built-in resource or, if it is not C{""}, one of its subresources."""
+    """Return the fields that clients of a built-in resource, or of a subresource unless it is C{""}, may own."""
     special = _SPECIAL.get((info.group, info.resource, subresource))
     if special is not None:
         return special
@@ -59,10 +59,11 @@ def default_reset_fields_filter(
     has_status: bool, subresource: str, status: Filter = EXCEPT_SPEC_AND_METADATA
 ) -> Filter:
     """
-    What may be owned where nothing is special; the defaults are those of custom resources.
+    Return the fields that clients of a resource without exceptions may own; the defaults are for custom resources.
 
     @param has_status: Whether there is a status subresource.
-    @param status: What may be owned by its clients.
+    @param subresource: The subresource; C{""} for the main resource.
+    @param status: The fields that clients of the status subresource may own.
     """
     if subresource == "status":
         return status

@@ -1,7 +1,7 @@
 """
-Who owns how many replicas there are: the main resource's entries, as the scale subresource shows and changes them.
+Mapping of managedFields between a resource and its scale subresource (Go: C{managedfields.ScaleHandler}).
 
-A C{Scale} is given those entries that own the replicas, as if they were its own; after the write they are put back.
+A C{Scale} gets the entries that own the replicas, with its field paths; after a write they are mapped back.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ ReplicasPaths = Mapping[str, Sequence[str]]
 
 
 def replicas_path(dotted: str) -> tuple[str, ...]:
-    """The path that a CRD writes C{.spec.replicas}."""
+    """Return the path of a field that a CRD specifies as C{.spec.replicas}."""
     return tuple(f"f:{name}" for name in dotted.lstrip(".").split("."))
 
 
 def replicas_paths(api_versions: Sequence[str]) -> ReplicasPaths:
-    """The paths of a built-in resource."""
+    """Return the paths to the replicas of a built-in resource."""
     return dict.fromkeys(api_versions, _REPLICAS)
 
 
 def to_subresource(entries: Sequence[JSONObject], paths: ReplicasPaths) -> list[JSONObject]:
-    """The C{managedFields} of a C{Scale}, from those of the main resource."""
+    """Return the C{managedFields} of a C{Scale} from those of the main resource."""
     managers: Managers = {}
     for manager, entry in read(entries).items():
         path = paths.get(entry.api_version)
@@ -55,14 +55,15 @@ def to_parent(
     entries: Sequence[JSONObject], scale_entries: Sequence[JSONObject], api_version: str, paths: ReplicasPaths
 ) -> list[JSONObject]:
     """
-    The C{managedFields} of the main resource after a write to its C{Scale}.
+    Return the C{managedFields} of the main resource after a write to its C{Scale}.
 
-    As in the reference, entries that come from the C{Scale} have no time, and updaters are not recognized there, so
-    that their replicas get an entry of their own.
+    As in the reference, new entries from the C{Scale} have no time, and updaters of the C{Scale} get a separate entry
+    for the replicas.
 
-    @param entries: What the main resource had before.
-    @param scale_entries: What the C{Scale} has after.
-    @param api_version: The version of the main resource through which its C{Scale} was written.
+    @param entries: The entries of the main resource before the write.
+    @param scale_entries: The entries of the C{Scale} after the write.
+    @param api_version: The version of the main resource in the path of the request.
+    @param paths: The paths to the replicas.
     """
     managers: Managers = {}
     before, scaled = read(entries), read(scale_entries)
@@ -79,9 +80,9 @@ def to_parent(
             rest = difference(entry.fields, of_paths([path]))
             if rest:
                 managers[manager] = Entry(entry.api_version, entry.time, rest)
-    own = of_paths([paths[api_version]])
+    replicas = of_paths([paths[api_version]])
     for manager, entry in scaled.items():
         if has(entry.fields, _REPLICAS):
-            was = before.get(manager)
-            managers[manager] = Entry(api_version, was.time if was is not None else "", own)
+            old_entry = before.get(manager)
+            managers[manager] = Entry(api_version, old_entry.time if old_entry is not None else "", replicas)
     return write(managers)

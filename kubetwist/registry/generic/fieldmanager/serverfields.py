@@ -1,4 +1,4 @@
-"""The owners of the fields that this server writes itself, such as conditions and bootstrap objects."""
+"""Field managers for writes by the server itself, such as conditions and bootstrap objects."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class ServerFields:
-    """The field managers of built-in resources, for writes by parts of this server."""
+    """The field managers of built-in resources, for writes by components of this server."""
 
     def __init__(self, definitions: Definitions) -> None:
         """
-        @param definitions: The types of the release.
+        @param definitions: The type definitions of the release.
         """
         self._definitions = definitions
         self._managers: dict[tuple[GroupResource, str], FieldManager] = {}
@@ -33,12 +33,18 @@ class ServerFields:
         manager: str,
     ) -> JSONObject:
         """
-        Return an object after the server applied a subresource; other managers lose conflicting fields.
+        Apply a subresource of an object with force: other managers lose conflicting fields.
 
+        @param info: The resource.
         @param gvk: The kind of the objects.
+        @param live: The stored object; not modified.
+        @param applied: An object with the applied fields.
+        @param subresource: The subresource.
+        @param manager: The name of the component.
+        @return: The merged object.
         """
         merged = self.manager(info, subresource).apply(live, applied, manager, now(), force=True)
-        # Decoding adds fields that Go never omits, such as the reason of a condition, and that have no owner.
+        # Decoding adds fields that Go never omits, such as the reason of a condition; they have no owner.
         return self._definitions.type_for(gvk).decode(merged, [])
 
     def manager(self, info: ResourceInfo, subresource: str) -> FieldManager:

@@ -1,1 +1,1 @@
-"""Columns and cells of Tables, as the printers of all groups use them."""
+"""Columns and cells of Tables for the printers of all groups."""

@@ -1,8 +1,7 @@
 """
-Cells that grow old: what of a row depends on the time of the request.
+Cells with ages, which depend on the time of the request.
 
-A row is made once per state of an object and may be kept; where it shows an age, it has an L{AgeCell} that is filled in
-per request.
+A row is computed once for each state of an object and may be cached; an L{AgeCell} in it is formatted for each request.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from datetime import UTC, datetime
 from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
 
-#: What the reference prints for a time that is not set.
+#: The text of a time that is not set, as in the reference.
 UNKNOWN = "<unknown>"
 
 
 class AgeCell:
     """
-    A cell that shows how long ago something was.
+    A cell with the time since an event.
 
-    @ivar timestamp: When it was, in seconds since the epoch.
-    @ivar before: What precedes the age: C{"3 ("}.
-    @ivar after: What follows it: C{" ago)"}.
+    @ivar timestamp: The time of the event, in seconds since the epoch.
+    @ivar before: The text before the age: C{"3 ("}.
+    @ivar after: The text after the age: C{" ago)"}.
     """
 
     __slots__ = ("after", "before", "timestamp")
@@ -33,7 +32,7 @@ class AgeCell:
         self.after = after
 
     def text(self, now: float) -> str:
-        """The cell as it is shown at C{now}."""
+        """Return the text of the cell at C{now}, in seconds since the epoch."""
         return f"{self.before}{human_age(self.timestamp, now)}{self.after}"
 
     def __eq__(self, other: object) -> bool:
@@ -48,23 +47,23 @@ class AgeCell:
         return f"AgeCell({self.timestamp!r}, {self.before!r}, {self.after!r})"
 
 
-#: A cell of a row. The ages in it are made texts by L{AgeCell.text}.
+#: A cell of a row; L{AgeCell.text} formats ages.
 Cell = str | int | bool | AgeCell | None
 
 
 def since(timestamp: JSONValue) -> AgeCell | str:
-    """The age of an RFC 3339 time; C{"<unknown>"} when it is not set."""
+    """Return the age of an RFC 3339 time; C{"<unknown>"} if it is not set."""
     seconds = parse_time(timestamp)
     return UNKNOWN if seconds is None else AgeCell(seconds)
 
 
 def age(obj: JSONObject) -> AgeCell | str:
-    """How old an object is."""
+    """Return the age of an object."""
     return since(obj["metadata"].get("creationTimestamp"))
 
 
 def parse_time(text: JSONValue) -> float | None:
-    """Seconds since the epoch of an RFC 3339 time; L{None} when there is none."""
+    """Return an RFC 3339 time in seconds since the epoch; L{None} if it is missing or malformed."""
     if not isinstance(text, str) or not text:
         return None
     try:
@@ -77,15 +76,17 @@ def parse_time(text: JSONValue) -> float | None:
 
 
 def human_age(timestamp: float, now: float) -> str:
-    """The time between the two in words."""
+    """Return the text of the duration from C{timestamp} to C{now}."""
     return human_duration(now - timestamp)
 
 
 def human_duration(duration: float) -> str:
     """
-    Seconds in two units at most, and the more roughly the more there are: C{90s}, C{3m20s}, C{4h5m}, C{2d}, C{1y30d}.
+    Return the text of a duration as C{duration.HumanDuration}: C{90s}, C{3m20s}, C{4h5m}, C{2d}, C{1y30d}.
 
-    Up to two seconds in the future pass as now, since clocks differ; beyond that it is C{<invalid>}.
+    Up to two seconds in the future count as now, since clocks differ; longer ones are C{<invalid>}.
+
+    @param duration: The duration in seconds.
     """
     seconds = int(duration)
     if seconds < -1:

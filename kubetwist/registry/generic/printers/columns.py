@@ -1,8 +1,8 @@
 """
-Columns of Tables, and those that many kinds have.
+Columns of Tables, and common columns.
 
-Most descriptions are those of fields, which come with the types of the release that is served; only what the
-reference says in its own words, or still says in the words of a version that is gone, is here.
+Most descriptions are the descriptions of fields in the type definitions of the release; the texts here are those that
+the reference also has in its source.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Final, NamedTuple
 from ....api.resource import JSONObject
 from .ages import Cell
 
-#: Makes the cells of an object's row, as many as the kind has columns.
+#: Returns the cells of the row of an object, one for each column.
 Row = Callable[[JSONObject], Iterator[Cell]]
 
-#: Looks up the description of a field: of C{"api.core.v1.PodStatus"}, the field C{"podIP"}.
+#: Returns the description of a field: of C{"api.core.v1.PodStatus"}, the field C{"podIP"}.
 Describe = Callable[[str, str], str]
 
 
 class Field(NamedTuple):
-    """A field whose description a column has."""
+    """A field whose description is used for a column."""
 
     type: str
     name: str
@@ -29,10 +29,10 @@ class Field(NamedTuple):
 
 class Column(NamedTuple):
     """
-    A column.
+    A column of a Table.
 
-    @ivar description: A text, or the field that has it.
-    @ivar priority: 0 for what is always shown, 1 for what is shown only in wide output.
+    @ivar description: The description, or the field whose description is used.
+    @ivar priority: 0 for columns that are always shown, 1 for columns of wide output.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Column(NamedTuple):
     priority: int = 0
 
     def definition(self, describe: Describe) -> JSONObject:
-        """The entry of a Table's C{columnDefinitions}."""
+        """Return the entry in C{columnDefinitions} of a Table."""
         text = self.description if isinstance(self.description, str) else describe(*self.description)
         return {
             "name": self.name,
@@ -81,5 +81,5 @@ CONTAINERS: Final = (
     wide("Images", "Images referenced by each container in the template."),
 )
 
-#: The columns of what has none of its own.
+#: The default columns.
 DEFAULT: Final = (NAME, Column("Created At", Field(META, "creationTimestamp"), "date"))

@@ -1,4 +1,4 @@
-"""Table rows that kinds of several groups share."""
+"""Rows of Tables for kinds of several groups."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .texts import name_of
 
 
 def name_and_age(obj: JSONObject) -> Iterator[Cell]:
-    """Nothing else."""
+    """Return the name and age of an object."""
     yield name_of(obj)
     yield age(obj)
 
 
 def status(obj: JSONObject) -> Iterator[Cell]:
-    """A C{Status}, which has no name."""
+    """Return the cells of a C{Status}, which has no name."""
     for name in ("status", "reason", "message"):
         yield obj.get(name, "")
 
 
-#: The columns of a kind's Tables.
+#: The columns of Tables, by kind.
 COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "Status": (
         Column("Status", Field("apimachinery.pkg.apis.meta.v1.Status", "status")),
@@ -32,7 +32,7 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     ),
 }
 
-#: Makes the cells of a kind's row.
+#: The functions that return the cells of a row, by kind.
 ROWS: Final[Mapping[str, Row]] = {
     "Status": status,
 }

@@ -1,4 +1,4 @@
-"""Pieces of cells that many kinds share: selectors, containers, lists that are cut short."""
+"""Texts of cells for many kinds: selectors, containers, truncated lists."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ UNSET = "<unset>"
 
 
 class InvalidSelector(ValueError):
-    """A label selector that selects by an operator that does not exist."""
+    """The error for a label selector with an unknown operator."""
 
 
 def selector_text(selector: Mapping[str, JSONValue] | None) -> str:
     """
-    A label selector as a query has it: C{"app=web,tier in (a,b)"}.
+    Return a label selector in the syntax of queries: C{"app=web,tier in (a,b)"}.
 
     @raise InvalidSelector: An operator is unknown.
     """
@@ -42,7 +42,7 @@ def selector_text(selector: Mapping[str, JSONValue] | None) -> str:
 
 
 def selector_cell(selector: Mapping[str, JSONValue] | None) -> str:
-    """A label selector, with words for nothing and for nonsense."""
+    """Return the cell of a label selector: C{<none>} for an empty one, and C{<error>} for an invalid one."""
     try:
         return selector_text(selector) or NONE
     except InvalidSelector:
@@ -50,12 +50,12 @@ def selector_cell(selector: Mapping[str, JSONValue] | None) -> str:
 
 
 def labels_cell(labels: Mapping[str, str] | None) -> str:
-    """Labels, sorted."""
+    """Return the cell of labels, sorted."""
     return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
 
 
 def container_cells(template: Mapping[str, JSONValue] | None) -> tuple[str, str]:
-    """The names and the images of a pod template's containers."""
+    """Return the cells with the names and the images of the containers of a pod template."""
     containers = ((template or {}).get("spec") or {}).get("containers") or ()
     return (
         ",".join(container.get("name", "") for container in containers),
@@ -63,41 +63,41 @@ def container_cells(template: Mapping[str, JSONValue] | None) -> tuple[str, str]
     )
 
 
-def first_few(texts: Sequence[str], most: int, *, empty: str = UNSET) -> str:
-    """The first C{most} of C{texts}, and how many more there are."""
-    shown = ",".join(texts[:most])
-    if len(texts) > most:
-        return f"{shown} + {len(texts) - most} more..."
-    return shown or empty
+def first_few(texts: Sequence[str], limit: int, *, empty: str = UNSET) -> str:
+    """Return the first C{limit} texts, and the number of the remaining ones."""
+    listed = ",".join(texts[:limit])
+    if len(texts) > limit:
+        return f"{listed} + {len(texts) - limit} more..."
+    return listed or empty
 
 
 def join_host_port(host: str, port: object) -> str:
-    """An address with its port; IPv6 ones in brackets."""
+    """Return an address with its port; an IPv6 address is in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def go_bool(value: JSONValue) -> str:
-    """A flag in words."""
+    """Return the text of a boolean as in Go's printers: C{True}, C{False} or C{<unset>}."""
     return UNSET if value is None else "True" if value else "False"
 
 
 def spec_of(obj: JSONObject) -> JSONObject:
-    """The spec; an empty one when there is none."""
+    """Return the spec of an object, or an empty one."""
     return obj.get("spec") or {}
 
 
 def status_of(obj: JSONObject) -> JSONObject:
-    """The status; an empty one when there is none."""
+    """Return the status of an object, or an empty one."""
     return obj.get("status") or {}
 
 
 def name_of(obj: JSONObject) -> str:
-    """The object's name; C{""} in the zero objects of bookmarks."""
+    """Return the name of an object; C{""} in the zero objects of bookmarks."""
     name: str = obj["metadata"].get("name", "")
     return name
 
 
 def condition(obj_status: Mapping[str, JSONValue], kind: str) -> JSONObject | None:
-    """The first condition of a type."""
+    """Return the first condition of a type; L{None} if there is none."""
     conditions: Iterable[JSONObject] = obj_status.get("conditions") or ()
     return next((one for one in conditions if one.get("type") == kind), None)
