@@ -63,7 +63,7 @@ class PageTests(SynchronousTestCase):
 
     def test_packages(self) -> None:
         """The table of where things are has every package."""
-        table = page("architecture.md").partition("## Packages")[2].partition("##")[0]
+        table = page("contributing/architecture.md").partition("## Packages")[2].partition("##")[0]
         for path in Path(kubetwist.__file__).parent.glob("*/__init__.py"):
             self.assertRegex(table, rf"`(kubetwist/)?{path.parent.name}/`")
 

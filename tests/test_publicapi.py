@@ -185,7 +185,7 @@ class UseTests(SynchronousTestCase):
 
     def test_files(self) -> None:
         """The modules that the architecture page names exist."""
-        text = (CHECKOUT / "docs" / "architecture.md").read_text("utf-8")
+        text = (CHECKOUT / "docs" / "contributing" / "architecture.md").read_text("utf-8")
         paths = {path.relative_to(SOURCES).as_posix() for path in SOURCES.rglob("*.py")}
         names = {path.rpartition("/")[2] for path in paths}
         missing = []
