@@ -90,21 +90,24 @@ class CallMetrics:
         yield MetricSnapshot(
             "rest_client_requests_total",
             "counter",
-            "Calls of webhooks, by the codes of their answers.",
+            "Number of HTTP requests to webhooks, by status code.",
             ("code", "method", "host"),
             [((code, _METHOD, name), float(count)) for name, host in hosts for code, count in host.codes.items()],
         )
         for name, text, what in (
-            ("request_duration_seconds", "How long calls of webhooks took.", "seconds"),
-            ("request_size_bytes", "Bytes of the bodies that webhooks were sent.", "sent"),
-            ("response_size_bytes", "Bytes of the bodies that they answered with.", "received"),
+            ("request_duration_seconds", "Duration of requests to webhooks in seconds.", "seconds"),
+            ("request_size_bytes", "Size of request bodies to webhooks in bytes.", "sent"),
+            ("response_size_bytes", "Size of response bodies of webhooks in bytes.", "received"),
         ):
             values = [((_METHOD, known), getattr(host, what)) for known, host in hosts]
             yield MetricSnapshot(f"rest_client_{name}", "histogram", text, ("verb", "host"), values)
-        name, text = "apiserver_webhooks_x509_missing_san_total", "Calls that failed as a certificate has no names."
+        name, text = (
+            "apiserver_webhooks_x509_missing_san_total",
+            "Number of calls that failed because a certificate has no SANs.",
+        )
         yield MetricSnapshot(name, "counter", text, (), [((), float(self.nameless))])
         made = [(("miss",), float(self.clients))]
-        text = "Clients of webhooks that were made, each with its own connections."
+        text = "Number of clients that were created for webhooks."
         yield MetricSnapshot("rest_client_transport_create_calls_total", "counter", text, ("result",), made)
-        text = "Clients of webhooks that there are."
+        text = "Number of clients for webhooks."
         yield MetricSnapshot("rest_client_transport_cache_entries", "gauge", text, (), [((), float(kept))])

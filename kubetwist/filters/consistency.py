@@ -69,7 +69,7 @@ class ConsistentReadFilter:
         self._fallback = fallback
         self._reads = registry.counter(
             "apiserver_watch_cache_consistent_read_total",
-            "Reads that waited until the cache was as far as the storage.",
+            "Number of consistent reads from watch cache.",
             ("group", "resource", "success", "fallback"),
         )
 

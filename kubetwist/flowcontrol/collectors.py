@@ -33,32 +33,61 @@ def _collect(flow: FlowControl) -> Iterator[MetricSnapshot]:
 
     levels = list(flow.levels.values())
     for name, text, value in (
-        ("nominal_limit_seats", "Seats of a level by its shares.", lambda one: one.limits.nominal),
-        ("lower_limit_seats", "Seats of a level that others cannot borrow.", lambda one: one.limits.lower),
-        ("upper_limit_seats", "Seats of a level with all that it may borrow.", lambda one: one.limits.upper),
-        ("current_limit_seats", "Seats of a level now.", lambda one: one.seats),
-        ("demand_seats_average", "Seats that were wanted, on average.", lambda one: one.demand.average),
-        ("demand_seats_stdev", "How far that went up and down.", lambda one: one.demand.deviation),
-        ("demand_seats_smoothed", "What is reckoned with.", lambda one: one.demand.smoothed),
-        ("demand_seats_high_watermark", "The most that was wanted.", lambda one: float(one.demand.high)),
-        ("target_seats", "What would be enough.", lambda one: max(one.limits.lower, one.demand.smoothed)),
-        ("current_r", "The virtual time of a level.", lambda one: one.queues.virtual),
+        (
+            "nominal_limit_seats",
+            "Nominal number of execution seats of a priority level.",
+            lambda one: one.limits.nominal,
+        ),
+        (
+            "lower_limit_seats",
+            "Lower bound on the number of execution seats of a priority level.",
+            lambda one: one.limits.lower,
+        ),
+        (
+            "upper_limit_seats",
+            "Upper bound on the number of execution seats of a priority level.",
+            lambda one: one.limits.upper,
+        ),
+        ("current_limit_seats", "Current number of execution seats of a priority level.", lambda one: one.seats),
+        (
+            "demand_seats_average",
+            "Time-weighted average of the seats demanded in the last adjustment period.",
+            lambda one: one.demand.average,
+        ),
+        (
+            "demand_seats_stdev",
+            "Standard deviation of the seats demanded in the last adjustment period.",
+            lambda one: one.demand.deviation,
+        ),
+        ("demand_seats_smoothed", "Smoothed seat demand.", lambda one: one.demand.smoothed),
+        (
+            "demand_seats_high_watermark",
+            "High watermark of the seats demanded in the last adjustment period.",
+            lambda one: float(one.demand.high),
+        ),
+        ("target_seats", "Seat allocation target.", lambda one: max(one.limits.lower, one.demand.smoothed)),
+        ("current_r", "R, the virtual time of a priority level.", lambda one: one.queues.virtual),
     ):
         yield gauge(name, text, _LEVEL, [((level.name,), float(value(level))) for level in levels])
-    yield gauge("seat_fair_frac", "What part of their demand levels got.", (), [((), flow.seat_fair_frac)])
+    yield gauge(
+        "seat_fair_frac",
+        "Fair fraction of the server's concurrency to allocate to each priority level.",
+        (),
+        [((), flow.seat_fair_frac)],
+    )
     flow_metrics = [((level, schema), metrics) for (schema, level), metrics in flow.flow_metrics.items()]
     for _, metrics in flow_metrics:
         metrics.settle()
     for name, text, value in (
-        ("current_executing_requests", "Requests that have seats.", lambda one: one.executing),
-        ("current_executing_seats", "Seats that are taken.", lambda one: one.seats),
-        ("current_inqueue_requests", "Requests that wait.", lambda one: one.waiting),
+        ("current_executing_requests", "Number of executing requests.", lambda one: one.executing),
+        ("current_executing_seats", "Number of seats occupied by executing requests.", lambda one: one.seats),
+        ("current_inqueue_requests", "Number of requests waiting in queues.", lambda one: one.waiting),
     ):
         yield gauge(name, text, _BOTH, [(pair, float(value(metrics))) for pair, metrics in flow_metrics])
     yield MetricSnapshot(
         f"{_PREFIX}dispatched_requests_total",
         "counter",
-        "Requests that got seats.",
+        "Number of requests executed.",
         _BOTH,
         [(pair, float(metrics.dispatched)) for pair, metrics in flow_metrics],
     )
@@ -69,7 +98,7 @@ def _collect(flow: FlowControl) -> Iterator[MetricSnapshot]:
         if count
     ]
     yield MetricSnapshot(
-        f"{_PREFIX}rejected_requests_total", "counter", "Requests that got none.", (*_BOTH, "reason"), rejected
+        f"{_PREFIX}rejected_requests_total", "counter", "Number of rejected requests.", (*_BOTH, "reason"), rejected
     )
     waited = [
         ((level, schema, execute), seconds)
@@ -80,7 +109,7 @@ def _collect(flow: FlowControl) -> Iterator[MetricSnapshot]:
     yield MetricSnapshot(
         f"{_PREFIX}request_wait_duration_seconds",
         "histogram",
-        "How long requests waited for their turn.",
+        "Duration in seconds that requests waited in a queue.",
         (*_BOTH, "execute"),
         waited,
     )
@@ -90,14 +119,16 @@ def _collect(flow: FlowControl) -> Iterator[MetricSnapshot]:
         for kind, seconds in (("regular", metrics.execution_regular), ("watch", metrics.execution_watch))
         if seconds.count
     ]
-    text = "How long requests had their seats."
+    text = "Duration in seconds of request execution."
     yield MetricSnapshot(f"{_PREFIX}request_execution_seconds", "histogram", text, (*_BOTH, "type"), executed)
     widths = [(pair, metrics.widths) for pair, metrics in flow_metrics if metrics.widths.count]
-    yield MetricSnapshot(f"{_PREFIX}work_estimated_seats", "histogram", "Seats that requests take.", _BOTH, widths)
+    yield MetricSnapshot(
+        f"{_PREFIX}work_estimated_seats", "histogram", "Number of estimated seats of requests.", _BOTH, widths
+    )
     yield MetricSnapshot(
         "apiserver_current_inqueue_requests",
         "gauge",
-        "The most requests that waited for a seat at a time within the last second, by whether they change something.",
+        "Maximum number of queued requests in the last second, by request kind.",
         ("request_kind",),
         [((kind,), float(one.most())) for kind, one in flow.queued.items()],
     )

@@ -10,10 +10,10 @@ class HealthMetrics:
 
     def __init__(self, registry: Registry) -> None:
         self._state = registry.gauge(
-            "kubernetes_healthcheck", "Whether a check has passed the last time: 1, or 0.", ("name", "type")
+            "kubernetes_healthcheck", "Result of the last health check: 1 if it passed, otherwise 0.", ("name", "type")
         )
         self._total = registry.counter(
-            "kubernetes_healthchecks_total", "Checks, by what came of them.", ("name", "status", "type")
+            "kubernetes_healthchecks_total", "Number of health checks by result.", ("name", "status", "type")
         )
 
     def checked(self, name: str, path: str, passed: bool) -> None:

@@ -80,15 +80,15 @@ class Shown:
         for name, text, labels, values in (
             (
                 "registered_metrics_total",
-                "Series that are shown, by how far they can be relied on.",
+                "Number of registered metrics by stability level and deprecation version.",
                 ("stability_level", "deprecated_version"),
                 list(registered.items()),
             ),
-            ("disabled_metrics_total", "Series that are switched off.", (), [((), float(len(self.disabled)))]),
-            ("hidden_metrics_total", "Series that are there, and not shown.", (), [((), float(withheld))]),
+            ("disabled_metrics_total", "Number of disabled metrics.", (), [((), float(len(self.disabled)))]),
+            ("hidden_metrics_total", "Number of hidden metrics.", (), [((), float(withheld))]),
             (
                 "cardinality_enforcement_unexpected_categorizations_total",
-                "How often something was counted with a value of a label that is not among those allowed.",
+                "Number of unexpected categorizations during cardinality enforcement.",
                 (),
                 [((), float(unexpected))],
             ),

@@ -126,36 +126,36 @@ class RequestMetrics:
         self._series: dict[tuple[object, ...], _Series] = {}
         self._total = registry.counter(
             "apiserver_request_total",
-            "Requests, by what they were about and the code of their answer.",
+            "Number of requests by verb, dry run, group, version, resource, scope and status code.",
             (*_LABELS, "system_client", "dry_run", "code"),
         )
         self._durations = registry.histogram(
             "apiserver_request_duration_seconds",
-            "How long requests took, to the last byte of their answer.",
+            "Response latency distribution in seconds.",
             _DURATIONS,
             (*_LABELS, "dry_run"),
         )
         self._own = registry.histogram(
             "apiserver_request_sli_duration_seconds",
-            "How long requests took, without the time that webhooks took and that they waited for their turn.",
+            "Response latency in seconds, without webhook duration and queue wait times.",
             _DURATIONS[2:],
             _LABELS,
         )
         self._sizes = registry.histogram(
-            "apiserver_response_sizes", "Bytes of the answers of GET and LIST.", _SIZES, _LABELS
+            "apiserver_response_sizes", "Response size distribution in bytes.", _SIZES, _LABELS
         )
         aborted = registry.counter(
             "apiserver_request_aborts_total",
-            "Requests whose clients had gone before they were answered.",
+            "Number of requests that were aborted, possibly due to a timeout.",
             _LABELS[:-1],
         )
         self._aborted = aborted
         self._users = registry.counter(
-            "authenticated_user_requests", "Requests of known users, by what kind of name they have.", ("username",)
+            "authenticated_user_requests", "Number of authenticated requests by username.", ("username",)
         )
-        attempts = registry.counter("authentication_attempts", "Requests, by whether it was found whose.", ("result",))
+        attempts = registry.counter("authentication_attempts", "Number of authentication attempts.", ("result",))
         took = registry.histogram(
-            "authentication_duration_seconds", "How long it took to find out whose.", _SHORT, ("result",)
+            "authentication_duration_seconds", "Authentication duration in seconds by result.", _SHORT, ("result",)
         )
         self._known_user, self._known_took = attempts.with_label_values("success"), took.with_label_values("success")
         self._unknown_user, self._unknown_took = (
@@ -163,9 +163,11 @@ class RequestMetrics:
             took.with_label_values("failure"),
         )
         allowed = registry.counter(
-            "authorization_attempts_total", "Requests, by whether they were allowed.", ("result",)
+            "authorization_attempts_total", "Number of authorization attempts by result.", ("result",)
         )
-        took = registry.histogram("authorization_duration_seconds", "How long it took to decide.", _SHORT, ("result",))
+        took = registry.histogram(
+            "authorization_duration_seconds", "Authorization duration in seconds by result.", _SHORT, ("result",)
+        )
         self._allowed, self._allowed_took = allowed.with_label_values("allowed"), took.with_label_values("allowed")
         self._denied, self._denied_took = allowed.with_label_values("no-opinion"), took.with_label_values("no-opinion")
         self._undecided, self._undecided_took = allowed.with_label_values("error"), took.with_label_values("error")
@@ -173,34 +175,37 @@ class RequestMetrics:
         self._user_names: dict[str, Counter] = {}
         self._bodies = registry.histogram(
             "apiserver_request_body_size_bytes",
-            "Bytes of the bodies of writes.",
+            "Request body size in bytes by resource and verb.",
             _BODIES,
             ("group", "resource", "verb"),
         )
         self._terminated = registry.counter(
             "apiserver_request_terminations_total",
-            "Requests that the server put an end to, as they took too long or there were too many.",
+            "Number of requests which apiserver terminated in self-defense.",
             (*_LABELS, "code"),
         )
         self._late = registry.counter(
             "apiserver_request_post_timeout_total",
-            "Answers that were there after their request had been put an end to.",
+            "Number of requests whose handler finished after the request had timed out.",
             ("source", "status"),
         )
         validated = registry.histogram(
             "field_validation_request_duration_seconds",
-            "How long writes took, by what they wanted done about unknown fields.",
+            "Response latency distribution in seconds for each field validation value.",
             _DURATIONS[2:],
             ("field_validation",),
         )
         self._validated = {name: validated.with_label_values(name) for name in (*sorted(_VALIDATIONS), "invalid")}
         self._requested_deprecated = registry.gauge(
             "apiserver_requested_deprecated_apis",
-            "Whether there were requests for what is deprecated: 1.",
+            "Gauge of deprecated APIs that have been requested.",
             ("group", "version", "resource", "subresource", "removed_release"),
         )
         filters = registry.histogram(
-            "apiserver_request_filter_duration_seconds", "How long filters took.", _FILTERS, ("filter",)
+            "apiserver_request_filter_duration_seconds",
+            "Request filter latency distribution in seconds, for each filter type.",
+            _FILTERS,
+            ("filter",),
         )
         self._authenticating, self._authorizing = (
             filters.with_label_values("authentication"),
@@ -489,15 +494,14 @@ class RequestMetrics:
         yield MetricSnapshot(
             "apiserver_longrunning_requests",
             "gauge",
-            "Open requests that last as long as their clients want.",
+            "Number of active long-running requests.",
             _LABELS,
             list(long_running.items()),
         )
         yield MetricSnapshot(
             "apiserver_current_inflight_requests",
             "gauge",
-            "The most that were open at a time within the last second of those that do not, by whether they change"
-            " something.",
+            "Maximum number of open requests in the last second, without long-running ones, by request kind.",
             ("request_kind",),
             [(("readOnly",), float(self._reading.most())), (("mutating",), float(self._changing.most()))],
         )

@@ -16,27 +16,27 @@ class StreamMetrics:
     def __init__(self, registry: Registry) -> None:
         self._translated = registry.counter(
             "apiserver_stream_translator_requests_total",
-            "Commands over WebSocket that became commands over SPDY, by what came of them.",
+            "Number of exec and attach requests translated from WebSocket to SPDY, by status code.",
             ("code",),
         )
         self._tunneled = registry.counter(
             "apiserver_stream_tunnel_requests_total",
-            "Forwarded ports whose SPDY came inside of a WebSocket, by what came of them.",
+            "Number of port-forward requests with SPDY tunneled through WebSocket, by status code.",
             ("code",),
         )
         self._routed = registry.counter(
             "apiserver_websocket_streaming_requests_total",
-            "Requests for streams, by whether their kubelet would have taken a WebSocket as it is.",
+            "Number of WebSocket streaming requests, by whether they are proxied to the kubelet.",
             ("subresource", "proxy_type"),
         )
         self._logs = registry.counter(
             "kube_apiserver_pod_logs_insecure_backend_total",
-            "Requests for logs, by whether their kubelet had to show a good certificate.",
+            "Number of requests for pods/logs by usage type: enforce_tls, skip_tls_allowed.",
             ("usage",),
         )
         self._strangers = registry.counter(
             "kube_apiserver_pod_logs_backend_tls_failure_total",
-            "Requests for logs whose kubelet did not show a good certificate.",
+            "Number of requests for pods/logs that failed kubelet TLS verification.",
         )
 
     def routed(self, subresource: str, kubelet: bool) -> None:

@@ -208,7 +208,7 @@ class APIs:
             paths = {path for mux in layers for path in mux.listed_paths() if not path.startswith("/api")}
             return sorted(paths)
 
-        text = "Documents of aggregated discovery that were put together."
+        text = "Number of times discovery was aggregated."
         documents = config.metrics.counter("aggregator_discovery_aggregation_count_total", text).with_label_values()
 
         def made() -> None:

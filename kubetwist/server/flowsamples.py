@@ -30,22 +30,22 @@ _DEMAND: Final = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8, 4.0, 6.0)
 #: By name: the help, the labels besides level or kind, and the bounds.
 _SERIES: Final[dict[str, tuple[str, Sequence[str], Sequence[float]]]] = {
     "priority_level_seat_utilization": (
-        "Nanoseconds, by what part of the seats of a level were taken.",
+        "Observations per nanosecond of the utilization of a priority level's seats.",
         ("priority_level", "phase"),
         _SEATS,
     ),
     "priority_level_request_utilization": (
-        "Nanoseconds, by how many requests had seats of a level, or waited for some, as a part of how many can.",
+        "Observations per nanosecond of executing and waiting requests as a fraction of their limit.",
         ("priority_level", "phase"),
         _REQUESTS,
     ),
     "demand_seats": (
-        "Nanoseconds, by how many seats of a level were wanted, as a part of those that it has by its shares.",
+        "Observations per nanosecond of demanded seats as a fraction of the nominal limit.",
         ("priority_level",),
         _DEMAND,
     ),
     "read_vs_write_current_requests": (
-        "Nanoseconds, by how many requests that change something, or do not, were open or waited, as a part of"
+        "Observations per nanosecond of executing and waiting requests, read-only or mutating, as a fraction of"
         " --max-requests-inflight or --max-mutating-requests-inflight.",
         ("request_kind", "phase"),
         _KINDS,

@@ -76,7 +76,7 @@ def tell_of_connections(registry: Registry, site: KubeSite) -> None:
     """Register the metrics of accepted and rejected connections of a L{kubetwist.http.site.KubeSite}."""
 
     def collect() -> Iterator[MetricSnapshot]:
-        text = "Connections that ended in the TLS handshake."
+        text = "Number of connections that failed in the TLS handshake."
         yield _counter(
             "apiserver_tls_handshake_errors_total", text, (), [((), float(site.connections.failed_handshakes))]
         )
@@ -109,19 +109,19 @@ def _caches(apis: InstalledAPIs, counted: bool) -> Iterator[MetricSnapshot]:
     caches = _all_caches(apis)
     sizes = {labels: cache.sizes() for labels, cache in caches.items()} if counted else {}
     counts = [(labels, float(count)) for labels, (count, _) in sizes.items()]
-    yield _gauge("apiserver_resource_objects", "Objects, by resource.", _RESOURCE, counts)
+    yield _gauge("apiserver_resource_objects", "Number of stored objects, by group and resource.", _RESOURCE, counts)
     plain = [((f"{resource}.{group}" if group else resource,), count) for (group, resource), count in counts]
-    yield _gauge("apiserver_storage_objects", "Objects, by resource as errors name it.", ("resource",), plain)
+    yield _gauge("apiserver_storage_objects", "Number of stored objects, by resource.group.", ("resource",), plain)
     yield _gauge(
         "apiserver_resource_size_estimate_bytes",
-        "About how many bytes they have.",
+        "Estimated size of the stored objects in bytes, by group and resource.",
         _RESOURCE,
         [(labels, float(count * size)) for labels, (count, size) in sizes.items()],
     )
     for name, kind, text, what in (
-        ("resource_version", "gauge", "How far caches have come.", "revision"),
-        ("events_received_total", "counter", "Changes that caches were told of.", "received"),
-        ("initializations_total", "counter", "How often caches were filled.", "fills"),
+        ("resource_version", "gauge", "Resource version of the watch cache.", "revision"),
+        ("events_received_total", "counter", "Number of events received by the watch cache.", "received"),
+        ("initializations_total", "counter", "Number of watch cache initializations.", "fills"),
     ):
         values = LazyValues(partial(_numbers, caches, what))
         yield MetricSnapshot(f"apiserver_watch_cache_{name}", kind, text, _RESOURCE, values)
@@ -138,38 +138,63 @@ def _use_of_caches(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
         once.setdefault(id(cache), (labels, cache))
     caches = [(labels, cache, cache.metrics) for labels, cache in once.values()]
     for name, text, more, what in (
-        ("cache_list_total", "Lists that caches have answered.", ("index",), "lists"),
-        ("cache_list_fetched_objects_total", "Objects that were looked at for them.", ("index",), "fetched"),
-        ("cache_list_returned_objects_total", "Objects that were in them.", (), "returned"),
-        ("storage_list_total", "Lists that the storage has answered.", (), "stored_lists"),
-        ("storage_list_fetched_objects_total", "Objects that were read for them.", (), "stored_fetched"),
-        ("storage_list_evaluated_objects_total", "Objects that selectors looked at.", (), "stored_evaluated"),
-        ("storage_list_returned_objects_total", "Objects that were in them.", (), "stored_returned"),
-        ("watch_cache_events_dispatched_total", "Changes that watches were told.", (), "dispatched"),
-        ("storage_decode_errors_total", "Stored values that could not be decoded.", (), "unreadable"),
+        ("cache_list_total", "Number of LIST requests served from watch cache.", ("index",), "lists"),
+        (
+            "cache_list_fetched_objects_total",
+            "Number of objects read from watch cache for LIST requests.",
+            ("index",),
+            "fetched",
+        ),
+        (
+            "cache_list_returned_objects_total",
+            "Number of objects returned for LIST requests from watch cache.",
+            (),
+            "returned",
+        ),
+        ("storage_list_total", "Number of LIST requests served from storage.", (), "stored_lists"),
+        (
+            "storage_list_fetched_objects_total",
+            "Number of objects read from storage for LIST requests.",
+            (),
+            "stored_fetched",
+        ),
+        (
+            "storage_list_evaluated_objects_total",
+            "Number of objects tested for LIST requests served from storage.",
+            (),
+            "stored_evaluated",
+        ),
+        (
+            "storage_list_returned_objects_total",
+            "Number of objects returned for LIST requests from storage.",
+            (),
+            "stored_returned",
+        ),
+        ("watch_cache_events_dispatched_total", "Number of events dispatched by the watch cache.", (), "dispatched"),
+        ("storage_decode_errors_total", "Number of stored object decode errors.", (), "unreadable"),
     ):
         labels = (*_RESOURCE, *more)
         yield MetricSnapshot(
             f"apiserver_{name}", "counter", text, labels, LazyValues(partial(_tallied, caches, what, len(more)))
         )
     received = LazyValues(lambda: [(labels, float(cache.received)) for labels, cache, _ in caches])
-    text = "Changes that the storage told."
+    text = "Number of events received from storage."
     yield MetricSnapshot("apiserver_storage_events_received_total", "counter", text, _RESOURCE, received)
     waits = LazyValues(lambda: [(labels, metrics.waits) for labels, _, metrics in caches if metrics.waits.count])
-    text = "How long readers waited until caches were as far as they wanted."
+    text = "Duration in seconds of waiting for the watch cache to become fresh."
     yield MetricSnapshot("apiserver_watch_cache_read_wait_seconds", "histogram", text, _RESOURCE, waits)
     capacities = LazyValues(lambda: [(labels, float(cache.capacity)) for labels, cache, _ in caches])
-    text = "Past changes that caches keep at most."
+    text = "Maximum number of events in the watch cache."
     yield MetricSnapshot("watch_cache_capacity", "gauge", text, _RESOURCE, capacities)
     # Dashboards expect this name for the size of the storage, for any backend.
     for name, kind, text, how in (
-        ("request_duration_seconds", "histogram", "How long the storage took.", _as_it_is),
-        ("requests_total", "counter", "What the storage was asked for.", _counted),
+        ("request_duration_seconds", "histogram", "Duration of storage requests in seconds, by operation.", _as_it_is),
+        ("requests_total", "counter", "Number of storage requests, by operation.", _counted),
     ):
         asked = LazyValues(partial(_asked, caches, how))
         yield MetricSnapshot(f"etcd_{name}", kind, text, ("operation", *_RESOURCE), asked)
     failures = LazyValues(lambda: _failures(caches))
-    text = "What the storage did not do."
+    text = "Number of failed storage requests, by operation."
     yield MetricSnapshot("etcd_request_errors_total", "counter", text, ("operation", *_RESOURCE), failures)
 
 
@@ -214,7 +239,7 @@ def _storage(config: ServerConfig) -> Iterator[MetricSnapshot]:
         for one in (path, f"{path}-wal"):
             with suppress(OSError):
                 size += os.stat(one).st_size
-        text = "Bytes of the files that the storage has."
+        text = "Size of the storage database files in bytes."
         yield _gauge("apiserver_storage_size_bytes", text, ("storage_cluster_id",), [(("sqlite-0",), size)])
 
 
@@ -222,7 +247,7 @@ def _decisions(config: ServerConfig) -> Iterator[MetricSnapshot]:
     authorizer = config.authorizer
     if IAuthorizerUnion.providedBy(authorizer):
         values = [(labels, float(count)) for labels, count in authorizer.decisions()]
-        text = "What authorizers have decided."
+        text = "Number of terminal decisions by authorizers, by authorizer and decision."
         yield _counter("apiserver_authorization_decisions_total", text, ("type", "name", "decision"), values)
 
 
@@ -231,7 +256,7 @@ def _controllers(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
     running = None if manager is None else manager.running
     if manager is not None and manager.lease_name:
         values = [((manager.lease_name,), 0.0 if running is None else 1.0)]
-        text = "Whether the controllers run here, and not at another server of the same storage: 1, or 0."
+        text = "Gauge of whether this server is the leader and runs the controllers: 1 or 0."
         yield _gauge("leader_election_master_status", text, ("name",), values)
     controllers = {} if running is None else running.controllers
     queues = {}
@@ -241,24 +266,31 @@ def _controllers(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
         if queue is not None:
             queues[name,] = queue
     yield _gauge(
-        "workqueue_depth", "Keys that wait.", ("name",), [(name, float(len(queue))) for name, queue in queues.items()]
+        "workqueue_depth",
+        "Current depth of workqueue.",
+        ("name",),
+        [(name, float(len(queue))) for name, queue in queues.items()],
     )
     under_way = {name: queue.unfinished_work() for name, queue in queues.items()}
     for name, text, which in (
-        ("unfinished_work_seconds", "Seconds of work that is not done yet.", 0),
-        ("longest_running_processor_seconds", "Of that, what lasts longest.", 1),
+        ("unfinished_work_seconds", "Total duration in seconds of the work in progress.", 0),
+        ("longest_running_processor_seconds", "Duration in seconds of the longest running work in progress.", 1),
     ):
         lasting = [(labels, seconds[which]) for labels, seconds in under_way.items()]
         yield _gauge(f"workqueue_{name}", text, ("name",), lasting)
     for name, text, what in (
-        ("adds_total", "Keys that were added.", "adds"),
-        ("retries_total", "Keys that are tried again after a failure.", "retries"),
+        ("adds_total", "Total number of adds handled by workqueue.", "adds"),
+        ("retries_total", "Total number of retries handled by workqueue.", "retries"),
     ):
         values = [(labels, float(getattr(queue.metrics, what))) for labels, queue in queues.items()]
         yield _counter(f"workqueue_{name}", text, ("name",), values)
     for name, text, what in (
-        ("queue_duration_seconds", "How long keys waited.", "queue_duration"),
-        ("work_duration_seconds", "How long they were worked on.", "work_duration"),
+        (
+            "queue_duration_seconds",
+            "Duration in seconds an item stays in workqueue before being requested.",
+            "queue_duration",
+        ),
+        ("work_duration_seconds", "Duration in seconds of processing an item from workqueue.", "work_duration"),
     ):
         found = [(labels, getattr(queue.metrics, what)) for labels, queue in queues.items()]
         yield MetricSnapshot(f"workqueue_{name}", "histogram", text, ("name",), found)
@@ -277,7 +309,12 @@ def _version(config: ServerConfig) -> Iterator[MetricSnapshot]:
         "minor": document["minor"],
         "platform": document["platform"],
     }
-    yield _gauge("kubernetes_build_info", "What this is.", labels, [(tuple(labels.values()), 1.0)])
+    yield _gauge(
+        "kubernetes_build_info",
+        "Constant 1, labeled by the version and build of the server.",
+        labels,
+        [(tuple(labels.values()), 1.0)],
+    )
 
     minor = config.kubernetes_version.partition(".")[2]
     labels = {
@@ -286,7 +323,12 @@ def _version(config: ServerConfig) -> Iterator[MetricSnapshot]:
         "emulation": config.kubernetes_version,
         "min_compat": f"{document['major']}.{max(int(minor) - 1, 0)}",
     }
-    yield _gauge("version_info", "Which release this is as.", labels, [(tuple(labels.values()), 1.0)])
+    yield _gauge(
+        "version_info",
+        "Constant 1, labeled by the compatibility versions of the component.",
+        labels,
+        [(tuple(labels.values()), 1.0)],
+    )
 
 
 def _features(config: ServerConfig) -> Iterator[MetricSnapshot]:
@@ -297,7 +339,12 @@ def _features(config: ServerConfig) -> Iterator[MetricSnapshot]:
         ((name, "ALPHA" if name in _ALPHA else "BETA"), 1.0 if asked.get(name, default) else 0.0)
         for name, default in known.items()
     ]
-    yield _gauge("kubernetes_feature_enabled", "Switches that are heeded here.", ("name", "stage"), values)
+    yield _gauge(
+        "kubernetes_feature_enabled",
+        "Whether a feature is enabled: 1 or 0, by name and stage.",
+        ("name", "stage"),
+        values,
+    )
 
 
 def _credentials(config: ServerConfig) -> Iterator[MetricSnapshot]:
@@ -308,7 +355,7 @@ def _credentials(config: ServerConfig) -> Iterator[MetricSnapshot]:
         if hasattr(one, "collect"):
             yield from one.collect()
     every = [one.expiration_seconds for one in config.client_authorities]
-    text = "How long the certificates of clients were still good for."
+    text = "Remaining lifetime in seconds of the client certificates used for authentication."
     left = [((), together(every))] if every else []
     yield MetricSnapshot("apiserver_client_certificate_expiration_seconds", "histogram", text, (), left)
 
@@ -320,9 +367,14 @@ def _reloads(config: ServerConfig) -> Iterator[MetricSnapshot]:
         prefix = f"apiserver_{kind}_config_controller_automatic_reload"
         labels = ("status", "apiserver_id_hash")
         counts = [(key, float(count)) for key, count, _ in found]
-        yield _counter(f"{prefix}s_total", f"Changes of {flag}, by whether it is used.", labels, counts)
+        yield _counter(f"{prefix}s_total", f"Number of automatic reloads of {flag}, by status.", labels, counts)
         times = [(key, at) for key, _, at in found]
-        yield _gauge(f"{prefix}_last_timestamp_seconds", f"When {flag} last changed.", labels, times)
+        yield _gauge(
+            f"{prefix}_last_timestamp_seconds",
+            f"Time of the last automatic reload of {flag}, by status.",
+            labels,
+            times,
+        )
 
 
 def _expressions() -> Iterator[MetricSnapshot]:
@@ -330,8 +382,8 @@ def _expressions() -> Iterator[MetricSnapshot]:
     environment = sys.modules.get("kubetwist.cel.environment")
     if environment is not None:
         for name, text, seconds in (
-            ("compilation", "How long it took to compile expressions.", environment.COMPILATION),
-            ("evaluation", "How long it took to evaluate expressions.", environment.EVALUATION),
+            ("compilation", "CEL compilation time in seconds.", environment.COMPILATION),
+            ("evaluation", "CEL evaluation time in seconds.", environment.EVALUATION),
         ):
             yield MetricSnapshot(f"apiserver_cel_{name}_duration_seconds", "histogram", text, (), [((), seconds)])
 
@@ -340,47 +392,54 @@ def _services(allocator: ServiceAllocator) -> Iterator[MetricSnapshot]:
     prefix = "kube_apiserver_clusterip_allocator_"
     used = [(str(one.network), one) for one in allocator.ips.values()]
     values = [((cidr,), float(one.most())) for cidr, one in used]
-    yield _gauge(f"{prefix}allocated_ips", "Addresses of services that are taken.", ("cidr",), values)
+    yield _gauge(f"{prefix}allocated_ips", "Number of allocated IPs for Services.", ("cidr",), values)
     values = [((cidr,), float(one.size - one.most())) for cidr, one in used]
-    yield _gauge(f"{prefix}available_ips", "Addresses of services that are free.", ("cidr",), values)
-    text = "How long it took to take an address."
+    yield _gauge(f"{prefix}available_ips", "Number of available IPs for Services.", ("cidr",), values)
+    text = "Duration in seconds to allocate a cluster IP."
     seconds = [((cidr,), one.allocations.seconds) for cidr, one in used]
     yield MetricSnapshot(f"{prefix}allocation_duration_seconds", "histogram", text, ("cidr",), seconds)
     ports = allocator.ports
     count = len(ports.held() | ports.pending())
-    for which, text in (("given", "{} that were taken."), ("refused", "{} that could not be had.")):
+    for which, text in (("given", "Number of {} allocations."), ("refused", "Number of errors trying to allocate {}.")):
         name = "allocation_total" if which == "given" else "allocation_errors_total"
         by_range = [
             ((cidr, str(scope)), float(often))
             for cidr, one in used
             for scope, often in getattr(one.allocations, which).items()
         ]
-        yield _counter(f"{prefix}{name}", text.format("Addresses of services"), ("cidr", "scope"), by_range)
+        yield _counter(f"{prefix}{name}", text.format("cluster IP"), ("cidr", "scope"), by_range)
         values = [((scope,), float(often)) for scope, often in getattr(ports.allocations, which).items()]
-        yield _counter(f"{_PORTS}{name}", text.format("Ports of services"), ("scope",), values)
-    yield _gauge(f"{_PORTS}allocated_ports", "Ports of services that are taken.", (), [((), float(count))])
+        yield _counter(f"{_PORTS}{name}", text.format("NodePort"), ("scope",), values)
+    yield _gauge(f"{_PORTS}allocated_ports", "Number of allocated NodePorts.", (), [((), float(count))])
     free = float(ports.high - ports.low + 1 - count)
-    yield _gauge(f"{_PORTS}available_ports", "Ports of services that are free.", (), [((), free)])
+    yield _gauge(f"{_PORTS}available_ports", "Number of available NodePorts.", (), [((), free)])
 
 
 def _threads(config: ServerConfig) -> Iterator[MetricSnapshot]:
     # Dashboards expect the number of goroutines, which shows whether work piles up.
     planned = config.reactor.getDelayedCalls()
     count = float(threading.active_count() + len(planned))
-    yield _gauge("go_goroutines", "Threads, and calls that the reactor has planned.", (), [((), count)])
+    yield _gauge("go_goroutines", "Number of threads and delayed calls of the reactor.", (), [((), count)])
 
 
 def _audit(config: ServerConfig) -> Iterator[MetricSnapshot]:
     if config.auditor is None:
         return
     counts = config.auditor.counts
-    yield _counter("apiserver_audit_event_total", "Audit events.", (), [((), float(counts.events))])
-    text = "Requests that failed because their audit event could not be written."
+    yield _counter(
+        "apiserver_audit_event_total",
+        "Number of audit events sent to the audit backend.",
+        (),
+        [((), float(counts.events))],
+    )
+    text = "Number of requests rejected because their audit event could not be logged."
     yield _counter("apiserver_audit_requests_rejected_total", text, (), [((), float(counts.rejected))])
     # Imported late: a server without audit does not need this module.
     from ..audit.policy import LEVELS
 
     levels = [((level,), float(count)) for level, count in zip(LEVELS, counts.levels, strict=True) if count]
-    yield _counter("apiserver_audit_level_total", "Requests, by what the policy says of them.", ("level",), levels)
+    yield _counter("apiserver_audit_level_total", "Number of requests, by audit policy level.", ("level",), levels)
     lost = [((plugin,), float(number)) for plugin, number in counts.errors.items()]
-    yield _counter("apiserver_audit_error_total", "Audit events that were lost.", ("plugin",), lost)
+    yield _counter(
+        "apiserver_audit_error_total", "Number of audit events that were lost, by audit plugin.", ("plugin",), lost
+    )

@@ -60,5 +60,5 @@ class PodSecurityMetrics:
             values,
         )
         values = [(labels, float(count)) for labels, count in self._exemptions.items()]
-        text = "Pods that are excepted from judgements."
+        text = "Number of exempt requests, not counting ignored or out of scope requests."
         yield MetricSnapshot("pod_security_exemptions_total", "counter", text, _LABELS[4:7], values)

@@ -41,7 +41,9 @@ class PolicyMetrics:
     def collect(self) -> Iterator[MetricSnapshot]:
         """Return all metrics."""
         prefix = "apiserver_validating_admission_policy_check_"
-        text = "How long policies looked at requests."
+        text = "Duration in seconds of validating admission policy checks."
         yield MetricSnapshot(f"{prefix}duration_seconds", "histogram", text, _LABELS, list(self._seconds.items()))
         counts = [(labels, float(seconds.count)) for labels, seconds in self._seconds.items()]
-        yield MetricSnapshot(f"{prefix}total", "counter", "Checks of policies.", _LABELS, counts)
+        yield MetricSnapshot(
+            f"{prefix}total", "counter", "Number of validating admission policy checks.", _LABELS, counts
+        )

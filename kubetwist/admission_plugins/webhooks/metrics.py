@@ -69,19 +69,24 @@ class WebhookMetrics:
         yield MetricSnapshot(
             f"{prefix}admission_duration_seconds",
             "histogram",
-            "How long webhooks took.",
+            "Duration in seconds of admission webhooks.",
             (*_CALL, "rejected"),
             list(self._seconds.items()),
         )
         for name, text, labels, counts in (
-            ("request_total", "Calls of webhooks.", (*_CALL, "code", "rejected"), self._requests),
+            ("request_total", "Number of admission webhook requests.", (*_CALL, "code", "rejected"), self._requests),
             (
                 "rejection_count",
-                "Requests that webhooks refused.",
+                "Number of requests rejected by admission webhooks.",
                 (*_CALL, "error_type", "rejection_code"),
                 self._rejections,
             ),
-            ("fail_open_count", "Requests let through as a webhook could not be asked.", ("name", "type"), self._open),
+            (
+                "fail_open_count",
+                "Number of admission webhook failures that were ignored (fail open).",
+                ("name", "type"),
+                self._open,
+            ),
         ):
             values: list[tuple[tuple[str, ...], float]] = [(tuple(key), float(count)) for key, count in counts.items()]
             yield MetricSnapshot(f"{prefix}{name}", "counter", text, labels, values)

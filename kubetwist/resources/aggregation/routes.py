@@ -337,7 +337,7 @@ def count_unavailable(metrics: Registry, aggregation: Aggregation) -> None:
     """Add metrics of the APIServices that are unavailable, and of how often they became so."""
     lost = metrics.counter(
         "aggregator_unavailable_apiservice_total",
-        "How often APIServices came to be unavailable, by their names and reasons.",
+        "Number of times APIServices became unavailable, by name and reason.",
         ("name", "reason"),
     )
     before: dict[GroupVersion, bool] = {}
@@ -356,7 +356,7 @@ def count_unavailable(metrics: Registry, aggregation: Aggregation) -> None:
         for one in aggregation.api_services.group_versions():
             remote = remotes.get(one)
             values.append(((api_service_name(one),), 0.0 if remote is None or remote.available else 1.0))
-        text = "Whether an APIService is unavailable, by its name."
+        text = "Gauge of APIServices which are marked as unavailable, by name."
         yield MetricSnapshot("aggregator_unavailable_apiservice", "gauge", text, ("name",), values)
 
     aggregation.subscribe(changed)

@@ -170,18 +170,18 @@ class WatchFlusher:
         sizes = {names: metrics.sizes for names, metrics in self._metrics_by_resource.items() if metrics.sizes.count}
         counts = [(names, float(one.count)) for names, one in sizes.items()]
         yield MetricSnapshot(
-            "apiserver_watch_events_total", "counter", "Events that watches were told.", labels, counts
+            "apiserver_watch_events_total", "counter", "Number of events sent in watch clients.", labels, counts
         )
-        text = "Bytes of the events that watches were told."
+        text = "Size of watch events in bytes."
         yield MetricSnapshot("apiserver_watch_events_sizes", "histogram", text, labels, list(sizes.items()))
         cut: dict[tuple[str, ...], float] = {}
         for (group, _, resource), one in self._metrics_by_resource.items():
             if one.terminated:
                 cut[group, resource] = cut.get((group, resource), 0.0) + one.terminated
-        text = "Watches that were cut off, as their clients were too slow."
+        text = "Number of watchers closed due to unresponsiveness."
         by_resource = ("group", "resource")
         yield MetricSnapshot("apiserver_terminated_watchers_total", "counter", text, by_resource, list(cut.items()))
-        text = "How long it took until watches were told all that was there."
+        text = "Duration in seconds until the initial events of a watch-list request were sent."
         seconds = list(self._initial.items())
         yield MetricSnapshot("apiserver_watch_list_duration_seconds", "histogram", text, (*labels, "scope"), seconds)
 

@@ -63,10 +63,10 @@ class TransformMetrics:
             counts, seconds = list(self._counts.items()), list(self._seconds.items())
         labels = ("transformation_type", "transformer_prefix")
         prefix = "apiserver_storage_transformation_"
-        text = "Values that were encrypted or decrypted, and what came of it."
+        text = "Number of transformations, by status."
         told = [(key, float(count)) for key, count in counts]
         yield MetricSnapshot(f"{prefix}operations_total", "counter", text, ("resource", *labels, "status"), told)
-        text = "How long that took, where it could be done."
+        text = "Duration of successful transformations in seconds."
         yield MetricSnapshot(f"{prefix}duration_seconds", "histogram", text, labels, seconds)
 
 
@@ -169,24 +169,36 @@ class EncryptionMetrics:
         prefix = "apiserver_encryption_config_controller_automatic_reload"
         counts = [((status, ""), float(count)) for status, count in self._reloads.items()]
         yield MetricSnapshot(
-            f"{prefix}s_total", "counter", "Changes of the file, by whether it is used.", _RELOADED, counts
+            f"{prefix}s_total",
+            "counter",
+            "Number of automatic reloads of the encryption configuration, by status.",
+            _RELOADED,
+            counts,
         )
         times = [((status, ""), at) for status, at in self._reloaded_at.items()]
-        yield MetricSnapshot(f"{prefix}_last_timestamp_seconds", "gauge", "When it last changed.", _RELOADED, times)
+        yield MetricSnapshot(
+            f"{prefix}_last_timestamp_seconds",
+            "gauge",
+            "Time of the last automatic reload of the encryption configuration, by status.",
+            _RELOADED,
+            times,
+        )
         if keys:
             prefix = "apiserver_storage_"
-            text = "How long it took to have a new seed of keys."
+            text = "Duration in seconds of data encryption key generation."
             generated = [((), self.generated)]
             yield MetricSnapshot(f"{prefix}data_key_generation_duration_seconds", "histogram", text, (), generated)
-            text = "How often there came none."
+            text = "Number of failed data encryption key generations."
             failures = [((), float(self.failed))]
             yield MetricSnapshot(f"{prefix}data_key_generation_failures_total", "counter", text, (), failures)
-            text = "How often a service was asked for the key of something stored."
+            text = "Number of cache misses while accessing data encryption keys."
             misses = [((), float(self.misses))]
             yield MetricSnapshot(f"{prefix}envelope_transformation_cache_misses_total", "counter", text, (), misses)
             sizes = [((name,), float(count)) for name, count in keys.items()]
             name = "apiserver_envelope_encryption_dek_source_cache_size"
-            yield MetricSnapshot(name, "gauge", "Keys that are known.", ("provider_name",), sizes)
+            yield MetricSnapshot(
+                name, "gauge", "Number of cached data encryption key sources.", ("provider_name",), sizes
+            )
             yield from self._of_services(uses, hashed)
 
     def _of_services(self, uses: Mapping[str, KeyIDMetrics], hashed: Callable[[str], str]) -> Iterator[MetricSnapshot]:
@@ -199,21 +211,23 @@ class EncryptionMetrics:
         ]
         both = ("transformation_type", *labels)
         counts = [(key, float(count)) for key, count, _ in used]
-        yield MetricSnapshot(f"{prefix}key_id_hash_total", "counter", "How often keys were used.", both, counts)
+        yield MetricSnapshot(
+            f"{prefix}key_id_hash_total", "counter", "Number of times a key id was used.", both, counts
+        )
         times = [(key, at) for key, _, at in used]
-        text = "When keys were used for the last time."
+        text = "Time of the last use of a key id."
         yield MetricSnapshot(f"{prefix}key_id_hash_last_timestamp_seconds", "gauge", text, both, times)
         named = [
             ((name, hashed(key_id), ""), at) for name, one in uses.items() for key_id, at in one.reported_at.items()
         ]
-        text = "When services said for the last time that a key is theirs."
+        text = "Time of the last Status call that returned a key id."
         yield MetricSnapshot(f"{prefix}key_id_hash_status_last_timestamp_seconds", "gauge", text, labels, named)
         refused = [((name, why), float(count)) for name, one in uses.items() for why, count in one.invalid.items()]
-        text = "How often services said something that is no name of a key."
+        text = "Number of invalid key ids returned by Status calls."
         yield MetricSnapshot(
             f"{prefix}invalid_key_id_from_status_total", "counter", text, ("provider_name", "error"), refused
         )
         asked = list(self._calls.items())
-        text = "How long services took to answer."
+        text = "Duration in seconds of KMS operations."
         labels = ("provider_name", "method_name", "grpc_status_code")
         yield MetricSnapshot(f"{prefix}kms_operations_latency_seconds", "histogram", text, labels, asked)

@@ -94,21 +94,23 @@ class EtcdMetrics:
         """Yield the metrics."""
         calls = {_labels(path, counts): counts for path, counts in self._calls.items()}
         for name, text, what in (
-            ("started_total", "Calls of etcd that were begun.", "started"),
-            ("msg_sent_total", "Messages to etcd.", "sent"),
-            ("msg_received_total", "Messages from etcd.", "received"),
+            ("started_total", "Number of RPCs started on the client.", "started"),
+            ("msg_sent_total", "Number of gRPC messages sent by the client.", "sent"),
+            ("msg_received_total", "Number of gRPC messages received by the client.", "received"),
         ):
             yield _counter(name, text, _LABELS, {key: getattr(one, what) for key, one in calls.items()})
         ended = {(*key, code): count for key, one in calls.items() for code, count in one.codes.items()}
-        yield _counter("handled_total", "Calls of etcd that are over.", (*_LABELS, "grpc_code"), ended)
-        text = "How many keys leases had when one was wanted for another key."
+        yield _counter(
+            "handled_total", "Number of RPCs completed by the client, by status code.", (*_LABELS, "grpc_code"), ended
+        )
+        text = "Number of objects attached to a single etcd lease."
         yield MetricSnapshot("etcd_lease_object_counts", "histogram", text, (), [((), self.lease_keys)])
-        text = "Bytes of the database of etcd."
+        text = "Size of the storage database in bytes."
         # The members have the same data; their sizes differ by free space that is not reclaimed yet.
         size = [(("etcd-0",), float(max(self.sizes.values())))] if self.sizes else []
         yield MetricSnapshot("apiserver_storage_size_bytes", "gauge", text, ("storage_cluster_id",), size)
         sizes = [((member,), float(one)) for member, one in self.sizes.items()]
-        text = "Bytes of the database of each member of etcd."
+        text = "Size of the storage database in bytes, by etcd member."
         yield MetricSnapshot("apiserver_storage_db_total_size_in_bytes", "gauge", text, ("endpoint",), sizes)
 
 
