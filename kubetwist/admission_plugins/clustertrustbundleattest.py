@@ -11,7 +11,7 @@ from zope.interface import implementer
 from ..api.admission import AdmissionAttributes
 from ..api.go.quote import quoted
 from ..interfaces import IValidatingAdmission
-from ..registry.rbac.store import content
+from ..registry.rbac.store import without_gc_fields
 from .authorization import is_authorized_for_signer_name
 
 
@@ -35,7 +35,7 @@ class ClusterTrustBundleAttest:
         if not signer:
             return
         old = attributes.old_object
-        if old is not None and content(bundle) == content(old):
+        if old is not None and without_gc_fields(bundle) == without_gc_fields(old):
             return
         if not await is_authorized_for_signer_name(attributes, "attest", signer):
             raise attributes.forbidden(f"user not permitted to attest for signerName {quoted(signer)}")

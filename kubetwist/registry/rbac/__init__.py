@@ -1,4 +1,4 @@
-"""The group rbac.authorization.k8s.io: roles, bindings, and the rules that follow from them."""
+"""The group rbac.authorization.k8s.io: roles, bindings, and the resolution of rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table rows of RoleBindings and ClusterRoleBindings."""
+"""Rows of Tables for RoleBindings and ClusterRoleBindings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..generic.printers.texts import name_of
 
 
 def role_binding(obj: JSONObject) -> Iterator[Cell]:
-    """The role, and who has it."""
+    """Return the cells of a binding: its role and subjects."""
     role = obj.get("roleRef") or {}
     subjects = obj.get("subjects") or ()
     yield name_of(obj)
@@ -40,7 +40,7 @@ def _role_binding(kind: str, text: str) -> tuple[Column, ...]:
     )
 
 
-#: The columns of a kind's Tables.
+#: The columns of Tables, by kind.
 COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "RoleBinding": _role_binding(
         "roleBinding", "RoleRef can reference a Role in the current namespace or a ClusterRole in the global namespace."
@@ -50,7 +50,7 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     ),
 }
 
-#: Makes the cells of a kind's row.
+#: The functions that return the cells of a row, by kind.
 ROWS: Final[Mapping[str, Row]] = {
     "RoleBinding": role_binding,
     "ClusterRoleBinding": role_binding,

@@ -1,8 +1,8 @@
 """
-Who holds which rules: roles and bindings of RBAC, indexed by whom they are bound to.
+Resolution of RBAC rules: an index of roles and bindings by subject.
 
-Read from the watch caches and kept up to date one object at a time. The authorizer asks it, and so do the stores of
-roles and bindings, which check privilege escalation with any authorizer.
+The index is updated by watches of the caches. The RBAC authorizer uses it, and the stores of roles and bindings use it
+for the escalation check with any authorizer.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ GROUP: Final = "rbac.authorization.k8s.io"
 ROLES: Final = ("clusterroles", "roles")
 BINDINGS: Final = ("clusterrolebindings", "rolebindings")
 
-#: The kind and name of a subject, with service accounts as users, and the namespace it is bound in: C{""} everywhere.
-Place = tuple[str, str, str]
+#: The key of a subject in the index: its kind and name, with service accounts as users, and the namespace of the
+#: binding, which is C{""} for ClusterRoleBindings.
+SubjectKey = tuple[str, str, str]
 #: The kind of a role or binding, and its key in the cache.
 _Key = tuple[str, str]
 
@@ -43,11 +44,11 @@ CLUSTER: Final = "ClusterRoleBinding"
 @frozen(eq=False)
 class Binding:
     """
-    One binding.
+    A RoleBinding or ClusterRoleBinding.
 
-    @ivar namespace: Where it holds; C{""} everywhere.
+    @ivar namespace: The namespace of the binding; C{""} for a ClusterRoleBinding.
     @ivar role: The kind and name of its role.
-    @ivar subjects: As they are in the object.
+    @ivar subjects: The subjects, as in the object.
     """
 
     name: str
@@ -57,15 +58,15 @@ class Binding:
 
     @property
     def role_key(self) -> _Key:
-        """The role's kind and its key in the cache."""
+        """Return the kind of the role and its key in the cache."""
         return _role_key(self.role, self.namespace)
 
-    def places(self) -> set[Place]:
-        """Where those find it whom it concerns."""
-        return {place for subject in self.subjects if (place := _place(subject, self.namespace))}
+    def subject_keys(self) -> set[SubjectKey]:
+        """Return the keys of the subjects in the index."""
+        return {key for subject in self.subjects if (key := _subject_key(subject, self.namespace))}
 
     def matching_subject(self, user: UserInfo) -> JSONObject | None:
-        """The first of its subjects that a user is; L{None} when it is about others."""
+        """Return the first subject that matches a user; L{None} if none matches."""
         for subject in self.subjects:
             if _is_user(subject, self.namespace, user):
                 return subject
@@ -81,10 +82,10 @@ class Binding:
 
 class RoleNotFound(Exception):
     """
-    A binding's role is not there.
+    The error for a binding whose role does not exist.
 
-    @ivar name: The role's.
-    @ivar namespace: Where it would be; L{None} for a cluster role.
+    @ivar name: The name of the role.
+    @ivar namespace: The namespace of the role; L{None} for a ClusterRole.
     """
 
     def __init__(self, kind: str, name: str, namespace: str) -> None:
@@ -97,20 +98,20 @@ class RoleNotFound(Exception):
         super().__init__(text)
 
 
-def _place(subject: JSONObject, namespace: str) -> Place | None:
-    """Return the index key of a subject of a binding in C{namespace}; L{None} for one that matches no user."""
+def _subject_key(subject: JSONObject, namespace: str) -> SubjectKey | None:
+    """Return the index key of a subject of a binding in C{namespace}; L{None} if it matches no user."""
     kind, name = subject.get("kind", ""), subject.get("name", "")
     if kind != "ServiceAccount":
         return kind, name, namespace
-    home = subject.get("namespace") or namespace
-    return ("User", service_account_user(home, name), namespace) if home else None
+    account_namespace = subject.get("namespace") or namespace
+    return ("User", service_account_user(account_namespace, name), namespace) if account_namespace else None
 
 
 def _is_user(subject: JSONObject, namespace: str, user: UserInfo) -> bool:
-    place = _place(subject, namespace)
-    if place is None:
+    key = _subject_key(subject, namespace)
+    if key is None:
         return False
-    return place[1] == user.name if place[0] == "User" else place[0] == "Group" and place[1] in user.groups
+    return key[1] == user.name if key[0] == "User" else key[0] == "Group" and key[1] in user.groups
 
 
 def _described_subject(subject: JSONObject, namespace: str) -> str:
@@ -122,31 +123,31 @@ def _described_subject(subject: JSONObject, namespace: str) -> str:
 
 @implementer(IWatchSink)
 class _ChangeSink:
-    """Passes on the changes of one cache."""
+    """Watch sink that passes the events of one cache to the index."""
 
-    def __init__(self, grants: RuleResolver, changed: Callable[[str, Record], None]) -> None:
-        self._grants = grants
-        self._changed = changed
+    def __init__(self, resolver: RuleResolver, handle: Callable[[str, Record], None]) -> None:
+        self._resolver = resolver
+        self._handle = handle
 
     def send(self, event_type: str, record: Record, event: object) -> None:
         """See L{IWatchSink.send}."""
-        self._changed(event_type, record)
-        self._grants.changed()
+        self._handle(event_type, record)
+        self._resolver.changed()
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
-        """Nothing changed."""
+        """Ignore a bookmark."""
 
     def end(self, error: Exception | None) -> None:
-        """The cache starts over: so do we, at the next question."""
-        self._grants.stop()
+        """Stop all watches, as the cache reloads; the next request starts them again."""
+        self._resolver.stop()
 
 
 class RuleResolver:
     """
-    What roles and bindings say at this moment.
+    The index of roles and bindings.
 
-    @ivar stores: Where roles and bindings are, from the first question on.
-    @ivar generation: Grows with every change; what was derived from an older one is stale.
+    @ivar stores: The container of stores; it must contain those of roles and bindings at the first request.
+    @ivar generation: Incremented by each change; results that were derived from an older generation are stale.
     """
 
     def __init__(self, stores: Stores) -> None:
@@ -154,14 +155,14 @@ class RuleResolver:
         self.stores = stores
         self._watches: list[Any] = []
         self._filled = False
-        #: By place and role, so that a decision asks each role once however often it is bound there.
-        self._bound: dict[Place, dict[_Key, dict[_Key, Binding]]] = {}
+        #: The bindings by subject, role and key: a decision evaluates each role of a subject once.
+        self._bound: dict[SubjectKey, dict[_Key, dict[_Key, Binding]]] = {}
         self._bindings: dict[_Key, Binding] = {}
         self._roles: dict[_Key, RoleRules] = {}
 
     def current(self) -> int:
         """
-        The L{generation}, for those who keep what they derive. From the first call on, the caches are followed.
+        Start the watches of the caches unless they run, and return L{generation}.
 
         @raise StorageUnavailable: The caches were never filled. The index stays valid while a cache is refilled later.
         """
@@ -170,13 +171,13 @@ class RuleResolver:
         return self.generation
 
     async def seen(self, revision: int) -> None:
-        """Wait until decisions are made by all that was written up to C{revision}, if a cache is behind."""
+        """Wait until the index contains all writes up to C{revision}."""
         for cache in self._caches().values():
             if cache.revision < revision:
                 await cache.seen(revision)
 
     def changed(self) -> None:
-        """A role or binding is another."""
+        """Increment L{generation} after a change."""
         self.generation += 1
 
     def stop(self) -> None:
@@ -186,26 +187,26 @@ class RuleResolver:
             watch.stop()
 
     def roles_of(self, user: UserInfo, namespace: str) -> Iterator[Binding]:
-        """One binding for each role that a user has: everywhere first, then in a namespace."""
-        for bound in self._places_of(user, namespace):
+        """Return one binding for each role of a user: first of ClusterRoleBindings, then of a namespace."""
+        for bound in self._bound_to(user, namespace):
             for bindings in bound.values():
                 yield next(iter(bindings.values()))
 
     def bindings_of(self, user: UserInfo, namespace: str) -> list[Binding]:
-        """Each binding that concerns a user, once, in the same order."""
-        found: dict[Binding, None] = {}
-        for bound in self._places_of(user, namespace):
+        """Return the bindings with a subject that matches a user, each once, in the order of L{roles_of}."""
+        unique: dict[Binding, None] = {}
+        for bound in self._bound_to(user, namespace):
             for bindings in bound.values():
-                found.update(dict.fromkeys(bindings.values()))
-        return list(found)
+                unique.update(dict.fromkeys(bindings.values()))
+        return list(unique)
 
     def bindings(self) -> list[Binding]:
-        """All of them, whomever they concern."""
+        """Return all bindings."""
         self.current()
         return list(self._bindings.values())
 
     def role_names(self, namespace: str) -> Iterator[tuple[tuple[str, str], str]]:
-        """All cluster roles, and the roles of a namespace, as L{role} takes them."""
+        """Return all ClusterRoles, and the Roles of a namespace, as parameters of L{role}."""
         self.current()
         for record in self.stores.get(GROUP, "clusterroles").cache.list().records:
             yield ("ClusterRole", record.name), ""
@@ -215,11 +216,11 @@ class RuleResolver:
 
     def role(self, role: tuple[str, str], namespace: str) -> RoleRules:
         """
-        The rules of a role.
+        Return the rules of a role.
 
-        @param role: Its kind and name.
-        @param namespace: That of the binding.
-        @raise RoleNotFound: It is not there.
+        @param role: The kind and name of the role.
+        @param namespace: The namespace of the binding.
+        @raise RoleNotFound: The role does not exist.
         """
         self.current()
         key = _role_key(role, namespace)
@@ -235,7 +236,7 @@ class RuleResolver:
         return rules
 
     def rules_for(self, user: UserInfo, namespace: str) -> tuple[list[Rule], list[RoleNotFound]]:
-        """All rules that a user holds in a namespace, C{""} for those that hold everywhere; and roles not found."""
+        """Return all rules of a user in a namespace, or cluster-wide for C{""}, and the errors for missing roles."""
         rules: list[Rule] = []
         errors: list[RoleNotFound] = []
         for binding in self.bindings_of(user, namespace):
@@ -245,15 +246,15 @@ class RuleResolver:
                 errors.append(error)
         return rules, errors
 
-    def _places_of(self, user: UserInfo, namespace: str) -> Iterator[dict[_Key, dict[_Key, Binding]]]:
+    def _bound_to(self, user: UserInfo, namespace: str) -> Iterator[dict[_Key, dict[_Key, Binding]]]:
         self.current()
         get = self._bound.get
-        for where in ("", namespace) if namespace else ("",):
-            bound = get(("User", user.name, where))
+        for binding_namespace in ("", namespace) if namespace else ("",):
+            bound = get(("User", user.name, binding_namespace))
             if bound:
                 yield bound
             for group in user.groups:
-                bound = get(("Group", group, where))
+                bound = get(("Group", group, binding_namespace))
                 if bound:
                     yield bound
 
@@ -265,7 +266,7 @@ class RuleResolver:
         if not all(cache.ready for cache in caches.values()):
             if self._filled:
                 return
-            raise StorageUnavailable("roles and bindings are not there yet")
+            raise StorageUnavailable("the caches of roles and bindings are not filled yet")
         self._filled = True
         for derived in (self._bound, self._bindings, self._roles):
             derived.clear()
@@ -290,17 +291,17 @@ class RuleResolver:
         reference = (role.get("kind", ""), role.get("name", ""))
         binding = Binding(record.name, record.namespace, reference, obj.get("subjects") or ())
         self._bindings[key] = binding
-        for place in binding.places():
-            self._bound.setdefault(place, {}).setdefault(binding.role_key, {})[key] = binding
+        for subject in binding.subject_keys():
+            self._bound.setdefault(subject, {}).setdefault(binding.role_key, {})[key] = binding
 
     def _unbind(self, key: _Key, binding: Binding) -> None:
-        for place in binding.places():
-            roles = self._bound[place]
+        for subject in binding.subject_keys():
+            roles = self._bound[subject]
             del roles[binding.role_key][key]
             if not roles[binding.role_key]:
                 del roles[binding.role_key]
             if not roles:
-                del self._bound[place]
+                del self._bound[subject]
 
 
 def _role_key(role: tuple[str, str], namespace: str) -> _Key:

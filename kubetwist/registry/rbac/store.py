@@ -1,8 +1,8 @@
 """
 RBAC stores with the privilege escalation check.
 
-A user who writes a role must hold all rules in it, or be allowed to C{escalate} it; one who writes a binding must hold
-all rules of its role, or be allowed to C{bind} that role. This is asked whatever the authorizers are.
+To write a role, a user must have all permissions in it, or be allowed to C{escalate} it; to write a binding, a user
+must have all permissions of its role, or be allowed to C{bind} the role. The check applies with any authorizers.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from ..generic.keys import check_key
 from ..generic.store import Store
 from .ruleresolver import GROUP, RoleNotFound, RuleResolver
 
-#: What the garbage collector changes, and what changes with it: nothing of this gives anything to anyone.
-_HARMLESS: Final = ("ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion")
+#: Fields of the metadata that updates of the garbage collector change; they grant no permissions.
+_GC_FIELDS: Final = ("ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion")
 
 
 class EscalationCheckedStore(Store):
-    """What roles and bindings have in common."""
+    """The common store of roles and bindings."""
 
     def __init__(
         self,
@@ -41,8 +41,10 @@ class EscalationCheckedStore(Store):
         authorizer: IAuthorizer | None,
     ) -> None:
         """
-        @param grants: What roles and bindings say now.
-        @param authorizer: Asked about the verbs C{escalate} and C{bind}; L{None} denies both.
+        @param resource: The resource and its storage options.
+        @param environment: The shared components of stores.
+        @param grants: The index of roles and bindings.
+        @param authorizer: Authorizes the verbs C{escalate} and C{bind}; L{None} denies both.
         """
         self._grants = grants
         self._authorizer = authorizer
@@ -51,7 +53,11 @@ class EscalationCheckedStore(Store):
     async def commit(
         self, key: str, draft: Draft | None, expected: int, allocation: Allocation = NOTHING, *more: Any
     ) -> int:
-        """See L{Store.commit}; on return the rule resolver has the write."""
+        """
+        Commit a write; see L{Store.commit}. It returns when the rule resolver contains the write.
+
+        @param more: The further parameters of L{Store.commit}.
+        """
         revision = await super().commit(key, draft, expected, allocation, *more)
         await self._grants.seen(revision)
         return revision
@@ -59,70 +65,90 @@ class EscalationCheckedStore(Store):
     async def check_escalation(
         self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions
     ) -> None:
-        """See L{kubetwist.registry.generic.hooks.StoreHooks.check_escalation}."""
-        if MASTERS in scope.user.groups or (old is not None and content(obj) == content(old)):
+        """
+        See L{kubetwist.registry.generic.hooks.StoreHooks.check_escalation}.
+
+        @raise APIStatusError: The user lacks a permission that the object grants (403).
+        """
+        if MASTERS in scope.user.groups or (old is not None and without_gc_fields(obj) == without_gc_fields(old)):
             return
         created = isinstance(options, CreateOptions)
         await self.authorize_grant(scope, obj, old, "" if created else obj["metadata"].get("name", ""))
 
     async def authorize_grant(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, name: str) -> None:
         """
-        Look at what a write gives away.
+        Check the permissions that an object grants.
 
-        @param name: As in the request's path.
-        @raise APIStatusError: It is more than the writer has.
+        @param obj: The new object.
+        @param old: The stored object; L{None} when it is created.
+        @param name: The name in the path of the request; C{""} for POST.
+        @raise APIStatusError: The user lacks a granted permission (403), or the role does not exist (404).
         """
         raise NotImplementedError
 
     def confirm_no_escalation(self, scope: RequestScope, obj: JSONObject, rules: Sequence[Rule]) -> None:
         """
-        Compare with what the writer has where the object is.
+        Check that the user has all permissions of C{rules} in the namespace (Go: C{ConfirmNoEscalation}).
 
-        @raise APIStatusError: Something is missing (403).
+        @raise APIStatusError: A permission is missing (403).
         """
         user = scope.user
         held, errors = self._grants.rules_for(user, scope.namespace)
         missing = uncovered_rules(held, rules)
         if missing:
-            why = escalation_message(user.name, user.groups, missing)
+            message = escalation_message(user.name, user.groups, missing)
             if errors:
                 texts = list(dict.fromkeys(str(self.role_not_found(error)) for error in errors))
-                why += f"; resolution errors: [{texts[0] if len(texts) == 1 else '[' + ', '.join(texts) + ']'}]"
-            raise self.forbidden(obj, why)
+                message += f"; resolution errors: [{texts[0] if len(texts) == 1 else '[' + ', '.join(texts) + ']'}]"
+            raise self.forbidden(obj, message)
 
     def role_not_found(self, error: RoleNotFound) -> APIStatusError:
         """
-        The error for a role: the name is invalid (400), or there is no such role (404).
+        Return the error for a missing role: its name is invalid (400), or it does not exist (404).
 
-        The reference then names the resource that is being written instead.
+        As in the reference, the error names the resource that is written instead of that of the role.
         """
         try:
             check_key(error.name, error.namespace)
-        except APIStatusError as impossible:
-            return impossible
+        except APIStatusError as invalid_key:
+            return invalid_key
         return self.not_found(error.name)
 
-    def forbidden(self, obj: JSONObject, why: str) -> APIStatusError:
-        """The 403 for a write."""
-        return APIStatusError.forbidden(self.group_resource, obj["metadata"].get("name", ""), why)
+    def forbidden(self, obj: JSONObject, message: str) -> APIStatusError:
+        """Return the 403 Forbidden for a write."""
+        return APIStatusError.forbidden(self.group_resource, obj["metadata"].get("name", ""), message)
 
     async def allowed(self, scope: RequestScope, verb: str, group: str, resource: str, name: str) -> bool:
-        """Whether the authorizers let the writer use one of the two verbs that are made for this."""
+        """
+        Return whether the authorizers allow the user a special verb.
+
+        @param verb: C{"escalate"} or C{"bind"}.
+        @param group: The group of the role.
+        @param resource: C{"roles"} or C{"clusterroles"}.
+        @param name: The name of the role; C{""} for any.
+        """
         authorizer = self._authorizer
         if authorizer is None:
             return False
-        question = AuthorizerAttributes(
+        attributes = AuthorizerAttributes(
             scope.user, verb, group=group, version="*", resource=resource, namespace=scope.namespace, name=name
         )
-        verdict = await decide(authorizer, question)
+        verdict = await decide(authorizer, attributes)
         return verdict.decision is Decision.ALLOW
 
 
 class RoleStore(EscalationCheckedStore):
-    """Roles and cluster roles."""
+    """The store of Roles or ClusterRoles."""
 
     async def authorize_grant(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, name: str) -> None:
-        """Hold all rules, or be allowed to C{escalate}."""
+        """
+        Require all permissions of the role, or the verb C{escalate}.
+
+        @param obj: The new role.
+        @param old: The stored role; L{None} when it is created.
+        @param name: The name in the path of the request; C{""} for POST.
+        @raise APIStatusError: A permission is missing (403).
+        """
         if await self.allowed(scope, "escalate", GROUP, self.info.resource, name):
             return
         self.confirm_no_escalation(scope, obj, obj.get("rules") or ())
@@ -133,10 +159,17 @@ class RoleStore(EscalationCheckedStore):
 
 
 class BindingStore(EscalationCheckedStore):
-    """Role bindings and cluster role bindings."""
+    """The store of RoleBindings or ClusterRoleBindings."""
 
     async def authorize_grant(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, name: str) -> None:
-        """Hold all rules of the role, or be allowed to C{bind} it."""
+        """
+        Require all permissions of the bound role, or the verb C{bind} for it.
+
+        @param obj: The new binding.
+        @param old: The stored binding; L{None} when it is created.
+        @param name: The name in the path of the request; C{""} for POST.
+        @raise APIStatusError: A permission is missing (403), or the role does not exist (404).
+        """
         reference = obj.get("roleRef") or {}
         kind, role = reference.get("kind", ""), reference.get("name", "")
         known = kind in ("Role", "ClusterRole")
@@ -151,8 +184,8 @@ class BindingStore(EscalationCheckedStore):
         self.confirm_no_escalation(scope, obj, rules)
 
 
-def content(obj: JSONObject) -> JSONObject:
-    """Return the object without metadata that garbage collection changes (Go C{IsOnlyMutatingGCFields})."""
-    meta = {name: value for name, value in obj["metadata"].items() if name not in _HARMLESS}
+def without_gc_fields(obj: JSONObject) -> JSONObject:
+    """Return an object without the metadata that garbage collection changes (Go: C{IsOnlyMutatingGCFields})."""
+    meta = {name: value for name, value in obj["metadata"].items() if name not in _GC_FIELDS}
     rest = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion", "metadata")}
     return {**rest, "metadata": meta}

@@ -1,4 +1,4 @@
-"""Roles, ClusterRoles and their bindings."""
+"""Strategies of Roles, ClusterRoles and their bindings."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ GROUP: Final = "rbac.authorization.k8s.io"
 
 
 class RBACStrategy(Strategy):
-    """What the four kinds have in common: names that need only be parts of paths."""
+    """The common strategy of the four kinds, whose names are any path segments."""
 
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     allow_create_on_update = True
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
-        """A part of a path."""
+        """Return the errors of a name, which must be a path segment."""
         return validate_path_segment_name(name, prefix)
 
 
 class RoleStrategy(RBACStrategy):
-    """rbac.authorization.k8s.io/v1 Role."""
+    """Strategy of rbac.authorization.k8s.io/v1 Role."""
 
     def default(self, obj: JSONObject) -> None:
-        """C{rules} is written even when there are none."""
+        """Set missing C{rules} and C{verbs} to C{null}, as Go does not omit them."""
         obj["rules"] = obj.get("rules") or None
         for rule in obj["rules"] or ():
             rule.setdefault("verbs", None)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Rules about resources."""
+        """Validate a Role."""
         return validation.validate_role(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
@@ -45,21 +45,21 @@ class RoleStrategy(RBACStrategy):
 
 
 class ClusterRoleStrategy(RoleStrategy):
-    """rbac.authorization.k8s.io/v1 ClusterRole."""
+    """Strategy of rbac.authorization.k8s.io/v1 ClusterRole."""
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Rules about resources or paths, and selectors of roles to gather."""
+        """Validate a ClusterRole."""
         return validation.validate_cluster_role(obj)
 
 
 class RoleBindingStrategy(RBACStrategy):
-    """rbac.authorization.k8s.io/v1 RoleBinding and ClusterRoleBinding."""
+    """Strategy of rbac.authorization.k8s.io/v1 RoleBinding and ClusterRoleBinding."""
 
     def __init__(self, namespaced: bool) -> None:
         self._namespaced = namespaced
 
     def default(self, obj: JSONObject) -> None:
-        """See C{pkg/apis/rbac/v1/defaults.go}."""
+        """Set the defaults of C{pkg/apis/rbac/v1/defaults.go}."""
         reference = obj.setdefault("roleRef", {})
         if not reference.get("apiGroup"):
             reference["apiGroup"] = GROUP
@@ -71,11 +71,11 @@ class RoleBindingStrategy(RBACStrategy):
             subject.setdefault("name", "")
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """A role of this group, and subjects."""
+        """Validate a binding."""
         return validation.validate_binding(obj, self._namespaced)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The role stays."""
+        """Validate an update of a binding, whose role is immutable."""
         return validation.validate_binding_update(obj, old, self._namespaced)
 
 

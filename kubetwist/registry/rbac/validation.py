@@ -1,4 +1,4 @@
-"""Roles and bindings; see kubernetes, C{pkg/apis/rbac/validation/validation.go}."""
+"""Validation of roles and bindings; see kubernetes, C{pkg/apis/rbac/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ GROUP = "rbac.authorization.k8s.io"
 
 
 def validate_role(obj: JSONObject) -> list[FieldError]:
-    """Rules within a namespace."""
+    """Return the validation errors of a Role."""
     errors: ErrorList = []
     _rules(obj, True, errors)
     return errors
 
 
 def validate_cluster_role(obj: JSONObject) -> list[FieldError]:
-    """Rules everywhere, or selectors of roles whose rules these are."""
+    """Return the validation errors of a ClusterRole."""
     errors: ErrorList = []
     _rules(obj, False, errors)
     aggregation = obj.get("aggregationRule")
@@ -50,7 +50,14 @@ def _rules(obj: JSONObject, namespaced: bool, errors: ErrorList) -> None:
 
 
 def validate_rule(rule: JSONObject, namespaced: bool, path: str, errors: ErrorList) -> None:
-    """What may be done to what."""
+    """
+    Validate a rule of a role.
+
+    @param rule: The rule.
+    @param namespaced: Whether the role has a namespace.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    """
     if not rule.get("verbs"):
         errors.append(required(f"{path}.verbs", "verbs must contain at least one value"))
     urls = rule.get("nonResourceURLs") or []
@@ -69,7 +76,7 @@ def validate_rule(rule: JSONObject, namespaced: bool, path: str, errors: ErrorLi
 
 
 def validate_binding(obj: JSONObject, namespaced: bool) -> list[FieldError]:
-    """A role of this group, and subjects."""
+    """Return the validation errors of a RoleBinding, if C{namespaced} is set, or ClusterRoleBinding."""
     errors: ErrorList = []
     reference = obj.get("roleRef") or {}
     group, kind, name = (reference.get(part) or "" for part in ("apiGroup", "kind", "name"))
@@ -108,16 +115,16 @@ def _subject(subject: JSONObject, namespaced: bool, path: str, errors: ErrorList
 
 
 def validate_binding_update(obj: JSONObject, old: JSONObject, namespaced: bool) -> list[FieldError]:
-    """The role stays."""
+    """Return the validation errors of an update of a binding, whose role is immutable."""
     errors: ErrorList = []
     reference = obj.get("roleRef") or {}
     if reference != old.get("roleRef"):
-        shown = go_json(
+        formatted = go_json(
             {
                 "APIGroup": reference.get("apiGroup", ""),
                 "Kind": reference.get("kind", ""),
                 "Name": reference.get("name", ""),
             }
         )
-        errors.append(invalid_shown("roleRef", shown, "cannot change roleRef"))
+        errors.append(invalid_shown("roleRef", formatted, "cannot change roleRef"))
     return UpdateErrors(validate_binding(obj, namespaced), errors)

@@ -17,7 +17,7 @@ def address_warnings(text: str, path: str) -> list[str]:
             return []
         if not all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts):
             return []
-        shown = ".".join(str(int(part)) for part in parts)
+        canonical = ".".join(str(int(part)) for part in parts)
     else:
         mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
         if mapped is None:
@@ -26,5 +26,5 @@ def address_warnings(text: str, path: str) -> list[str]:
                     f"{path}: IPv6 address {quote(text)} should be in RFC 5952 canonical format ({quote(str(address))})"
                 ]
             return []
-        shown = str(mapped)
-    return [f"{path}: non-standard IP address {quote(text)} is invalid: use {quote(shown)}"]
+        canonical = str(mapped)
+    return [f"{path}: non-standard IP address {quote(text)} is invalid: use {quote(canonical)}"]

@@ -1,4 +1,4 @@
-"""Conditions in the status of objects; see apimachinery, C{pkg/apis/meta/v1/validation/validation.go}."""
+"""Validation of conditions in the status; see apimachinery, C{pkg/apis/meta/v1/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ _NOT_A_REASON: Final = regex_error(
 
 
 def conditions(found: Sequence[JSONObject], path: str, errors: ErrorList) -> None:
-    """Conditions as the newer kinds have them, each type once."""
-    seen: set[str] = set()
+    """Validate conditions of the type C{metav1.Condition}, whose types must be unique."""
+    types: set[str] = set()
     for index, condition in enumerate(found):
-        here, kind, status = f"{path}[{index}]", condition.get("type") or "", condition.get("status") or ""
-        if kind in seen:
-            errors.append(duplicate(f"{here}.type", kind))
-        seen.add(kind)
-        check(kind, f"{here}.type", validate_qualified_name, errors)
+        item_path, kind, status = f"{path}[{index}]", condition.get("type") or "", condition.get("status") or ""
+        if kind in types:
+            errors.append(duplicate(f"{item_path}.type", kind))
+        types.add(kind)
+        check(kind, f"{item_path}.type", validate_qualified_name, errors)
         if status not in ("False", "True", "Unknown"):
-            errors.append(unsupported(f"{here}.status", status, ("False", "True", "Unknown")))
+            errors.append(unsupported(f"{item_path}.status", status, ("False", "True", "Unknown")))
         if (condition.get("observedGeneration") or 0) < 0:
             text = "must be greater than or equal to zero"
-            errors.append(invalid(f"{here}.observedGeneration", condition["observedGeneration"], text))
+            errors.append(invalid(f"{item_path}.observedGeneration", condition["observedGeneration"], text))
         if condition.get("lastTransitionTime") is None:
-            errors.append(required(f"{here}.lastTransitionTime"))
-        _reason(condition.get("reason") or "", f"{here}.reason", errors)
+            errors.append(required(f"{item_path}.lastTransitionTime"))
+        _reason(condition.get("reason") or "", f"{item_path}.reason", errors)
         if byte_length(condition.get("message") or "") > 32 * 1024:
-            errors.append(too_long(f"{here}.message", 32 * 1024))
+            errors.append(too_long(f"{item_path}.message", 32 * 1024))
 
 
 def _reason(reason: str, path: str, errors: ErrorList) -> None:

@@ -1,7 +1,7 @@
 """
-The vocabulary of validation: the rules about single values that all kinds are made of.
+Validation of single values, for the validation of all kinds.
 
-The texts are the API: users search for them and tests compare them.
+The messages are part of the API.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from ....api.quantity import Quantity
 from ....api.resource import JSONObject
 
 ErrorList = list[FieldError]
-#: Says what is wrong with a text.
+#: Returns the errors of a text.
 Problems = Callable[[str], Sequence[str]]
 
 MAX_INT32: Final = 2**31 - 1
-#: How the reference writes a path without a name.
+#: The field path without a name, as the reference formats it.
 NO_FIELD: Final = "[]"
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 IMMUTABLE: Final = "field is immutable"
@@ -45,25 +45,40 @@ _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def dns_label(value: str) -> Sequence[str]:
-    """A label in DNS, RFC 1123."""
+    """Return the errors of a DNS label (RFC 1123)."""
     return validate_dns1123_label(value, False)
 
 
 def dns_subdomain(value: str) -> Sequence[str]:
-    """A name in DNS, RFC 1123."""
+    """Return the errors of a DNS subdomain (RFC 1123)."""
     return validate_dns1123_subdomain(value, False)
 
 
 def check(value: str, path: str, problems: Problems, errors: ErrorList) -> bool:
-    """A text that must pass C{problems}; whether it does."""
-    found = problems(value)
-    for text in found:
+    """
+    Validate a text.
+
+    @param value: The text.
+    @param path: The field path for errors.
+    @param problems: Returns the errors of the text.
+    @param errors: Receives the errors.
+    @return: Whether the text is valid.
+    """
+    messages = problems(value)
+    for text in messages:
         errors.append(invalid(path, value, text))
-    return not found
+    return not messages
 
 
 def need(value: str | None, path: str, problems: Problems, errors: ErrorList) -> None:
-    """A text that must be there and pass C{problems}."""
+    """
+    Validate a required text.
+
+    @param value: The text; empty or L{None} if it is missing.
+    @param path: The field path for errors.
+    @param problems: Returns the errors of the text.
+    @param errors: Receives the errors.
+    """
     if not value:
         errors.append(required(path))
     else:
@@ -71,7 +86,14 @@ def need(value: str | None, path: str, problems: Problems, errors: ErrorList) ->
 
 
 def one_of(value: str | None, choice: Sequence[str], path: str, errors: ErrorList) -> None:
-    """A text that must be there and be one of C{choice}, which is shown in its own order."""
+    """
+    Validate a required text that is one of several.
+
+    @param value: The text; empty or L{None} if it is missing.
+    @param choice: The supported values, in the order in which the error lists them.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    """
     if not value:
         errors.append(required(path))
     elif value not in choice:
@@ -93,23 +115,23 @@ def unsupported_string(path: str, value: str, choice: Iterable[str]) -> FieldErr
 
 
 def _unsupported(path: str, text: str, choice: Iterable[str]) -> FieldError:
-    shown = ", ".join(map(quote, choice))
-    supported = f": supported values: {shown}" if shown else ""
+    values = ", ".join(map(quote, choice))
+    supported = f": supported values: {values}" if values else ""
     return FieldError("FieldValueNotSupported", f"Unsupported value: {text}{supported}", path)
 
 
 def quote(text: str) -> str:
-    """A text in quotes, as Go prints it."""
+    """Return a text in quotes, as Go prints it."""
     return quoted(text)
 
 
 def go_json(value: JSONValue) -> str:
-    """A value as Go encodes it, keys in their own order."""
+    """Return the JSON of a value as Go encodes it; the order of keys is kept."""
     return fielderrors.go_json(value)
 
 
 def invalid_without_value(path: str, detail: str) -> FieldError:
-    """An invalid value that is not printed: it may be large, or several fields."""
+    """Return the error for an invalid value that the message does not contain."""
     return FieldError("FieldValueInvalid", f"Invalid value: {detail}", path)
 
 
@@ -118,25 +140,25 @@ def invalid_name(path: str, name: str, detail: str) -> FieldError:
     return invalid_shown(path, go_json(name), detail)
 
 
-def invalid_shown(path: str, shown: str, detail: str) -> FieldError:
-    """An invalid value that is printed in a way of its own."""
-    return FieldError("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path)
+def invalid_shown(path: str, formatted: str, detail: str) -> FieldError:
+    """Return the error for an invalid value that is already formatted."""
+    return FieldError("FieldValueInvalid", f"Invalid value: {formatted}: {detail}", path)
 
 
 def go_struct(value: JSONObject, names: Sequence[str]) -> JSONObject:
-    """An object as Go encodes structs without JSON names: capital letters, nothing left out."""
+    """Return an object as Go encodes structs without JSON names: capitalized names, no omitted fields."""
     return {name: value.get(name[0].lower() + name[1:]) for name in names}
 
 
 def in_order(value: JSONValue, names: Sequence[str]) -> JSONValue:
-    """An object with C{names} first, which is the order of its struct in Go."""
+    """Return an object with the fields C{names} first, the order of its struct in Go."""
     if not isinstance(value, dict):
         return value
     return {**{name: value[name] for name in names if name in value}, **value}
 
 
 def selector_shown(selector: JSONValue) -> str:
-    """A label selector as Go prints it."""
+    """Return a label selector as Go prints it."""
     if selector is None:
         return "null"
     return go_json(label_selector_struct(selector))
@@ -146,25 +168,25 @@ def selector_shown(selector: JSONValue) -> str:
 
 
 def not_negative(value: int | None, path: str, errors: ErrorList) -> None:
-    """A count."""
+    """Validate that a number is not negative."""
     if value is not None and value < 0:
         errors.append(invalid(path, value, NOT_NEGATIVE))
 
 
 def positive(value: int | None, path: str, errors: ErrorList) -> None:
-    """A count that is not zero."""
+    """Validate that a number is positive."""
     if value is not None and value <= 0:
         errors.append(invalid(path, value, "must be greater than zero"))
 
 
 def port_number(value: JSONValue, path: str, errors: ErrorList) -> None:
-    """The number of a port."""
+    """Validate the number of a port."""
     if not 1 <= (value or 0) <= 65535:
         errors.append(invalid(path, value or 0, PORT_RANGE))
 
 
 def port_number_or_name(value: JSONValue, path: str, errors: ErrorList) -> None:
-    """A port by number or by name."""
+    """Validate the number or name of a port."""
     if isinstance(value, str):
         check(value, path, validate_port_name, errors)
     else:
@@ -172,7 +194,7 @@ def port_number_or_name(value: JSONValue, path: str, errors: ErrorList) -> None:
 
 
 def number_or_percent(value: JSONValue, path: str, errors: ErrorList) -> None:
-    """A count, or a share of something."""
+    """Validate a number or a percentage."""
     if isinstance(value, str):
         check(value, path, validate_percent, errors)
     else:
@@ -180,22 +202,22 @@ def number_or_percent(value: JSONValue, path: str, errors: ErrorList) -> None:
 
 
 def percent(value: JSONValue) -> int | None:
-    """The number in a share; L{None} for other values."""
+    """Return the number of a percentage; L{None} for other values."""
     return int(value[:-1]) if isinstance(value, str) and not validate_percent(value) else None
 
 
 def at_most_whole(value: JSONValue, path: str, errors: ErrorList) -> None:
-    """A share of no more than everything."""
-    share = percent(value)
-    if share is not None and share > 100:
+    """Validate that a percentage is at most 100%; other values are valid."""
+    percentage = percent(value)
+    if percentage is not None and percentage > 100:
         errors.append(invalid(path, value, "must not be greater than 100%"))
 
 
 def share_or_number(value: JSONValue) -> int:
-    """The number of a share or of a count, which may stand in a text; 0 when it is neither."""
-    share = percent(value)
-    if share is not None:
-        return share
+    """Return the number of a percentage, or of a number that may be a string; 0 for other values."""
+    percentage = percent(value)
+    if percentage is not None:
+        return percentage
     if isinstance(value, str):
         return int(value) if _WHOLE.fullmatch(value) else 0
     return value if isinstance(value, int) else 0
@@ -205,18 +227,18 @@ def share_or_number(value: JSONValue) -> int:
 
 
 def quantity(value: JSONValue) -> Quantity:
-    """A quantity of an object that was decoded, which is therefore well-formed."""
+    """Parse a quantity of a decoded object, which is well-formed."""
     return Quantity.parse(value)
 
 
 def quantity_not_negative(value: JSONValue, path: str, errors: ErrorList) -> None:
-    """An amount."""
+    """Validate that a quantity is not negative."""
     if quantity(value).sign() < 0:
         errors.append(invalid(path, str(value), NOT_NEGATIVE))
 
 
 def quantity_positive(value: JSONValue, path: str, errors: ErrorList) -> None:
-    """An amount of something."""
+    """Validate that a quantity is positive."""
     if quantity(value).sign() <= 0:
         errors.append(invalid(path, str(value), "must be greater than zero"))
 
@@ -225,14 +247,14 @@ def quantity_positive(value: JSONValue, path: str, errors: ErrorList) -> None:
 
 
 def labels(found: JSONObject | None, path: str, errors: ErrorList) -> None:
-    """Labels, wherever they stand."""
+    """Validate labels."""
     for key, value in sorted((found or {}).items()):
         check(key, path, validate_qualified_name, errors)
         check(value, path, validate_label_value, errors)
 
 
 def annotation_keys(found: JSONObject | None, path: str, errors: ErrorList) -> None:
-    """Annotations of an object within an object."""
+    """Validate the keys of annotations of an embedded object."""
     for key in sorted(found or {}):
         for text in validate_qualified_name(key.lower()):
             errors.append(invalid(path, key, text))
@@ -240,9 +262,12 @@ def annotation_keys(found: JSONObject | None, path: str, errors: ErrorList) -> N
 
 def label_selector(selector: JSONObject | None, path: str, errors: ErrorList, *, values: bool = True) -> None:
     """
-    A selector of labels.
+    Validate a label selector.
 
-    @param values: Whether the values that it compares with have to be possible ones.
+    @param selector: The selector; L{None} if it is missing, which is valid.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    @param values: Whether the values must be valid values of labels.
     """
     if selector is None:
         return
@@ -252,42 +277,49 @@ def label_selector(selector: JSONObject | None, path: str, errors: ErrorList, *,
 
 
 def selector_requirement(expression: JSONObject, path: str, errors: ErrorList, values: bool = True) -> None:
-    """One expression of a selector of labels."""
-    operator, wanted = expression.get("operator", ""), expression.get("values") or ()
+    """
+    Validate one expression of a label selector.
+
+    @param expression: The expression.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    @param values: Whether the values must be valid values of labels.
+    """
+    operator, expected = expression.get("operator", ""), expression.get("values") or ()
     if operator in ("In", "NotIn"):
-        if not wanted:
+        if not expected:
             errors.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
     elif operator in ("Exists", "DoesNotExist"):
-        if wanted:
+        if expected:
             detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
             errors.append(forbidden(f"{path}.values", detail))
     else:
         errors.append(invalid_name(f"{path}.operator", operator, "not a valid selector operator"))
     check(expression.get("key", ""), f"{path}.key", validate_qualified_name, errors)
     if values:
-        for index, value in enumerate(wanted):
+        for index, value in enumerate(expected):
             check(value, f"{path}.values[{index}]", validate_label_value, errors)
 
 
 def is_selector(selector: JSONObject) -> bool:
-    """Whether a selector of labels can be used at all."""
+    """Return whether a label selector is valid."""
     errors: ErrorList = []
     label_selector(selector, "", errors)
     return not errors
 
 
 def selects(selector: JSONObject, found: JSONObject) -> bool:
-    """Whether a selector of labels matches C{found}."""
+    """Return whether a label selector matches the labels C{found}."""
     for key, value in (selector.get("matchLabels") or {}).items():
         if found.get(key) != value:
             return False
     for expression in selector.get("matchExpressions") or ():
         key, operator = expression.get("key", ""), expression.get("operator")
-        wanted = expression.get("values") or ()
+        values = expression.get("values") or ()
         if operator == "In":
-            matches = key in found and found[key] in wanted
+            matches = key in found and found[key] in values
         elif operator == "NotIn":
-            matches = key not in found or found[key] not in wanted
+            matches = key not in found or found[key] not in values
         elif operator == "Exists":
             matches = key in found
         else:
@@ -298,7 +330,7 @@ def selects(selector: JSONObject, found: JSONObject) -> bool:
 
 
 def selector_empty(selector: JSONObject | None) -> bool:
-    """Whether a selector of labels asks for nothing."""
+    """Return whether a label selector has no requirements."""
     return not selector or not (selector.get("matchLabels") or selector.get("matchExpressions"))
 
 
@@ -311,7 +343,11 @@ def immutable(
     """
     Check that a value is unchanged.
 
-    @param shown: Formats the value for the message; as JSON by default.
+    @param value: The new value.
+    @param old: The old value.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    @param shown: The formatted value for the message; JSON by default.
     @param untyped: Whether the value may contain any JSON type, so that C{1} must be distinguished from C{True}.
     """
     if value != old or (untyped and not same_json(value, old)):
@@ -325,19 +361,19 @@ def immutable(
 
 
 def ip(value: str, path: str, errors: ErrorList) -> None:
-    """An address that everybody reads alike, in whatever form."""
+    """Validate an IP address without ambiguous notations; it need not be in canonical form."""
     for text in validate_ip(value, canonical=False):
         errors.append(invalid(path, value, text))
 
 
 def cidr(value: str, path: str, errors: ErrorList) -> None:
-    """A range of addresses that everybody reads alike, in whatever form."""
+    """Validate a CIDR without ambiguous notations; it need not be in canonical form."""
     for text in validate_cidr(value, canonical=False):
         errors.append(invalid(path, value, text))
 
 
 def is_ipv6(value: str) -> bool:
-    """Whether an address is one of version 6."""
+    """Return whether a text is an IPv6 address."""
     return isinstance(parse_ip(value), IPv6Address)
 
 
@@ -346,18 +382,18 @@ NO_LOOPBACK: Final = "may not be in the loopback range (127.0.0.0/8, ::1/128)"
 
 
 def non_special_ip(value: str, path: str, errors: ErrorList) -> None:
-    """An address of an endpoint: not this host's own, nor one for many."""
-    found = parse_ip(value)
-    if found is None:
+    """Validate the address of an endpoint: not unspecified, loopback, link-local or link-local multicast."""
+    address = parse_ip(value)
+    if address is None:
         errors.append(invalid(path, value, "must be a valid IP address"))
         return
-    if found.is_unspecified:
+    if address.is_unspecified:
         errors.append(invalid(path, value, f"may not be unspecified ({value})"))
-    if found.is_loopback:
+    if address.is_loopback:
         errors.append(invalid(path, value, NO_LOOPBACK))
-    if found.is_link_local:
+    if address.is_link_local:
         errors.append(invalid(path, value, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"))
-    if found.is_multicast and str(found).lower().startswith(("224.0.0.", "ff02:", "ff12:")):
+    if address.is_multicast and str(address).lower().startswith(("224.0.0.", "ff02:", "ff12:")):
         errors.append(invalid(path, value, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"))
 
 
@@ -365,20 +401,20 @@ def non_special_ip(value: str, path: str, errors: ErrorList) -> None:
 
 
 def local_path(value: str, path: str, errors: ErrorList) -> None:
-    """A path below somewhere, which does not climb out."""
+    """Validate a relative path without C{..}."""
     if value.startswith("/"):
         errors.append(invalid(path, value, "must be a relative path"))
     no_backsteps(value, path, errors)
 
 
 def no_backsteps(value: str, path: str, errors: ErrorList) -> None:
-    """A path without C{..}."""
+    """Validate that a path has no element C{..}."""
     if ".." in value.split("/"):
         errors.append(invalid(path, value, "must not contain '..'"))
 
 
 def local_file_path(value: str, path: str, errors: ErrorList) -> None:
-    """A path below somewhere, whose names do not start with dots that mean something to the kubelet."""
+    """Validate a relative path that does not start with two dots, which the kubelet reserves."""
     local_path(value, path, errors)
     # The reference skips values that have an error already, except the shortest.
     if value.startswith("..") and not value.startswith("../"):
@@ -386,28 +422,28 @@ def local_file_path(value: str, path: str, errors: ErrorList) -> None:
 
 
 def id_number(value: int | None, path: str, errors: ErrorList) -> None:
-    """The number of a user or a group."""
+    """Validate the id of a user or group."""
     if value is not None and not 0 <= value <= MAX_INT32:
         errors.append(invalid(path, value, f"must be between 0 and {MAX_INT32}, inclusive"))
 
 
-#: Those that objects do not have which are yet to be made.
+#: The fields of the metadata that templates must not set.
 _NOT_IN_TEMPLATES: Final = tuple(name for name in METADATA if name not in ("labels", "annotations"))
 
 
 def template_metadata(metadata: JSONObject, path: str, errors: ErrorList) -> None:
-    """Metadata of objects that a template is for: labels and annotations, and nothing else."""
+    """Validate the metadata of a template, which may have only labels and annotations."""
     annotation_keys(metadata.get("annotations"), f"{path}.annotations", errors)
     labels(metadata.get("labels"), f"{path}.labels", errors)
     for name in _NOT_IN_TEMPLATES:
-        # Of these, only a period may be zero and there.
+        # Zero values are ignored, except for the pointer deletionGracePeriodSeconds.
         if metadata.get(name) or (name == "deletionGracePeriodSeconds" and metadata.get(name) is not None):
-            # The reference makes the path of the name in Go.
+            # The reference uses the name of the field in Go.
             errors.append(forbidden(f"{path}.{'uID' if name == 'uid' else name}", "cannot be set"))
 
 
 def needed_segment(value: str | None, path: str, errors: ErrorList) -> None:
-    """A text that must be there, and could be a part of a URL's path."""
+    """Validate a required text that is a path segment of a URL."""
     if not value:
         errors.append(required(path))
     else:

@@ -1,4 +1,4 @@
-"""Certificates and keys in objects, in the words of Go's C{crypto/tls}."""
+"""Validation of certificates and keys in objects, with the messages of Go's C{crypto/tls}."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLOCK: Final = re.compile(rb"-----BEGIN ([^-\n]+)-----.*?-----END \1-----", re.
 
 
 def tls_problem(data: JSONObject) -> str:
-    """Return why certificate and key of a secret do not match; C{""} if they match."""
+    """Return the reason why the certificate and key of a Secret do not match; C{""} if they match."""
     certificate, key = _bytes(data.get("tls.crt")), _bytes(data.get("tls.key"))
     kinds = [kind.decode("utf-8", "replace") for kind in _BLOCK.findall(certificate)]
     if not kinds:
@@ -61,28 +61,28 @@ def tls_problem(data: JSONObject) -> str:
 
 
 def bundle_problem(text: str | None) -> str:
-    """Why no authority can be trusted by what a C{caBundle} has, in base64; C{""} when one can, or nothing is said."""
+    """Return the error of a C{caBundle} in base64 without a valid certificate; C{""} if it is valid or empty."""
     bundle = _bytes(text)
     if not bundle:
         return ""
-    unreadable = seen = False
+    has_malformed = has_valid = False
     for block in _BLOCK.finditer(bundle):
         if block[1] != b"CERTIFICATE":
             continue
         try:
             x509.load_pem_x509_certificate(block[0])
         except ValueError:
-            unreadable = True
+            has_malformed = True
         else:
-            seen = True
-    if seen:
+            has_valid = True
+    if has_valid:
         return ""
-    why = "no valid certificate authority data seen"
-    if unreadable:
-        why = "failed to parse certificate: x509: malformed certificate"
+    reason = "no valid certificate authority data seen"
+    if has_malformed:
+        reason = "failed to parse certificate: x509: malformed certificate"
     elif _BLOCK.search(bundle) is None:
-        why = "unable to parse bytes as PEM block"
-    return f"unable to load root certificates: {why}"
+        reason = "unable to parse bytes as PEM block"
+    return f"unable to load root certificates: {reason}"
 
 
 def _bytes(text: str | None) -> bytes:

@@ -1,4 +1,4 @@
-"""Where webhooks are called: their URL or service."""
+"""Validation of C{clientConfig} of webhooks: the URL or the service."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from .fields import PORT_RANGE, ErrorList, dns_subdomain
 
 
 def webhook_url(text: str, path: str, https: bool, errors: ErrorList) -> None:
-    """The address of a webhook."""
+    """
+    Validate the URL of a webhook.
+
+    @param text: The URL.
+    @param path: The field path for errors.
+    @param https: Whether the scheme must be https.
+    @param errors: Receives the errors.
+    """
     form = "; desired format: https://host[/path]"
     try:
         url = parse_url(text)
@@ -23,36 +30,36 @@ def webhook_url(text: str, path: str, https: bool, errors: ErrorList) -> None:
     if url.user is not None:
         errors.append(invalid(path, url.user_info, "user information is not permitted in the URL"))
     if url.fragment:
-        shown = url.fragment.decode("utf-8", "replace")
-        errors.append(invalid(path, shown, "fragments are not permitted in the URL"))
+        fragment = url.fragment.decode("utf-8", "replace")
+        errors.append(invalid(path, fragment, "fragments are not permitted in the URL"))
     if url.raw_query:
         errors.append(invalid(path, url.raw_query, "query parameters are not permitted in the URL"))
 
 
 def webhook_service(service: JSONObject, path: str, errors: ErrorList) -> None:
-    """The service of a webhook."""
-    # The reference mistakes the one for the other.
+    """Validate the service of a webhook."""
+    # The reference swaps the two field names.
     for missing, name in (("name", "namespace"), ("namespace", "name")):
         if not service.get(name):
             errors.append(required(f"{path}.{missing}"))
     port = service.get("port") or 0
     if not 1 <= port <= 65535:
         errors.append(invalid(f"{path}.port", port, f"port is not valid: {PORT_RANGE}"))
-    where = service.get("path") or "/"
-    if where != "/":
-        _service_path(where, f"{path}.path", errors)
+    url_path = service.get("path") or "/"
+    if url_path != "/":
+        _service_path(url_path, f"{path}.path", errors)
 
 
-def _service_path(where: str, path: str, errors: ErrorList) -> None:
-    if not where.startswith("/"):
-        errors.append(invalid(path, where, "must start with a '/'"))
+def _service_path(url_path: str, path: str, errors: ErrorList) -> None:
+    if not url_path.startswith("/"):
+        errors.append(invalid(path, url_path, "must start with a '/'"))
     # Each error quotes the whole value, hence the limit.
-    most = len(errors) + 1 + MAX_FIELD_ERRORS_LENGTH // len(where)
-    for index, segment in enumerate(where[1:].removesuffix("/").split("/")):
-        if len(errors) > most:
+    limit = len(errors) + 1 + MAX_FIELD_ERRORS_LENGTH // len(url_path)
+    for index, segment in enumerate(url_path[1:].removesuffix("/").split("/")):
+        if len(errors) > limit:
             return
         if not segment:
-            errors.append(invalid(path, where, f"segment[{index}] may not be empty"))
+            errors.append(invalid(path, url_path, f"segment[{index}] may not be empty"))
             continue
         for text in dns_subdomain(segment):
-            errors.append(invalid(path, where, f"segment[{index}]: {text}"))
+            errors.append(invalid(path, url_path, f"segment[{index}]: {text}"))

@@ -1,7 +1,8 @@
 """
-The cluster roles of the loops of a controller manager, by the service account that each runs as.
+The ClusterRoles of the controllers of kube-controller-manager, by the service account of the controller.
 
-The role is called C{system:controller:} and the account's name, and the account, in C{kube-system}, has it everywhere.
+The name of a role is C{system:controller:} with the name of the service account, to which a ClusterRoleBinding binds
+it. The service accounts are in C{kube-system}.
 """
 
 from __future__ import annotations

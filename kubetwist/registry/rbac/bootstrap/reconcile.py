@@ -1,8 +1,8 @@
 """
-Makes the built-in roles and bindings, and gives those that are there what they miss.
+Reconciliation of the built-in roles and bindings at the start of a server.
 
-As the reference does at every start: permissions and subjects that were added are left alone, those that were taken
-away come back, unless the object opts out by the annotation L{AUTOUPDATE}.
+As in the reference, missing objects are created, and missing rules and subjects are added; additional ones are kept.
+The annotation L{AUTOUPDATE} excludes an object.
 """
 
 from __future__ import annotations
@@ -29,60 +29,60 @@ if TYPE_CHECKING:
     from ...generic.store import Store
     from ...stores import Stores
 
-#: C{"false"} leaves an object as it is.
+#: The annotation that excludes an object from reconciliation if it is C{"false"}.
 AUTOUPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
-#: Followed by the name of the role that gathers.
+#: The prefix of the label of roles that are aggregated, which is followed by the name of the aggregating role.
 AGGREGATE_TO: Final = "rbac.authorization.k8s.io/aggregate-to-"
 _CONTROLLER: Final = "system:controller:"
 
-#: Gives an existing object what it misses of the one that is expected: another object, or L{None} when it has all.
+#: Returns an existing object with the missing parts of the expected one; L{None} if nothing is missing.
 ComputeReconciled = Callable[[JSONObject, JSONObject], JSONObject | None]
 
 
-def _metadata(name: str, namespace: str = "", gathered_by: str = "") -> JSONObject:
+def _metadata(name: str, namespace: str = "", aggregate_to: str = "") -> JSONObject:
     labels = {"kubernetes.io/bootstrapping": "rbac-defaults"}
-    if gathered_by:
-        labels[f"{AGGREGATE_TO}{gathered_by}"] = "true"
+    if aggregate_to:
+        labels[f"{AGGREGATE_TO}{aggregate_to}"] = "true"
     meta: JSONObject = {"name": name, "labels": labels, "annotations": {AUTOUPDATE: "true"}}
     return {**meta, "namespace": namespace} if namespace else meta
 
 
 def _role(meta: JSONObject, rules: Sequence[Rule] | None) -> JSONObject:
-    # The rules are shared by all servers of a process, and a store may keep what it is given.
+    # The rules are shared by all servers of a process, and a store may modify objects: copy them.
     return {"metadata": meta, "rules": None if rules is None else [orjson.loads(orjson.dumps(one)) for one in rules]}
 
 
 def _binding(meta: JSONObject, kind: str, role: str, subjects: str) -> JSONObject:
     obj: JSONObject = {"metadata": meta, "roleRef": {"apiGroup": GROUP, "kind": kind, "name": role}}
-    made = []
+    subject_objects = []
     for word in subjects.split():
-        what, _, name = word.partition("/")
-        if what == "ServiceAccount":
+        subject_kind, _, name = word.partition("/")
+        if subject_kind == "ServiceAccount":
             namespace, _, name = name.partition("/")
-            made.append({"kind": what, "name": name, "namespace": namespace})
+            subject_objects.append({"kind": subject_kind, "name": name, "namespace": namespace})
         else:
-            made.append({"kind": what, "apiGroup": GROUP, "name": name})
-    if made:
-        obj["subjects"] = made
+            subject_objects.append({"kind": subject_kind, "apiGroup": GROUP, "name": name})
+    if subject_objects:
+        obj["subjects"] = subject_objects
     return obj
 
 
 def expected_cluster_roles() -> Iterator[JSONObject]:
-    """All built-in cluster roles."""
-    for name, gathered_by in AGGREGATED.items():
+    """Return the built-in ClusterRoles."""
+    for name, aggregate_to in AGGREGATED.items():
         selector = {"matchLabels": {f"{AGGREGATE_TO}{name}": "true"}}
         yield {
-            **_role(_metadata(name, gathered_by=gathered_by), None),
+            **_role(_metadata(name, aggregate_to=aggregate_to), None),
             "aggregationRule": {"clusterRoleSelectors": [selector]},
         }
     for name, rules in CLUSTER_ROLES.items():
-        yield _role(_metadata(name, gathered_by=LABELLED.get(name, "")), rules)
+        yield _role(_metadata(name, aggregate_to=LABELLED.get(name, "")), rules)
     for name, rules in CONTROLLERS.items():
         yield _role(_metadata(f"{_CONTROLLER}{name}"), rules)
 
 
 def expected_cluster_role_bindings() -> Iterator[JSONObject]:
-    """All built-in bindings of theirs."""
+    """Return the built-in ClusterRoleBindings."""
     for name, subjects in CLUSTER_BINDINGS.items():
         yield _binding(_metadata(name), "ClusterRole", name, subjects)
     for account in CONTROLLERS:
@@ -91,25 +91,25 @@ def expected_cluster_role_bindings() -> Iterator[JSONObject]:
 
 
 def expected_roles() -> Iterator[JSONObject]:
-    """All built-in roles of namespaces."""
+    """Return the built-in Roles."""
     for (namespace, name), rules in ROLES.items():
         yield _role(_metadata(name, namespace), rules)
 
 
 def expected_role_bindings() -> Iterator[JSONObject]:
-    """All built-in bindings of theirs."""
+    """Return the built-in RoleBindings."""
     for (namespace, name), (role, subjects) in BINDINGS.items():
         yield _binding(_metadata(name, namespace), "Role", role, subjects)
 
 
 def compute_reconciled_role(existing: JSONObject, expected: JSONObject) -> JSONObject | None:
-    """An existing role with the labels, rules and selectors that it misses; L{None} when it misses none."""
+    """Return an existing role with missing labels, rules and selectors added; L{None} if none are missing."""
     if _opted_out(existing):
         return None
-    obj = _mended_metadata(existing, expected)
-    rules, wanted = existing.get("rules") or [], expected["rules"] or []
-    if rules != wanted:
-        missing = uncovered_rules(rules, wanted)
+    obj = _reconciled_metadata(existing, expected)
+    rules, expected_rules = existing.get("rules") or [], expected["rules"] or []
+    if rules != expected_rules:
+        missing = uncovered_rules(rules, expected_rules)
         if missing:
             obj["rules"] = [*rules, *missing]
     aggregation = existing.get("aggregationRule")
@@ -117,16 +117,16 @@ def compute_reconciled_role(existing: JSONObject, expected: JSONObject) -> JSONO
         obj.pop("aggregationRule", None)
     else:
         selectors = (aggregation or {}).get("clusterRoleSelectors") or []
-        wanted = expected["aggregationRule"]["clusterRoleSelectors"]
-        obj["aggregationRule"] = {"clusterRoleSelectors": _union(selectors, wanted)}
+        expected_selectors = expected["aggregationRule"]["clusterRoleSelectors"]
+        obj["aggregationRule"] = {"clusterRoleSelectors": _union(selectors, expected_selectors)}
     return None if obj == existing else obj
 
 
 def compute_reconciled_role_binding(existing: JSONObject, expected: JSONObject) -> JSONObject | None:
-    """Likewise a binding: its labels and subjects."""
+    """Return an existing binding with missing labels and subjects added; L{None} if none are missing."""
     if _opted_out(existing):
         return None
-    obj = _mended_metadata(existing, expected)
+    obj = _reconciled_metadata(existing, expected)
     subjects = _union(existing.get("subjects") or [], expected.get("subjects") or [])
     if subjects:
         obj["subjects"] = subjects
@@ -138,19 +138,19 @@ def _opted_out(existing: JSONObject) -> bool:
     return bool(annotations.get(AUTOUPDATE) == "false")
 
 
-def _mended_metadata(existing: JSONObject, expected: JSONObject) -> JSONObject:
+def _reconciled_metadata(existing: JSONObject, expected: JSONObject) -> JSONObject:
     meta = dict(existing["metadata"])
     for name in ("labels", "annotations"):
         meta[name] = {**expected["metadata"][name], **(meta.get(name) or {})}
     return {**existing, "metadata": meta}
 
 
-def _union(present: Sequence[JSONValue], wanted: Iterable[JSONValue]) -> list[JSONValue]:
-    return [*present, *(one for one in wanted if one not in present)]
+def _union(existing: Sequence[JSONValue], expected: Iterable[JSONValue]) -> list[JSONValue]:
+    return [*existing, *(one for one in expected if one not in existing)]
 
 
-async def _reconcile(store: Store, expected: JSONObject, mend: ComputeReconciled) -> None:
-    """Make an object, or mend it."""
+async def _reconcile(store: Store, expected: JSONObject, compute: ComputeReconciled) -> None:
+    """Create an object, or add the missing parts to the existing one."""
     meta = expected["metadata"]
     name, namespace = meta["name"], meta.get("namespace", "")
     existing = store.get_copy(namespace, name)
@@ -167,36 +167,36 @@ async def _reconcile(store: Store, expected: JSONObject, mend: ComputeReconciled
                 raise
         await ensure(store, expected)
         return
-    if mend(existing, expected) is None:
+    if compute(existing, expected) is None:
         return
 
     def change(obj: JSONObject | None) -> JSONObject:
-        assert obj is not None, "a patch makes nothing"
-        mended = mend(obj, expected)
-        if mended is None:
+        assert obj is not None, "a patch does not create objects"
+        reconciled = compute(obj, expected)
+        if reconciled is None:
             return obj
-        store.update_managed_fields(obj, mended, "", SERVER)
-        return mended
+        store.update_managed_fields(obj, reconciled, "", SERVER)
+        return reconciled
 
     await store.update(scope, name, change, UpdateOptions(), patching=True)
 
 
 async def reconcile(stores: Stores) -> None:
-    """All of them, at the same time, so that their writes share commits."""
+    """Reconcile all built-in roles and bindings concurrently, so that their writes share transactions."""
     cluster_roles, roles = stores.get(GROUP, "clusterroles"), stores.get(GROUP, "roles")
     cluster_bindings, bindings = stores.get(GROUP, "clusterrolebindings"), stores.get(GROUP, "rolebindings")
     namespaces = stores.get("", "namespaces")
-    await _together(ensure(namespaces, {"metadata": {"name": name}}) for name in sorted({name for name, _ in ROLES}))
-    everything: Sequence[tuple[Store, Iterator[JSONObject], ComputeReconciled]] = (
+    await _gather(ensure(namespaces, {"metadata": {"name": name}}) for name in sorted({name for name, _ in ROLES}))
+    reconciliations: Sequence[tuple[Store, Iterator[JSONObject], ComputeReconciled]] = (
         (cluster_roles, expected_cluster_roles(), compute_reconciled_role),
         (cluster_bindings, expected_cluster_role_bindings(), compute_reconciled_role_binding),
         (roles, expected_roles(), compute_reconciled_role),
         (bindings, expected_role_bindings(), compute_reconciled_role_binding),
     )
-    await _together(_reconcile(store, obj, mend) for store, objects, mend in everything for obj in objects)
+    await _gather(_reconcile(store, obj, compute) for store, objects, compute in reconciliations for obj in objects)
 
 
-async def _together(tasks: Iterable[JSONValue]) -> None:
+async def _gather(tasks: Iterable[JSONValue]) -> None:
     try:
         await gatherResults([Deferred.fromCoroutine(task) for task in tasks], consumeErrors=True)
     except FirstError as error:

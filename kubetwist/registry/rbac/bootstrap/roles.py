@@ -1,8 +1,8 @@
 """
-The roles that every server has, and who has them from the start: users, components, nodes, leader election.
+The built-in roles and bindings of users, components, nodes and leader election, as in kube-apiserver.
 
-They are facts of kube-apiserver, on which clients and tools rely. The roles of the loops of a controller manager are in
-L{kubetwist.registry.rbac.bootstrap.controllerroles}; the short hand is L{kubetwist.registry.rbac.bootstrap.rules}'.
+The roles of controllers are in L{kubetwist.registry.rbac.bootstrap.controllerroles}. Rules are constructed by
+L{kubetwist.registry.rbac.bootstrap.rules}.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Final
 from ....api.rbacrules import Rule
 from .rules import EVENTS, paths, rule
 
-#: Cluster roles that gather the rules of those that are labelled for them: what they are labelled for themselves.
+#: The aggregating ClusterRoles, with the role that aggregates them; C{""} for none.
 AGGREGATED: Final[Mapping[str, str]] = {"admin": "", "edit": "admin", "view": "edit"}
 
-#: Cluster roles by name.
+#: The rules of ClusterRoles, by name.
 CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
     "cluster-admin": (
         rule("*", "*", "*"),
@@ -239,11 +239,11 @@ CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
     ),
 }
 
-#: Cluster roles whose rules are gathered by others: by which.
+#: The aggregated ClusterRoles, with the role that aggregates them.
 LABELLED: Final[Mapping[str, str]] = {f"system:aggregate-to-{name}": name for name in AGGREGATED}
 
-#: Who has a cluster role everywhere, as a list of words: kinds of subjects and their names, service accounts with
-#: their namespaces.
+#: The subjects of ClusterRoleBindings, by the name of the ClusterRole: kinds and names, service accounts with their
+#: namespaces, separated by spaces.
 CLUSTER_BINDINGS: Final[Mapping[str, str]] = {
     "cluster-admin": "Group/system:masters",
     "system:basic-user": "Group/system:authenticated",
@@ -259,7 +259,7 @@ CLUSTER_BINDINGS: Final[Mapping[str, str]] = {
     "system:volume-scheduler": "User/system:kube-scheduler",
 }
 
-#: Roles by namespace and name.
+#: The rules of Roles, by namespace and name.
 ROLES: Final[Mapping[tuple[str, str], Sequence[Rule]]] = {
     ("kube-public", "system:controller:bootstrap-signer"): (
         rule("read", "core", "configmaps"),
@@ -285,8 +285,7 @@ ROLES: Final[Mapping[tuple[str, str], Sequence[Rule]]] = {
     ),
 }
 
-#: Who has one of these roles, by namespace and the binding's name, which is the role's but for one: the role and the
-#: subjects.
+#: The role and the subjects of RoleBindings, by namespace and name; all but one have the name of the role.
 BINDINGS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("kube-public", "system:controller:bootstrap-signer"): (
         "system:controller:bootstrap-signer",

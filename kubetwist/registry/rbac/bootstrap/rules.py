@@ -1,4 +1,4 @@
-"""The short hand in which the built-in roles are written down."""
+"""Constructors of RBAC rules for the tables of built-in roles."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Final
 
 from ....api.rbacrules import Rule
 
-#: Words that stand for several verbs.
-_SEVERAL: Final = {
+#: Abbreviations of several verbs.
+_VERB_SETS: Final = {
     "read": ("get", "list", "watch"),
     "write": ("create", "delete", "deletecollection", "patch", "update"),
 }
@@ -15,25 +15,25 @@ _SEVERAL: Final = {
 
 def rule(verbs: str, groups: str, resources: str, names: str = "") -> Rule:
     """
-    A rule about resources; all are lists of words.
+    Return a rule for resources; the parameters are lists, separated by spaces.
 
-    @param verbs: C{read} and C{write} stand for several.
-    @param groups: C{core} is the group that has no name.
-    @param resources: With their subresources.
-    @param names: Of objects; none for all.
+    @param verbs: The verbs; C{read} and C{write} are abbreviations of several.
+    @param groups: The groups; C{core} for the core group.
+    @param resources: The resources and subresources.
+    @param names: The names of objects; C{""} for all.
     """
-    made: dict[str, list[str]] = {
-        "verbs": sorted({verb for word in verbs.split() for verb in _SEVERAL.get(word, (word,))}),
+    policy_rule: dict[str, list[str]] = {
+        "verbs": sorted({verb for word in verbs.split() for verb in _VERB_SETS.get(word, (word,))}),
         "apiGroups": sorted("" if group == "core" else group for group in groups.split()),
         "resources": sorted(resources.split()),
     }
     if names:
-        made["resourceNames"] = sorted(names.split())
-    return made
+        policy_rule["resourceNames"] = sorted(names.split())
+    return policy_rule
 
 
 def paths(urls: str, verbs: str = "get") -> Rule:
-    """A rule about paths that are no resources; both are lists of words."""
+    """Return a rule for non-resource URLs; the parameters are lists, separated by spaces."""
     return {"verbs": sorted(verbs.split()), "nonResourceURLs": sorted(urls.split())}
 
 
