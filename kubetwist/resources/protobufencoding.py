@@ -18,7 +18,7 @@ from ..api.errors import APIStatusError
 from ..http.responses import Body
 from ..schema.metaprotobuf import encode_protobuf
 from ..schema.protobuf.encoding import ENVELOPE_END, envelope, envelope_start
-from ..schema.protobuf.wire import LENGTH, WireError, put_counted, put_key, put_varint
+from ..schema.protobuf.wire import LENGTH, WireError, encode_length_delimited, encode_tag, encode_varint
 from .encoding import JSONEncoder, Result, list_meta
 
 if TYPE_CHECKING:
@@ -58,14 +58,14 @@ class ProtobufEncoder:
         self._list_said: tuple[str, str] = said["apiVersion"], said["kind"]
         # See apimachinery, pkg/apis/meta/v1beta1/generated.proto.
         self._items_first = partial and said["apiVersion"] == "meta.k8s.io/v1beta1"
-        self._item_key = put_key(1 if self._items_first else 2, LENGTH)
+        self._item_key = encode_tag(1 if self._items_first else 2, LENGTH)
         said = orjson.loads(inner.head[:-1] + b"}")
         self._said: tuple[str, str] = said["apiVersion"], said["kind"]
 
     def _message(self, value: JSONObject) -> bytes:
         """Return the message of an object."""
         if self._partial:
-            return put_counted(1, self._codec.message(value.get("metadata") or {}, f"{_META}.ObjectMeta"))
+            return encode_length_delimited(1, self._codec.message(value.get("metadata") or {}, f"{_META}.ObjectMeta"))
         return self._codec.message(value)
 
     def of_document(self, document: bytes) -> bytes:
@@ -100,7 +100,7 @@ class ProtobufEncoder:
         @raise APIStatusError: An item cannot be encoded (500).
         """
         meta = self._codec.message(list_meta(listing, token), f"{_META}.ListMeta")
-        parts = [] if self._items_first else [put_counted(1, meta)]
+        parts = [] if self._items_first else [encode_length_delimited(1, meta)]
         records = listing.records
         done = 0
         while done < len(records):
@@ -111,7 +111,7 @@ class ProtobufEncoder:
                 await scheduler.wait_for_slot()
             done = self._some_items(records, done, parts)
         if self._items_first:
-            parts.append(put_counted(2, meta))
+            parts.append(encode_length_delimited(2, meta))
         start = envelope_start(*self._list_said, sum(map(len, parts)))
         return Body([start, *parts, ENVELOPE_END])
 
@@ -126,7 +126,7 @@ class ProtobufEncoder:
                 message = self._message(value(record))
             except WireError as error:
                 raise APIStatusError.internal(str(error)) from None
-            parts.append(b"%b%b%b" % (key, put_varint(len(message)), message))
+            parts.append(b"%b%b%b" % (key, encode_varint(len(message)), message))
         return end
 
     def encode_event(self, event_type: str, record: Record) -> bytes:
@@ -158,5 +158,7 @@ def failed_frame(status: JSONObject) -> bytes:
 
 def _frame(event_type: str, shown: bytes) -> bytes:
     """Return a C{WatchEvent} behind its length; the object in it has its envelope."""
-    event = put_counted(1, event_type.encode()) + put_counted(2, put_counted(1, shown))
+    event = encode_length_delimited(1, event_type.encode()) + encode_length_delimited(
+        2, encode_length_delimited(1, shown)
+    )
     return pack(">I", len(event)) + event

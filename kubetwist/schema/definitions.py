@@ -38,12 +38,12 @@ def _files() -> dict[str, Path]:
     spec = find_spec("kubernetes_validate")
     assert spec is not None and spec.origin is not None
     folder = Path(spec.origin).parent / "kubernetes-json-schema"
-    found = {}
+    paths = {}
     for path in folder.iterdir():
         match = _FOLDER.fullmatch(path.name)
         if match:
-            found[match["minor"]] = path / "_definitions.json"
-    return {minor: found[minor] for minor in sorted(found, key=lambda minor: int(minor.partition(".")[2]))}
+            paths[match["minor"]] = path / "_definitions.json"
+    return {minor: paths[minor] for minor in sorted(paths, key=lambda minor: int(minor.partition(".")[2]))}
 
 
 def available_versions() -> list[str]:
@@ -56,7 +56,7 @@ def _definitions(minor: str) -> dict[str, JSONObject]:
     return definitions
 
 
-def _one_by_one(minor: str) -> Iterator[tuple[str, JSONObject]]:
+def _iterate_definitions(minor: str) -> Iterator[tuple[str, JSONObject]]:
     """Return the same value, decoded in short steps so that other threads can run."""
     text = _files()[minor].read_bytes()
     for section, start, _ in members(text):
@@ -130,10 +130,10 @@ class Definitions:
 
         @raise KeyError: The release has no such kind.
         """
-        known = self._types.get(gvk)
-        if known is None:
-            known = self._types[gvk] = ObjectType(gvk, self._builder.struct(self._kinds[gvk]))
-        return known
+        existing = self._types.get(gvk)
+        if existing is None:
+            existing = self._types[gvk] = ObjectType(gvk, self._builder.struct(self._kinds[gvk]))
+        return existing
 
     def merge_type_for(self, gvk: GroupVersionKind) -> MergeType:
         """
@@ -141,7 +141,7 @@ class Definitions:
 
         @raise KeyError: The release has no such kind.
         """
-        return self.merge_types.named(self._kinds[gvk])
+        return self.merge_types.type_for_definition(self._kinds[gvk])
 
     def struct(self, definition: str) -> StructNode:
         """
@@ -157,12 +157,12 @@ class Definitions:
 
         The file is read again at the first request for each type.
         """
-        known = self._descriptions.get(definition)
-        if known is None:
+        existing = self._descriptions.get(definition)
+        if existing is None:
             properties = _definitions(self.minor).get(definition, {}).get("properties", {})
-            known = {name: part.get("description", "") for name, part in properties.items()}
-            self._descriptions[definition] = known
-        return known.get(field, "")
+            existing = {name: part.get("description", "") for name, part in properties.items()}
+            self._descriptions[definition] = existing
+        return existing.get(field, "")
 
     def openapi_schemas(self, ref_prefix: str) -> dict[str, JSONObject]:
         """
@@ -171,7 +171,7 @@ class Definitions:
         @param ref_prefix: What stands before the name in a C{$ref}: C{"#/definitions/"} makes them OpenAPI 2,
             everything else (C{"#/components/schemas/"}) OpenAPI 3.
         """
-        return {name: openapi_schema(name, schema, ref_prefix) for name, schema in _one_by_one(self.minor)}
+        return {name: openapi_schema(name, schema, ref_prefix) for name, schema in _iterate_definitions(self.minor)}
 
     def openapi_schema(self, name: str) -> JSONObject:
         """Return one definition of L{openapi_schemas}, for OpenAPI 2."""

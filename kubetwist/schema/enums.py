@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 #: Descriptions by value; they may be empty.
-Meanings = dict[str, str]
+EnumDescriptions = dict[str, str]
 
 #: Fields whose Go doc comment ends with an empty line, which the published text keeps before the list of values: by the
 #: last part of the type's name. In the group C{resource.k8s.io} all such fields have it.
@@ -28,7 +28,7 @@ _EMPTY_LINE: Final = frozenset(
 _EMPTY_LINE_PACKAGE: Final = "io.k8s.api.resource."
 
 
-def enum_values(definition: str, go_type: str) -> Meanings | None:
+def enum_values(definition: str, go_type: str) -> EnumDescriptions | None:
     """
     Return the values of a field with their descriptions; L{None} if the field may have others.
 
@@ -45,7 +45,7 @@ def enum_values(definition: str, go_type: str) -> Meanings | None:
     return None
 
 
-def described_values(definition: str, field: str, description: str, values: Meanings) -> str:
+def described_values(definition: str, field: str, description: str, values: EnumDescriptions) -> str:
     """
     Return a field's description with the list of its values.
 
@@ -63,11 +63,11 @@ def described_values(definition: str, field: str, description: str, values: Mean
 
 
 @cache
-def _values() -> dict[str, Meanings]:
+def _values() -> dict[str, EnumDescriptions]:
     """Return the table, by C{group.Type} or C{group.version.Type}."""
-    found: dict[str, Meanings] = {}
+    found: dict[str, EnumDescriptions] = {}
     group = ""
-    values: Meanings = {}
+    values: EnumDescriptions = {}
     for line in Path(__file__).with_suffix(".txt").read_text(encoding="ascii").splitlines():
         if line.startswith(" "):
             value, _, text = line[1:].partition("|")

@@ -16,8 +16,8 @@ from ..api.jsontypes import JSONObject, JSONValue
 from .nodes import (
     ListNode,
     MapNode,
-    Node,
     StructNode,
+    TypeNode,
 )
 from .protobuf.fieldnumbers import (
     field_numbers,
@@ -27,20 +27,20 @@ from .protobuf.fieldnumbers import (
 _KIND: Final = ("kind", "apiVersion")
 
 
-def go_ordered(value: JSONValue, node: Node | None) -> JSONValue:
+def go_ordered(value: JSONValue, node: TypeNode | None) -> JSONValue:
     """
     Return a value with its keys in the order in which Go writes them.
 
     @param node: The type of the value; L{None} if it has none.
     """
     if isinstance(value, dict):
-        return {name: go_ordered(value[name], inner(node, name)) for name in go_keys(value, node)}
+        return {name: go_ordered(value[name], child_type(node, name)) for name in go_keys(value, node)}
     if isinstance(value, list):
-        return [go_ordered(item, inner(node, "")) for item in value]
+        return [go_ordered(item, child_type(node, "")) for item in value]
     return value
 
 
-def go_keys(value: JSONObject, node: Node | None) -> Iterable[str]:
+def go_keys(value: JSONObject, node: TypeNode | None) -> Iterable[str]:
     """Return the keys of an object in Go's order; of what has no type as they are."""
     if isinstance(node, StructNode):
         known = _order(node.name)
@@ -48,7 +48,7 @@ def go_keys(value: JSONObject, node: Node | None) -> Iterable[str]:
     return sorted(value) if isinstance(node, MapNode) else value
 
 
-def inner(node: Node | None, name: str) -> Node | None:
+def child_type(node: TypeNode | None, name: str) -> TypeNode | None:
     """Return the type of a value within another, under a name if it is a struct."""
     if isinstance(node, StructNode):
         field = node.fields.get(name)

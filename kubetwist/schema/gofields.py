@@ -3,7 +3,7 @@ Properties of the API's Go types that their OpenAPI definitions do not contain.
 
 The reference decodes every object into Go structs and encodes it from them again. That leaves traces which clients
 see: fields that are never left out, fields that vanish when they hold their zero value, names of Go types in error
-messages. Most of it follows from the shape of a field by the rules below; what does not is in
+messages. Most of it follows from the go_field of a field by the rules below; what does not is in
 L{kubetwist.schema.gofields_table}.
 """
 
@@ -17,13 +17,13 @@ from ..api.resource import JSONObject
 from .gofields_table import TABLE
 
 #: A value that disappears when it is zero: C{omitempty} on a string, a number, a list or a map.
-OMITTED = "o"
+OMITEMPTY = "o"
 #: A pointer that disappears when it is nil: what the client sent stays, zero or not.
-POINTER = "p"
+POINTER_OMITEMPTY = "p"
 #: A value that is always there, zero or not; a list, map or time that is nil shows as C{null}.
-ALWAYS = "a"
+NO_OMITEMPTY = "a"
 #: A pointer that is always there; C{null} when nil.
-NULLABLE = "n"
+POINTER_NO_OMITEMPTY = "n"
 #: A struct that disappears when it is zero: C{omitzero}.
 OMITZERO = "z"
 
@@ -34,7 +34,7 @@ LEAVES = frozenset(
 )
 
 
-class Shape(NamedTuple):
+class GoField(NamedTuple):
     """
     One field of a Go struct.
 
@@ -47,15 +47,15 @@ class Shape(NamedTuple):
     go_type: str
     embedded: tuple[str, ...]
 
-    def of_items(self, schema: JSONObject) -> Shape:
-        """Return the shape of the items of a list or map; it only gives the type."""
+    def item_field(self, schema: JSONObject) -> GoField:
+        """Return the go_field of the items of a list or map; it only gives the type."""
         go_type = self.go_type
         if go_type.startswith("[]"):
-            return Shape(ALWAYS, go_type[2:].lstrip("*"), ())
+            return GoField(NO_OMITEMPTY, go_type[2:].lstrip("*"), ())
         if go_type.startswith("map["):
-            return Shape(ALWAYS, go_type.partition("]")[2].lstrip("*"), ())
+            return GoField(NO_OMITEMPTY, go_type.partition("]")[2].lstrip("*"), ())
         # The list or map has a name of its own.
-        return Shape(ALWAYS, default_go_type(schema), ())
+        return GoField(NO_OMITEMPTY, default_go_type(schema), ())
 
 
 def json_kind(schema: JSONObject) -> str:
@@ -66,33 +66,33 @@ def json_kind(schema: JSONObject) -> str:
     return str(kind[0] if isinstance(kind, list) else kind)
 
 
-def referred(schema: JSONObject) -> str:
+def referenced_definition(schema: JSONObject) -> str:
     """Return the name of the definition that a schema refers to."""
     return str(schema["$ref"]).rpartition("/")[2]
 
 
 def default_presence(name: str, schema: JSONObject, required: bool) -> str:
-    """Return the default for fields of this shape."""
+    """Return the default for fields of this go_field."""
     kind = json_kind(schema)
     if kind == "object":
-        return OMITTED
+        return OMITEMPTY
     if kind == "array":
-        return ALWAYS if required or name == "items" else OMITTED
+        return NO_OMITEMPTY if required or name == "items" else OMITEMPTY
     if required:
-        return ALWAYS
+        return NO_OMITEMPTY
     if kind == "$ref":
-        target = referred(schema).rpartition(".")[2]
+        target = referenced_definition(schema).rpartition(".")[2]
         if target == "Time" or (target not in LEAVES and name in ("metadata", "spec", "status")):
-            return ALWAYS
-        return POINTER
-    return OMITTED if kind == "string" else POINTER
+            return NO_OMITEMPTY
+        return POINTER_OMITEMPTY
+    return OMITEMPTY if kind == "string" else POINTER_OMITEMPTY
 
 
 def default_go_type(schema: JSONObject) -> str:
     """Return the Go type of a schema that has no explicit type name."""
     kind = json_kind(schema)
     if kind == "$ref":
-        return go_name(referred(schema))
+        return go_name(referenced_definition(schema))
     if kind == "array":
         return f"[]{default_go_type(schema['items'])}"
     if kind == "object":
@@ -110,7 +110,7 @@ def go_name(definition: str) -> str:
     return f"{package.rpartition('.')[2]}.{name}"
 
 
-def shape(definition: str, name: str, schema: JSONObject, required: bool) -> Shape:
+def go_field(definition: str, name: str, schema: JSONObject, required: bool) -> GoField:
     """
     Return the Go properties of the field C{name} of the type C{definition}.
 
@@ -126,9 +126,9 @@ def shape(definition: str, name: str, schema: JSONObject, required: bool) -> Sha
     if exception is None:
         exception = table.get(f"{group}.{type_name}", _NONE).get(name)
     if exception is None:
-        return Shape(default_presence(name, schema, required), default_go_type(schema), ())
+        return GoField(default_presence(name, schema, required), default_go_type(schema), ())
     presence, go_type, embedded = exception
-    return Shape(
+    return GoField(
         presence or default_presence(name, schema, required),
         go_type.replace("~", f"{version}.") if go_type else default_go_type(schema),
         tuple(embedded.split(".")) if embedded else (),

@@ -17,9 +17,9 @@ from ..api.resource import JSONObject
 from .protobuf.encoding import envelope
 from .protobuf.wire import (
     VARINT,
-    put_counted,
-    put_key,
-    put_varint,
+    encode_length_delimited,
+    encode_tag,
+    encode_varint,
 )
 
 #: Writes a field from its value, or from L{None} where there is none.
@@ -38,34 +38,34 @@ def encode_protobuf(document: JSONObject) -> bytes:
     return envelope(document.get("apiVersion", ""), document["kind"], body)
 
 
-def text(number: int) -> Field:
+def string_field(number: int) -> Field:
     """Return a text."""
-    return lambda value: put_counted(number, (value or "").encode())
+    return lambda value: encode_length_delimited(number, (value or "").encode())
 
 
-def texts(number: int) -> Field:
+def string_list_field(number: int) -> Field:
     """Return a list of texts."""
-    return lambda values: b"".join([put_counted(number, value.encode()) for value in values or ()])
+    return lambda values: b"".join([encode_length_delimited(number, value.encode()) for value in values or ()])
 
 
-def whole(number: int) -> Field:
+def integer_field(number: int) -> Field:
     """Encode a number or a boolean."""
-    return lambda value: put_key(number, VARINT) + put_varint(int(value or 0))
+    return lambda value: encode_tag(number, VARINT) + encode_varint(int(value or 0))
 
 
-def one(number: int, fields: Fields) -> Field:
+def message_field(number: int, fields: Fields) -> Field:
     """Return a message."""
-    return lambda value: put_counted(number, _message(fields, value))
+    return lambda value: encode_length_delimited(number, _message(fields, value))
 
 
-def perhaps(number: int, fields: Fields) -> Field:
+def optional_message_field(number: int, fields: Fields) -> Field:
     """Return a message that may be missing."""
-    return lambda value: b"" if value is None else put_counted(number, _message(fields, value))
+    return lambda value: b"" if value is None else encode_length_delimited(number, _message(fields, value))
 
 
-def each(number: int, fields: Fields) -> Field:
+def message_list_field(number: int, fields: Fields) -> Field:
     """Return a list of messages."""
-    return lambda values: b"".join([put_counted(number, _message(fields, value)) for value in values or ()])
+    return lambda values: b"".join([encode_length_delimited(number, _message(fields, value)) for value in values or ()])
 
 
 def _message(fields: Fields, value: JSONObject | None) -> bytes:
@@ -75,88 +75,94 @@ def _message(fields: Fields, value: JSONObject | None) -> bytes:
 
 def _verbs(verbs: JSONValue) -> bytes:
     """Encode verbs, which have a message type of their own."""
-    return b"" if verbs is None else put_counted(4, texts(1)(verbs))
+    return b"" if verbs is None else encode_length_delimited(4, string_list_field(1)(verbs))
 
 
-_LIST_META: Final = {"selfLink": text(1), "resourceVersion": text(2), "continue": text(3)}
+_LIST_META: Final = {"selfLink": string_field(1), "resourceVersion": string_field(2), "continue": string_field(3)}
 _OBJECT_META: Final = {
-    "name": text(1),
-    "generateName": text(2),
-    "namespace": text(3),
-    "selfLink": text(4),
-    "uid": text(5),
-    "resourceVersion": text(6),
-    "generation": whole(7),
-    "creationTimestamp": one(8, {}),
+    "name": string_field(1),
+    "generateName": string_field(2),
+    "namespace": string_field(3),
+    "selfLink": string_field(4),
+    "uid": string_field(5),
+    "resourceVersion": string_field(6),
+    "generation": integer_field(7),
+    "creationTimestamp": message_field(8, {}),
 }
-_CAUSE: Final = {"reason": text(1), "message": text(2), "field": text(3)}
+_CAUSE: Final = {"reason": string_field(1), "message": string_field(2), "field": string_field(3)}
 _STATUS: Final = {
-    "metadata": one(1, _LIST_META),
-    "status": text(2),
-    "message": text(3),
-    "reason": text(4),
-    "details": perhaps(
+    "metadata": message_field(1, _LIST_META),
+    "status": string_field(2),
+    "message": string_field(3),
+    "reason": string_field(4),
+    "details": optional_message_field(
         5,
         {
-            "name": text(1),
-            "group": text(2),
-            "kind": text(3),
-            "causes": each(4, _CAUSE),
-            "retryAfterSeconds": whole(5),
-            "uid": text(6),
+            "name": string_field(1),
+            "group": string_field(2),
+            "kind": string_field(3),
+            "causes": message_list_field(4, _CAUSE),
+            "retryAfterSeconds": integer_field(5),
+            "uid": string_field(6),
         },
     ),
-    "code": whole(6),
+    "code": integer_field(6),
 }
 
-_ADDRESS: Final = {"clientCIDR": text(1), "serverAddress": text(2)}
-_VERSION: Final = {"groupVersion": text(1), "version": text(2)}
+_ADDRESS: Final = {"clientCIDR": string_field(1), "serverAddress": string_field(2)}
+_VERSION: Final = {"groupVersion": string_field(1), "version": string_field(2)}
 _GROUP: Final = {
-    "name": text(1),
-    "versions": each(2, _VERSION),
-    "preferredVersion": one(3, _VERSION),
-    "serverAddressByClientCIDRs": each(4, _ADDRESS),
+    "name": string_field(1),
+    "versions": message_list_field(2, _VERSION),
+    "preferredVersion": message_field(3, _VERSION),
+    "serverAddressByClientCIDRs": message_list_field(4, _ADDRESS),
 }
 _RESOURCE: Final = {
-    "name": text(1),
-    "namespaced": whole(2),
-    "kind": text(3),
+    "name": string_field(1),
+    "namespaced": integer_field(2),
+    "kind": string_field(3),
     "verbs": _verbs,
-    "shortNames": texts(5),
-    "singularName": text(6),
-    "categories": texts(7),
-    "group": text(8),
-    "version": text(9),
-    "storageVersionHash": text(10),
+    "shortNames": string_list_field(5),
+    "singularName": string_field(6),
+    "categories": string_list_field(7),
+    "group": string_field(8),
+    "version": string_field(9),
+    "storageVersionHash": string_field(10),
 }
 
-_KIND: Final = {"group": text(1), "version": text(2), "kind": text(3)}
+_KIND: Final = {"group": string_field(1), "version": string_field(2), "kind": string_field(3)}
 _DISCOVERED_SUBRESOURCE: Final = {
-    "subresource": text(1),
-    "responseKind": perhaps(2, _KIND),
-    "acceptedTypes": each(3, _KIND),
-    "verbs": texts(4),
+    "subresource": string_field(1),
+    "responseKind": optional_message_field(2, _KIND),
+    "acceptedTypes": message_list_field(3, _KIND),
+    "verbs": string_list_field(4),
 }
 _DISCOVERED_RESOURCE: Final = {
-    "resource": text(1),
-    "responseKind": perhaps(2, _KIND),
-    "scope": text(3),
-    "singularResource": text(4),
-    "verbs": texts(5),
-    "shortNames": texts(6),
-    "categories": texts(7),
-    "subresources": each(8, _DISCOVERED_SUBRESOURCE),
+    "resource": string_field(1),
+    "responseKind": optional_message_field(2, _KIND),
+    "scope": string_field(3),
+    "singularResource": string_field(4),
+    "verbs": string_list_field(5),
+    "shortNames": string_list_field(6),
+    "categories": string_list_field(7),
+    "subresources": message_list_field(8, _DISCOVERED_SUBRESOURCE),
 }
-_DISCOVERED_VERSION: Final = {"version": text(1), "resources": each(2, _DISCOVERED_RESOURCE), "freshness": text(3)}
+_DISCOVERED_VERSION: Final = {
+    "version": string_field(1),
+    "resources": message_list_field(2, _DISCOVERED_RESOURCE),
+    "freshness": string_field(3),
+}
 
 _KINDS: Final[Mapping[str, Fields]] = {
     "Status": _STATUS,
-    "APIVersions": {"versions": texts(1), "serverAddressByClientCIDRs": each(2, _ADDRESS)},
+    "APIVersions": {"versions": string_list_field(1), "serverAddressByClientCIDRs": message_list_field(2, _ADDRESS)},
     "APIGroup": _GROUP,
-    "APIGroupList": {"groups": each(1, _GROUP)},
-    "APIResourceList": {"groupVersion": text(1), "resources": each(2, _RESOURCE)},
+    "APIGroupList": {"groups": message_list_field(1, _GROUP)},
+    "APIResourceList": {"groupVersion": string_field(1), "resources": message_list_field(2, _RESOURCE)},
     "APIGroupDiscoveryList": {
-        "metadata": one(1, _LIST_META),
-        "items": each(2, {"metadata": one(1, _OBJECT_META), "versions": each(2, _DISCOVERED_VERSION)}),
+        "metadata": message_field(1, _LIST_META),
+        "items": message_list_field(
+            2, {"metadata": message_field(1, _OBJECT_META), "versions": message_list_field(2, _DISCOVERED_VERSION)}
+        ),
     },
 }

@@ -8,7 +8,7 @@ from ..api.decoding import json_type
 from ..api.jsontypes import JSONValue
 
 
-class Mismatch(Exception):
+class UnmarshalTypeError(Exception):
     """
     A value that does not fit, seen from where it stands; L{DecodeError} adds where that is.
 
@@ -28,10 +28,10 @@ class Mismatch(Exception):
     @property
     def number(self) -> str:
         """Return the number as the message quotes it, C{""} if it quotes none."""
-        return number_text(self.value) if self.numeric else ""
+        return format_number(self.value) if self.numeric else ""
 
 
-class Unreadable(Exception):
+class UnmarshalerError(Exception):
     """
     The unmarshaler of a type refuses a value; the text is shown to clients.
 
@@ -69,8 +69,8 @@ class DecodeError(Exception):
             return message
         try:
             value = json.loads(document, parse_float=str, parse_int=str)
-            for step in self.path:
-                value = value[step]
+            for element in self.path:
+                value = value[element]
         except (ValueError, LookupError, TypeError, RecursionError):
             # The document is not JSON or has duplicate keys; the number as decoded is used.
             return message
@@ -90,36 +90,36 @@ def go_kind(value: JSONValue) -> str:
     return "float64" if isinstance(value, float) else "int64"
 
 
-def number_text(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number as a client will most likely have written it."""
     return repr(value)
 
 
-def json_message(mismatch: Mismatch, struct: str, fields: str) -> str:
+def json_message(mismatch: UnmarshalTypeError, struct: str, fields: str) -> str:
     """
     Return the message of C{encoding/json}.
 
     @param struct: The Go struct with the field where the value stands, C{""} when it stands in none.
     @param fields: The names of the fields that lead there.
     """
-    said = json_type(mismatch.value)
+    described = json_type(mismatch.value)
     if mismatch.numeric:
-        said += f" {mismatch.number}"
-    where = f"struct field {struct}.{fields}" if fields else "value"
-    return f"json: cannot unmarshal {said} into Go {where} of type {mismatch.go_type}"
+        described += f" {mismatch.number}"
+    target = f"struct field {struct}.{fields}" if fields else "value"
+    return f"json: cannot unmarshal {described} into Go {target} of type {mismatch.go_type}"
 
 
-def converter_message(mismatch: Mismatch) -> str:
+def converter_message(mismatch: UnmarshalTypeError) -> str:
     """Return the message of apimachinery's converter."""
     kind = mismatch.kind
     if not kind:
         return json_message(mismatch, "", "")
-    found = go_kind(mismatch.value)
+    kind_name = go_kind(mismatch.value)
     if kind == "struct":
-        return f"cannot restore struct from: {found}"
+        return f"cannot restore struct from: {kind_name}"
     if kind in ("slice", "map"):
-        return f"cannot restore {kind} from {found}"
+        return f"cannot restore {kind} from {kind_name}"
     # Go converts between numbers, and from integers to strings; but the converter allows only what JSON knows.
-    if mismatch.numeric or (found == "int64" and kind == "string"):
-        return f"cannot convert {found} to {mismatch.go_type}"
+    if mismatch.numeric or (kind_name == "int64" and kind == "string"):
+        return f"cannot convert {kind_name} to {mismatch.go_type}"
     return f"unrecognized type: {kind}"

@@ -1,8 +1,9 @@
 """
 Types as trees of nodes: each has a fast closure that reads values, and a slow walk that reports errors with paths.
 
-The closures know no paths: nearly all objects are without fault. They raise L{Mismatch} or L{Unreadable}, and put the
-names of unknown fields into a list. When that happened, L{Node.walk} goes through the value once more.
+The closures track no paths, since nearly all objects are valid. They raise L{UnmarshalTypeError} or
+L{UnmarshalerError} and append the names of unknown fields to a list. In both cases L{TypeNode.walk} decodes the value
+again and builds the messages with the paths.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from ..api.go.quote import quoted
 from ..api.jsontypes import JSONObject, JSONValue
 from ..api.repeatedkeys import entries, merged
 from .gofields import (
-    ALWAYS,
-    NULLABLE,
-    OMITTED,
+    NO_OMITEMPTY,
+    OMITEMPTY,
     OMITZERO,
+    POINTER_NO_OMITEMPTY,
 )
 from .leaves import Coercion, Reader
-from .mismatch import DecodeError, Mismatch, Unreadable, converter_message, json_message
+from .mismatch import DecodeError, UnmarshalerError, UnmarshalTypeError, converter_message, json_message
 
 #: How the reference treats unknown fields.
-MOST_PROBLEMS = 100
+MAX_STRICT_ERRORS = 100
 
 
-class Trail:
+class DecodePath:
     """
     The position of the walk.
 
@@ -35,8 +36,8 @@ class Trail:
     """
 
     def __init__(self) -> None:
-        self.path: list[str | int] = []
-        self.problems: dict[str, None] = {}
+        self.elements: list[str | int] = []
+        self.strict_errors: dict[str, None] = {}
         self._fields: list[str] = []
         self._structs: list[str] = []
 
@@ -52,39 +53,39 @@ class Trail:
         del self._fields[before[0] :]
         del self._structs[before[1] :]
 
-    def unknown(self, name: str) -> None:
+    def add_unknown_field(self, name: str) -> None:
         """Take note of a field that the struct here does not have."""
-        self._note("unknown", name)
+        self._add("unknown", name)
 
-    def repeated(self, name: str) -> None:
+    def add_duplicate_field(self, name: str) -> None:
         """Take note of a field that was there before."""
-        self._note("duplicate", name)
+        self._add("duplicate", name)
 
-    def _note(self, what: str, name: str) -> None:
-        if len(self.problems) < MOST_PROBLEMS:
-            self.problems[f"{what} field {quoted(self._shown(name))}"] = None
+    def _add(self, error_kind: str, name: str) -> None:
+        if len(self.strict_errors) < MAX_STRICT_ERRORS:
+            self.strict_errors[f"{error_kind} field {quoted(self._format_field(name))}"] = None
 
-    def fail(self, mismatch: Mismatch) -> NoReturn:
+    def raise_type_error(self, error: UnmarshalTypeError) -> NoReturn:
         """Return the error for a value that does not fit."""
         struct = self._structs[-1] if self._structs else ""
-        message = json_message(mismatch, struct, ".".join(self._fields))
-        raise DecodeError(message, converter_message(mismatch), tuple(self.path), mismatch.number)
+        message = json_message(error, struct, ".".join(self._fields))
+        raise DecodeError(message, converter_message(error), tuple(self.elements), error.number)
 
-    def refuse(self, error: Unreadable) -> NoReturn:
+    def raise_unmarshaler_error(self, error: UnmarshalerError) -> NoReturn:
         """Return the error for a value that its own type cannot read."""
-        raise DecodeError(str(error), error.converted, tuple(self.path))
+        raise DecodeError(str(error), error.converted, tuple(self.elements))
 
-    def _shown(self, name: str) -> str:
-        shown = ""
-        for step in [*self.path, name]:
-            if isinstance(step, int):
-                shown += f"[{step}]"
+    def _format_field(self, name: str) -> str:
+        text = ""
+        for element in [*self.elements, name]:
+            if isinstance(element, int):
+                text += f"[{element}]"
             else:
-                shown += f".{step}" if shown else step
-        return shown
+                text += f".{element}" if text else element
+        return text
 
 
-class Node:
+class TypeNode:
     """
     A type.
 
@@ -105,7 +106,7 @@ class Node:
         """Return the value that a C{null} in a list or map of this type is shown with."""
         return self.zero()
 
-    def walk(self, value: JSONValue, trail: Trail) -> None:
+    def walk(self, value: JSONValue, path: DecodePath) -> None:
         """
         Report unknown fields in C{value} and the first value that does not fit.
 
@@ -113,21 +114,21 @@ class Node:
         """
         try:
             self.read(merged(value), [])
-        except Mismatch as mismatch:
-            trail.fail(mismatch)
-        except Unreadable as error:
-            trail.refuse(error)
+        except UnmarshalTypeError as error:
+            path.raise_type_error(error)
+        except UnmarshalerError as error:
+            path.raise_unmarshaler_error(error)
 
     def compiled(self) -> Reader:
         """Return L{read}, compiled at first use."""
         return self.read
 
-    def coerced(self, value: JSONValue) -> JSONValue:
+    def convert_numbers(self, value: JSONValue) -> JSONValue:
         """Convert a value other than C{null} as apimachinery's converter of unstructured objects does."""
         return value
 
 
-class Leaf(Node):
+class ScalarNode(TypeNode):
     """
     A type that is one JSON value.
 
@@ -153,24 +154,24 @@ class Leaf(Node):
         """Return the zero value in most cases."""
         return self._null
 
-    def coerced(self, value: JSONValue) -> JSONValue:
-        """See L{Node.coerced}."""
+    def convert_numbers(self, value: JSONValue) -> JSONValue:
+        """See L{TypeNode.coerced}."""
         return value if self.coerce is None else self.coerce(value)
 
 
-class ListNode(Node):
+class ListNode(TypeNode):
     """A list of one type."""
 
     __slots__ = ("item",)
 
-    def __init__(self, item: Node, go_type: str) -> None:
+    def __init__(self, item: TypeNode, go_type: str) -> None:
         self.item = item
         self.go_type = go_type
 
     def compiled(self) -> Reader:
         """Make the closure for the type of the items."""
         if not hasattr(self, "read"):
-            self.read = self._strings() if is_text(self.item) else self._items()
+            self.read = self._strings() if is_string(self.item) else self._items()
         return self.read
 
     def _strings(self) -> Reader:
@@ -179,7 +180,7 @@ class ListNode(Node):
 
         def read(value: JSONValue, unknown: list[str]) -> JSONValue:
             if value.__class__ is not list:
-                raise Mismatch(value, go_type, "slice")
+                raise UnmarshalTypeError(value, go_type, "slice")
             if {*map(type, value)} <= only:
                 return value.copy()
             return ["" if item is None else read_item(item, unknown) for item in value]
@@ -191,41 +192,41 @@ class ListNode(Node):
 
         def read(value: JSONValue, unknown: list[str]) -> JSONValue:
             if value.__class__ is not list:
-                raise Mismatch(value, go_type, "slice")
+                raise UnmarshalTypeError(value, go_type, "slice")
             return [null() if item is None else read_item(item, unknown) for item in value]
 
         return read
 
-    def coerced(self, value: JSONValue) -> JSONValue:
-        """See L{Node.coerced}."""
+    def convert_numbers(self, value: JSONValue) -> JSONValue:
+        """See L{TypeNode.coerced}."""
         if not isinstance(value, list):
             return value
-        return [None if item is None else self.item.coerced(item) for item in value]
+        return [None if item is None else self.item.convert_numbers(item) for item in value]
 
-    def walk(self, value: JSONValue, trail: Trail) -> None:
+    def walk(self, value: JSONValue, path: DecodePath) -> None:
         """Walk through the items."""
         if not isinstance(value, list):
-            trail.fail(Mismatch(value, self.go_type, "slice"))
+            path.raise_type_error(UnmarshalTypeError(value, self.go_type, "slice"))
         for index, item in enumerate(value):
             if item is not None:
-                trail.path.append(index)
-                self.item.walk(item, trail)
-                trail.path.pop()
+                path.elements.append(index)
+                self.item.walk(item, path)
+                path.elements.pop()
 
 
-class MapNode(Node):
+class MapNode(TypeNode):
     """A map from strings to one type."""
 
     __slots__ = ("item",)
 
-    def __init__(self, item: Node, go_type: str) -> None:
+    def __init__(self, item: TypeNode, go_type: str) -> None:
         self.item = item
         self.go_type = go_type
 
     def compiled(self) -> Reader:
         """Make the closure for the type of the values."""
         if not hasattr(self, "read"):
-            self.read = self._strings() if is_text(self.item) else self._items()
+            self.read = self._strings() if is_string(self.item) else self._items()
         return self.read
 
     def _strings(self) -> Reader:
@@ -234,7 +235,7 @@ class MapNode(Node):
 
         def read(value: JSONValue, unknown: list[str]) -> JSONValue:
             if value.__class__ is not dict:
-                raise Mismatch(value, go_type, "map")
+                raise UnmarshalTypeError(value, go_type, "map")
             if {*map(type, value.values())} <= only:
                 return value.copy()
             return {key: "" if item is None else read_item(item, unknown) for key, item in value.items()}
@@ -246,33 +247,33 @@ class MapNode(Node):
 
         def read(value: JSONValue, unknown: list[str]) -> JSONValue:
             if value.__class__ is not dict:
-                raise Mismatch(value, go_type, "map")
+                raise UnmarshalTypeError(value, go_type, "map")
             return {key: null() if item is None else read_item(item, unknown) for key, item in value.items()}
 
         return read
 
-    def coerced(self, value: JSONValue) -> JSONValue:
-        """See L{Node.coerced}."""
+    def convert_numbers(self, value: JSONValue) -> JSONValue:
+        """See L{TypeNode.coerced}."""
         if not isinstance(value, dict):
             return value
-        return {key: None if item is None else self.item.coerced(item) for key, item in value.items()}
+        return {key: None if item is None else self.item.convert_numbers(item) for key, item in value.items()}
 
-    def walk(self, value: JSONValue, trail: Trail) -> None:
+    def walk(self, value: JSONValue, path: DecodePath) -> None:
         """Walk through the values."""
         if not isinstance(value, dict):
-            trail.fail(Mismatch(value, self.go_type, "map"))
-        for key, item, again in entries(value):
-            if again:
-                trail.repeated(key)
+            path.raise_type_error(UnmarshalTypeError(value, self.go_type, "map"))
+        for key, item, is_duplicate in entries(value):
+            if is_duplicate:
+                path.add_duplicate_field(key)
             if item is not None:
-                trail.path.append(key)
-                self.item.walk(item, trail)
-                trail.path.pop()
+                path.elements.append(key)
+                self.item.walk(item, path)
+                path.elements.pop()
 
 
-def is_text(node: Node) -> bool:
+def is_string(node: TypeNode) -> bool:
     """Return whether values of the type are plain strings."""
-    return isinstance(node, Leaf) and node.zero() == ""
+    return isinstance(node, ScalarNode) and node.zero() == ""
 
 
 class Field:
@@ -289,7 +290,7 @@ class Field:
     def __init__(
         self,
         name: str,
-        node: Node,
+        node: TypeNode,
         presence: str,
         embedded: tuple[str, ...],
         strategies: frozenset[str],
@@ -311,21 +312,21 @@ _KEEP, _DROP_EMPTY, _NULL_EMPTY = range(3)
 _compiling: Final = RLock()
 
 
-class StructNode(Node):
+class StructNode(TypeNode):
     """
     A struct.
 
     Its fields come from C{fields_of} at first use, so that types may contain themselves.
     """
 
-    __slots__ = ("_fields", "_fields_of", "_making", "name")
+    __slots__ = ("_fields", "_fields_of", "_is_compiling", "name")
 
     def __init__(self, definition: str, go_type: str, fields_of: Callable[[str], Mapping[str, Field]]) -> None:
         self.name = definition
         self.go_type = go_type
         self._fields_of = fields_of
         self._fields: Mapping[str, Field] | None = None
-        self._making = False
+        self._is_compiling = False
 
     @property
     def fields(self) -> Mapping[str, Field]:
@@ -337,39 +338,39 @@ class StructNode(Node):
     def zero(self) -> JSONValue:
         """Return the fields that are always present."""
         return {
-            field.name: field.node.zero() if field.presence == ALWAYS else None
+            field.name: field.node.zero() if field.presence == NO_OMITEMPTY else None
             for field in self.fields.values()
-            if field.presence in (ALWAYS, NULLABLE)
+            if field.presence in (NO_OMITEMPTY, POINTER_NO_OMITEMPTY)
         }
 
-    def coerced(self, value: JSONValue) -> JSONValue:
-        """See L{Node.coerced}."""
+    def convert_numbers(self, value: JSONValue) -> JSONValue:
+        """See L{TypeNode.coerced}."""
         if not isinstance(value, dict):
             return value
         fields = self.fields
         return {
-            name: item if item is None or name not in fields else fields[name].node.coerced(item)
+            name: item if item is None or name not in fields else fields[name].node.convert_numbers(item)
             for name, item in value.items()
         }
 
-    def walk(self, value: JSONValue, trail: Trail) -> None:
+    def walk(self, value: JSONValue, path: DecodePath) -> None:
         """Walk through the fields."""
         if not isinstance(value, dict):
-            trail.fail(Mismatch(value, self.go_type, "struct"))
+            path.raise_type_error(UnmarshalTypeError(value, self.go_type, "struct"))
         struct = self.name.rpartition(".")[2]
-        for name, item, again in entries(value):
+        for name, item, is_duplicate in entries(value):
             field = self.fields.get(name)
             if field is None:
-                trail.unknown(name)
+                path.add_unknown_field(name)
                 continue
-            if again:
-                trail.repeated(name)
+            if is_duplicate:
+                path.add_duplicate_field(name)
             if item is not None:
-                before = trail.enter(struct, [*field.embedded, name])
-                trail.path.append(name)
-                field.node.walk(item, trail)
-                trail.path.pop()
-                trail.leave(before)
+                before = path.enter(struct, [*field.embedded, name])
+                path.elements.append(name)
+                field.node.walk(item, path)
+                path.elements.pop()
+                path.leave(before)
 
     def compiled(self) -> Reader:
         """Make the closure; where the type contains itself, one that looks it up later."""
@@ -378,73 +379,73 @@ class StructNode(Node):
         with _compiling:
             if hasattr(self, "read"):
                 return self.read
-            if self._making:
+            if self._is_compiling:
                 return lambda value, unknown: self.compiled()(value, unknown)
-            self._making = True
+            self._is_compiling = True
             self.read = self._reader()
-            self._making = False
+            self._is_compiling = False
             return self.read
 
     def _reader(self) -> Reader:
         go_type = self.go_type
         # Strings, which most fields are, are read right here: those kept when empty and those not.
-        kept, dropped = object(), object()
-        plan: JSONObject = {}
-        texts: dict[str, str] = {}
-        constants: list[tuple[str, JSONValue]] = []
-        makers: list[tuple[str, Callable[[], JSONValue]]] = []
+        plain_string, omitempty_string = object(), object()
+        actions: JSONObject = {}
+        string_types: dict[str, str] = {}
+        zero_constants: list[tuple[str, JSONValue]] = []
+        zero_factories: list[tuple[str, Callable[[], JSONValue]]] = []
         for name, field in self.fields.items():
             node, presence = field.node, field.presence
-            omits = presence in (OMITTED, OMITZERO)
-            if is_text(node):
-                plan[name] = dropped if omits else kept
-                texts[name] = node.go_type
+            omitempty = presence in (OMITEMPTY, OMITZERO)
+            if is_string(node):
+                actions[name] = omitempty_string if omitempty else plain_string
+                string_types[name] = node.go_type
             else:
-                action = _DROP_EMPTY if omits else _KEEP
-                if presence == ALWAYS and isinstance(node, (ListNode, MapNode)):
+                action = _DROP_EMPTY if omitempty else _KEEP
+                if presence == NO_OMITEMPTY and isinstance(node, (ListNode, MapNode)):
                     action = _NULL_EMPTY
-                plan[name] = (action, node.compiled())
-            if presence == NULLABLE:
-                constants.append((name, None))
-            elif presence == ALWAYS:
+                actions[name] = (action, node.compiled())
+            if presence == POINTER_NO_OMITEMPTY:
+                zero_constants.append((name, None))
+            elif presence == NO_OMITEMPTY:
                 if isinstance(node, StructNode):
-                    makers.append((name, node.zero))
+                    zero_factories.append((name, node.zero))
                 else:
-                    constants.append((name, node.zero()))
-        look_up = plan.get
-        always = frozenset(name for name, _ in [*constants, *makers])
+                    zero_constants.append((name, node.zero()))
+        find_action = actions.get
+        always = frozenset(name for name, _ in [*zero_constants, *zero_factories])
 
         def read(value: JSONValue, unknown: list[str]) -> JSONValue:
             if value.__class__ is not dict:
-                raise Mismatch(value, go_type, "struct")
+                raise UnmarshalTypeError(value, go_type, "struct")
             out: JSONObject = {}
             for name, item in value.items():
-                known = look_up(name)
-                if known is dropped:
+                entry = find_action(name)
+                if entry is omitempty_string:
                     if item.__class__ is str:
                         if item:
                             out[name] = item
                     elif item is not None:
-                        raise Mismatch(item, texts[name], "string")
-                elif known is kept:
+                        raise UnmarshalTypeError(item, string_types[name], "string")
+                elif entry is plain_string:
                     if item.__class__ is str:
                         out[name] = item
                     elif item is not None:
-                        raise Mismatch(item, texts[name], "string")
-                elif known is None:
+                        raise UnmarshalTypeError(item, string_types[name], "string")
+                elif entry is None:
                     unknown.append(name)
                 elif item is not None:
-                    action, read_item = known
+                    action, read_item = entry
                     result = read_item(item, unknown)
                     if result or not action:
                         out[name] = result
                     elif action == _NULL_EMPTY:
                         out[name] = None
             if not always <= out.keys():
-                for name, constant in constants:
+                for name, constant in zero_constants:
                     if name not in out:
                         out[name] = constant
-                for name, make in makers:
+                for name, make in zero_factories:
                     if name not in out:
                         out[name] = make()
             return out

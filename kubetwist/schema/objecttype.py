@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ..api.jsontypes import JSONValue
 from ..api.resource import GroupVersionKind, JSONObject
-from .leaves import Problems
-from .mismatch import DecodeError, Mismatch, Unreadable
-from .nodes import StructNode, Trail
+from .leaves import StrictErrors
+from .mismatch import DecodeError, UnmarshalerError, UnmarshalTypeError
+from .nodes import DecodePath, StructNode
 
 __all__ = ["DecodeError", "ObjectType"]
 
@@ -36,7 +36,7 @@ class ObjectType:
         """Return the names of the fields of the object itself."""
         return tuple(self.root.fields)
 
-    def decode(self, obj: JSONValue, problems: list[str], *, converted: bool = False) -> JSONObject:
+    def decode(self, obj: JSONValue, strict_errors: list[str], *, from_unstructured: bool = False) -> JSONObject:
         """
         Normalize an object to the form of the reference.
 
@@ -49,23 +49,23 @@ class ObjectType:
         @return: A new object that shares no mutable value with C{obj}.
         @raise DecodeError: A value does not fit its field.
         """
-        inner = Problems() if isinstance(problems, Problems) else None
-        unknown: list[str] = [] if inner is None else inner
+        nested_errors = StrictErrors() if isinstance(strict_errors, StrictErrors) else None
+        unknown: list[str] = [] if nested_errors is None else nested_errors
         try:
             decoded: JSONObject = self.root.compiled()(obj, unknown)
-        except (Mismatch, Unreadable):
-            if converted:
+        except (UnmarshalTypeError, UnmarshalerError):
+            if from_unstructured:
                 # Such numbers are rare: the decoder for other objects does not handle them.
-                return self.decode(self.root.coerced(obj), problems)
-            self.root.walk(obj, Trail())
+                return self.decode(self.root.convert_numbers(obj), strict_errors)
+            self.root.walk(obj, DecodePath())
             raise
-        if inner is not None and isinstance(problems, Problems):
-            problems.inexact |= inner.inexact
+        if nested_errors is not None and isinstance(strict_errors, StrictErrors):
+            strict_errors.inexact |= nested_errors.inexact
         if unknown:
-            problems += self.problems(obj)
+            strict_errors += self.find_strict_errors(obj)
         return decoded
 
-    def problems(self, obj: JSONValue) -> list[str]:
+    def find_strict_errors(self, obj: JSONValue) -> list[str]:
         """
         Return a text for each field of an object that the kind does not have, or that was there before, in their order.
 
@@ -73,9 +73,9 @@ class ObjectType:
             L{DuplicateKeyDict<kubetwist.api.repeatedkeys.DuplicateKeyDict>} objects, if it has such fields.
         @raise DecodeError: A value does not fit its field.
         """
-        trail = Trail()
-        self.root.walk(obj, trail)
-        return list(trail.problems)
+        path = DecodePath()
+        self.root.walk(obj, path)
+        return list(path.strict_errors)
 
     def zero(self) -> JSONObject:
         """Return an object of this kind without content, as bookmarks carry it; without C{kind} and C{apiVersion}."""

@@ -16,11 +16,11 @@ from typing import Final
 from ..api.resource import JSONObject
 from .enums import described_values, enum_values
 from .gofields import (
-    ALWAYS,
     LEAVES,
+    NO_OMITEMPTY,
+    go_field,
     json_kind,
-    referred,
-    shape,
+    referenced_definition,
 )
 
 V2_REFERENCE: Final = "#/definitions/"
@@ -112,8 +112,8 @@ def _default(declared: JSONObject, name: str) -> JSONObject:
 def _field(
     definition: str, name: str, schema: JSONObject, required: bool, ref_prefix: str, defaults: bool
 ) -> JSONObject:
-    go = shape(definition, name, schema, required)
-    part = _part(schema, ref_prefix, go.presence == ALWAYS, defaults)
+    go = go_field(definition, name, schema, required)
+    part = _part(schema, ref_prefix, go.presence == NO_OMITEMPTY, defaults)
     values = enum_values(definition, go.go_type)
     if values is None:
         return part
@@ -144,7 +144,7 @@ def _part(schema: JSONObject, ref_prefix: str, valued: bool, defaults: bool) -> 
     part = _plain(schema)
     kind = json_kind(schema)
     if kind == "$ref":
-        target = referred(schema)
+        target = referenced_definition(schema)
         part["$ref"] = ref_prefix + target
         if not defaults:
             return part

@@ -17,7 +17,7 @@ from ..api.go.text import (
     go_type,
 )
 from ..api.jsontypes import JSONObject, JSONValue
-from .nodes import ListNode, MapNode, Node, StructNode
+from .nodes import ListNode, MapNode, StructNode, TypeNode
 from .objecttype import ObjectType
 
 _DIRECTIVE = "$patch"
@@ -55,12 +55,12 @@ def strategic_merge(obj: JSONObject, patch: JSONValue, object_type: ObjectType) 
     if patch is None:
         return obj
     if not isinstance(patch, dict):
-        what = f"cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
-        raise StrategicMergeError(f"json: {what}", 400)
+        message = f"cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
+        raise StrategicMergeError(f"json: {message}", 400)
     return _merge_maps(obj, patch, object_type.root)
 
 
-def _no_merge_key(item: JSONValue, merge_key: str) -> StrategicMergeError:
+def _missing_merge_key(item: JSONValue, merge_key: str) -> StrategicMergeError:
     return StrategicMergeError(f"map: {go_text(item)} does not contain declared merge key: {merge_key}")
 
 
@@ -72,7 +72,7 @@ def _bad_argument(expected: str, value: JSONValue) -> StrategicMergeError:
     return StrategicMergeError(f"expected a {expected}, but received a {go_type(value)}")
 
 
-def _merge_maps(original: JSONObject, patch: JSONObject, node: Node) -> JSONObject:
+def _merge_maps(original: JSONObject, patch: JSONObject, node: TypeNode) -> JSONObject:
     if _DIRECTIVE in patch:
         directive = patch[_DIRECTIVE]
         if directive == _REPLACE:
@@ -96,16 +96,16 @@ def _merge_maps(original: JSONObject, patch: JSONObject, node: Node) -> JSONObje
         if value is None:
             merged.pop(key, None)
             continue
-        before = merged.get(key, _ABSENT)
-        if before.__class__ is not value.__class__:
+        current = merged.get(key, _ABSENT)
+        if current.__class__ is not value.__class__:
             if not deletes:
-                _put(merged, key, _without_nulls(value))
+                _set_value(merged, key, _without_nulls(value))
         elif isinstance(value, dict):
             child, strategy, _ = _field(node, key)
-            merged[key] = value if strategy == _REPLACE else _merge_maps(before, value, child)
+            merged[key] = value if strategy == _REPLACE else _merge_maps(current, value, child)
         elif isinstance(value, list):
             child, strategy, merge_key = _list_field(node, key)
-            merged[key] = _merge_field(before, value, child, strategy, merge_key, deletes)
+            merged[key] = _merge_field(current, value, child, strategy, merge_key, deletes)
         else:
             merged[key] = value
     return merged
@@ -115,7 +115,7 @@ _ABSENT: Any = object()
 _DROPPED: Any = object()
 
 
-def _put(merged: JSONObject, key: str, value: JSONValue) -> None:
+def _set_value(merged: JSONObject, key: str, value: JSONValue) -> None:
     value = _without_directives(value)
     if value is _DROPPED:
         merged.pop(key, None)
@@ -146,27 +146,27 @@ def _without_directives(value: JSONValue) -> JSONValue:
 
 def _retain_keys(merged: JSONObject, patch: JSONObject) -> None:
     """Apply and remove C{$retainKeys}: other fields are removed, and the patch may set only the named ones."""
-    bad = StrategicMergeError("invalid patch format of retainKeys", 400)
+    error = StrategicMergeError("invalid patch format of retainKeys", 400)
     retained = patch.pop(_RETAIN_KEYS)
     if not isinstance(retained, list):
-        raise bad
+        raise error
     names = {name for name in retained if isinstance(name, str)}
     for key, value in patch.items():
         if value is not None and key not in names and not key.startswith((_DELETE_FROM_LIST, _ELEMENT_ORDER)):
-            raise bad
+            raise error
     for key in merged.keys() - names:
         del merged[key]
 
 
-def _directed_field(key: str, prefix: str, what: str) -> str:
+def _directed_field(key: str, prefix: str, message: str) -> str:
     """Return the field that a directive is about: C{ports} of C{$setElementOrder/ports}."""
     directive, slash, name = key.partition("/")
     if directive != prefix or not slash:
-        raise StrategicMergeError(f"invalid patch format of {what}", 400)
+        raise StrategicMergeError(f"invalid patch format of {message}", 400)
     return name
 
 
-def _field(node: Node, key: str) -> tuple[Node, str, str]:
+def _field(node: TypeNode, key: str) -> tuple[TypeNode, str, str]:
     """Return the type of a field, how it merges and by which key."""
     if not isinstance(node, StructNode):
         # Types that are any JSON are structs to Go, but none with fields.
@@ -182,7 +182,7 @@ def _field(node: Node, key: str) -> tuple[Node, str, str]:
     return field.node, next(iter(field.strategies - {"retainKeys"}), ""), field.merge_key
 
 
-def _list_field(node: Node, key: str) -> tuple[Node, str, str]:
+def _list_field(node: TypeNode, key: str) -> tuple[TypeNode, str, str]:
     """Return the type of a list field's items, how it merges and by which key."""
     child, strategy, merge_key = _field(node, key)
     if not isinstance(child, ListNode):
@@ -191,7 +191,7 @@ def _list_field(node: Node, key: str) -> tuple[Node, str, str]:
 
 
 def _merge_field(
-    original: list[JSONValue], patch: list[JSONValue], node: Node, strategy: str, merge_key: str, deletes: bool
+    original: list[JSONValue], patch: list[JSONValue], node: TypeNode, strategy: str, merge_key: str, deletes: bool
 ) -> list[JSONValue]:
     if strategy != _MERGE and not deletes:
         return patch
@@ -199,16 +199,16 @@ def _merge_field(
         return original
     if _item_type(original, patch) is not dict:
         if deletes:
-            gone = set(patch)
-            return [item for item in original if item not in gone]
+            deleted = set(patch)
+            return [item for item in original if item not in deleted]
         merged = list(dict.fromkeys([*original, *patch]))
-        return _in_order(merged, patch, original, "")
+        return _sort_merged(merged, patch, original, "")
     if not merge_key:
         kind = {StructNode: "struct", MapNode: "map"}.get(type(node), "string")
         raise StrategicMergeError(f"cannot merge lists without merge key for {kind}")
     original, patch = _special_items(original, patch, merge_key)
     merged = _merge_items(original, patch, node, merge_key)
-    return _in_order(merged, patch, original, merge_key)
+    return _sort_merged(merged, patch, original, merge_key)
 
 
 def _item_type(*lists: list[JSONValue]) -> type:
@@ -239,7 +239,7 @@ def _identities(items: list[JSONValue], merge_key: str) -> list[JSONValue]:
             if not isinstance(item, dict):
                 raise _bad_argument("map[string]interface {}", item)
             if merge_key not in item:
-                raise _no_merge_key(item, merge_key)
+                raise _missing_merge_key(item, merge_key)
     return [_identity(item, merge_key) for item in items]
 
 
@@ -257,7 +257,7 @@ def _special_items(
         directive = item[_DIRECTIVE]
         if directive == _DELETE:
             if merge_key not in item:
-                raise _no_merge_key(item, merge_key)
+                raise _missing_merge_key(item, merge_key)
             deleted.add(_identity(item, merge_key))
         elif directive == _REPLACE:
             replaces = True
@@ -272,26 +272,26 @@ def _special_items(
     return original, ordinary
 
 
-def _merge_items(original: list[JSONValue], patch: list[JSONValue], node: Node, merge_key: str) -> list[JSONValue]:
+def _merge_items(original: list[JSONValue], patch: list[JSONValue], node: TypeNode, merge_key: str) -> list[JSONValue]:
     """Merge each item of the patch into the first with its key, or append it."""
     merged = original.copy()
-    places: dict[JSONValue, int] = {}
-    for place, item in enumerate(original):
+    positions: dict[JSONValue, int] = {}
+    for position, item in enumerate(original):
         if merge_key in item:
-            places.setdefault(_identity(item, merge_key), place)
+            positions.setdefault(_identity(item, merge_key), position)
     for item in patch:
         if merge_key not in item:
-            raise _no_merge_key(item, merge_key)
-        place = places.setdefault(_identity(item, merge_key), len(merged))
-        if place < len(merged):
-            merged[place] = _merge_maps(merged[place], item, node)
+            raise _missing_merge_key(item, merge_key)
+        position = positions.setdefault(_identity(item, merge_key), len(merged))
+        if position < len(merged):
+            merged[position] = _merge_maps(merged[position], item, node)
         else:
             merged.append(item)
     return merged
 
 
-def _in_order(
-    merged: list[JSONValue], wanted: list[JSONValue], live: list[JSONValue], merge_key: str
+def _sort_merged(
+    merged: list[JSONValue], order: list[JSONValue], live: list[JSONValue], merge_key: str
 ) -> list[JSONValue]:
     """
     Sort merged items: those in C{wanted} in that order, the others as in C{live}.
@@ -300,33 +300,33 @@ def _in_order(
     list, which an empty order causes, are sorted by the comparison of C{normalizeSliceOrder}.
     """
     ranks: dict[JSONValue, int] = {}
-    for rank, identity in enumerate(_identities(wanted, merge_key)):
+    for rank, identity in enumerate(_identities(order, merge_key)):
         ranks.setdefault(identity, rank)
-    places: dict[JSONValue, int] = {}
-    named: list[tuple[int, int, JSONValue]] = []
-    others: list[tuple[int, int, JSONValue]] = []
+    positions: dict[JSONValue, int] = {}
+    ordered: list[tuple[int, int, JSONValue]] = []
+    unordered: list[tuple[int, int, JSONValue]] = []
     identities = _identities(merged, merge_key)
-    for place, identity in enumerate(_identities(live, merge_key)):
-        places.setdefault(identity, place)
+    for position, identity in enumerate(_identities(live, merge_key)):
+        positions.setdefault(identity, position)
     for item, identity in zip(merged, identities, strict=True):
-        place = places.get(identity, -1)
+        position = positions.get(identity, -1)
         if identity in ranks:
-            named.append((ranks[identity], place, item))
+            ordered.append((ranks[identity], position, item))
         else:
-            others.append((place, place, item))
-    named.sort(key=_rank)
-    if all(place >= 0 for place, _, _ in others):
-        others.sort(key=_rank)
+            unordered.append((position, position, item))
+    ordered.sort(key=_rank)
+    if all(position >= 0 for position, _, _ in unordered):
+        unordered.sort(key=_rank)
     else:
-        stable_sort(others, _stands_before)
+        stable_sort(unordered, _precedes)
     result = []
-    taken = 0
-    for _, place, item in named:
-        while taken < len(others) and 0 <= others[taken][1] < place:
-            result.append(others[taken][2])
-            taken += 1
+    emitted = 0
+    for _, position, item in ordered:
+        while emitted < len(unordered) and 0 <= unordered[emitted][1] < position:
+            result.append(unordered[emitted][2])
+            emitted += 1
         result.append(item)
-    result += [item for _, _, item in others[taken:]]
+    result += [item for _, _, item in unordered[emitted:]]
     return result
 
 
@@ -334,12 +334,12 @@ def _rank(entry: tuple[int, int, JSONValue]) -> int:
     return entry[0]
 
 
-def _stands_before(one: tuple[int, int, JSONValue], other: tuple[int, int, JSONValue]) -> bool:
+def _precedes(one: tuple[int, int, JSONValue], other: tuple[int, int, JSONValue]) -> bool:
     """Compare as the reference does: an item without a rank is both before and after all others."""
     return one[0] < other[0] or one[0] < 0 or other[0] < 0
 
 
-def _merge_ordered(merged: JSONObject, patch: JSONObject, directive: str, node: Node) -> None:
+def _merge_ordered(merged: JSONObject, patch: JSONObject, directive: str, node: TypeNode) -> None:
     """Apply a C{$setElementOrder}, together with the list in the patch that it goes with; remove both from it."""
     order = patch.pop(directive)
     if not isinstance(order, list):
@@ -360,12 +360,12 @@ def _merge_ordered(merged: JSONObject, patch: JSONObject, directive: str, node: 
         result = _without_directives(change)
     else:
         result = _merge_field(live, change, child, strategy, merge_key, False)
-    before = [] if live is _ABSENT else live
+    current = [] if live is _ABSENT else live
     if merge_key:
         _check_partition(result, order, merge_key)
-    if _item_type(before, [] if change is _ABSENT else change) is dict and not merge_key:
-        raise _no_merge_key(order, merge_key)
-    merged[key] = _in_order(result, order, before, merge_key)
+    if _item_type(current, [] if change is _ABSENT else change) is dict and not merge_key:
+        raise _missing_merge_key(order, merge_key)
+    merged[key] = _sort_merged(result, order, current, merge_key)
     patch.pop(key, None)
 
 
@@ -376,10 +376,10 @@ def _check_partition(merged: list[JSONValue], order: list[JSONValue], merge_key:
     @raise StrategicMergeError: An item, or one in the order before its key, is not a map or has no key.
     """
     identities = _identities(merged, merge_key)
-    for index, named in enumerate(order):
-        if not isinstance(named, dict):
-            before = {_identity(one, merge_key) for one in order[:index] if merge_key in one}
-            if any(identity not in before for identity in identities):
+    for index, ordered in enumerate(order):
+        if not isinstance(ordered, dict):
+            current = {_identity(one, merge_key) for one in order[:index] if merge_key in one}
+            if any(identity not in current for identity in identities):
                 raise StrategicMergeError(f"value for key {index} is not a map")
             return
 
@@ -400,7 +400,7 @@ def _check_order(change: list[JSONValue], order: list[JSONValue], merge_key: str
         if found == len(checked):
             return
         if merge_key and merge_key not in checked[found]:
-            raise _no_merge_key(checked[found], merge_key)
+            raise _missing_merge_key(checked[found], merge_key)
         if _identity(checked[found], merge_key) == identity:
             found += 1
     if found < len(checked):

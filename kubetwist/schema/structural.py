@@ -17,39 +17,39 @@ import orjson
 from ..api.errors import APIStatusError, shown
 from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
-from .mismatch import DecodeError, Mismatch, Unreadable
-from .nodes import StructNode, Trail
+from .mismatch import DecodeError, UnmarshalerError, UnmarshalTypeError
+from .nodes import DecodePath, StructNode
 
 #: Copies a value; takes a list to which it appends a mark for each unknown field that it drops.
 Reader = Callable[[JSONValue, list[str]], JSONValue]
 #: Makes a default; takes the same list.
-Filler = Callable[[list[str]], JSONValue]
+DefaultFactory = Callable[[list[str]], JSONValue]
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 META_FIELDS: Final = frozenset(("apiVersion", "kind", "metadata"))
 #: Values that are taken as they are.
 SCALARS: Final = frozenset((str, int, bool, type(None)))
 #: Up to here, a float that is whole is written as an integer.
-_MOST_WHOLE: Final = float(1 << 63)
+_MAX_INTEGER_FLOAT: Final = float(1 << 63)
 _NOTHING: Final = object()
 
 
 #: Bytes of JSON that defaults may add to one object: it could not be stored with more. Lists of items whose defaults
 #: have defaults in turn would grow without end.
-MOST_FILLED: Final = 3 * 1024 * 1024
+MAX_DEFAULTED_BYTES: Final = 3 * 1024 * 1024
 
 
-class Dropped(list[str]):
+class PrunedFields(list[str]):
     """
     The marks that a L{Reader} leaves while it goes through one object.
 
-    @ivar filled: Bytes of JSON that defaults have added to it.
+    @ivar defaulted_bytes: Bytes of JSON that defaults have added to it.
     """
 
-    filled = 0
+    defaulted_bytes = 0
 
 
-class NotText(Exception):
+class NotAStringError(Exception):
     """The kind or apiVersion of an embedded resource is not a string."""
 
 
@@ -87,7 +87,7 @@ class Structural:
         self.embedded = bool(schema.get("x-kubernetes-embedded-resource"))
         default = schema.get("default")
         self.default = _NOTHING if default is None else default
-        self.properties = {name: Structural(part) for name, part in (schema.get("properties") or {}).items()}
+        self.properties = {name: Structural(child) for name, child in (schema.get("properties") or {}).items()}
         additional = schema.get("additionalProperties")
         self.open = additional is not None
         self.additional = Structural(additional) if isinstance(additional, dict) else None
@@ -97,7 +97,7 @@ class Structural:
         self.list_map_keys: tuple[str, ...] = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         self._read: Reader | None = None
         self._prune: Reader | None = None
-        self._default: Filler | None = None
+        self._default: DefaultFactory | None = None
 
     @property
     def has_default(self) -> bool:
@@ -115,7 +115,7 @@ class Structural:
         @param meta: Reads the metadata of embedded resources.
         """
         if self._read is None:
-            self._read = _compiled(self, meta)
+            self._read = _compile(self, meta)
         return self._read
 
     def pruner(self, meta: Reader) -> Reader:
@@ -128,162 +128,162 @@ class Structural:
         @param meta: Reads the metadata of embedded resources.
         """
         if self._prune is None:
-            self._prune = _compiled(self, meta, fills=False)
+            self._prune = _compile(self, meta, with_defaults=False)
         return self._prune
 
-    def child_reader(self, meta: Reader, fills: bool) -> Reader:
+    def child_reader(self, meta: Reader, with_defaults: bool) -> Reader:
         """Return L{reader} or, without defaults, L{pruner}."""
-        return self.reader(meta) if fills else self.pruner(meta)
+        return self.reader(meta) if with_defaults else self.pruner(meta)
 
-    def fill(self, value: JSONValue, meta: Reader, dropped: list[str]) -> JSONValue:
+    def add_defaults(self, value: JSONValue, meta: Reader, pruned: list[str]) -> JSONValue:
         """
         Copy a value and add defaults, without pruning.
 
         See apiextensions-apiserver, C{pkg/apiserver/schema/defaulting/algorithm.go}.
 
         @param meta: As in L{filler}.
-        @param dropped: As in L{Filler}.
+        @param dropped: As in L{DefaultFactory}.
         """
         if value.__class__ is list:
             items = self.items
             if items is None:
-                return copied(value)
-            return [items.filled(one, meta, dropped) for one in value]
+                return deep_copy(value)
+            return [items.with_default(item, meta, pruned) for item in value]
         if value.__class__ is not dict:
-            return copied(value)
+            return deep_copy(value)
         result: JSONObject = {}
         for name, item in value.items():
-            part = self.child(name)
+            child = self.child(name)
             if self.embedded and name == "metadata" and item.__class__ is dict:
                 result[name] = _metadata(item, meta)
             else:
-                result[name] = copied(item) if part is None else part.filled(item, meta, dropped)
-        for name, part in self.properties.items():
-            if part.has_default and name not in result:
-                result[name] = part.filler(meta)(dropped)
+                result[name] = deep_copy(item) if child is None else child.with_default(item, meta, pruned)
+        for name, child in self.properties.items():
+            if child.has_default and name not in result:
+                result[name] = child.default_factory(meta)(pruned)
         return result
 
-    def filled(self, value: JSONValue, meta: Reader, dropped: list[str]) -> JSONValue:
+    def with_default(self, value: JSONValue, meta: Reader, pruned: list[str]) -> JSONValue:
         """Return C{value} as L{fill} does, or the default in place of a null that the schema does not allow."""
         if value is None and self.has_default and not self.nullable:
-            return self.filler(meta)(dropped)
-        return self.fill(value, meta, dropped)
+            return self.default_factory(meta)(pruned)
+        return self.add_defaults(value, meta, pruned)
 
-    def filler(self, meta: Reader) -> Filler:
+    def default_factory(self, meta: Reader) -> DefaultFactory:
         """Return a factory of the default, complete with the defaults of its own fields."""
         if self._default is None:
             try:
-                self._default = _maker(self.reader(meta)(self.default, Dropped()))
+                self._default = _make_default_factory(self.reader(meta)(self.default, PrunedFields()))
             except APIStatusError:
                 # Every client that would receive it gets this error.
-                self._default = _refuse
+                self._default = _raise_too_large
         return self._default
 
-    def uniqueness_anywhere(self) -> bool:
+    def has_unique_lists(self) -> bool:
         """Return whether lists in here promise that their items differ."""
         return (
             self.list_type in ("set", "map")
-            or any(part.uniqueness_anywhere() for part in self.properties.values())
-            or (self.additional is not None and self.additional.uniqueness_anywhere())
-            or (self.items is not None and self.items.uniqueness_anywhere())
+            or any(child.has_unique_lists() for child in self.properties.values())
+            or (self.additional is not None and self.additional.has_unique_lists())
+            or (self.items is not None and self.items.has_unique_lists())
         )
 
-    def embedded_anywhere(self) -> bool:
+    def has_embedded_resources(self) -> bool:
         """Return whether resources are embedded below this level."""
         parts = [*self.properties.values(), self.additional, self.items]
-        return any(part is not None and (part.embedded or part.embedded_anywhere()) for part in parts)
+        return any(child is not None and (child.embedded or child.has_embedded_resources()) for child in parts)
 
 
-def _maker(value: JSONValue) -> Filler:
+def _make_default_factory(value: JSONValue) -> DefaultFactory:
     if value.__class__ in SCALARS:
-        return lambda dropped: value
+        return lambda pruned: value
     encoded = orjson.dumps(value)
     size = len(encoded)
 
-    def make(dropped: list[str]) -> JSONValue:
-        if isinstance(dropped, Dropped):
-            dropped.filled += size
-            if dropped.filled > MOST_FILLED:
-                _refuse(dropped)
+    def make(pruned: list[str]) -> JSONValue:
+        if isinstance(pruned, PrunedFields):
+            pruned.defaulted_bytes += size
+            if pruned.defaulted_bytes > MAX_DEFAULTED_BYTES:
+                _raise_too_large(pruned)
         return orjson.loads(encoded)
 
     return make
 
 
-def _refuse(dropped: list[str]) -> JSONValue:
-    raise APIStatusError.too_large(f"the object is too large with its defaults: limit is {MOST_FILLED}")
+def _raise_too_large(pruned: list[str]) -> JSONValue:
+    raise APIStatusError.too_large(f"the object is too large with its defaults: limit is {MAX_DEFAULTED_BYTES}")
 
 
-def copied(value: JSONValue) -> JSONValue:
+def deep_copy(value: JSONValue) -> JSONValue:
     """Return a copy of a JSON value."""
     cls = value.__class__
     if cls is dict:
-        return {name: item if item.__class__ in SCALARS else copied(item) for name, item in value.items()}
+        return {name: item if item.__class__ in SCALARS else deep_copy(item) for name, item in value.items()}
     if cls is list:
-        return [item if item.__class__ in SCALARS else copied(item) for item in value]
-    return whole(value) if cls is float else value
+        return [item if item.__class__ in SCALARS else deep_copy(item) for item in value]
+    return go_number(value) if cls is float else value
 
 
-def whole(value: float) -> JSONValue:
+def go_number(value: float) -> JSONValue:
     """Return a number as Go writes it: C{1.0} is C{1}, which its readers take for an integer."""
-    return int(value) if value.is_integer() and -_MOST_WHOLE < value < _MOST_WHOLE else value
+    return int(value) if value.is_integer() and -_MAX_INTEGER_FLOAT < value < _MAX_INTEGER_FLOAT else value
 
 
 def _metadata(value: JSONObject, read: Reader) -> JSONObject:
     """Decode metadata without the fields that do not fit."""
     try:
         decoded: JSONObject = read(value, [])
-    except (Mismatch, Unreadable):
+    except (UnmarshalTypeError, UnmarshalerError):
         decoded = {}
         for name, item in value.items():
             try:
                 decoded |= read({name: item}, [])
-            except (Mismatch, Unreadable):
+            except (UnmarshalTypeError, UnmarshalerError):
                 continue
     return decoded
 
 
-def with_read_metadata(value: JSONValue, schema: Structural, meta: Reader) -> JSONValue:
+def decode_embedded_metadata(value: JSONValue, schema: Structural, meta: Reader) -> JSONValue:
     """
     Copy a value with the metadata of embedded resources decoded by their type.
 
-    @param meta: Reads metadata; raises L{Mismatch} or L{Unreadable}.
+    @param meta: Reads metadata; raises L{UnmarshalTypeError} or L{UnmarshalerError}.
     """
     if value.__class__ is list and schema.items is not None:
-        return [with_read_metadata(one, schema.items, meta) for one in value]
+        return [decode_embedded_metadata(item, schema.items, meta) for item in value]
     if value.__class__ is not dict:
-        return copied(value)
+        return deep_copy(value)
     result = {}
     for name, item in value.items():
-        part = schema.child(name)
+        child = schema.child(name)
         if schema.embedded and name == "metadata" and item.__class__ is dict:
             result[name] = meta(item, [])
         else:
-            result[name] = copied(item) if part is None else with_read_metadata(item, part, meta)
+            result[name] = deep_copy(item) if child is None else decode_embedded_metadata(item, child, meta)
     return result
 
 
-def _unknown(value: JSONValue, unknown: list[str]) -> JSONValue:
+def _prune_all(value: JSONValue, unknown: list[str]) -> JSONValue:
     """Return a value without a schema: objects in it lose all their fields."""
     cls = value.__class__
     if cls is dict:
         unknown += value
         return {}
     if cls is list:
-        return [_unknown(item, unknown) for item in value]
-    return whole(value) if cls is float else value
+        return [_prune_all(item, unknown) for item in value]
+    return go_number(value) if cls is float else value
 
 
-def _compiled(schema: Structural, meta: Reader, fills: bool = True) -> Reader:
+def _compile(schema: Structural, meta: Reader, with_defaults: bool = True) -> Reader:
     """
     Compile a schema.
 
     @param fills: Whether defaults are added.
     """
     if not schema.properties and schema.items is None and not schema.open and not schema.embedded:
-        return _preserved if schema.preserve else _leaf
-    read_list = _items(schema, meta, fills)
-    read_object = _fields(schema, meta, fills)
+        return _read_preserved if schema.preserve else _read_scalar
+    read_list = _items(schema, meta, with_defaults)
+    read_object = _fields(schema, meta, with_defaults)
 
     def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         cls = value.__class__
@@ -291,60 +291,60 @@ def _compiled(schema: Structural, meta: Reader, fills: bool = True) -> Reader:
             return read_object(value, unknown)
         if cls is list:
             return read_list(value, unknown)
-        return whole(value) if cls is float else value
+        return go_number(value) if cls is float else value
 
     return read
 
 
-def _leaf(value: JSONValue, unknown: list[str]) -> JSONValue:
-    return value if value.__class__ in SCALARS else _unknown(value, unknown)
+def _read_scalar(value: JSONValue, unknown: list[str]) -> JSONValue:
+    return value if value.__class__ in SCALARS else _prune_all(value, unknown)
 
 
-def _preserved(value: JSONValue, unknown: list[str]) -> JSONValue:
-    return copied(value)
+def _read_preserved(value: JSONValue, unknown: list[str]) -> JSONValue:
+    return deep_copy(value)
 
 
-def _items(schema: Structural, meta: Reader, fills: bool) -> Reader:
+def _items(schema: Structural, meta: Reader, with_defaults: bool) -> Reader:
     items = schema.items
     if items is None:
-        return _preserved if schema.preserve else _unknown
+        return _read_preserved if schema.preserve else _prune_all
     # Items of a preserving list preserve their unknown fields, too.
-    read_item = (_loose(items) if schema.preserve else items).child_reader(meta, fills)
-    null = items.filler(meta) if fills and items.has_default and not items.nullable else None
+    read_item = (_preserving_copy(items) if schema.preserve else items).child_reader(meta, with_defaults)
+    null = items.default_factory(meta) if with_defaults and items.has_default and not items.nullable else None
 
     def read(value: list[JSONValue], unknown: list[str]) -> JSONValue:
         if null is None:
-            return [None if one is None else read_item(one, unknown) for one in value]
-        return [null(unknown) if one is None else read_item(one, unknown) for one in value]
+            return [None if item is None else read_item(item, unknown) for item in value]
+        return [null(unknown) if item is None else read_item(item, unknown) for item in value]
 
     return read
 
 
-def _loose(schema: Structural) -> Structural:
+def _preserving_copy(schema: Structural) -> Structural:
     """Return the same schema, but keep unknown fields."""
-    loose = Structural({})
+    preserving = Structural({})
     for name in ("additional", "default", "embedded", "items", "nullable", "open", "properties"):
-        setattr(loose, name, getattr(schema, name))
-    loose.preserve = True
-    return loose
+        setattr(preserving, name, getattr(schema, name))
+    preserving.preserve = True
+    return preserving
 
 
-def _fields(schema: Structural, meta: Reader, fills: bool) -> Reader:
+def _fields(schema: Structural, meta: Reader, with_defaults: bool) -> Reader:
     readers: dict[str, Reader] = {}
     #: Fields whose nulls remain.
     nulls: set[str] = set()
-    defaults: list[tuple[str, Filler]] = []
-    for name, part in schema.properties.items():
+    defaults: list[tuple[str, DefaultFactory]] = []
+    for name, child in schema.properties.items():
         if schema.embedded and name in META_FIELDS:
             continue
-        readers[name] = part.child_reader(meta, fills)
-        if part.nullable or (part.has_default and not fills):
+        readers[name] = child.child_reader(meta, with_defaults)
+        if child.nullable or (child.has_default and not with_defaults):
             nulls.add(name)
-        if part.has_default and fills:
-            defaults.append((name, part.filler(meta)))
+        if child.has_default and with_defaults:
+            defaults.append((name, child.default_factory(meta)))
     if schema.embedded:
         readers |= {"apiVersion": _text, "kind": _text, "metadata": meta}
-    others = _others(schema, meta, fills)
+    read_additional = _additional_reader(schema, meta, with_defaults)
     find = readers.get
     embedded = schema.embedded
 
@@ -353,9 +353,9 @@ def _fields(schema: Structural, meta: Reader, fills: bool) -> Reader:
         for name, item in value.items():
             reader = find(name)
             if reader is None:
-                others(result, name, item, unknown)
+                read_additional(result, name, item, unknown)
             elif item is not None:
-                result[name] = item if reader is _leaf and item.__class__ in SCALARS else reader(item, unknown)
+                result[name] = item if reader is _read_scalar and item.__class__ in SCALARS else reader(item, unknown)
             elif name in nulls:
                 result[name] = None
             elif embedded and name == "metadata":
@@ -368,7 +368,9 @@ def _fields(schema: Structural, meta: Reader, fills: bool) -> Reader:
     return read
 
 
-def _others(schema: Structural, meta: Reader, fills: bool) -> Callable[[JSONObject, str, JSONValue, list[str]], None]:
+def _additional_reader(
+    schema: Structural, meta: Reader, with_defaults: bool
+) -> Callable[[JSONObject, str, JSONValue, list[str]], None]:
     """Return how fields that are not among the properties are treated."""
     additional = schema.additional
 
@@ -376,33 +378,33 @@ def _others(schema: Structural, meta: Reader, fills: bool) -> Callable[[JSONObje
         unknown.append(name)
 
     def keep(result: JSONObject, name: str, item: JSONValue, unknown: list[str]) -> None:
-        result[name] = copied(item)
+        result[name] = deep_copy(item)
 
-    def keep_bare(result: JSONObject, name: str, item: JSONValue, unknown: list[str]) -> None:
-        result[name] = _unknown(item, unknown)
+    def keep_pruned(result: JSONObject, name: str, item: JSONValue, unknown: list[str]) -> None:
+        result[name] = _prune_all(item, unknown)
 
     if additional is None:
         if schema.preserve:
             return keep
-        return keep_bare if schema.open else drop
-    fill = additional.filler(meta) if additional.has_default and fills else None
-    read = additional.child_reader(meta, fills)
-    keeps_null = additional.nullable or (additional.has_default and not fills)
+        return keep_pruned if schema.open else drop
+    make_default = additional.default_factory(meta) if additional.has_default and with_defaults else None
+    read = additional.child_reader(meta, with_defaults)
+    keeps_null = additional.nullable or (additional.has_default and not with_defaults)
 
-    def follow(result: JSONObject, name: str, item: JSONValue, unknown: list[str]) -> None:
+    def read_item(result: JSONObject, name: str, item: JSONValue, unknown: list[str]) -> None:
         if item is not None:
             result[name] = read(item, unknown)
         elif keeps_null:
             result[name] = None
-        elif fill is not None:
-            result[name] = fill(unknown)
+        elif make_default is not None:
+            result[name] = make_default(unknown)
 
-    return follow
+    return read_item
 
 
 def _text(value: JSONValue, unknown: list[str]) -> JSONValue:
     if value.__class__ is not str:
-        raise NotText
+        raise NotAStringError
     return value
 
 
@@ -432,14 +434,14 @@ class CustomType:
         @raise DecodeError: Its metadata, or that of a resource embedded in it, does not fit.
         @raise APIStatusError: Its defaults are too large (413).
         """
-        unknown = Dropped()
+        unknown = PrunedFields()
         try:
             decoded: JSONObject = self._read(obj, unknown)
-        except (Mismatch, Unreadable, NotText):
-            self.explain(obj)
+        except (UnmarshalTypeError, UnmarshalerError, NotAStringError):
+            self.find_unknown_fields(obj)
             raise
         if unknown:
-            problems += self.explain(obj)
+            problems += self.find_unknown_fields(obj)
         return decoded
 
     def prune(self, obj: JSONObject) -> JSONObject:
@@ -451,9 +453,9 @@ class CustomType:
         @raise DecodeError: As in L{decode}.
         """
         try:
-            pruned: JSONObject = self.schema.pruner(self._meta.compiled())(obj, Dropped())
-        except (Mismatch, Unreadable, NotText):
-            self.explain(obj)
+            pruned: JSONObject = self.schema.pruner(self._meta.compiled())(obj, PrunedFields())
+        except (UnmarshalTypeError, UnmarshalerError, NotAStringError):
+            self.find_unknown_fields(obj)
             raise
         return pruned
 
@@ -465,7 +467,7 @@ class CustomType:
         """
         return _metadata(value, self._meta.compiled())
 
-    def fill(self, obj: JSONObject) -> JSONObject:
+    def add_defaults(self, obj: JSONObject) -> JSONObject:
         """
         Add defaults without pruning, as after an apply.
 
@@ -473,40 +475,40 @@ class CustomType:
         @raise APIStatusError: The defaults are too large (413).
         """
         meta = self._meta.compiled()
-        filled: JSONObject = self.schema.fill(obj, meta, Dropped())
-        return filled
+        result: JSONObject = self.schema.add_defaults(obj, meta, PrunedFields())
+        return result
 
-    def explain(self, obj: JSONObject) -> list[str]:
+    def find_unknown_fields(self, obj: JSONObject) -> list[str]:
         """
         Return the texts for all unknown fields: those of the metadata first, then the others by their paths.
 
         @raise DecodeError: Something does not fit.
         """
-        found: list[str] = []
-        trail = Trail()
+        errors: list[str] = []
+        decode_path = DecodePath()
         if obj.get("metadata") is not None:
-            trail.path.append("metadata")
-            self._meta.walk(_by_name(obj["metadata"]), trail)
-            found += trail.problems
-        walk = _Walk(self._meta)
+            decode_path.elements.append("metadata")
+            self._meta.walk(_by_name(obj["metadata"]), decode_path)
+            errors += decode_path.strict_errors
+        walk = _UnknownFieldFinder(self._meta)
         walk.value({name: value for name, value in obj.items() if name not in META_FIELDS}, self.schema, "", False)
-        found += [f'unknown field "{path}"' for path in sorted(walk.unknown)]
-        found += [f'unknown field "{path}"' for path in sorted(walk.unknown_meta)]
-        return found
+        errors += [f'unknown field "{path}"' for path in sorted(walk.unknown)]
+        errors += [f'unknown field "{path}"' for path in sorted(walk.unknown_meta)]
+        return errors
 
-    def default_of(self, name: str) -> JSONValue:
+    def default_for(self, name: str) -> JSONValue:
         """Return the default of a field of the object itself; L{None} without one."""
-        part = self.schema.properties.get(name)
-        if part is None or not part.has_default:
+        child = self.schema.properties.get(name)
+        if child is None or not child.has_default:
             return None
-        return part.filler(self._meta.compiled())(Dropped())
+        return child.default_factory(self._meta.compiled())(PrunedFields())
 
     def zero(self) -> JSONObject:
         """Return an object of this kind without content, as bookmarks carry it."""
         return {}
 
 
-class _Walk:
+class _UnknownFieldFinder:
     """Goes through a value as the readers do, with paths."""
 
     def __init__(self, meta: StructNode) -> None:
@@ -514,51 +516,51 @@ class _Walk:
         self.unknown_meta: list[str] = []
         self._meta = meta
 
-    def value(self, value: JSONValue, schema: Structural | None, path: str, loose: bool) -> None:
+    def value(self, value: JSONValue, schema: Structural | None, path: str, preserving: bool) -> None:
         if isinstance(value, list):
             for index, item in enumerate(value):
-                where = f"{path}[{index}]"
-                keeps = loose or (schema is not None and schema.preserve)
+                child_path = f"{path}[{index}]"
+                keeps = preserving or (schema is not None and schema.preserve)
                 if schema is not None and schema.items is not None:
-                    self.value(item, schema.items, where, keeps)
+                    self.value(item, schema.items, child_path, keeps)
                 elif not keeps:
-                    self.value(item, None, where, False)
+                    self.value(item, None, child_path, False)
         elif isinstance(value, dict):
-            self._object(value, schema, path, loose)
+            self._object(value, schema, path, preserving)
 
-    def _object(self, value: JSONObject, schema: Structural | None, path: str, loose: bool) -> None:
+    def _object(self, value: JSONObject, schema: Structural | None, path: str, preserving: bool) -> None:
         for name, item in value.items():
-            where = f"{path}.{name}" if path else name
+            child_path = f"{path}.{name}" if path else name
             if schema is None:
-                self.unknown.append(where)
+                self.unknown.append(child_path)
             elif schema.embedded and path and name in META_FIELDS:
-                self._meta_field(name, item, where)
+                self._meta_field(name, item, child_path)
             elif name in schema.properties:
-                self.value(item, schema.properties[name], where, False)
+                self.value(item, schema.properties[name], child_path, False)
             elif schema.additional is not None:
-                self.value(item, schema.additional, where, False)
-            elif schema.preserve or loose:
+                self.value(item, schema.additional, child_path, False)
+            elif schema.preserve or preserving:
                 continue
             elif schema.open:
-                self.value(item, None, where, False)
+                self.value(item, None, child_path, False)
             else:
-                self.unknown.append(where)
+                self.unknown.append(child_path)
 
-    def _meta_field(self, name: str, value: JSONValue, where: str) -> None:
+    def _meta_field(self, name: str, value: JSONValue, child_path: str) -> None:
         if name != "metadata":
             if value is not None and not isinstance(value, str):
-                raise _misfit(where, value, "must be a string")
+                raise _invalid_value(child_path, value, "must be a string")
             return
         if value is None:
             return
-        trail = Trail()
+        decode_path = DecodePath()
         try:
-            self._meta.walk(_by_name(value), trail)
+            self._meta.walk(_by_name(value), decode_path)
         except DecodeError as error:
-            raise _misfit(where, value, str(error)) from None
-        for text in trail.problems:
+            raise _invalid_value(child_path, value, str(error)) from None
+        for text in decode_path.strict_errors:
             field = text.removeprefix('unknown field "').removesuffix('"')
-            self.unknown_meta.append(f"{where}.{field}")
+            self.unknown_meta.append(f"{child_path}.{field}")
 
 
 def _by_name(value: JSONValue) -> JSONValue:
@@ -566,6 +568,6 @@ def _by_name(value: JSONValue) -> JSONValue:
     return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
 
 
-def _misfit(where: str, value: JSONValue, why: str) -> DecodeError:
-    message = f"{where}: Invalid value: {shown(value)}: {why}"
+def _invalid_value(child_path: str, value: JSONValue, message: str) -> DecodeError:
+    message = f"{child_path}: Invalid value: {shown(value)}: {message}"
     return DecodeError(message, message, ())

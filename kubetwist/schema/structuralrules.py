@@ -81,33 +81,33 @@ def alternatives(schema: JSONObject) -> Iterator[tuple[JSONObject, str]]:
 
 def parts_of(schema: JSONObject) -> list[JSONObject]:
     """Return the schemas directly within a schema, in the order of L{children}, and found faster."""
-    found: list[JSONObject] = []
+    nested: list[JSONObject] = []
     items = schema.get("items")
     if items is not None:
-        found += items if isinstance(items, list) else [items]
+        nested += items if isinstance(items, list) else [items]
     properties = schema.get("properties")
     if properties:
-        found += properties.values()
+        nested += properties.values()
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict):
-        found.append(additional)
+        nested.append(additional)
     negated = schema.get("not")
     if negated is not None:
-        found.append(negated)
+        nested.append(negated)
     for group in ("allOf", "anyOf", "oneOf"):
         parts = schema.get(group)
         if parts:
-            found += parts
-    return found
+            nested += parts
+    return nested
 
 
 def everywhere(schema: JSONObject) -> Iterator[JSONObject]:
     """Return a schema and all within it."""
     pending = [schema]
     while pending:
-        one = pending.pop()
-        yield one
-        pending += parts_of(one)
+        current = pending.pop()
+        yield current
+        pending += parts_of(current)
 
 
 def validate_structural(schema: JSONObject, path: str) -> list[FieldError]:
@@ -155,8 +155,8 @@ def _invariants(schema: JSONObject, level: int, path: str) -> list[FieldError]:
     if level == _ROOT or embedded:
         for name in ("kind", "apiVersion"):
             if name in properties and properties[name].get("type") != "string":
-                found = properties[name].get("type") or ""
-                causes.append(invalid(f"{path}.properties[{name}].type", found, "must be string"))
+                nested = properties[name].get("type") or ""
+                causes.append(invalid(f"{path}.properties[{name}].type", nested, "must be string"))
     if "metadata" in properties:
         causes += _validate_metadata(properties["metadata"], level, embedded, f"{path}.properties[metadata]")
     if embedded and not preserve and not properties:
@@ -231,9 +231,9 @@ def _validate_nested(schema: JSONObject, path: str, *, skip_any: bool = False) -
     properties: JSONObject = schema.get("properties") or {}
     for name, part in properties.items():
         causes += _validate_nested(part, f"{path}.properties[{name}]")
-    for name, wanted in _FORBIDDEN:
+    for name, expected in _FORBIDDEN:
         if _is_set(schema, name):
-            causes.append(forbidden(f"{path}.{name}", f"must be {wanted} to be structural"))
+            causes.append(forbidden(f"{path}.{name}", f"must be {expected} to be structural"))
     if "metadata" in properties:
         causes.append(forbidden(f"{path}.properties[metadata]", "must not be specified in a nested context"))
     return causes
@@ -254,8 +254,8 @@ def _completeness(values: JSONObject, schema: JSONValue, path: str, values_path:
         parts.append((values["not"], f"{values_path}.not"))
     for group in ("allOf", "anyOf", "oneOf"):
         parts += [(part, f"{values_path}.{group}[{index}]") for index, part in enumerate(values.get(group) or ())]
-    for part, where in parts:
-        causes += _nested_completeness(part, schema, path, where)
+    for part, part_path in parts:
+        causes += _nested_completeness(part, schema, path, part_path)
     return causes
 
 
@@ -266,8 +266,8 @@ def _nested_completeness(values: JSONObject, schema: JSONValue, path: str, value
     items = values.get("items")
     if isinstance(items, dict):
         causes += _nested_completeness(items, schema.get("items"), f"{path}.items", f"{values_path}.items")
-    known: JSONObject = schema.get("properties") or {}
+    existing: JSONObject = schema.get("properties") or {}
     for name, part in (values.get("properties") or {}).items():
         end = f".properties[{name}]"
-        causes += _nested_completeness(part, known.get(name), f"{path}{end}", f"{values_path}{end}")
+        causes += _nested_completeness(part, existing.get(name), f"{path}{end}", f"{values_path}{end}")
     return causes

@@ -8,15 +8,15 @@ from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from . import leaves
 from .gofields import (
-    Shape,
+    GoField,
+    go_field,
     go_name,
     json_kind,
-    referred,
-    shape,
+    referenced_definition,
 )
 from .leaves import Reader
-from .mismatch import Unreadable
-from .nodes import Field, Leaf, ListNode, MapNode, Node, StructNode
+from .mismatch import UnmarshalerError
+from .nodes import Field, ListNode, MapNode, ScalarNode, StructNode, TypeNode
 
 
 class TypeBuilder:
@@ -26,15 +26,15 @@ class TypeBuilder:
     @ivar look_up: Gives the cleaned schema of a definition.
     """
 
-    def __init__(self, look_up: Callable[[str], JSONObject]) -> None:
-        self.look_up = look_up
-        self._named: dict[str, Node] = {}
+    def __init__(self, get_schema: Callable[[str], JSONObject]) -> None:
+        self.get_schema = get_schema
+        self._named: dict[str, TypeNode] = {}
 
-    def named(self, definition: str) -> Node:
+    def named(self, definition: str) -> TypeNode:
         """Return the node of a definition."""
         node = self._named.get(definition)
         if node is None:
-            node = self._named[definition] = self._leaf(definition) or StructNode(
+            node = self._named[definition] = self._scalar(definition) or StructNode(
                 definition, go_name(definition), self._fields
             )
         return node
@@ -46,85 +46,87 @@ class TypeBuilder:
         return node
 
     def _fields(self, definition: str) -> Mapping[str, Field]:
-        schema = self.look_up(definition)
+        schema = self.get_schema(definition)
         required = frozenset(schema.get("required", ()))
         fields = {}
         for name, part in schema.get("properties", {}).items():
-            go = shape(definition, name, part, name in required)
+            field = go_field(definition, name, part, name in required)
             strategies = frozenset(filter(None, part.get("x-kubernetes-patch-strategy", "").split(",")))
             merge_key = part.get("x-kubernetes-patch-merge-key", "")
-            fields[name] = Field(name, self._node(part, go), go.presence, go.embedded, strategies, merge_key)
+            fields[name] = Field(name, self._node(part, field), field.presence, field.embedded, strategies, merge_key)
         return fields
 
-    def _node(self, schema: JSONObject, go: Shape) -> Node:
+    def _node(self, schema: JSONObject, field: GoField) -> TypeNode:
         """Return the node of a schema within a definition."""
         kind = json_kind(schema)
         if kind == "$ref":
-            return self.named(referred(schema))
+            return self.named(referenced_definition(schema))
         if kind == "array":
-            item = self._node(schema["items"], go.of_items(schema["items"]))
-            return ListNode(item, go.go_type)
+            item = self._node(schema["items"], field.item_field(schema["items"]))
+            return ListNode(item, field.go_type)
         if kind == "object":
-            item = self._node(schema["additionalProperties"], go.of_items(schema["additionalProperties"]))
-            return MapNode(item, go.go_type)
+            item = self._node(schema["additionalProperties"], field.item_field(schema["additionalProperties"]))
+            return MapNode(item, field.go_type)
         if kind == "string":
             if schema.get("format") == "byte":
-                return Leaf(leaves.octets(go.go_type), go.go_type, None, "", leaves.wrapping_octets)
-            return Leaf(leaves.text(go.go_type), go.go_type, "")
+                return ScalarNode(leaves.bytes_reader(field.go_type), field.go_type, None, "", leaves.coerce_bytes)
+            return ScalarNode(leaves.string_reader(field.go_type), field.go_type, "")
         if kind == "boolean":
-            return Leaf(leaves.boolean(go.go_type), go.go_type, False)
+            return ScalarNode(leaves.boolean_reader(field.go_type), field.go_type, False)
         if kind == "integer":
             width = schema.get("format", "int64")
-            return Leaf(leaves.integer(go.go_type, width), go.go_type, 0, coerce=leaves.wrapping(width))
+            return ScalarNode(
+                leaves.integer_reader(field.go_type, width), field.go_type, 0, coerce=leaves.integer_coercion(width)
+            )
         if kind == "number":
-            return Leaf(leaves.number(go.go_type), go.go_type, 0)
-        return Leaf(leaves.anything, go.go_type, None)
+            return ScalarNode(leaves.number_reader(field.go_type), field.go_type, 0)
+        return ScalarNode(leaves.read_any, field.go_type, None)
 
-    def _leaf(self, definition: str) -> Node | None:
+    def _scalar(self, definition: str) -> TypeNode | None:
         """Return the node of a definition with a custom JSON form."""
         go_type, name = go_name(definition), definition.rpartition(".")[2]
-        if name in _LEAVES:
-            read, zero = _LEAVES[name]
-            return Leaf(read, go_type, zero, coerce=leaves.rewritten if name in _NUMERIC else None)
+        if name in _SCALARS:
+            read, zero = _SCALARS[name]
+            return ScalarNode(read, go_type, zero, coerce=leaves.go_number if name in _MAY_BE_NUMBER else None)
         if name.startswith("JSONSchemaPropsOr"):
             schema = self.named(definition.partition("Or")[0])
             if name == "JSONSchemaPropsOrBool":
-                return Leaf(_schema_or_bool(schema), go_type, False)
+                return ScalarNode(_schema_or_bool(schema), go_type, False)
             item = schema
             if name == "JSONSchemaPropsOrStringArray":
-                item = Leaf(leaves.text("string"), "string", "")
-            return Leaf(_schema_or_list(schema, ListNode(item, f"[]{item.go_type}")), go_type, None)
+                item = ScalarNode(leaves.string_reader("string"), "string", "")
+            return ScalarNode(_schema_or_list(schema, ListNode(item, f"[]{item.go_type}")), go_type, None)
         return None
 
 
-_LEAVES: dict[str, tuple[Reader, JSONValue]] = {
-    "Time": (leaves.time, None),
-    "MicroTime": (leaves.micro_time, None),
-    "Quantity": (leaves.quantity, "0"),
-    "IntOrString": (leaves.int_or_string, 0),
-    "RawExtension": (leaves.anything, None),
-    "FieldsV1": (leaves.anything, None),
-    "JSON": (leaves.numbers_rewritten, None),
+_SCALARS: dict[str, tuple[Reader, JSONValue]] = {
+    "Time": (leaves.read_time, None),
+    "MicroTime": (leaves.read_micro_time, None),
+    "Quantity": (leaves.read_quantity, "0"),
+    "IntOrString": (leaves.read_int_or_string, 0),
+    "RawExtension": (leaves.read_any, None),
+    "FieldsV1": (leaves.read_any, None),
+    "JSON": (leaves.read_json, None),
 }
 
 #: Types whose JSON may be a number.
-_NUMERIC = frozenset(("Quantity", "IntOrString"))
+_MAY_BE_NUMBER = frozenset(("Quantity", "IntOrString"))
 
 # In the next two, as in the reference, unknown fields go unnoticed: the types decode themselves, and not strictly.
 
 
-def _schema_or_bool(schema: Node) -> Reader:
+def _schema_or_bool(schema: TypeNode) -> Reader:
     def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         if isinstance(value, dict):
             return schema.compiled()(value, [])
         if isinstance(value, bool):
             return value
-        raise Unreadable("boolean or JSON schema expected")
+        raise UnmarshalerError("boolean or JSON schema expected")
 
     return read
 
 
-def _schema_or_list(schema: Node, items: ListNode) -> Reader:
+def _schema_or_list(schema: TypeNode, items: ListNode) -> Reader:
     def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         if isinstance(value, dict):
             return schema.compiled()(value, [])

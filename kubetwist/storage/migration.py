@@ -26,14 +26,14 @@ from ..api.storage import (
 from ..api.times import posix_now, seconds_since_epoch
 from ..interfaces import IBumpableStorage, IExpiringStorage, IStorageBackend
 from ..schema.protobuf.codec import read_envelope
-from ..schema.protobuf.leaves import micro_time
+from ..schema.protobuf.leaves import decode_micro_time
 from ..schema.protobuf.messages import (
     MESSAGE,
     NUMBER,
     TEXT,
     VALUE,
-    Message,
-    Step,
+    FieldDescriptor,
+    MessageDecoder,
 )
 from ..schema.protobuf.wire import int32
 from ._expiry import Timer
@@ -66,22 +66,22 @@ class MigrationError(StorageError):
 
 
 #: A Lease in protobuf, as far as its holder.
-_SPEC: Final = Message(
+_SPEC: Final = MessageDecoder(
     "LeaseSpec",
     lambda: (
-        Step(1, TEXT, "holderIdentity"),
-        Step(2, NUMBER, "leaseDurationSeconds", int32),
-        Step(4, VALUE, "renewTime", micro_time),
+        FieldDescriptor(1, TEXT, "holderIdentity"),
+        FieldDescriptor(2, NUMBER, "leaseDurationSeconds", int32),
+        FieldDescriptor(4, VALUE, "renewTime", decode_micro_time),
     ),
 )
-_LEASE: Final = Message("Lease", lambda: (Step(2, MESSAGE, "spec", _SPEC),))
+_LEASE: Final = MessageDecoder("Lease", lambda: (FieldDescriptor(2, MESSAGE, "spec", _SPEC),))
 
 
 def _lease(value: bytes) -> JSONValue:
     if not is_protobuf(value):
         return orjson.loads(value)
     raw = read_envelope(value).raw
-    return _LEASE.value(raw, 0, len(raw), 0)
+    return _LEASE.decode(raw, 0, len(raw), 0)
 
 
 async def _holder(backend: IStorageBackend, key: str) -> str:

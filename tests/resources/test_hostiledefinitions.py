@@ -71,7 +71,7 @@ class SchemaTests(SynchronousTestCase):
         schema: dict[str, Any] = {"required": ["none"]}
         for _ in range(30):
             schema = {"anyOf": [schema, schema]} if len(json.dumps(schema)) < 50_000 else schema
-        self.patch(schemacompiling, "MOST_ALTERNATIVES", 500)
+        self.patch(schemacompiling, "MAX_ALTERNATIVES", 500)
         crd = with_spec({"type": "object", "x-kubernetes-preserve-unknown-fields": True, **schema})
         made, status = self.client.ask("POST", DEFINITIONS, crd)
         self.assertIn(made, (201, 422), status)

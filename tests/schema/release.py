@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kubetwist.api.resource import GroupVersion, GroupVersionKind
 from kubetwist.schema.definitions import Definitions
-from kubetwist.schema.nodes import ListNode, MapNode, Node, StructNode
+from kubetwist.schema.nodes import ListNode, MapNode, StructNode, TypeNode
 from kubetwist.schema.objecttype import ObjectType
 
 
@@ -33,7 +33,7 @@ _TEXTS = {
 }
 
 
-def values(node: Node, depth: int = 3) -> st.SearchStrategy[Any]:
+def values(node: TypeNode, depth: int = 3) -> st.SearchStrategy[Any]:
     """JSON values that fit a type, nulls among them."""
     if isinstance(node, StructNode):
         fields = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.schema.gofieldorder import go_keys, go_ordered, inner
+from kubetwist.schema.gofieldorder import child_type, go_keys, go_ordered
 from kubetwist.schema.nodes import ListNode, MapNode
 from tests.schema.release import definitions
 
@@ -32,10 +32,10 @@ class OrderTests(SynchronousTestCase):
         containers = {"spec": {"containers": [{"image": "i", "name": "n"}]}}
         found = go_ordered(containers, pod)
         self.assertEqual(str(found), "{'spec': {'containers': [{'name': 'n', 'image': 'i'}]}}")
-        metadata = inner(pod, "metadata")
-        labels = inner(metadata, "labels")
+        metadata = child_type(pod, "metadata")
+        labels = child_type(metadata, "labels")
         self.assertIsInstance(labels, MapNode)
-        self.assertIsInstance(inner(inner(pod, "spec"), "containers"), ListNode)
+        self.assertIsInstance(child_type(child_type(pod, "spec"), "containers"), ListNode)
         self.assertEqual(list(go_keys({"b": "", "a": ""}, labels)), ["a", "b"])
         self.assertEqual(list(go_keys({"b": "", "a": ""}, None)), ["b", "a"])
-        self.assertIsNone(inner(pod, "unknown"))
+        self.assertIsNone(child_type(pod, "unknown"))

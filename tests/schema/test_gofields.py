@@ -5,13 +5,13 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.schema.gofields import (
-    ALWAYS,
-    NULLABLE,
-    OMITTED,
-    POINTER,
-    Shape,
+    NO_OMITEMPTY,
+    OMITEMPTY,
+    POINTER_NO_OMITEMPTY,
+    POINTER_OMITEMPTY,
+    GoField,
     exceptions,
-    shape,
+    go_field,
 )
 
 _CORE = "io.k8s.api.core.v1."
@@ -22,42 +22,44 @@ class ShapeTests(SynchronousTestCase):
     """What fields are in Go."""
 
     def test_rules(self) -> None:
-        """Without an exception, the shape of a field follows from its schema."""
+        """Without an exception, the go_field of a field follows from its schema."""
         made_up = "io.k8s.api.core.v1.MadeUp"
         reference = {"$ref": f"#/$defs/{_CORE}Probe"}
         for schema, required, expected in [
-            (_TEXT, True, Shape(ALWAYS, "string", ())),
-            (_TEXT, False, Shape(OMITTED, "string", ())),
-            ({"type": ["integer", "null"], "format": "int32"}, False, Shape(POINTER, "int32", ())),
-            ({"type": "array", "items": reference}, True, Shape(ALWAYS, "[]v1.Probe", ())),
-            ({"type": "object", "additionalProperties": _TEXT}, False, Shape(OMITTED, "map[string]string", ())),
-            (reference, False, Shape(POINTER, "v1.Probe", ())),
-            ({"type": "string", "format": "byte"}, False, Shape(OMITTED, "[]uint8", ())),
+            (_TEXT, True, GoField(NO_OMITEMPTY, "string", ())),
+            (_TEXT, False, GoField(OMITEMPTY, "string", ())),
+            ({"type": ["integer", "null"], "format": "int32"}, False, GoField(POINTER_OMITEMPTY, "int32", ())),
+            ({"type": "array", "items": reference}, True, GoField(NO_OMITEMPTY, "[]v1.Probe", ())),
+            ({"type": "object", "additionalProperties": _TEXT}, False, GoField(OMITEMPTY, "map[string]string", ())),
+            (reference, False, GoField(POINTER_OMITEMPTY, "v1.Probe", ())),
+            ({"type": "string", "format": "byte"}, False, GoField(OMITEMPTY, "[]uint8", ())),
         ]:
-            self.assertEqual(shape(made_up, "field", schema, required), expected)
-        self.assertEqual(shape(made_up, "status", reference, False).presence, ALWAYS)
+            self.assertEqual(go_field(made_up, "field", schema, required), expected)
+        self.assertEqual(go_field(made_up, "status", reference, False).presence, NO_OMITEMPTY)
 
     def test_exceptions(self) -> None:
         """The table tells names of types, structs that are embedded, and what is or is not left out."""
-        pull_policy = shape(f"{_CORE}Container", "imagePullPolicy", _TEXT, False)
-        self.assertEqual(pull_policy, Shape(OMITTED, "v1.PullPolicy", ()))
-        host_path = shape(f"{_CORE}Volume", "hostPath", {"$ref": f"#/$defs/{_CORE}HostPathVolumeSource"}, False)
-        self.assertEqual(host_path, Shape(POINTER, "v1.HostPathVolumeSource", ("VolumeSource",)))
+        pull_policy = go_field(f"{_CORE}Container", "imagePullPolicy", _TEXT, False)
+        self.assertEqual(pull_policy, GoField(OMITEMPTY, "v1.PullPolicy", ()))
+        host_path = go_field(f"{_CORE}Volume", "hostPath", {"$ref": f"#/$defs/{_CORE}HostPathVolumeSource"}, False)
+        self.assertEqual(host_path, GoField(POINTER_OMITEMPTY, "v1.HostPathVolumeSource", ("VolumeSource",)))
         selector = {"$ref": "#/$defs/io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"}
-        self.assertEqual(shape("io.k8s.api.apps.v1.DaemonSetSpec", "selector", selector, True).presence, NULLABLE)
+        self.assertEqual(
+            go_field("io.k8s.api.apps.v1.DaemonSetSpec", "selector", selector, True).presence, POINTER_NO_OMITEMPTY
+        )
 
     def test_exception_for_one_version(self) -> None:
         """An exception about one version of a type leaves the others alone."""
         schema = {"type": "integer", "format": "int32"}
-        in_v1 = shape("io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerStatus", "currentReplicas", schema, True)
-        in_v2 = shape("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus", "currentReplicas", schema, False)
-        self.assertEqual((in_v1.presence, in_v2.presence), (ALWAYS, OMITTED))
+        in_v1 = go_field("io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerStatus", "currentReplicas", schema, True)
+        in_v2 = go_field("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus", "currentReplicas", schema, False)
+        self.assertEqual((in_v1.presence, in_v2.presence), (NO_OMITEMPTY, OMITEMPTY))
 
     def test_items(self) -> None:
         """The type of a list's items is part of the list's own, unless that has a name."""
-        self.assertEqual(Shape(OMITTED, "[]types.UID", ()).of_items(_TEXT).go_type, "types.UID")
-        self.assertEqual(Shape(OMITTED, "map[string][]string", ()).of_items(_TEXT).go_type, "[]string")
-        self.assertEqual(Shape(OMITTED, "v1.ResourceList", ()).of_items(_TEXT).go_type, "string")
+        self.assertEqual(GoField(OMITEMPTY, "[]types.UID", ()).item_field(_TEXT).go_type, "types.UID")
+        self.assertEqual(GoField(OMITEMPTY, "map[string][]string", ()).item_field(_TEXT).go_type, "[]string")
+        self.assertEqual(GoField(OMITEMPTY, "v1.ResourceList", ()).item_field(_TEXT).go_type, "string")
 
     def test_table_is_about_something(self) -> None:
         """Every exception differs from the rules in something, and no line of the table is lost."""

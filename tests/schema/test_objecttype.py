@@ -189,7 +189,7 @@ class ConvertedTests(SynchronousTestCase):
 
     def convert(self, obj: Any, kind: str, api_version: str) -> Any:
         """An object, decoded as the result of a strategic merge patch."""
-        return type_of(kind, api_version).decode(obj, [], converted=True)
+        return type_of(kind, api_version).decode(obj, [], from_unstructured=True)
 
     def test_whole_floats(self) -> None:
         """Whole floats are integers; as JSON they are not."""

@@ -102,7 +102,7 @@ class PruningTests(SynchronousTestCase):
         )
     )
     def test_idempotent(self, value: Any) -> None:
-        """What has its shape keeps it, and the object that is given stays as it is."""
+        """What has its go_field keeps it, and the object that is given stays as it is."""
         part: dict[str, Any] = {
             "type": "object",
             "properties": {"a": TEXT, "b": {"type": "array", "items": {"type": "object", "properties": {"c": TEXT}}}},
@@ -149,7 +149,7 @@ class DefaultTests(SynchronousTestCase):
     def test_only_filled(self) -> None:
         """An applied object gets its defaults, and keeps unknown fields and nulls."""
         obj = {"a": None, "b": None, "c": None, "f": {"x": None}, "z": [1.0, None]}
-        filled = self.KIND.fill(obj)
+        filled = self.KIND.add_defaults(obj)
         self.assertEqual(
             filled,
             {"a": "x", "b": None, "c": None, "d": {"e": 1}, "f": {"x": None, "e": 1}, "z": [1, None]},
@@ -158,10 +158,10 @@ class DefaultTests(SynchronousTestCase):
         embeds = {"type": "object", "x-kubernetes-embedded-resource": True}
         meta = {"labels": {"a": None}, "name": 5}
         self.assertEqual(
-            custom({"e": embeds}).fill({"e": {"metadata": meta}}), {"e": {"metadata": {"labels": {"a": ""}}}}
+            custom({"e": embeds}).add_defaults({"e": {"metadata": meta}}), {"e": {"metadata": {"labels": {"a": ""}}}}
         )
         items = custom({"l": {"type": "array", "items": {"type": "string", "default": "x"}}})
-        self.assertEqual(items.fill({"l": [None, "y"]}), {"l": ["x", "y"]})
+        self.assertEqual(items.add_defaults({"l": [None, "y"]}), {"l": ["x", "y"]})
 
     def test_malformed_metadata(self) -> None:
         """Only fields that do not fit are dropped from an applied object's metadata."""

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import JSONObject
 from kubetwist.schema.merge.builder import MergeTypeBuilder
-from kubetwist.schema.merge.types import Record
+from kubetwist.schema.merge.types import MapType
 from kubetwist.schema.typebuilder import TypeBuilder
 
 #: Seconds within which a thread that does not wait for another one ends.
@@ -56,8 +56,8 @@ class ThreadTests(SynchronousTestCase):
         """A type of field ownership is used only when it and all types that it refers to are complete."""
 
         def use() -> int:
-            outer = builder.named(OUTER)
-            assert isinstance(outer, Record)
+            outer = builder.type_for_definition(OUTER)
+            assert isinstance(outer, MapType)
             return len(outer.fields)
 
         look_up, found = self._used_meanwhile(use)

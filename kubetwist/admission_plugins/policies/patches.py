@@ -71,9 +71,9 @@ def apply_configuration(obj: JSONObject, value: JSONValue, kind: MergeType) -> J
     except CelError as error:
         raise MutationFailed(error.message) from None
     patch = {**patch, "kind": obj["kind"], "apiVersion": obj["apiVersion"]}
-    wrong = kind.check(patch, False)
+    wrong = kind.validate(patch, False)
     if wrong:
-        why = f"failed to convert patch object to typed object: {TypedError.of(wrong)}"
+        why = f"failed to convert patch object to typed object: {TypedError.from_errors(wrong)}"
         raise MutationFailed(f"error applying patch: {why}")
     atomic = list(_atomic(kind, patch, "", _DEEPEST))
     if atomic:
@@ -90,16 +90,16 @@ def _atomic(kind: MergeType | None, value: JSONValue, path: str, depth: int) -> 
     """Return the paths of values with an atomic type."""
     if kind is None or not depth:
         return
-    kind = kind.of(value)
+    kind = kind.resolve(value)
     if isinstance(value, dict):
-        if kind.leaf:
+        if kind.atomic:
             yield path
         field = getattr(kind, "field", None)
         for name, part in value.items():
             if field is not None:
                 yield from _atomic(field(name), part, f"{path}.{name}", depth - 1)
     elif isinstance(value, list):
-        if kind.leaf:
+        if kind.atomic:
             yield path
         for index, part in enumerate(value):
             yield from _atomic(getattr(kind, "item", None), part, f"{path}[{index}]", depth - 1)

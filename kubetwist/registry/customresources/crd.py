@@ -15,7 +15,7 @@ from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind, JSONObject
 from ...schema.structural import OBJECT_META, CustomType
 from ...schema.validation.rulepaths import has_rules
-from ...schema.validation.validator import ValueSchema
+from ...schema.validation.validator import SchemaValidator
 from ..generic.resourceinfo import ResourceInfo
 from ..generic.versionorder import version_preference
 from .printers import Printer
@@ -23,7 +23,7 @@ from .printers import Printer
 if TYPE_CHECKING:
     from ...schema.definitions import Definitions
     from ...schema.nodes import StructNode
-    from ...schema.validation.celrules import RuleTree
+    from ...schema.validation.celrules import CELValidator
     from .conversion import CRConverter
 
 #: Annotation with the name of a conversion plugin.
@@ -99,29 +99,29 @@ class CustomVersion:
         return CustomType(schema, object_meta)
 
     @cached_property
-    def values(self) -> ValueSchema:
+    def values(self) -> SchemaValidator:
         """Return the validation of values by the schema."""
-        return ValueSchema(self.schema)
+        return SchemaValidator(self.schema)
 
     @cached_property
     def unique_lists(self) -> bool:
         """Return whether the schema has lists with unique items (sets or maps)."""
-        return self.type.schema.uniqueness_anywhere()
+        return self.type.schema.has_unique_lists()
 
     @cached_property
     def embeds(self) -> bool:
         """Return whether the schema has embedded resources."""
-        return self.type.schema.embedded_anywhere()
+        return self.type.schema.has_embedded_resources()
 
     @cached_property
-    def rules(self) -> RuleTree | None:
+    def rules(self) -> CELValidator | None:
         """Return the compiled CEL rules; L{None} if there are none."""
         schema = self.schema
         if not has_rules(schema):
             return None
-        from ...schema.validation.celrules import RuleTree
+        from ...schema.validation.celrules import CELValidator
 
-        return RuleTree.of(schema, root=True)
+        return CELValidator.of(schema, root=True)
 
     @cached_property
     def printer(self) -> Printer:
@@ -202,7 +202,7 @@ class CustomDefinition:
         """Return whether compiling the schemas would block the reactor."""
         return sum(one.size for one in self.versions) > LARGE
 
-    def compile(self, object_meta: StructNode) -> list[tuple[CustomVersion, CustomType, ValueSchema]]:
+    def compile(self, object_meta: StructNode) -> list[tuple[CustomVersion, CustomType, SchemaValidator]]:
         """
         Compile the schemas of all versions for L{use}; runs in a thread, so it only reads immutable attributes.
 
@@ -210,12 +210,12 @@ class CustomDefinition:
         """
         found = []
         for version in self.versions:
-            values = ValueSchema(version.schema)
+            values = SchemaValidator(version.schema)
             values.compiled()
             found.append((version, version.make_type(object_meta), values))
         return found
 
-    def use(self, compiled: list[tuple[CustomVersion, CustomType, ValueSchema]]) -> None:
+    def use(self, compiled: list[tuple[CustomVersion, CustomType, SchemaValidator]]) -> None:
         """Set the result of L{compile}, unless the types were compiled in the meantime."""
         for version, kind, values in compiled:
             version.__dict__.setdefault("type", kind)

@@ -63,7 +63,7 @@ class CustomFieldManager(FieldManager):
             filters=filters,
             types_change=True,
         )
-        self._fill = version.type.fill
+        self._fill = version.type.add_defaults
 
     def update(self, live: JSONObject | None, new: JSONObject, manager: str, now: str) -> None:
         """
@@ -139,7 +139,7 @@ class CustomVersionConverter:
         if found is None:
             version = self._version(api_version)
             types = self._definition.definitions.merge_types
-            found = types.structural(with_metadata(version.schema), self._definition.preserves)
+            found = types.custom_resource_type(with_metadata(version.schema), self._definition.preserves)
             self._types[api_version] = found
         return found
 

@@ -77,7 +77,7 @@ class CustomStore(Store):
             if codec.conversion is not None:
                 [obj] = await codec.conversion.convert([self.codec.with_kind(obj)], codec.gvk)
             return self.encode(await scope.compute(0, codec.reread, codec.with_kind(obj)))
-        if "status" not in obj and (default := codec.type.default_of("status")) is not None:
+        if "status" not in obj and (default := codec.type.default_for("status")) is not None:
             # Create drops the status; its default is added when the object is read.
             obj = {**obj, "status": default}
         meta = obj["metadata"]

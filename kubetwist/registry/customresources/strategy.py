@@ -17,9 +17,9 @@ from ...schema.validation.listrules import (
     validate_lists,
 )
 from ...schema.validation.validator import (
-    Correlation,
-    TooManyAlternatives,
-    ValueSchema,
+    CorrelatedObject,
+    SchemaValidator,
+    ValidationBudgetExceeded,
 )
 from ..generic.strategy import Strategy
 
@@ -96,7 +96,7 @@ class CustomStrategy(Strategy):
         errors: list[FieldError] = []
         schema = self.version.values.properties.get("status")
         if schema is not None and "status" in obj:
-            before = Correlation(obj["status"], old["status"], schema) if "status" in old else None
+            before = CorrelatedObject(obj["status"], old["status"], schema) if "status" in old else None
             errors += _validate_value_schema(schema, obj["status"], "status", before)
         errors += self._validate_scale(obj, spec=False)
         return self._with_rules(errors + self._validate_new_lists(obj, old), obj, old)
@@ -109,8 +109,8 @@ class CustomStrategy(Strategy):
         if any(field_error.reason in _BLOCKING for field_error in errors):
             return [*errors, _UNCHECKED]
         whole, before = self.whole(obj), None if old is None else self.whole(old)
-        correlation = None if before is None else Correlation(whole, before, self.version.values)
-        found, _ = rules.causes(whole, before, correlation=correlation)
+        correlation = None if before is None else CorrelatedObject(whole, before, self.version.values)
+        found, _ = rules.validate(whole, before, correlation=correlation)
         return errors + found
 
     def whole(self, obj: JSONObject) -> JSONObject:
@@ -120,7 +120,7 @@ class CustomStrategy(Strategy):
 
     def _validate_schema(self, obj: JSONObject, old: JSONObject | None) -> list[FieldError]:
         schema = self.version.values
-        return _validate_value_schema(schema, obj, "", None if old is None else Correlation(obj, old, schema))
+        return _validate_value_schema(schema, obj, "", None if old is None else CorrelatedObject(obj, old, schema))
 
     def _validate_new_lists(self, obj: JSONObject, old: JSONObject) -> list[FieldError]:
         if not self.version.unique_lists:
@@ -170,13 +170,13 @@ def _content(obj: JSONObject) -> JSONObject:
 
 
 def _validate_value_schema(
-    schema: ValueSchema, value: JSONValue, prefix: str, correlation: Correlation | None
+    schema: SchemaValidator, value: JSONValue, prefix: str, correlation: CorrelatedObject | None
 ) -> list[FieldError]:
     try:
         if schema.accepts(value):
             return []
         return [problem.cause(prefix) for problem in schema.problems(value, "", correlation)]
-    except TooManyAlternatives:
+    except ValidationBudgetExceeded:
         return [invalid(prefix or "<nil>", "", "validating the object against its schema takes too long")]
 
 

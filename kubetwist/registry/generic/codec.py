@@ -16,7 +16,7 @@ from ...api.record import (
 )
 from ...api.resource import GroupKind, GroupVersion, GroupVersionKind, JSONObject
 from ...api.writtennumbers import with_written_numbers, without_written_numbers
-from ...schema.leaves import Problems
+from ...schema.leaves import StrictErrors
 from ...schema.objecttype import DecodeError, ObjectType
 from ...schema.protobuf.codec import (
     WireError,
@@ -138,7 +138,7 @@ class Codec:
                 self._reject_kind(GroupVersionKind(sent.group, sent.version, kind))
             # The body contains only the group: the version is that of the request.
             api_version = self.gvk.api_version
-        unknown = Problems()
+        unknown = StrictErrors()
         try:
             obj = self.type.decode(value, unknown)
         except DecodeError as error:
@@ -168,11 +168,11 @@ class Codec:
         """
         try:
             if document.with_duplicates is not None:
-                return self.type.problems(document.with_duplicates)
+                return self.type.find_strict_errors(document.with_duplicates)
         except DecodeError as error:
             raise self.decoding_error(error.as_written(raw)) from None
         if document.by_map and len(problems) > 1:
-            problems = self.type.problems(sort_keys(document.value))
+            problems = self.type.find_strict_errors(sort_keys(document.value))
         return [*document.duplicates, *problems]
 
     def read_protobuf(self, data: bytes) -> Decoded:
@@ -241,7 +241,7 @@ class Codec:
             object_type = self.type if served == self.gvk else self._definitions.type_for(served)
             if served != written:
                 value = as_served(written, value, problems)
-            obj = object_type.decode(value, problems, converted=converted)
+            obj = object_type.decode(value, problems, from_unstructured=converted)
         except DecodeError as error:
             raise ValueError(error.converted if converted else str(error)) from None
         if strict:

@@ -28,7 +28,7 @@ from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
 from ...api.storage import Write
 from ...interfaces import IRewriting, IUnreadableDeleter
-from ...schema.merge.managedfields import MalformedEntries, read_foreign
+from ...schema.merge.managedfields import MalformedEntries, decode_client_entries
 from ...storage.errors import (
     CorruptObjectError,
     KeyNotFound,
@@ -499,7 +499,7 @@ def check_admitted_managers(meta: JSONObject, before: JSONValue, warn: Callable[
     if after is before or after == before:
         return
     try:
-        read_foreign(after or [])
+        decode_client_entries(after or [])
     except MalformedEntries as error:
         if before is None:
             meta.pop("managedFields", None)

@@ -20,7 +20,7 @@ from ...http.negotiation import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_
 from ...http.request import KubeRequest
 from ...registry.generic.codec import MissingField, invalid_patch_error, warnings_of
 from ...registry.generic.internaltypes import ConversionError
-from ...schema.nodes import Node
+from ...schema.nodes import TypeNode
 from ...schema.objecttype import ObjectType
 from ...schema.strategicmerge import StrategicMergeError, strategic_merge
 from ..endpoint import Endpoint
@@ -90,7 +90,7 @@ class Patch(ABC):
     def error_text(self, value: JSONValue) -> str:
         """Return the text that errors about the result quote."""
 
-    def _root(self) -> Node | None:
+    def _root(self) -> TypeNode | None:
         """Return the Go type of the object; L{None} for custom resources."""
         known = self.endpoint.codec.type
         return known.root if isinstance(known, ObjectType) else None

@@ -13,8 +13,8 @@ import orjson
 
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
-from ...schema.gofieldorder import go_ordered, inner
-from ...schema.nodes import Node
+from ...schema.gofieldorder import child_type, go_ordered
+from ...schema.nodes import TypeNode
 
 #: Marks a value that the patch does not touch.
 _UNTOUCHED: Final = object()
@@ -26,7 +26,7 @@ _AS_SENT: Final = object()
 _HTML: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
-def merged_text(value: JSONValue, patch: JSONValue, node: Node | None) -> str:
+def merged_text(value: JSONValue, patch: JSONValue, node: TypeNode | None) -> str:
     """
     Return the result of a merge patch as errors quote it.
 
@@ -35,7 +35,7 @@ def merged_text(value: JSONValue, patch: JSONValue, node: Node | None) -> str:
     return _text(_ordered(value, _SORTED if node is None else _of_merge(patch), node))
 
 
-def stepwise_text(value: JSONValue, operations: JSONValue, node: Node | None) -> str:
+def stepwise_text(value: JSONValue, operations: JSONValue, node: TypeNode | None) -> str:
     """Return the result of a JSON patch as errors quote it; see L{merged_text}."""
     if node is None:
         return _text(_ordered(value, _SORTED, node))
@@ -66,7 +66,7 @@ def _touch(touched: JSONObject, pointer: str, target: JSONValue) -> None:
         touched[tokens[-1]] = target
 
 
-def _ordered(value: JSONValue, touched: JSONValue, node: Node | None) -> JSONValue:
+def _ordered(value: JSONValue, touched: JSONValue, node: TypeNode | None) -> JSONValue:
     if touched is _UNTOUCHED:
         return go_ordered(value, node)
     if touched is _AS_SENT or not isinstance(value, (dict, list)):
@@ -75,9 +75,11 @@ def _ordered(value: JSONValue, touched: JSONValue, node: Node | None) -> JSONVal
         return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
     if isinstance(value, list):
         within = {_place(token, value): item for token, item in touched.items()}
-        item_node = inner(node, "")
+        item_node = child_type(node, "")
         return [_ordered(item, within.get(place, _UNTOUCHED), item_node) for place, item in enumerate(value)]
-    return {name: _ordered(value[name], touched.get(name, _UNTOUCHED), inner(node, name)) for name in sorted(value)}
+    return {
+        name: _ordered(value[name], touched.get(name, _UNTOUCHED), child_type(node, name)) for name in sorted(value)
+    }
 
 
 def _place(token: str, items: list[JSONValue]) -> int:

@@ -11,7 +11,7 @@ import orjson
 
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
-from ...schema.protobuf.wire import FIXED64, LENGTH, VARINT, put_key, put_varint
+from ...schema.protobuf.wire import FIXED64, LENGTH, VARINT, encode_tag, encode_varint
 
 #: Encodes a value: either the content of a message, or a whole field, with its number.
 Encode = Callable[[Any], bytes]
@@ -22,11 +22,11 @@ _NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 def inside(number: int, encode: Encode) -> Encode:
     """Return the encoder of a field with an embedded message, written even if it is empty."""
-    key = put_key(number, LENGTH)
+    key = encode_tag(number, LENGTH)
 
     def write(value: JSONValue) -> bytes:
         body = encode(value)
-        return b"%b%b%b" % (key, put_varint(len(body)), body)
+        return b"%b%b%b" % (key, encode_varint(len(body)), body)
 
     return write
 
@@ -50,19 +50,19 @@ def texts(number: int) -> Encode:
 
 def flag(number: int) -> Encode:
     """Return the encoder of a boolean field."""
-    yes = put_key(number, VARINT) + b"\1"
+    yes = encode_tag(number, VARINT) + b"\1"
     return lambda value: yes if value else b""
 
 
 def count(number: int) -> Encode:
     """Return the encoder of an integer field."""
-    key = put_key(number, VARINT)
-    return lambda value: key + put_varint(int(value)) if value else b""
+    key = encode_tag(number, VARINT)
+    return lambda value: key + encode_varint(int(value)) if value else b""
 
 
 def number_field(number: int) -> Encode:
     """Return the encoder of a number field."""
-    key = put_key(number, FIXED64)
+    key = encode_tag(number, FIXED64)
     return lambda value: key + struct.pack("<d", value) if value else b""
 
 
@@ -78,11 +78,11 @@ _NAME: Final = text(1)
 
 def entry(number: int, encode: Encode) -> Callable[[str, JSONValue], bytes]:
     """Return the encoder of one map entry: a name and its value."""
-    key, inner = put_key(number, LENGTH), inside(2, encode)
+    key, inner = encode_tag(number, LENGTH), inside(2, encode)
 
     def write(name: str, value: JSONValue) -> bytes:
         body = _NAME(name) + inner(value)
-        return b"%b%b%b" % (key, put_varint(len(body)), body)
+        return b"%b%b%b" % (key, encode_varint(len(body)), body)
 
     return write
 

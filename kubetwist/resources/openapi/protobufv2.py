@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ...api.resource import JSONObject
-from ...schema.protobuf.wire import VARINT, put_key, put_varint
+from ...schema.protobuf.wire import VARINT, encode_tag, encode_varint
 from .messages import (
     Encode,
     Message,
@@ -79,7 +79,7 @@ def _items(value: JSONObject | list[JSONObject]) -> bytes:
 
 def _additional(value: JSONObject | bool) -> bytes:
     # A oneof: the present field decides, so a false is written, too.
-    return put_key(2, VARINT) + put_varint(value) if isinstance(value, bool) else _SUBSCHEMA(value)
+    return encode_tag(2, VARINT) + encode_varint(value) if isinstance(value, bool) else _SUBSCHEMA(value)
 
 
 _TYPES: Final = texts(1)

@@ -13,7 +13,7 @@ from typing import Final
 from ...api.jsonpieces import decoded, members
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
-from ...schema.protobuf.wire import FIXED64, VARINT, put_key
+from ...schema.protobuf.wire import FIXED64, VARINT, encode_tag
 from .messages import (
     Encode,
     Message,
@@ -56,9 +56,9 @@ def pieces_v3(body: bytes) -> Iterator[bytes]:
 def _default(value: JSONValue) -> bytes:
     """Encode a default of one of the three types that the message supports; others are encoded as an empty message."""
     if isinstance(value, bool):
-        return put_key(2, VARINT) + (b"\1" if value else b"\0")
+        return encode_tag(2, VARINT) + (b"\1" if value else b"\0")
     if isinstance(value, int | float):
-        return put_key(1, FIXED64) + struct.pack("<d", value)
+        return encode_tag(1, FIXED64) + struct.pack("<d", value)
     if isinstance(value, str):
         return _DEFAULT_TEXT(value)
     return b""
@@ -112,7 +112,7 @@ def _items(value: JSONObject | list[JSONObject]) -> bytes:
 
 def _additional(value: JSONObject | bool) -> bytes:
     # A oneof: the present field decides, so a false is written, too.
-    return put_key(2, VARINT) + (b"\1" if value else b"\0") if isinstance(value, bool) else _ADDITIONAL(value)
+    return encode_tag(2, VARINT) + (b"\1" if value else b"\0") if isinstance(value, bool) else _ADDITIONAL(value)
 
 
 # Schemas are nested.

@@ -13,10 +13,10 @@ from typing import Final
 
 from ...api.resource import JSONObject
 from ..gofields import (
-    ALWAYS,
+    NO_OMITEMPTY,
+    go_field,
     json_kind,
-    referred,
-    shape,
+    referenced_definition,
 )
 from .lists import (
     AtomicList,
@@ -24,22 +24,22 @@ from .lists import (
     SetList,
 )
 from .types import (
-    AnyOf,
+    AtomType,
+    MapType,
     MergeType,
-    Record,
     Scalar,
 )
 
 UNTYPED: Final = Scalar("untyped")
 #: Values with a type are owned by it; for all others ownership depends on the values.
-DEDUCED: Final = AnyOf(UNTYPED, AtomicList(), Record(False))
-DEDUCED.record.define({}, DEDUCED)
+DEDUCED: Final = AtomType(UNTYPED, AtomicList(), MapType(False))
+DEDUCED.map_type.define({}, DEDUCED)
 #: Anything, owned whole.
-OPAQUE: Final = AnyOf(UNTYPED, AtomicList(), Record(True))
-OPAQUE.record.define({}, DEDUCED)
+OPAQUE: Final = AtomType(UNTYPED, AtomicList(), MapType(True))
+OPAQUE.map_type.define({}, DEDUCED)
 
 #: Types whose values are never compared, or were decoded to a number or a text.
-_NEVER_MIXED: Final = frozenset(
+_NEVER_UNTYPED: Final = frozenset(
     (
         "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry",
         "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
@@ -70,43 +70,43 @@ class MergeTypeBuilder:
     @ivar look_up: Gives the schema of a definition.
     """
 
-    def __init__(self, look_up: Callable[[str], JSONObject]) -> None:
-        self.look_up = look_up
-        self._named: dict[str, MergeType] = dict(_SPECIAL)
+    def __init__(self, get_schema: Callable[[str], JSONObject]) -> None:
+        self.get_schema = get_schema
+        self._types: dict[str, MergeType] = dict(_SPECIAL)
         #: Types that are incomplete, or refer to incomplete ones: only the thread that builds them may use them.
-        self._making: dict[str, MergeType] = {}
+        self._incomplete: dict[str, MergeType] = {}
         self._lock = RLock()
 
-    def named(self, definition: str) -> MergeType:
+    def type_for_definition(self, definition: str) -> MergeType:
         """Return the type of a definition."""
-        known = self._named.get(definition)
-        if known is not None:
-            return known
+        existing = self._types.get(definition)
+        if existing is not None:
+            return existing
         with self._lock:
-            known = self._named.get(definition) or self._making.get(definition)
-            return self._made(definition) if known is None else known
+            existing = self._types.get(definition) or self._incomplete.get(definition)
+            return self._build(definition) if existing is None else existing
 
-    def _made(self, definition: str) -> MergeType:
+    def _build(self, definition: str) -> MergeType:
         """Build a type that does not exist yet, and all types that it refers to."""
-        making, outermost = self._making, not self._making
-        made: MergeType
+        incomplete, outermost = self._incomplete, not self._incomplete
+        built: MergeType
         try:
-            schema = self.look_up(definition)
+            schema = self.get_schema(definition)
             if json_kind(schema) == "object":
-                made = making[definition] = Record(_is_atomic(schema))
-                self._define(made, schema, False)
+                built = incomplete[definition] = MapType(_is_atomic(schema))
+                self._define(built, schema, False)
             else:
-                made = making[definition] = self.inline(schema)
-            if definition in _NEVER_MIXED:
-                made.never_mixes()
+                built = incomplete[definition] = self.inline(schema)
+            if definition in _NEVER_UNTYPED:
+                built.mark_typed()
             if outermost:
-                self._named.update(making)
+                self._types.update(incomplete)
         finally:
             if outermost:
-                making.clear()
-        return made
+                incomplete.clear()
+        return built
 
-    def structural(self, schema: JSONObject, preserve_unknown: bool = False) -> Record:
+    def custom_resource_type(self, schema: JSONObject, preserve_unknown: bool = False) -> MapType:
         """
         Return the type of a custom resource.
 
@@ -119,9 +119,9 @@ class MergeTypeBuilder:
             "kind": {"type": "string"},
             "metadata": {"$ref": OBJECT_META},
         }
-        record = Record(_is_atomic(schema))
-        self._define(record, {**schema, "properties": properties}, preserve_unknown)
-        return record
+        map_type = MapType(_is_atomic(schema))
+        self._define(map_type, {**schema, "properties": properties}, preserve_unknown)
+        return map_type
 
     def inline(self, schema: JSONObject, preserve: bool = False) -> MergeType:
         """
@@ -133,16 +133,16 @@ class MergeTypeBuilder:
             schema = {**schema, **schema["allOf"][0]}
         kind = json_kind(schema)
         if kind == "$ref":
-            known = self.named(referred(schema))
-            if isinstance(known, Record):
-                if not known.leaf and _is_atomic(schema):
-                    return known.atomic()
-                if known.leaf and schema.get("x-kubernetes-map-type") == "granular":
-                    return self._granular(referred(schema))
-            return known
+            existing = self.type_for_definition(referenced_definition(schema))
+            if isinstance(existing, MapType):
+                if not existing.atomic and _is_atomic(schema):
+                    return existing.as_atomic()
+                if existing.atomic and schema.get("x-kubernetes-map-type") == "granular":
+                    return self._granular(referenced_definition(schema))
+            return existing
         preserve = preserve or schema.get("x-kubernetes-preserve-unknown-fields") is True
         if kind == "object":
-            return self._record(schema, preserve)
+            return self._map_type(schema, preserve)
         if kind == "array":
             return self._list(schema, preserve)
         if kind in ("integer", "number"):
@@ -151,20 +151,20 @@ class MergeTypeBuilder:
             return _BOOLEAN
         if kind == "string":
             return _STRING if schema.get("format", "") in ("", "byte") else UNTYPED
-        return AnyOf(UNTYPED, self._list(schema, preserve), self._record(schema, preserve))
+        return AtomType(UNTYPED, self._list(schema, preserve), self._map_type(schema, preserve))
 
-    def _granular(self, definition: str) -> Record:
+    def _granular(self, definition: str) -> MapType:
         """Return the type of a definition that is owned whole elsewhere, owned by its fields."""
-        record = Record(False)
-        self._define(record, self.look_up(definition), False)
-        return record
+        map_type = MapType(False)
+        self._define(map_type, self.get_schema(definition), False)
+        return map_type
 
-    def _record(self, schema: JSONObject, preserve: bool) -> Record:
-        record = Record(_is_atomic(schema))
-        self._define(record, schema, preserve)
-        return record
+    def _map_type(self, schema: JSONObject, preserve: bool) -> MapType:
+        map_type = MapType(_is_atomic(schema))
+        self._define(map_type, schema, preserve)
+        return map_type
 
-    def _define(self, record: Record, schema: JSONObject, preserve: bool) -> None:
+    def _define(self, map_type: MapType, schema: JSONObject, preserve: bool) -> None:
         preserve = preserve or schema.get("x-kubernetes-preserve-unknown-fields") is True
         properties = schema.get("properties", {})
         additional = schema.get("additionalProperties")
@@ -173,7 +173,7 @@ class MergeTypeBuilder:
             element = self.inline(additional, preserve)
         elif additional or (additional is None and (preserve or not properties)):
             element = DEDUCED
-        record.define({name: self.inline(part, preserve) for name, part in properties.items()}, element)
+        map_type.define({name: self.inline(part, preserve) for name, part in properties.items()}, element)
 
     def _list(self, schema: JSONObject, preserve: bool) -> MergeType:
         items = schema.get("items")
@@ -194,15 +194,15 @@ class MergeTypeBuilder:
             return {
                 key: properties[key]["default"] for key in keys if properties.get(key, {}).get("default") is not None
             }
-        definition = referred(items)
-        schema = self.look_up(definition)
+        definition = referenced_definition(items)
+        schema = self.get_schema(definition)
         required = schema.get("required", ())
         defaults = {}
         for key in keys:
             part = schema.get("properties", {}).get(key)
             if (definition, key) in _KEY_DEFAULTS:
                 defaults[key] = _KEY_DEFAULTS[definition, key]
-            elif part is not None and shape(definition, key, part, key in required).presence == ALWAYS:
+            elif part is not None and go_field(definition, key, part, key in required).presence == NO_OMITEMPTY:
                 zero = _ZEROS.get(json_kind(part))
                 if zero is not None:
                     defaults[key] = zero

@@ -23,14 +23,14 @@ from ...api.jsontypes import JSONObject, JSONValue
 SELF: Final = "."
 
 
-class MalformedStep(ValueError):
+class InvalidPathElement(ValueError):
     """A string is not a valid step."""
 
 
 # Go's encoder writes these so that JSON can stand within HTML.
 #: Indexes are Go's integers.
-_MOST: Final = 1 << 63
-_DIGITS: Final = 19
+_MAX_INDEX: Final = 1 << 63
+_MAX_INDEX_DIGITS: Final = 19
 _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _escaped = re.compile("[<>&\u2028\u2029]").search
 
@@ -60,7 +60,7 @@ def _go_numbers(value: JSONValue) -> JSONValue:
 _NUMBERS_WITHIN: Final = frozenset((float, dict, list))
 
 
-def key_step(keys: JSONObject) -> str:
+def key_path_element(keys: JSONObject) -> str:
     """
     Return the step to an item of a list by its keys.
 
@@ -69,72 +69,72 @@ def key_step(keys: JSONObject) -> str:
     return "k:" + scalar_text(keys)
 
 
-def value_step(value: JSONValue) -> str:
+def value_path_element(value: JSONValue) -> str:
     """Return the step to an item of a list of scalars."""
     return "v:" + scalar_text(value)
 
 
-def canonical(step: str) -> str | None:
+def canonical_path_element(path_element: str) -> str | None:
     """
     Return the canonical form of a path step.
 
     @return: L{None} for steps of an unknown type, which are ignored.
-    @raise MalformedStep: The value is invalid.
+    @raise InvalidPathElement: The value is invalid.
     """
-    if len(step) < 2:
-        raise MalformedStep("key must be 2 characters long:")
-    if step[1] != ":":
-        raise MalformedStep(f"missing colon: {step}")
-    if step[0] == "f":
-        return step
+    if len(path_element) < 2:
+        raise InvalidPathElement("key must be 2 characters long:")
+    if path_element[1] != ":":
+        raise InvalidPathElement(f"missing colon: {path_element}")
+    if path_element[0] == "f":
+        return path_element
     # Long steps are not kept in memory: clients choose them.
-    return _cached(step) if len(step) < 512 else _canonical(step)
+    return _cached(path_element) if len(path_element) < 512 else _canonical(path_element)
 
 
-def _canonical(step: str) -> str | None:
-    content = step[2:]
-    if step[0] == "i":
+def _canonical(path_element: str) -> str | None:
+    content = path_element[2:]
+    if path_element[0] == "i":
         if not re.fullmatch(r"[+-]?\d+", content, re.ASCII):
-            raise MalformedStep(f"strconv.Atoi: parsing {quoted(content)}: invalid syntax")
+            raise InvalidPathElement(f"strconv.Atoi: parsing {quoted(content)}: invalid syntax")
         # Python rejects numbers with thousands of digits, and Go those beyond 64 bits.
-        if len(content.lstrip("+-0")) > _DIGITS or not -_MOST <= int(content) < _MOST:
-            raise MalformedStep(f"strconv.Atoi: parsing {quoted(content)}: value out of range")
+        if len(content.lstrip("+-0")) > _MAX_INDEX_DIGITS or not -_MAX_INDEX <= int(content) < _MAX_INDEX:
+            raise InvalidPathElement(f"strconv.Atoi: parsing {quoted(content)}: value out of range")
         return f"i:{int(content)}"
-    if step[0] not in "kv":
+    if path_element[0] not in "kv":
         return None
     try:
         value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        raise MalformedStep(str(error)) from None
-    if step[0] == "v":
-        return value_step(value)
+        raise InvalidPathElement(str(error)) from None
+    if path_element[0] == "v":
+        return value_path_element(value)
     if not isinstance(value, dict):
-        raise MalformedStep(f"expect {{ or n, but found {content[:1]}")
-    return key_step({name: value[name] for name in sorted(value)})
+        raise InvalidPathElement(f"expect {{ or n, but found {content[:1]}")
+    return key_path_element({name: value[name] for name in sorted(value)})
 
 
 _cached = lru_cache(maxsize=8192)(_canonical)
 
 
-def shown_step(step: str) -> str:
+def format_path_element(path_element: str) -> str:
     """Return a step in the form used in messages: C{.name}, C{[name="a"]}, C{[="a"]}, C{[3]}."""
-    content = step[2:]
-    if step[0] == "f":
+    content = path_element[2:]
+    if path_element[0] == "f":
         return f".{content}"
-    if step[0] == "k":
+    if path_element[0] == "k":
         keys = orjson.loads(content)
-        return f"[{','.join(f'{name}={_shown_value(value)}' for name, value in keys.items())}]"
-    if step[0] == "v":
-        return f"[={_shown_value(orjson.loads(content))}]"
+        return f"[{','.join(f'{name}={_format_value(value)}' for name, value in keys.items())}]"
+    if path_element[0] == "v":
+        return f"[={_format_value(orjson.loads(content))}]"
     return f"[{content}]"
 
 
-def shown(path: Iterable[str]) -> str:
+def format_path(path: Iterable[str]) -> str:
     """Return a path in the form used in messages."""
-    return "".join(map(shown_step, path))
+    return "".join(map(format_path_element, path))
 
 
-def _shown_value(value: JSONValue) -> str:
+def _format_value(value: JSONValue) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -142,22 +142,22 @@ def _shown_value(value: JSONValue) -> str:
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, list):
-        return f"[{','.join(map(_shown_value, value))}]"
+        return f"[{','.join(map(_format_value, value))}]"
     if isinstance(value, dict):
-        return f"{{{';'.join(f'{name}={_shown_value(item)}' for name, item in value.items())}}}"
+        return f"{{{';'.join(f'{name}={_format_value(item)}' for name, item in value.items())}}}"
     return str(value)
 
 
-def step_order(step: str) -> tuple[JSONValue, ...]:
+def path_element_sort_key(path_element: str) -> tuple[JSONValue, ...]:
     """Return the sort key for the reference's order of steps: fields, items by keys, by value, by position."""
-    kind = step[0]
+    kind = path_element[0]
     if kind == "f":
-        return 0, step[2:]
+        return 0, path_element[2:]
     if kind == "k":
-        return 1, tuple((name, *_value_order(value)) for name, value in orjson.loads(step[2:]).items())
+        return 1, tuple((name, *_value_order(value)) for name, value in orjson.loads(path_element[2:]).items())
     if kind == "v":
-        return 2, _value_order(orjson.loads(step[2:]))
-    return (3, int(step[2:])) if kind == "i" else (-1,)
+        return 2, _value_order(orjson.loads(path_element[2:]))
+    return (3, int(path_element[2:])) if kind == "i" else (-1,)
 
 
 def _value_order(value: JSONValue) -> tuple[JSONValue, ...]:

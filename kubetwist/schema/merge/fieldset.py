@@ -18,9 +18,9 @@ from typing import Final
 from ...api.jsontypes import JSONObject, JSONValue
 from .fieldpath import (
     SELF,
-    MalformedStep,
-    canonical,
-    step_order,
+    InvalidPathElement,
+    canonical_path_element,
+    path_element_sort_key,
 )
 
 FieldSet = JSONObject
@@ -29,11 +29,11 @@ FieldSet = JSONObject
 LEAF: Final[FieldSet] = {}
 
 
-def node(below: FieldSet, member: bool) -> FieldSet | None:
+def make_node(children: FieldSet, member: bool) -> FieldSet | None:
     """Return the children under a step, without C{"."}; L{None} if there are none."""
-    if not below:
+    if not children:
         return LEAF if member else None
-    return {SELF: LEAF, **below} if member else below
+    return {SELF: LEAF, **children} if member else children
 
 
 def is_member(found: FieldSet) -> bool:
@@ -41,18 +41,22 @@ def is_member(found: FieldSet) -> bool:
     return not found or SELF in found
 
 
-def below(found: FieldSet) -> FieldSet:
+def without_self(found: FieldSet) -> FieldSet:
     """Return C{found} without the field itself."""
-    return {step: part for step, part in found.items() if step != SELF} if SELF in found else found
+    return (
+        {path_element: child for path_element, child in found.items() if path_element != SELF}
+        if SELF in found
+        else found
+    )
 
 
-def of_paths(paths: Iterable[Iterable[str]]) -> FieldSet:
+def field_set_from_paths(paths: Iterable[Iterable[str]]) -> FieldSet:
     """Return the set of some paths of steps."""
     result: FieldSet = LEAF
     for path in paths:
         found = LEAF
-        for step in reversed(tuple(path)):
-            found = {step: found}
+        for path_element in reversed(tuple(path)):
+            found = {path_element: found}
         result = union(result, found)
     return result
 
@@ -63,20 +67,20 @@ def paths(fields: FieldSet) -> Iterator[tuple[str, ...]]:
 
 
 def _paths(prefix: tuple[str, ...], fields: FieldSet) -> Iterator[tuple[str, ...]]:
-    steps = sorted((step for step in fields if step != SELF), key=step_order)
-    for step in steps:
-        if is_member(fields[step]):
-            yield (*prefix, step)
-    for step in steps:
-        if fields[step]:
-            yield from _paths((*prefix, step), fields[step])
+    path_elements = sorted((path_element for path_element in fields if path_element != SELF), key=path_element_sort_key)
+    for path_element in path_elements:
+        if is_member(fields[path_element]):
+            yield (*prefix, path_element)
+    for path_element in path_elements:
+        if fields[path_element]:
+            yield from _paths((*prefix, path_element), fields[path_element])
 
 
 def has(fields: FieldSet, path: Iterable[str]) -> bool:
     """Return whether a path is in a set."""
     found: FieldSet | None = fields
-    for step in path:
-        found = found.get(step) if found else None
+    for path_element in path:
+        found = found.get(path_element) if found else None
         if found is None:
             return False
     return found is not None and is_member(found)
@@ -89,12 +93,12 @@ def union(one: FieldSet, other: FieldSet) -> FieldSet:
     if not other:
         return one
     result = dict(one)
-    for step, part in other.items():
-        mine = result.get(step)
-        if mine is None:
-            result[step] = part
-        elif mine is not part and mine != part:
-            result[step] = _union_node(mine, part)
+    for path_element, child in other.items():
+        existing = result.get(path_element)
+        if existing is None:
+            result[path_element] = child
+        elif existing is not child and existing != child:
+            result[path_element] = _union_node(existing, child)
     return result
 
 
@@ -111,91 +115,96 @@ def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
     if one is other:
         return one
     result = {}
-    for step, part in one.items():
-        theirs = other.get(step)
-        if theirs is not None and step != SELF:
-            if part is theirs or part == theirs:
-                result[step] = part
+    for path_element, child in one.items():
+        other_node = other.get(path_element)
+        if other_node is not None and path_element != SELF:
+            if child is other_node or child == other_node:
+                result[path_element] = child
                 continue
-            found = node(intersection(part, theirs), is_member(part) and is_member(theirs))
+            found = make_node(intersection(child, other_node), is_member(child) and is_member(other_node))
             if found is not None:
-                result[step] = found
+                result[path_element] = found
     return result
 
 
 def difference(one: FieldSet, other: FieldSet) -> FieldSet:
     """Return C{one} without the members of C{other}; children of fields of C{other} stay."""
     result = one
-    for step, theirs in other.items():
-        part = one.get(step)
-        if part is None or step == SELF:
+    for path_element, other_node in other.items():
+        child = one.get(path_element)
+        if child is None or path_element == SELF:
             continue
-        if part is theirs or part == theirs:
+        if child is other_node or child == other_node:
             found = None
         else:
-            rest, was = difference(part, theirs), is_member(part)
-            member = was and not is_member(theirs)
-            if rest is part and member == was:
+            remaining, was_member = difference(child, other_node), is_member(child)
+            member = was_member and not is_member(other_node)
+            if remaining is child and member == was_member:
                 continue
-            found = node(below(rest), member)
+            found = make_node(without_self(remaining), member)
         if result is one:
             result = dict(one)
         if found is None:
-            del result[step]
+            del result[path_element]
         else:
-            result[step] = found
+            result[path_element] = found
     return result
 
 
 def recursive_difference(one: FieldSet, other: FieldSet) -> FieldSet:
     """Return C{one} without the members of C{other} and their children."""
     result = one
-    for step, theirs in other.items():
-        part = one.get(step)
-        if part is None or step == SELF:
+    for path_element, other_node in other.items():
+        child = one.get(path_element)
+        if child is None or path_element == SELF:
             continue
         found = None
-        if not is_member(theirs):
-            rest = recursive_difference(part, theirs)
-            if rest is part:
+        if not is_member(other_node):
+            remaining = recursive_difference(child, other_node)
+            if remaining is child:
                 continue
-            found = node(below(rest), is_member(part))
+            found = make_node(without_self(remaining), is_member(child))
         if result is one:
             result = dict(one)
         if found is None:
-            del result[step]
+            del result[path_element]
         else:
-            result[step] = found
+            result[path_element] = found
     return result
 
 
 def leaves(fields: FieldSet) -> FieldSet:
     """Return the members without children."""
-    return {step: leaves(part) if part else LEAF for step, part in fields.items() if step != SELF}
+    return {
+        path_element: leaves(child) if child else LEAF for path_element, child in fields.items() if path_element != SELF
+    }
 
 
-def ordered(fields: FieldSet) -> FieldSet:
+def sort_field_set(fields: FieldSet) -> FieldSet:
     """Return the same set with its steps in the order in which the reference writes them."""
     if len(fields) < 2:
-        return {step: ordered(part) if part else LEAF for step, part in fields.items()}
-    steps = sorted(fields)
-    if steps[-1][0] != "f":
-        steps.sort(key=step_order)
-    return {step: ordered(part) if (part := fields[step]) else LEAF for step in steps}
+        return {path_element: sort_field_set(child) if child else LEAF for path_element, child in fields.items()}
+    path_elements = sorted(fields)
+    if path_elements[-1][0] != "f":
+        path_elements.sort(key=path_element_sort_key)
+    return {
+        path_element: sort_field_set(child) if (child := fields[path_element]) else LEAF
+        for path_element in path_elements
+    }
 
 
 def decode(fields: JSONValue) -> FieldSet:
     """
     Return the set that a client's FieldsV1 stands for.
 
-    @raise MalformedStep: The value is invalid.
+    @raise InvalidPathElement: The value is invalid.
     """
     if fields is None:
         return LEAF
     if not isinstance(fields, dict):
-        raise MalformedStep("not an object")
+        raise InvalidPathElement("not an object")
     found = _decode(fields)
-    return LEAF if found is None else below(found)
+    return LEAF if found is None else without_self(found)
 
 
 def _decode(fields: JSONValue) -> FieldSet | None:
@@ -203,17 +212,17 @@ def _decode(fields: JSONValue) -> FieldSet | None:
     if fields is None:
         return LEAF
     if not isinstance(fields, dict):
-        raise MalformedStep("expect an object")
+        raise InvalidPathElement("expect an object")
     member = False
     result: FieldSet = {}
-    for step, part in fields.items():
-        if step == SELF:
+    for path_element, child in fields.items():
+        if path_element == SELF:
             member = True
             continue
-        known = canonical(step)
-        if known is None:
+        canonical = canonical_path_element(path_element)
+        if canonical is None:
             continue
-        found = _decode(part)
+        found = _decode(child)
         if found is not None:
-            result[known] = _union_node(result[known], found) if known in result else found
-    return node(result, member or not result)
+            result[canonical] = _union_node(result[canonical], found) if canonical in result else found
+    return make_node(result, member or not result)

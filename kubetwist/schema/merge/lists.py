@@ -1,7 +1,7 @@
 """
 Lists as field ownership sees them: whole, as sets of scalars, or as maps of items with keys.
 
-The latter two share L{Associative}: the step to an item does not depend on its position.
+The latter two share L{AssociativeList}: the step to an item does not depend on its position.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from ...api.jsonequality import same_value
 from ...api.jsontypes import JSONObject, JSONValue
 from .fieldpath import (
     SELF,
-    key_step,
-    shown_step,
-    value_step,
+    format_path_element,
+    key_path_element,
+    value_path_element,
 )
 from .fieldset import (
     LEAF,
@@ -26,15 +26,15 @@ from .fieldset import (
 from .types import (
     Changes,
     MergeType,
-    Problem,
     TypedError,
-    emptied,
+    ValidationError,
+    keep_empty_container,
 )
 
 #: The value of a key that an item leaves out and that has no default.
 ABSENT = object()
 #: The maximum length of keys kept in memory: clients choose them.
-MOST_CACHED = 256
+MAX_CACHED_KEY_LENGTH = 256
 
 
 class AtomicList(MergeType):
@@ -47,25 +47,25 @@ class AtomicList(MergeType):
     __slots__ = ("item",)
 
     def __init__(self, item: MergeType | None = None) -> None:
-        self.leaf = True
+        self.atomic = True
         self.item = item
 
-    def parts(self) -> Iterable[MergeType]:
+    def element_types(self) -> Iterable[MergeType]:
         """See L{MergeType.parts}."""
         return () if self.item is None else (self.item,)
 
-    def untyped(self) -> bool:
+    def is_untyped(self) -> bool:
         """See L{MergeType.untyped}."""
         return self.item is None
 
-    def fits(self, value: JSONValue) -> bool:
+    def accepts(self, value: JSONValue) -> bool:
         """See L{MergeType.fits}."""
         if value.__class__ is not list:
             return value is None
         item = self.item
-        return item is None or all(map(item.fits, value))
+        return item is None or all(map(item.accepts, value))
 
-    def check(self, value: JSONValue, duplicates: bool) -> list[Problem]:
+    def validate(self, value: JSONValue, duplicates: bool) -> list[ValidationError]:
         """See L{MergeType.check}."""
         if value is None:
             return []
@@ -74,22 +74,22 @@ class AtomicList(MergeType):
         item = self.item
         if item is None:
             return []
-        problems = []
+        errors = []
         for index, one in enumerate(value):
-            problems += [(f"[{index}]{path}", message) for path, message in item.check(one, duplicates)]
-        return problems
+            errors += [(f"[{index}]{path}", message) for path, message in item.validate(one, duplicates)]
+        return errors
 
-    def reconciled(self, fields: FieldSet) -> FieldSet:
+    def reconcile_field_set(self, fields: FieldSet) -> FieldSet:
         """See L{MergeType.reconciled}."""
         return LEAF
 
 
-class Associative(MergeType):
+class AssociativeList(MergeType):
     """A list whose items are identified by their keys or values."""
 
     __slots__ = ()
 
-    def step(self, item: JSONValue) -> str:
+    def path_element(self, item: JSONValue) -> str:
         """
         Return the step to an item.
 
@@ -97,27 +97,27 @@ class Associative(MergeType):
         """
         raise NotImplementedError
 
-    def item_added(self, item: JSONValue) -> FieldSet:
+    def item_added_fields(self, item: JSONValue) -> FieldSet:
         """Return the fields under the step to an added item."""
         return LEAF
 
-    def item_changes(self, old: JSONValue, new: JSONValue) -> Changes:
+    def compare_items(self, old: JSONValue, new: JSONValue) -> Changes:
         """Return the changes between two items with the same step."""
         return LEAF, None
 
-    def item_owned(self, item: JSONValue) -> FieldSet:
+    def item_field_set(self, item: JSONValue) -> FieldSet:
         """Return the fields below an item that its applier owns."""
         return LEAF
 
-    def item_merged(self, live: JSONValue, applied: JSONValue) -> JSONValue:
+    def merge_item(self, live: JSONValue, applied: JSONValue) -> JSONValue:
         """Return an item merged with an applied one."""
         return applied
 
-    def item_without(self, item: JSONValue, fields: FieldSet) -> JSONValue:
+    def remove_from_item(self, item: JSONValue, fields: FieldSet) -> JSONValue:
         """Return an item without some fields."""
         return item
 
-    def item_problems(self, item: JSONValue, duplicates: bool) -> list[Problem]:
+    def validate_item(self, item: JSONValue, duplicates: bool) -> list[ValidationError]:
         """Validate an item and return the errors."""
         return []
 
@@ -126,63 +126,64 @@ class Associative(MergeType):
         if value.__class__ is not list:
             raise TypedError(f"expected list, got &{{{go_text(value)}}}")
         result: dict[str, list[JSONValue]] = {}
-        step = self.step
+        path_element = self.path_element
         for index, item in enumerate(value):
             try:
-                where = step(item)
+                element_key = path_element(item)
             except TypedError as error:
                 raise TypedError(f"element {index}: {error}") from None
-            if where in result:
-                result[where].append(item)
+            if element_key in result:
+                result[element_key].append(item)
             else:
-                result[where] = [item]
+                result[element_key] = [item]
         return result
 
-    def _all(self, value: JSONValue) -> FieldSet:
+    def _all_fields(self, value: JSONValue) -> FieldSet:
         return {
-            step: LEAF if len(items) > 1 else self.item_added(items[0]) for step, items in self._items(value).items()
+            path_element: LEAF if len(items) > 1 else self.item_added_fields(items[0])
+            for path_element, items in self._items(value).items()
         }
 
-    def added(self, value: JSONValue) -> FieldSet:
+    def added_fields(self, value: JSONValue) -> FieldSet:
         """See L{MergeType.added}."""
-        return {SELF: LEAF, **self._all(value)} if value else LEAF
+        return {SELF: LEAF, **self._all_fields(value)} if value else LEAF
 
     def compare(self, old: JSONValue, new: JSONValue) -> Changes:
         """See L{MergeType.compare}."""
         if not old:
-            return (self._all(new), None) if new else (LEAF, None)
+            return (self._all_fields(new), None) if new else (LEAF, None)
         if not new:
-            return None, self._all(old)
-        before, after, mixes = self._items(old), self._items(new), self.mixes()
+            return None, self._all_fields(old)
+        old_get, after, contains_untyped = self._items(old), self._items(new), self.contains_untyped()
         changed: FieldSet = {}
         removed: FieldSet = {}
-        for step, items in after.items():
-            had = before.get(step)
-            if had is None:
-                changed[step] = LEAF if len(items) > 1 else self.item_added(items[0])
-            elif had != items or (mixes and not same_value(had, items)):
-                here, gone = self._item_changes(had, items)
-                if here is not None:
-                    changed[step] = here
-                if gone is not None:
-                    removed[step] = gone
-        for step, items in before.items():
-            if step not in after:
-                removed[step] = LEAF if len(items) > 1 else self.item_added(items[0])
+        for path_element, items in after.items():
+            old_items = old_get.get(path_element)
+            if old_items is None:
+                changed[path_element] = LEAF if len(items) > 1 else self.item_added_fields(items[0])
+            elif old_items != items or (contains_untyped and not same_value(old_items, items)):
+                changed_fields, removed_fields = self._compare_repeated_items(old_items, items)
+                if changed_fields is not None:
+                    changed[path_element] = changed_fields
+                if removed_fields is not None:
+                    removed[path_element] = removed_fields
+        for path_element, items in old_get.items():
+            if path_element not in after:
+                removed[path_element] = LEAF if len(items) > 1 else self.item_added_fields(items[0])
         return changed or None, removed or None
 
-    def _item_changes(self, old: list[JSONValue], new: list[JSONValue]) -> Changes:
+    def _compare_repeated_items(self, old: list[JSONValue], new: list[JSONValue]) -> Changes:
         """Return the changes of repeated items, which are owned as a whole, all of a step together."""
         if len(old) == 1:
-            return self.item_changes(old[0], new[0]) if len(new) == 1 else (LEAF, self.item_added(old[0]))
-        return (self.item_added(new[0]), LEAF) if len(new) == 1 else (LEAF, None)
+            return self.compare_items(old[0], new[0]) if len(new) == 1 else (LEAF, self.item_added_fields(old[0]))
+        return (self.item_added_fields(new[0]), LEAF) if len(new) == 1 else (LEAF, None)
 
-    def owned(self, value: JSONValue) -> FieldSet:
+    def to_field_set(self, value: JSONValue) -> FieldSet:
         """See L{MergeType.owned}."""
         result = {}
-        for step, items in self._items(value).items():
-            found = self.item_owned(items[0]) if len(items) == 1 else LEAF
-            result[step] = {SELF: LEAF, **found} if found else LEAF
+        for path_element, items in self._items(value).items():
+            found = self.item_field_set(items[0]) if len(items) == 1 else LEAF
+            result[path_element] = {SELF: LEAF, **found} if found else LEAF
         return result
 
     def merge(self, live: JSONValue, applied: JSONValue) -> JSONValue:
@@ -195,89 +196,93 @@ class Associative(MergeType):
             return applied
         if not applied:
             return live
-        theirs = self._items(applied)
-        mine = self._items(live)
-        steps = list(mine) if len(mine) == len(live) else [self.step(item) for item in live]
-        wanted = list(theirs)
-        shared = iter([step for step in wanted if step in mine])
-        following = next(shared, None)
+        applied_items = self._items(applied)
+        live_items = self._items(live)
+        steps = list(live_items) if len(live_items) == len(live) else [self.path_element(item) for item in live]
+        applied_elements = list(applied_items)
+        shared_elements = iter([path_element for path_element in applied_elements if path_element in live_items])
+        next_shared = next(shared_elements, None)
         result: list[JSONValue] = []
         merged: set[str] = set()
-        left = right = 0
-        while left < len(steps) or right < len(wanted):
-            if left < len(steps):
-                step = steps[left]
-                if right < len(wanted):
-                    if step == wanted[right]:
-                        merged.add(step)
-                        result.append(self._merged(mine[step], theirs[step]))
-                        left += 1
-                        right += 1
-                        following = next(shared, None)
+        pending = applied_index = 0
+        while pending < len(steps) or applied_index < len(applied_elements):
+            if pending < len(steps):
+                path_element = steps[pending]
+                if applied_index < len(applied_elements):
+                    if path_element == applied_elements[applied_index]:
+                        merged.add(path_element)
+                        result.append(self._merge_repeated(live_items[path_element], applied_items[path_element]))
+                        pending += 1
+                        applied_index += 1
+                        next_shared = next(shared_elements, None)
                         continue
-                    if step in theirs and following is not None and following != step:
-                        left += 1
+                    if path_element in applied_items and next_shared is not None and next_shared != path_element:
+                        pending += 1
                         continue
-                if step not in theirs:
-                    result.append(live[left])
-                    left += 1
+                if path_element not in applied_items:
+                    result.append(live[pending])
+                    pending += 1
                     continue
-                if step in merged:
-                    left += 1
-            if right < len(wanted):
-                step = wanted[right]
-                merged.add(step)
-                result.append(self._merged(mine[step], theirs[step]) if step in mine else theirs[step][0])
-                right += 1
-                if following == step:
-                    following = next(shared, None)
+                if path_element in merged:
+                    pending += 1
+            if applied_index < len(applied_elements):
+                path_element = applied_elements[applied_index]
+                merged.add(path_element)
+                result.append(
+                    self._merge_repeated(live_items[path_element], applied_items[path_element])
+                    if path_element in live_items
+                    else applied_items[path_element][0]
+                )
+                applied_index += 1
+                if next_shared == path_element:
+                    next_shared = next(shared_elements, None)
         return result
 
-    def _merged(self, live: list[JSONValue], applied: list[JSONValue]) -> JSONValue:
+    def _merge_repeated(self, live: list[JSONValue], applied: list[JSONValue]) -> JSONValue:
         """Replace items that were repeated."""
-        return self.item_merged(live[0], applied[0]) if len(live) == 1 else applied[0]
+        return self.merge_item(live[0], applied[0]) if len(live) == 1 else applied[0]
 
-    def without(self, value: JSONValue, fields: FieldSet) -> JSONValue:
+    def remove_items(self, value: JSONValue, fields: FieldSet) -> JSONValue:
         """See L{MergeType.without}."""
         if not value or value.__class__ is not list:
             return None
         result = []
         for item in value:
-            found = fields.get(self.step(item))
+            found = fields.get(self.path_element(item))
             if found is None:
                 result.append(item)
             elif not is_member(found):
-                result.append(emptied(item, self.item_without(item, found)))
+                result.append(keep_empty_container(item, self.remove_from_item(item, found)))
         return result or None
 
-    def check(self, value: JSONValue, duplicates: bool) -> list[Problem]:
+    def validate(self, value: JSONValue, duplicates: bool) -> list[ValidationError]:
         """See L{MergeType.check}."""
         if value is None:
             return []
         if value.__class__ is not list:
             return [("", f"expected list, got &{{{go_text(value)}}}")]
-        problems: list[Problem] = []
+        errors: list[ValidationError] = []
         seen = set()
         for index, item in enumerate(value):
             try:
-                step = self.step(item)
+                path_element = self.path_element(item)
             except TypedError as error:
-                problems.append(("", f"element {index}: {error}"))
+                errors.append(("", f"element {index}: {error}"))
                 break
-            if step in seen and not duplicates:
-                problems.append(("", f"duplicate entries for key {shown_step(step)}"))
-            seen.add(step)
-            found = self.item_problems(item, duplicates)
+            if path_element in seen and not duplicates:
+                errors.append(("", f"duplicate entries for key {format_path_element(path_element)}"))
+            seen.add(path_element)
+            found = self.validate_item(item, duplicates)
             if found:
-                problems += [(f"{shown_step(step)}{path}", message) for path, message in found]
-        return problems
+                errors += [(f"{format_path_element(path_element)}{path}", message) for path, message in found]
+        return errors
 
 
 #: Classes of values that cannot be items of a set.
-_NO_MEMBERS = frozenset((dict, list, type(None)))
+_NOT_SET_MEMBERS = frozenset((dict, list, type(None)))
 
 
-class SetList(Associative):
+class SetList(AssociativeList):
     """
     A list of scalars that are owned one by one.
 
@@ -287,36 +292,36 @@ class SetList(Associative):
     __slots__ = ("item",)
 
     def __init__(self, item: MergeType) -> None:
-        self.leaf = False
+        self.atomic = False
         self.item = item
 
-    def parts(self) -> Iterable[MergeType]:
+    def element_types(self) -> Iterable[MergeType]:
         """See L{MergeType.parts}."""
         return (self.item,)
 
-    def step(self, item: JSONValue) -> str:
-        """See L{Associative.step}."""
+    def path_element(self, item: JSONValue) -> str:
+        """See L{AssociativeList.step}."""
         if item.__class__ is dict:
             raise TypedError("associative list without keys has an element that's a map type")
         if item.__class__ is list:
             raise TypedError("not supported: associative list with lists as elements")
         if item is None:
             raise TypedError("associative list without keys has an element that's an explicit null")
-        return value_step(item)
+        return value_path_element(item)
 
-    def fits(self, value: JSONValue) -> bool:
+    def accepts(self, value: JSONValue) -> bool:
         """See L{MergeType.fits}."""
         if value.__class__ is not list:
             return value is None
         classes = {item.__class__ for item in value}
-        return classes.isdisjoint(_NO_MEMBERS) and all(map(self.item.fits, value))
+        return classes.isdisjoint(_NOT_SET_MEMBERS) and all(map(self.item.accepts, value))
 
-    def item_problems(self, item: JSONValue, duplicates: bool) -> list[Problem]:
-        """See L{Associative.item_problems}."""
-        return self.item.check(item, duplicates)
+    def validate_item(self, item: JSONValue, duplicates: bool) -> list[ValidationError]:
+        """See L{AssociativeList.item_problems}."""
+        return self.item.validate(item, duplicates)
 
 
-class MapList(Associative):
+class MapList(AssociativeList):
     """
     A list of structs that are known by the values of some of their fields.
 
@@ -327,12 +332,12 @@ class MapList(Associative):
     __slots__ = ("_defaults", "item", "keys")
 
     def __init__(self, item: MergeType, keys: Sequence[str]) -> None:
-        self.leaf = False
+        self.atomic = False
         self.item = item
         self.keys = tuple(keys)
         self.define({})
 
-    def parts(self) -> Iterable[MergeType]:
+    def element_types(self) -> Iterable[MergeType]:
         """See L{MergeType.parts}."""
         return (self.item,)
 
@@ -340,19 +345,19 @@ class MapList(Associative):
         """Return the default values of keys that an item leaves out."""
         self._defaults = tuple((name, defaults.get(name, ABSENT)) for name in sorted(self.keys))
 
-    def step(self, item: JSONValue) -> str:
-        """See L{Associative.step}."""
+    def path_element(self, item: JSONValue) -> str:
+        """See L{AssociativeList.step}."""
         if item.__class__ is not dict:
-            why = "a null element" if item is None else "non-map elements"
-            raise TypedError(f"associative list with keys may not have {why}")
+            description = "a null element" if item is None else "non-map elements"
+            raise TypedError(f"associative list with keys may not have {description}")
         parts: list[JSONValue] = []
-        make: Callable[..., str] = _cached_step
+        make: Callable[..., str] = _cached_path_element
         for name, default in self._defaults:
             value = item.get(name, default)
             if value is not ABSENT:
                 parts += (name, value)
-                if value.__class__ is str and len(value) > MOST_CACHED:
-                    make = _step
+                if value.__class__ is str and len(value) > MAX_CACHED_KEY_LENGTH:
+                    make = _path_element
         if not parts:
             names = " ".join(f'"{name}"' for name in self.keys)
             raise TypedError(
@@ -363,9 +368,9 @@ class MapList(Associative):
             return make(*parts)
         except TypeError:
             # Keys that are lists or maps are not cached either.
-            return _step(*parts)
+            return _path_element(*parts)
 
-    def fits(self, value: JSONValue) -> bool:
+    def accepts(self, value: JSONValue) -> bool:
         """See L{MergeType.fits}."""
         if value.__class__ is not list:
             return value is None
@@ -373,51 +378,54 @@ class MapList(Associative):
         for item in value:
             if item.__class__ is not dict or (keys and not any(key in item for key in keys)):
                 return False
-        return all(map(self.item.fits, value))
+        return all(map(self.item.accepts, value))
 
-    def item_added(self, item: JSONValue) -> FieldSet:
-        """See L{Associative.item_added}."""
-        return self.item.added(item)
+    def item_added_fields(self, item: JSONValue) -> FieldSet:
+        """See L{AssociativeList.item_added}."""
+        return self.item.added_fields(item)
 
-    def item_changes(self, old: JSONValue, new: JSONValue) -> Changes:
-        """See L{Associative.item_changes}."""
+    def compare_items(self, old: JSONValue, new: JSONValue) -> Changes:
+        """See L{AssociativeList.item_changes}."""
         return self.item.compare(old, new)
 
-    def item_owned(self, item: JSONValue) -> FieldSet:
-        """See L{Associative.item_owned}."""
-        return self.item.owned(item)
+    def item_field_set(self, item: JSONValue) -> FieldSet:
+        """See L{AssociativeList.item_owned}."""
+        return self.item.to_field_set(item)
 
-    def item_merged(self, live: JSONValue, applied: JSONValue) -> JSONValue:
-        """See L{Associative.item_merged}."""
+    def merge_item(self, live: JSONValue, applied: JSONValue) -> JSONValue:
+        """See L{AssociativeList.item_merged}."""
         return self.item.merge(live, applied)
 
-    def item_without(self, item: JSONValue, fields: FieldSet) -> JSONValue:
-        """See L{Associative.item_without}."""
-        return self.item.without(item, fields)
+    def remove_from_item(self, item: JSONValue, fields: FieldSet) -> JSONValue:
+        """See L{AssociativeList.item_without}."""
+        return self.item.remove_items(item, fields)
 
-    def item_problems(self, item: JSONValue, duplicates: bool) -> list[Problem]:
-        """See L{Associative.item_problems}."""
-        return self.item.check(item, duplicates)
+    def validate_item(self, item: JSONValue, duplicates: bool) -> list[ValidationError]:
+        """See L{AssociativeList.item_problems}."""
+        return self.item.validate(item, duplicates)
 
-    def named(self, fields: FieldSet) -> FieldSet:
+    def ensure_named_fields_are_members(self, fields: FieldSet) -> FieldSet:
         """See L{MergeType.named}."""
-        return {step: self.item.named(part) if part and step[0] == "k" else part for step, part in fields.items()}
+        return {
+            path_element: self.item.ensure_named_fields_are_members(part) if part and path_element[0] == "k" else part
+            for path_element, part in fields.items()
+        }
 
-    def reconciled(self, fields: FieldSet) -> FieldSet:
+    def reconcile_field_set(self, fields: FieldSet) -> FieldSet:
         """See L{MergeType.reconciled}."""
         result = fields
-        for step, part in fields.items():
-            if part and (now := self.item.reconciled(part)) is not part:
+        for path_element, part in fields.items():
+            if part and (reconciled := self.item.reconcile_field_set(part)) is not part:
                 if result is fields:
                     result = dict(fields)
-                result[step] = now
+                result[path_element] = reconciled
         return result
 
 
-def _step(*parts: JSONValue) -> str:
-    return key_step(dict(zip(parts[::2], parts[1::2], strict=True)))
+def _path_element(*parts: JSONValue) -> str:
+    return key_path_element(dict(zip(parts[::2], parts[1::2], strict=True)))
 
 
 # The same items come again and again, also within one write: the size is for lists as long as they get.
 # Values of different types that Python treats as equal are distinguished.
-_cached_step = lru_cache(maxsize=1 << 15, typed=True)(_step)
+_cached_path_element = lru_cache(maxsize=1 << 15, typed=True)(_path_element)

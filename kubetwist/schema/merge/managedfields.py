@@ -14,13 +14,13 @@ from ...api.go.quote import quoted
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from .fieldpath import (
-    MalformedStep,
+    InvalidPathElement,
     scalar_text,
 )
 from .fieldset import (
     FieldSet,
     decode,
-    ordered,
+    sort_field_set,
     union,
 )
 
@@ -28,9 +28,9 @@ APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 
 #: The maximum number of update entries before the oldest are merged.
-MOST_UPDATERS: Final = 10
+MAX_UPDATE_MANAGERS: Final = 10
 #: The manager of the merged entries.
-ANCIENT: Final = "ancient-changes"
+ANCIENT_CHANGES: Final = "ancient-changes"
 
 
 class Manager(NamedTuple):
@@ -84,7 +84,7 @@ class MalformedEntries(ValueError):
     """Someone sent C{managedFields} that cannot be read."""
 
 
-def read(entries: Iterable[JSONValue]) -> Managers:
+def decode_stored_entries(entries: Iterable[JSONValue]) -> Managers:
     """
     Read stored entries, which this server wrote; their sets are canonical.
 
@@ -99,7 +99,7 @@ def read(entries: Iterable[JSONValue]) -> Managers:
     return managers
 
 
-def read_foreign(entries: Iterable[JSONValue]) -> Managers:
+def decode_client_entries(entries: Iterable[JSONValue]) -> Managers:
     """
     Read entries sent by a client and decoded by the object's type.
 
@@ -113,66 +113,66 @@ def read_foreign(entries: Iterable[JSONValue]) -> Managers:
             raise MalformedEntries("apiVersion must not be empty")
         fields_type = entry.get("fieldsType", "")
         if fields_type != "FieldsV1":
-            what = f"invalid fieldsType {quoted(fields_type)}" if fields_type else "missing fieldsType"
-            raise MalformedEntries(f"{what} in managed fields entry {index}")
+            problem = f"invalid fieldsType {quoted(fields_type)}" if fields_type else "missing fieldsType"
+            raise MalformedEntries(f"{problem} in managed fields entry {index}")
         try:
-            fields = ordered(decode(entry.get("fieldsV1")))
-        except MalformedStep as error:
+            fields = sort_field_set(decode(entry.get("fieldsV1")))
+        except InvalidPathElement as error:
             raise MalformedEntries(f"error decoding set: {error}") from None
         checked.append({**entry, "fieldsV1": fields})
-    return {manager: entry._replace(source=None) for manager, entry in read(checked).items()}
+    return {manager: entry._replace(source=None) for manager, entry in decode_stored_entries(checked).items()}
 
 
-def is_reset(entries: JSONValue) -> bool:
+def is_reset_request(entries: JSONValue) -> bool:
     """Return whether these entries reset all ownership: no entry, or a single empty one."""
     return entries is not None and (not entries or (len(entries) == 1 and not entries[0]))
 
 
-def write(managers: Managers) -> list[JSONObject]:
+def encode_entries(managers: Managers) -> list[JSONObject]:
     """Return the entries in their order."""
     if len(managers) > 1:
         keys = sorted(managers, key=lambda key: (key[0], managers[key].time, key[1], managers[key].api_version, key[3]))
-        return [_written(key, managers[key]) for key in keys]
-    return [_written(key, entry) for key, entry in managers.items()]
+        return [_encode_entry(key, managers[key]) for key in keys]
+    return [_encode_entry(key, entry) for key, entry in managers.items()]
 
 
-def _written(manager: Manager, entry: Entry) -> JSONObject:
+def _encode_entry(manager: Manager, entry: Entry) -> JSONObject:
     if entry.source is not None:
         return entry.source
-    written: JSONObject = {}
+    encoded: JSONObject = {}
     if manager.name:
-        written["manager"] = manager.name
-    written["operation"] = manager.operation
-    written["apiVersion"] = entry.api_version
+        encoded["manager"] = manager.name
+    encoded["operation"] = manager.operation
+    encoded["apiVersion"] = entry.api_version
     if entry.time:
-        written["time"] = entry.time
-    written["fieldsType"] = "FieldsV1"
-    written["fieldsV1"] = ordered(entry.fields)
+        encoded["time"] = entry.time
+    encoded["fieldsType"] = "FieldsV1"
+    encoded["fieldsV1"] = sort_field_set(entry.fields)
     if manager.subresource:
-        written["subresource"] = manager.subresource
-    return written
+        encoded["subresource"] = manager.subresource
+    return encoded
 
 
-def cap(managers: Managers) -> None:
+def cap_update_managers(managers: Managers) -> None:
     """Merge, within C{managers}, the oldest entries of updates until there are not too many."""
     updaters = [manager for manager in managers if manager.operation == UPDATE]
-    left = len(updaters)
-    if left <= MOST_UPDATERS:
+    remaining = len(updaters)
+    if remaining <= MAX_UPDATE_MANAGERS:
         return
     updaters.sort(key=lambda manager: (managers[manager].time, manager.identifier()))
     first_of: dict[str, Manager] = {}
     for manager in updaters:
-        if left <= MOST_UPDATERS:
+        if remaining <= MAX_UPDATE_MANAGERS:
             return
         entry = managers[manager]
         first = first_of.setdefault(entry.api_version, manager)
         if first is manager:
             continue
-        bucket = Manager(UPDATE, ANCIENT, entry.api_version, "")
+        bucket = Manager(UPDATE, ANCIENT_CHANGES, entry.api_version, "")
         if bucket not in managers:
             managers[bucket] = managers.pop(first)
         # The bucket is as old as the youngest change in it.
         fields = union(entry.fields, managers[bucket].fields)
         del managers[manager]
         managers[bucket] = Entry(entry.api_version, entry.time, fields)
-        left -= 1
+        remaining -= 1

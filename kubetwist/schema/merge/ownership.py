@@ -16,8 +16,8 @@ from .fieldset import (
     LEAF,
     FieldSet,
     difference,
+    field_set_from_paths,
     intersection,
-    of_paths,
     paths,
     recursive_difference,
     union,
@@ -36,7 +36,7 @@ from .types import (
 Changed = Mapping[str, tuple[FieldSet, FieldSet]]
 
 #: The fields without an owner, since they are not part of a client's intent.
-UNMANAGED_FIELDS: FieldSet = of_paths(
+UNMANAGED_FIELDS: FieldSet = field_set_from_paths(
     [
         ("f:apiVersion",),
         ("f:kind",),
@@ -59,7 +59,7 @@ UNMANAGED_FIELDS: FieldSet = of_paths(
 )
 
 
-class Versions(Protocol):
+class VersionConverter(Protocol):
     """The versions of a kind."""
 
     def type_of(self, api_version: str) -> MergeType | None:
@@ -82,14 +82,14 @@ class Filter(NamedTuple):
     """
     The fields that an endpoint's clients cannot own.
 
-    @ivar without: These fields and all fields below them.
+    @ivar excluded: These fields and all fields below them.
     """
 
-    without: FieldSet = LEAF
+    excluded: FieldSet = LEAF
 
     def __call__(self, fields: FieldSet) -> FieldSet:
         """Return a set without the fields that cannot be owned."""
-        return recursive_difference(fields, self.without) if self.without else fields
+        return recursive_difference(fields, self.excluded) if self.excluded else fields
 
 
 #: Filters of an endpoint by C{apiVersion}; fields of other versions are not filtered.
@@ -123,17 +123,17 @@ class Conflicts(Exception):
         return fields
 
 
-class _Views:
+class _VersionedObject:
     """One object in the versions of its managers, converted once to each."""
 
-    def __init__(self, rules: Ownership, obj: JSONObject, about: str) -> None:
+    def __init__(self, rules: MergeUpdater, obj: JSONObject, error_prefix: str) -> None:
         """
         @param obj: The object in the version of C{rules}.
         @param about: Prefix of the text of a failed conversion.
         """
         self._rules = rules
-        self._known = {rules.version: obj}
-        self._about = about
+        self._converted = {rules.version: obj}
+        self._about = error_prefix
 
     def in_version(self, target: str) -> JSONObject:
         """
@@ -141,14 +141,14 @@ class _Views:
 
         @raise TypedError: It cannot be converted, or does not fit that version's type.
         """
-        found = self._known.get(target)
+        found = self._converted.get(target)
         if found is None:
             source = self._rules.version
-            found = self._known[target] = self._rules.convert(self._known[source], source, target, self._about)
+            found = self._converted[target] = self._rules.convert(self._converted[source], source, target, self._about)
         return found
 
 
-class Ownership:
+class MergeUpdater:
     """
     The rules, for one endpoint.
 
@@ -157,7 +157,7 @@ class Ownership:
     @ivar type: Its type.
     """
 
-    def __init__(self, versions: Versions, version: str, filters: Filters) -> None:
+    def __init__(self, versions: VersionConverter, version: str, filters: Filters) -> None:
         self.versions = versions
         self.version = version
         self._filters = filters
@@ -169,7 +169,7 @@ class Ownership:
         assert found is not None, self.version
         return found
 
-    def check(self, obj: JSONObject, duplicates: bool, version: str = "") -> None:
+    def validate(self, obj: JSONObject, duplicates: bool, version: str = "") -> None:
         """
         Check that an object fits its type.
 
@@ -177,13 +177,13 @@ class Ownership:
         @param version: The version of the object, if it is not the endpoint's.
         @raise TypedError: It does not fit.
         """
-        kind = self.versions.type_of(version or self.version)
-        assert kind is not None, version
-        problems = kind.check(obj, duplicates)
-        if problems:
-            raise TypedError.of(problems)
+        merge_type = self.versions.type_of(version or self.version)
+        assert merge_type is not None, version
+        errors = merge_type.validate(obj, duplicates)
+        if errors:
+            raise TypedError.from_errors(errors)
 
-    def convert(self, obj: JSONObject, source: str, target: str, about: str = "") -> JSONObject:
+    def convert(self, obj: JSONObject, source: str, target: str, error_prefix: str = "") -> JSONObject:
         """
         Convert an object and check it, unless it already has that version: then it is returned unchecked.
 
@@ -197,22 +197,22 @@ class Ownership:
             return obj
         try:
             converted = self.versions.convert(obj, source, target, self.version)
-            self.check(converted, False, target)
+            self.validate(converted, False, target)
         except TypedError as error:
-            raise TypedError(f"{about}: {error}" if about else str(error)) from None
+            raise TypedError(f"{error_prefix}: {error}" if error_prefix else str(error)) from None
         return converted
 
     def compare(self, old: JSONObject, new: JSONObject, version: str) -> tuple[FieldSet, FieldSet]:
         """Return the fields added or modified from C{old} to C{new}, both of C{version}, and those removed."""
-        kind = self.versions.type_of(version)
-        assert kind is not None, version
-        if old == new and (not kind.mixes() or same_value(old, new)):
+        merge_type = self.versions.type_of(version)
+        assert merge_type is not None, version
+        if old == new and (not merge_type.contains_untyped() or same_value(old, new)):
             return LEAF, LEAF
-        changed, removed = kind.compare(old, new)
-        allowed = self._filters.get(version)
-        if allowed is None:
+        changed, removed = merge_type.compare(old, new)
+        ignore_filter = self._filters.get(version)
+        if ignore_filter is None:
             return changed or LEAF, removed or LEAF
-        return allowed(changed or LEAF), allowed(removed or LEAF)
+        return ignore_filter(changed or LEAF), ignore_filter(removed or LEAF)
 
     def reconcile(self, managers: Managers, live: JSONObject) -> None:
         """
@@ -221,17 +221,17 @@ class Ownership:
         @param live: The object in the endpoint's version.
         @raise TypedError: The object cannot be converted to the version of an entry.
         """
-        shown = {self.version}
+        checked_versions = {self.version}
         for manager, entry in list(managers.items()):
             version = entry.api_version
-            kind = self.versions.type_of(version)
-            if kind is None:
+            merge_type = self.versions.type_of(version)
+            if merge_type is None:
                 del managers[manager]
                 continue
-            if version not in shown:
+            if version not in checked_versions:
                 self.convert(live, self.version, version)
-                shown.add(version)
-            fields = kind.reconciled(entry.fields)
+                checked_versions.add(version)
+            fields = merge_type.reconcile_field_set(entry.fields)
             if fields is not entry.fields:
                 managers[manager] = entry._replace(fields=fields, source=None)
 
@@ -244,15 +244,15 @@ class Ownership:
         """
         changed, removed = self.compare(old, new, self.version)
         if managers:
-            self._release(managers, self._changes(managers, old, new, (changed, removed)))
-        own = difference(changed, UNMANAGED_FIELDS)
-        if own:
+            self._remove_from_others(managers, self._compare_versions(managers, old, new, (changed, removed)))
+        own_fields = difference(changed, UNMANAGED_FIELDS)
+        if own_fields:
             previous = managers.get(manager)
             if previous is not None:
-                own = union(own, previous.fields)
-            managers[manager] = Entry(self.version, now, own)
+                own_fields = union(own_fields, previous.fields)
+            managers[manager] = Entry(self.version, now, own_fields)
 
-    def _release(self, managers: Managers, changes: Changed, keep: Manager | None = None) -> None:
+    def _remove_from_others(self, managers: Managers, changes: Changed, keep: Manager | None = None) -> None:
         """Remove changed and removed fields from all managers but C{keep}; remove managers that own nothing then."""
         for manager, entry in list(managers.items()):
             fields = entry.fields
@@ -271,12 +271,12 @@ class Ownership:
             elif fields is not entry.fields:
                 managers[manager] = Entry(entry.api_version, entry.time, fields)
 
-    def _changes(
+    def _compare_versions(
         self,
         managers: Managers,
         old: JSONObject,
         new: JSONObject,
-        own: tuple[FieldSet, FieldSet],
+        own_fields: tuple[FieldSet, FieldSet],
         keep: Manager | None = None,
     ) -> Changed:
         """
@@ -285,9 +285,9 @@ class Ownership:
         @param own: The result for the endpoint's version.
         @raise TypedError: One of the objects cannot be converted to a version.
         """
-        changes = {self.version: own}
-        before = _Views(self, old, "failed to convert old object")
-        after = _Views(self, new, "failed to convert new object")
+        changes = {self.version: own_fields}
+        before = _VersionedObject(self, old, "failed to convert old object")
+        after = _VersionedObject(self, new, "failed to convert new object")
         for manager, entry in managers.items():
             version = entry.api_version
             if manager != keep and version not in changes and self.versions.type_of(version) is not None:
@@ -310,29 +310,29 @@ class Ownership:
         @raise TypedError: The object cannot be converted to the version of a manager.
         """
         merged: JSONObject = self.type.merge(live, applied)
-        last = managers.get(manager)
-        own = self.type.owned(applied)
-        allowed = self._filters.get(self.version)
-        if allowed is not None:
-            own = allowed(own)
-        managers[manager] = Entry(self.version, last.time if last else "", own)
-        if last is not None and last.fields and self._drops(last, own):
+        last_entry = managers.get(manager)
+        own_fields = self.type.to_field_set(applied)
+        ignore_filter = self._filters.get(self.version)
+        if ignore_filter is not None:
+            own_fields = ignore_filter(own_fields)
+        managers[manager] = Entry(self.version, last_entry.time if last_entry else "", own_fields)
+        if last_entry is not None and last_entry.fields and self._removes_owned_fields(last_entry, own_fields):
             try:
-                merged = self._pruned(merged, managers, last)
+                merged = self._prune(merged, managers, last_entry)
             except TypedError as error:
                 raise TypedError(f"failed to prune fields: {error}") from None
-        changes = self._changes(managers, live, merged, self.compare(live, merged, self.version), manager)
+        changes = self._compare_versions(managers, live, merged, self.compare(live, merged, self.version), manager)
         if not force:
             self._check_conflicts(managers, changes, manager)
-        self._release(managers, changes, manager)
-        own = difference(own, UNMANAGED_FIELDS)
+        self._remove_from_others(managers, changes, manager)
+        own_fields = difference(own_fields, UNMANAGED_FIELDS)
         unchanged = same_value(live, merged)
-        if not own:
+        if not own_fields:
             managers.pop(manager, None)
         elif unchanged:
-            managers[manager] = Entry(self.version, last.time if last else "", own)
+            managers[manager] = Entry(self.version, last_entry.time if last_entry else "", own_fields)
         else:
-            managers[manager] = Entry(self.version, now, own)
+            managers[manager] = Entry(self.version, now, own_fields)
         return live if unchanged else merged
 
     def _check_conflicts(self, managers: Managers, changes: Changed, manager: Manager) -> None:
@@ -340,44 +340,54 @@ class Ownership:
         for other, entry in managers.items():
             changed = changes.get(entry.api_version, (LEAF, LEAF))[0]
             if changed and other != manager:
-                disputed = intersection(entry.fields, changed)
-                if disputed:
-                    found[other] = disputed
+                conflicting = intersection(entry.fields, changed)
+                if conflicting:
+                    found[other] = conflicting
         if found:
             raise Conflicts(found)
 
     # --- fields that no manager applies any more
 
-    def _drops(self, last: Entry, own: FieldSet) -> bool:
+    def _removes_owned_fields(self, last_entry: Entry, own_fields: FieldSet) -> bool:
         """Return whether an applier, who owned C{last}, does not own something of it any more."""
-        if last.api_version != self.version:
+        if last_entry.api_version != self.version:
             return True
-        return bool(difference(self.type.named(last.fields), self.type.named(own)))
+        return bool(
+            difference(
+                self.type.ensure_named_fields_are_members(last_entry.fields),
+                self.type.ensure_named_fields_are_members(own_fields),
+            )
+        )
 
-    def _pruned(self, merged: JSONObject, managers: Managers, last: Entry) -> JSONObject:
+    def _prune(self, merged: JSONObject, managers: Managers, last_entry: Entry) -> JSONObject:
         """
         Remove the fields from C{merged} that its applier applied last time and that have no owner now.
 
         @raise TypedError: It cannot be converted to the version of a manager.
         """
-        version = last.api_version
-        kind = self.versions.type_of(version)
-        if kind is None:
+        version = last_entry.api_version
+        merge_type = self.versions.type_of(version)
+        if merge_type is None:
             return merged
-        about = "failed to convert merged object to last applied version"
-        before = self.convert(merged, self.version, version, about)
-        named = kind.named(last.fields)
+        error_prefix = "failed to convert merged object to last applied version"
+        before = self.convert(merged, self.version, version, error_prefix)
+        last_fields = merge_type.ensure_named_fields_are_members(last_entry.fields)
         try:
-            pruned, shown = self._with_owned(before, kind.without(before, named) or {}, version, managers)
+            pruned, pruned_version = self._add_back_owned_items(
+                before, merge_type.remove_items(before, last_fields) or {}, version, managers
+            )
         except TypedError as error:
             raise TypedError(f"failed add back owned items: {error}") from None
-        about = "failed add back dangling items: failed to convert pruned object to last applied version"
-        pruned = self.convert(pruned, shown, version, about)
-        has, keeps = kind.named(kind.owned(before)), kind.named(kind.owned(pruned))
-        pruned = kind.without(before, intersection(difference(has, keeps), named))
+        error_prefix = "failed add back dangling items: failed to convert pruned object to last applied version"
+        pruned = self.convert(pruned, pruned_version, version, error_prefix)
+        before_fields, pruned_fields = (
+            merge_type.ensure_named_fields_are_members(merge_type.to_field_set(before)),
+            merge_type.ensure_named_fields_are_members(merge_type.to_field_set(pruned)),
+        )
+        pruned = merge_type.remove_items(before, intersection(difference(before_fields, pruned_fields), last_fields))
         return self.convert(pruned or {}, version, self.version)
 
-    def _with_owned(
+    def _add_back_owned_items(
         self, merged: JSONObject, pruned: JSONObject, version: str, managers: Managers
     ) -> tuple[JSONObject, str]:
         """
@@ -390,12 +400,23 @@ class Ownership:
             owned[entry.api_version] = union(owned.get(entry.api_version, LEAF), entry.fields)
         # The version of the objects comes first: conversion to other versions may fail after pruning.
         for other in sorted(owned, key=lambda one: one != version):
-            kind = self.versions.type_of(other)
-            if kind is None:
+            merge_type = self.versions.type_of(other)
+            if merge_type is None:
                 continue
             merged = self.convert(merged, version, other, f"failed to convert merged object at version {other}")
             pruned = self.convert(pruned, version, other, f"failed to convert pruned object at version {other}")
-            kept = union(kind.named(kind.owned(pruned)), kind.named(owned[other]))
-            pruned = kind.without(merged, difference(kind.named(kind.owned(merged)), kept)) or {}
+            owned_fields = union(
+                merge_type.ensure_named_fields_are_members(merge_type.to_field_set(pruned)),
+                merge_type.ensure_named_fields_are_members(owned[other]),
+            )
+            pruned = (
+                merge_type.remove_items(
+                    merged,
+                    difference(
+                        merge_type.ensure_named_fields_are_members(merge_type.to_field_set(merged)), owned_fields
+                    ),
+                )
+                or {}
+            )
             version = other
         return pruned, version

@@ -22,26 +22,26 @@ from .fieldpath import SELF
 from .fieldset import (
     LEAF,
     FieldSet,
-    below,
     is_member,
-    node,
+    make_node,
     union,
+    without_self,
 )
 
 #: The changes under a step as L{MergeType.compare} returns them: fields added or modified, and fields removed.
 Changes = tuple[FieldSet | None, FieldSet | None]
 
 #: A path and an error.
-Problem = tuple[str, str]
+ValidationError = tuple[str, str]
 
 
 class TypedError(ValueError):
     """A value is not of its type, in the words of the reference."""
 
     @classmethod
-    def of(cls, problems: list[Problem]) -> TypedError:
+    def from_errors(cls, errors: list[ValidationError]) -> TypedError:
         """Return the error for C{problems}."""
-        texts = [f"{path}: {message}" if path else message for path, message in problems]
+        texts = [f"{path}: {message}" if path else message for path, message in errors]
         if len(texts) == 1:
             return cls(texts[0])
         return cls("\n".join(["errors:", *(f"  {text}" for text in texts)]))
@@ -57,16 +57,16 @@ class MergeType:
     @ivar leaf: Whether values are owned whole.
     """
 
-    __slots__ = ("_mixes", "leaf")
+    __slots__ = ("_contains_untyped", "atomic")
 
-    leaf: bool
-    _mixes: bool | None
+    atomic: bool
+    _contains_untyped: bool | None
 
-    def parts(self) -> Iterable[MergeType]:
+    def element_types(self) -> Iterable[MergeType]:
         """Return the types of the parts of values."""
         return ()
 
-    def untyped(self) -> bool:
+    def is_untyped(self) -> bool:
         """
         Return whether values may contain any type, so that Python's C{==} may consider different values equal.
 
@@ -74,30 +74,30 @@ class MergeType:
         """
         return False
 
-    def mixes(self) -> bool:
+    def contains_untyped(self) -> bool:
         """Return whether this type, or one of its parts, is untyped; computed once."""
-        known = self.known_to_mix()
+        known = self.cached_contains_untyped()
         if known is None:
             seen: set[MergeType] = set()
-            known = self._mixes = _mixes_below(self, seen)
+            known = self._contains_untyped = _reaches_untyped(self, seen)
             if not known:
                 for kind in seen:
-                    kind._mixes = False
+                    kind._contains_untyped = False
         return known
 
-    def known_to_mix(self) -> bool | None:
-        """Return the result of L{mixes}; L{None} if it is not known yet."""
-        return getattr(self, "_mixes", None)
+    def cached_contains_untyped(self) -> bool | None:
+        """Return the cached result of L{contains_untyped}, or L{None} if it was not computed yet."""
+        return getattr(self, "_contains_untyped", None)
 
-    def never_mixes(self) -> None:
+    def mark_typed(self) -> None:
         """Record that untyped values of this type are never compared."""
-        self._mixes = False
+        self._contains_untyped = False
 
-    def of(self, value: JSONValue) -> MergeType:
+    def resolve(self, value: JSONValue) -> MergeType:
         """Return the type of just this value, where there is a choice."""
         return self
 
-    def added(self, value: JSONValue) -> FieldSet:
+    def added_fields(self, value: JSONValue) -> FieldSet:
         """Return the fields under the step to C{value}, which was added."""
         return LEAF
 
@@ -105,7 +105,7 @@ class MergeType:
         """Return the changes from C{old} to C{new}, which is not equal to it."""
         return LEAF, None
 
-    def owned(self, value: JSONValue) -> FieldSet:
+    def to_field_set(self, value: JSONValue) -> FieldSet:
         """Return the fields below C{value} that its applier owns."""
         return LEAF
 
@@ -113,7 +113,7 @@ class MergeType:
         """Merge C{applied} into C{live}."""
         return applied
 
-    def without(self, value: JSONValue, fields: FieldSet) -> JSONValue:
+    def remove_items(self, value: JSONValue, fields: FieldSet) -> JSONValue:
         """
         Remove the fields, and the items of lists and maps, that are in C{fields}.
 
@@ -122,7 +122,7 @@ class MergeType:
         """
         return value
 
-    def check(self, value: JSONValue, duplicates: bool) -> list[Problem]:
+    def validate(self, value: JSONValue, duplicates: bool) -> list[ValidationError]:
         """
         Validate a value and return the errors.
 
@@ -130,37 +130,37 @@ class MergeType:
         """
         return []
 
-    def fits(self, value: JSONValue) -> bool:
+    def accepts(self, value: JSONValue) -> bool:
         """
         Return whether L{check} accepts a value, whose lists may have items with the same key, without listing problems.
         """
-        return not self.check(value, True)
+        return not self.validate(value, True)
 
-    def named(self, fields: FieldSet) -> FieldSet:
+    def ensure_named_fields_are_members(self, fields: FieldSet) -> FieldSet:
         """Return C{fields} with all struct fields that have children."""
         return fields
 
-    def reconciled(self, fields: FieldSet) -> FieldSet:
+    def reconcile_field_set(self, fields: FieldSet) -> FieldSet:
         """Return C{fields} adapted to the type, which may have become atomic since they were recorded."""
         return fields
 
 
-def _mixes_below(root: MergeType, seen: set[MergeType]) -> bool:
+def _reaches_untyped(root: MergeType, seen: set[MergeType]) -> bool:
     """Return whether an untyped type can be reached from C{root}; C{seen} collects the visited types."""
-    left = [root]
-    while left:
-        kind = left.pop()
-        known = kind.known_to_mix()
+    pending = [root]
+    while pending:
+        kind = pending.pop()
+        known = kind.cached_contains_untyped()
         if kind in seen or known is False:
             continue
-        if known or kind.untyped():
+        if known or kind.is_untyped():
             return True
         seen.add(kind)
-        left += kind.parts()
+        pending += kind.element_types()
     return False
 
 
-def emptied(value: JSONValue, rest: JSONValue) -> JSONValue:
+def keep_empty_container(value: JSONValue, rest: JSONValue) -> JSONValue:
     """Return C{rest}, or an empty container of the type of C{value} if C{rest} is L{None} and C{value} a container."""
     if rest is None and (value.__class__ is dict or value.__class__ is list):
         return value.__class__()
@@ -185,16 +185,16 @@ class Scalar(MergeType):
     __slots__ = ("classes", "kind")
 
     def __init__(self, kind: str) -> None:
-        self.leaf = True
+        self.atomic = True
         self.kind = kind
         #: Classes of its values.
         self.classes = _CLASSES[kind]
 
-    def fits(self, value: JSONValue) -> bool:
+    def accepts(self, value: JSONValue) -> bool:
         """See L{MergeType.fits}."""
         return value.__class__ in self.classes
 
-    def check(self, value: JSONValue, duplicates: bool) -> list[Problem]:
+    def validate(self, value: JSONValue, duplicates: bool) -> list[ValidationError]:
         """See L{MergeType.check}."""
         if value is None:
             return []
@@ -212,7 +212,7 @@ class Scalar(MergeType):
         return []
 
 
-class Record(MergeType):
+class MapType(MergeType):
     """
     A struct, a map, or something of both.
 
@@ -222,28 +222,28 @@ class Record(MergeType):
     @ivar element: The type of all other fields; L{None} when there are no others.
     """
 
-    __slots__ = ("_leaf_element", "_scalars", "_steps", "element", "fields")
+    __slots__ = ("_leaf_element", "_path_elements", "_scalar_classes", "element", "fields")
 
     def __init__(self, atomic: bool) -> None:
-        self.leaf = atomic
+        self.atomic = atomic
         self.define({}, None)
 
     def define(self, fields: Mapping[str, MergeType], element: MergeType | None) -> None:
         """Return the fields that it contains."""
         self.fields = fields
         self.element = element
-        self._mixes = None
+        self._contains_untyped = None
         #: By name the step, and the type unless values are owned whole.
-        self._steps = {name: (f"f:{name}", None if kind.leaf else kind) for name, kind in fields.items()}
-        self._leaf_element = not fields and element is not None and element.leaf
+        self._path_elements = {name: (f"f:{name}", None if kind.atomic else kind) for name, kind in fields.items()}
+        self._leaf_element = not fields and element is not None and element.atomic
         #: Classes of values by name, for fields that are scalars.
-        self._scalars = {name: kind.classes for name, kind in fields.items() if isinstance(kind, Scalar)}
+        self._scalar_classes = {name: kind.classes for name, kind in fields.items() if isinstance(kind, Scalar)}
 
-    def atomic(self) -> Record:
+    def as_atomic(self) -> MapType:
         """Return the same type, owned as a whole."""
-        return AtomicRecord(self)
+        return AtomicMapType(self)
 
-    def parts(self) -> Iterable[MergeType]:
+    def element_types(self) -> Iterable[MergeType]:
         """See L{MergeType.parts}."""
         return [*self.fields.values(), *(() if self.element is None else (self.element,))]
 
@@ -251,108 +251,110 @@ class Record(MergeType):
         """Return the type of a field."""
         return self.fields.get(name, self.element)
 
-    def _step(self, name: str) -> tuple[str, MergeType | None]:
+    def _path_element(self, name: str) -> tuple[str, MergeType | None]:
         """As in C{_steps}, for fields that are not declared."""
         element = self.element
         if element is None:
             raise TypedError(f".{name}: field not declared in schema")
-        return f"f:{name}", None if element.leaf else element
+        return f"f:{name}", None if element.atomic else element
 
-    def added(self, value: JSONValue) -> FieldSet:
+    def added_fields(self, value: JSONValue) -> FieldSet:
         """See L{MergeType.added}."""
-        if not value or self.leaf:
+        if not value or self.atomic:
             return LEAF
-        return {SELF: LEAF, **self._all(value)}
+        return {SELF: LEAF, **self._all_fields(value)}
 
-    def _all(self, value: JSONValue) -> FieldSet:
+    def _all_fields(self, value: JSONValue) -> FieldSet:
         """Return all fields below C{value}."""
         if value.__class__ is not dict:
             raise TypedError(f"expected map, got &{{{go_text(value)}}}")
         if self._leaf_element:
             return {f"f:{name}": LEAF for name in value}
-        steps = self._steps
+        steps = self._path_elements
         result = {}
         for name, item in value.items():
-            step, kind = steps.get(name) or self._step(name)
-            result[step] = LEAF if kind is None or not item else kind.added(item)
+            path_element, kind = steps.get(name) or self._path_element(name)
+            result[path_element] = LEAF if kind is None or not item else kind.added_fields(item)
         return result
 
     def compare(self, old: JSONValue, new: JSONValue) -> Changes:
         """See L{MergeType.compare}."""
-        if self.leaf or not (old or new):
+        if self.atomic or not (old or new):
             return LEAF, None
         if not old:
-            return self._all(new), None
+            return self._all_fields(new), None
         if not new:
-            return None, self._all(old)
+            return None, self._all_fields(old)
         if old.__class__ is not dict or new.__class__ is not dict:
             raise TypedError(f"expected map, got &{{{go_text(old if new.__class__ is dict else new)}}}")
-        steps, before, mixes = self._steps, old.get, self.mixes()
+        steps, old_get, contains_untyped = self._path_elements, old.get, self.contains_untyped()
         changed: FieldSet = {}
         removed: FieldSet = {}
         for name, item in new.items():
-            was = before(name, self)
-            if was is item or (was == item and not (mixes and self._retyped(name, was, item))):
+            old_item = old_get(name, self)
+            if old_item is item or (
+                old_item == item and not (contains_untyped and self._differs_by_type(name, old_item, item))
+            ):
                 continue
-            step, kind = steps.get(name) or self._step(name)
+            path_element, kind = steps.get(name) or self._path_element(name)
             if kind is None:
-                changed[step] = LEAF
-            elif was is self:
-                changed[step] = kind.added(item) if item else LEAF
+                changed[path_element] = LEAF
+            elif old_item is self:
+                changed[path_element] = kind.added_fields(item) if item else LEAF
             else:
-                here, gone = kind.compare(was, item)
-                if here is not None:
-                    changed[step] = here
-                if gone is not None:
-                    removed[step] = gone
+                changed_fields, removed_fields = kind.compare(old_item, item)
+                if changed_fields is not None:
+                    changed[path_element] = changed_fields
+                if removed_fields is not None:
+                    removed[path_element] = removed_fields
         if not old.keys() <= new.keys():
             for name, item in old.items():
                 if name not in new:
-                    step, kind = steps.get(name) or self._step(name)
-                    removed[step] = kind.added(item) if kind is not None and item else LEAF
+                    path_element, kind = steps.get(name) or self._path_element(name)
+                    removed[path_element] = kind.added_fields(item) if kind is not None and item else LEAF
         return changed or None, removed or None
 
-    def _retyped(self, name: str, old: JSONValue, new: JSONValue) -> bool:
+    def _differs_by_type(self, name: str, old: JSONValue, new: JSONValue) -> bool:
         """Return whether the values of a field differ although they are equal in Python."""
         kind = self.field(name)
-        return kind is not None and kind.mixes() and not same_value(old, new)
+        return kind is not None and kind.contains_untyped() and not same_value(old, new)
 
-    def owned(self, value: JSONValue) -> FieldSet:
+    def to_field_set(self, value: JSONValue) -> FieldSet:
         """See L{MergeType.owned}."""
-        if self.leaf or not value:
+        if self.atomic or not value:
             return LEAF
         result = {}
         for name, item in value.items():
-            step, kind = self._steps.get(name) or self._step(name)
-            kind = kind and kind.of(item)
-            if kind is None or kind.leaf:
-                result[step] = LEAF
+            path_element, kind = self._path_elements.get(name) or self._path_element(name)
+            kind = kind and kind.resolve(item)
+            if kind is None or kind.atomic:
+                result[path_element] = LEAF
                 continue
             # An empty list has no owner, unlike an empty map.
             member = item is None or (not item and item.__class__ is dict) or name not in self.fields
-            stands = node(kind.owned(item) if item else LEAF, member)
+            stands = make_node(kind.to_field_set(item) if item else LEAF, member)
             if stands is not None:
-                result[step] = stands
+                result[path_element] = stands
         return result
 
     def merge(self, live: JSONValue, applied: JSONValue) -> JSONValue:
         """See L{MergeType.merge}."""
-        if self.leaf or not live:
+        if self.atomic or not live:
             return applied
         if not applied:
             return live
         result = dict(live)
         for name, item in applied.items():
             kind = self.field(name)
-            if name not in live or kind is None or kind.leaf:
+            if name not in live or kind is None or kind.atomic:
                 result[name] = item
             else:
                 result[name] = kind.merge(live[name], item)
         return result
 
-    def without(self, value: JSONValue, fields: FieldSet) -> JSONValue:
+    def remove_items(self, value: JSONValue, fields: FieldSet) -> JSONValue:
         """See L{MergeType.without}."""
-        if self.leaf or not value or value.__class__ is not dict:
+        if self.atomic or not value or value.__class__ is not dict:
             return None
         result = {}
         for name, item in value.items():
@@ -361,14 +363,14 @@ class Record(MergeType):
                 result[name] = item
             elif not is_member(found):
                 kind = self.field(name)
-                result[name] = item if kind is None else emptied(item, kind.without(item, found))
+                result[name] = item if kind is None else keep_empty_container(item, kind.remove_items(item, found))
         return result or None
 
-    def fits(self, value: JSONValue) -> bool:
+    def accepts(self, value: JSONValue) -> bool:
         """See L{MergeType.fits}."""
         if value.__class__ is not dict:
             return value is None
-        fields, element, scalars = self.fields, self.element, self._scalars
+        fields, element, scalars = self.fields, self.element, self._scalar_classes
         for name, item in value.items():
             classes = scalars.get(name)
             if classes is not None:
@@ -376,77 +378,77 @@ class Record(MergeType):
                     return False
                 continue
             kind = fields.get(name, element)
-            if kind is None or not kind.fits(item):
+            if kind is None or not kind.accepts(item):
                 return False
         return True
 
-    def check(self, value: JSONValue, duplicates: bool) -> list[Problem]:
+    def validate(self, value: JSONValue, duplicates: bool) -> list[ValidationError]:
         """See L{MergeType.check}."""
         if value is None:
             return []
         if value.__class__ is not dict:
             return [("", f"expected map, got &{{{go_text(value)}}}")]
-        problems: list[Problem] = []
+        errors: list[ValidationError] = []
         for name, item in value.items():
             kind = self.field(name)
             if kind is None:
-                problems.append((f".{name}", "field not declared in schema"))
+                errors.append((f".{name}", "field not declared in schema"))
                 break
-            problems += [(f".{name}{path}", message) for path, message in kind.check(item, duplicates)]
-        return problems
+            errors += [(f".{name}{path}", message) for path, message in kind.validate(item, duplicates)]
+        return errors
 
-    def named(self, fields: FieldSet) -> FieldSet:
+    def ensure_named_fields_are_members(self, fields: FieldSet) -> FieldSet:
         """See L{MergeType.named}."""
         result = {}
-        for step, part in fields.items():
+        for path_element, part in fields.items():
             if part:
-                name = step[2:]
-                kind = self.field(name) if step[0] == "f" else None
-                part = part if kind is None else kind.named(part)
-                if SELF not in part and step[0] == "f" and name in self.fields:
+                name = path_element[2:]
+                kind = self.field(name) if path_element[0] == "f" else None
+                part = part if kind is None else kind.ensure_named_fields_are_members(part)
+                if SELF not in part and path_element[0] == "f" and name in self.fields:
                     part = {SELF: LEAF, **part}
-            result[step] = part
+            result[path_element] = part
         return result
 
-    def reconciled(self, fields: FieldSet) -> FieldSet:
+    def reconcile_field_set(self, fields: FieldSet) -> FieldSet:
         """See L{MergeType.reconciled}."""
         if not fields:
             return fields
-        if self.leaf:
+        if self.atomic:
             return LEAF
         result = fields
-        for step, part in fields.items():
-            kind = self.field(step[2:]) if part and step[0] == "f" else None
-            if kind is not None and (now := kind.reconciled(part)) is not part:
+        for path_element, part in fields.items():
+            kind = self.field(path_element[2:]) if part and path_element[0] == "f" else None
+            if kind is not None and (reconciled := kind.reconcile_field_set(part)) is not part:
                 if result is fields:
                     result = dict(fields)
-                result[step] = now
+                result[path_element] = reconciled
         return result
 
 
-class AtomicRecord(Record):
+class AtomicMapType(MapType):
     """A struct that is owned whole in one place, and by its fields elsewhere."""
 
     __slots__ = ("_type",)
 
-    def __init__(self, kind: Record) -> None:
+    def __init__(self, kind: MapType) -> None:
         super().__init__(True)
         self._type = kind
 
-    def parts(self) -> Iterable[MergeType]:
+    def element_types(self) -> Iterable[MergeType]:
         """See L{MergeType.parts}."""
         return (self._type,)
 
-    def fits(self, value: JSONValue) -> bool:
+    def accepts(self, value: JSONValue) -> bool:
         """See L{MergeType.fits}."""
-        return self._type.fits(value)
+        return self._type.accepts(value)
 
     def field(self, name: str) -> MergeType | None:
         """See L{Record.field}."""
         return self._type.field(name)
 
 
-class AnyOf(MergeType):
+class AtomType(MergeType):
     """
     Values of several types.
 
@@ -455,68 +457,68 @@ class AnyOf(MergeType):
     @ivar record: The type of maps.
     """
 
-    __slots__ = ("items", "record", "scalar")
+    __slots__ = ("items", "map_type", "scalar")
 
-    def __init__(self, scalar: MergeType, items: MergeType, record: Record) -> None:
-        self.leaf = items.leaf and record.leaf
+    def __init__(self, scalar: MergeType, items: MergeType, map_type: MapType) -> None:
+        self.atomic = items.atomic and map_type.atomic
         self.scalar = scalar
         self.items = items
-        self.record = record
+        self.map_type = map_type
 
-    def untyped(self) -> bool:
+    def is_untyped(self) -> bool:
         """See L{MergeType.untyped}."""
         return True
 
-    def of(self, value: JSONValue) -> MergeType:
+    def resolve(self, value: JSONValue) -> MergeType:
         """See L{MergeType.of}."""
         if value.__class__ is dict or value is None:
-            return self.record
+            return self.map_type
         return self.items if value.__class__ is list else self.scalar
 
-    def _divides(self, value: JSONValue) -> bool:
+    def _is_granular(self, value: JSONValue) -> bool:
         """Return whether a value is owned by its parts."""
-        return bool(value) and not self.of(value).leaf
+        return bool(value) and not self.resolve(value).atomic
 
-    def added(self, value: JSONValue) -> FieldSet:
+    def added_fields(self, value: JSONValue) -> FieldSet:
         """See L{MergeType.added}."""
-        return self.of(value).added(value)
+        return self.resolve(value).added_fields(value)
 
     def compare(self, old: JSONValue, new: JSONValue) -> Changes:
         """See L{MergeType.compare}."""
-        was, now = self.of(old), self.of(new)
-        if was is now:
-            return was.compare(old, new)
-        removed = below(was.added(old)) if self._divides(old) else None
-        added = below(now.added(new)) if self._divides(new) else None
-        if removed is None or added is None:
-            added = union(added, {SELF: LEAF}) if added else LEAF
-        return added, removed
+        old_item, reconciled = self.resolve(old), self.resolve(new)
+        if old_item is reconciled:
+            return old_item.compare(old, new)
+        removed = without_self(old_item.added_fields(old)) if self._is_granular(old) else None
+        added_fields = without_self(reconciled.added_fields(new)) if self._is_granular(new) else None
+        if removed is None or added_fields is None:
+            added_fields = union(added_fields, {SELF: LEAF}) if added_fields else LEAF
+        return added_fields, removed
 
-    def owned(self, value: JSONValue) -> FieldSet:
+    def to_field_set(self, value: JSONValue) -> FieldSet:
         """See L{MergeType.owned}."""
-        return self.of(value).owned(value)
+        return self.resolve(value).to_field_set(value)
 
     def merge(self, live: JSONValue, applied: JSONValue) -> JSONValue:
         """See L{MergeType.merge}."""
-        now = self.of(applied)
-        return now.merge(live, applied) if self.of(live) is now else applied
+        reconciled = self.resolve(applied)
+        return reconciled.merge(live, applied) if self.resolve(live) is reconciled else applied
 
-    def without(self, value: JSONValue, fields: FieldSet) -> JSONValue:
+    def remove_items(self, value: JSONValue, fields: FieldSet) -> JSONValue:
         """See L{MergeType.without}."""
-        return self.of(value).without(value, fields)
+        return self.resolve(value).remove_items(value, fields)
 
-    def fits(self, value: JSONValue) -> bool:
+    def accepts(self, value: JSONValue) -> bool:
         """See L{MergeType.fits}."""
-        return self.of(value).fits(value)
+        return self.resolve(value).accepts(value)
 
-    def check(self, value: JSONValue, duplicates: bool) -> list[Problem]:
+    def validate(self, value: JSONValue, duplicates: bool) -> list[ValidationError]:
         """See L{MergeType.check}."""
-        return self.of(value).check(value, duplicates)
+        return self.resolve(value).validate(value, duplicates)
 
-    def named(self, fields: FieldSet) -> FieldSet:
+    def ensure_named_fields_are_members(self, fields: FieldSet) -> FieldSet:
         """See L{MergeType.named}."""
-        return self.items.named(self.record.named(fields))
+        return self.items.ensure_named_fields_are_members(self.map_type.ensure_named_fields_are_members(fields))
 
-    def reconciled(self, fields: FieldSet) -> FieldSet:
+    def reconcile_field_set(self, fields: FieldSet) -> FieldSet:
         """See L{MergeType.reconciled}; what anything goes in was never owned otherwise."""
-        return self.record.reconciled(fields) if self.record.fields else fields
+        return self.map_type.reconcile_field_set(fields) if self.map_type.fields else fields

@@ -21,37 +21,37 @@ from ...api.decoding import (
 from ...api.jsontypes import JSONObject, JSONValue
 from ..gofields import (
     json_kind,
-    referred,
+    referenced_definition,
 )
-from .encoding import MessageWriters
+from .encoding import MessageEncoders
 from .fieldnumbers import field_numbers
 from .leaves import (
     LEAVES,
     SCHEMA_LEAVES,
-    octets,
-    text_list,
-    unknown,
+    decode_bytes,
+    decode_string_list,
+    unknown_message,
 )
 from .messages import (
     DOUBLE,
     INLINE,
     MAP,
+    MAX_DEPTH_EXCEEDED,
     MESSAGE,
     MESSAGES,
     NUMBER,
     NUMBERS,
     TEXT,
     TEXTS,
-    TOO_DEEP,
     VALUE,
     VALUES,
-    Message,
-    Step,
-    ValueReader,
-    text,
+    FieldDescriptor,
+    MessageDecoder,
+    ValueDecoder,
+    decode_string,
 )
 from .wire import (
-    CUT_SHORT,
+    UNEXPECTED_EOF,
     WireError,
     int32,
     int64,
@@ -93,15 +93,15 @@ def read_envelope(data: bytes) -> Envelope:
         )
     if len(data) == len(MAGIC):
         raise BodyError("empty body", json=False)
-    found: JSONObject = {}
+    decoded: JSONObject = {}
     try:
-        unknown.read(data, len(MAGIC), len(data), found, 0)
+        unknown_message.read(data, len(MAGIC), len(data), decoded, 0)
     except WireError as error:
         raise BodyError(str(error), json=False) from None
     except IndexError:
-        raise BodyError(CUT_SHORT, json=False) from None
-    said = found.get("typeMeta", {})
-    return Envelope(said.get("apiVersion", ""), said.get("kind", ""), found.get("raw", b""))
+        raise BodyError(UNEXPECTED_EOF, json=False) from None
+    type_meta = decoded.get("typeMeta", {})
+    return Envelope(type_meta.get("apiVersion", ""), type_meta.get("kind", ""), decoded.get("raw", b""))
 
 
 class ProtobufTypes:
@@ -111,10 +111,10 @@ class ProtobufTypes:
     @ivar look_up: Gives the schema of a definition.
     """
 
-    def __init__(self, look_up: Callable[[str], JSONObject]) -> None:
-        self.look_up = look_up
-        self._messages: dict[str, Message] = {}
-        self._writers = MessageWriters(look_up)
+    def __init__(self, get_schema: Callable[[str], JSONObject]) -> None:
+        self.get_schema = get_schema
+        self._messages: dict[str, MessageDecoder] = {}
+        self._writers = MessageEncoders(get_schema)
 
     def decode(self, definition: str, data: bytes) -> JSONObject:
         """
@@ -127,15 +127,15 @@ class ProtobufTypes:
         try:
             self.message(definition).read(data, 0, len(data), value, 0)
         except IndexError:
-            raise WireError(CUT_SHORT) from None
+            raise WireError(UNEXPECTED_EOF) from None
         # A message may contain JSON, so the depth of messages is not sufficient.
-        wrapped: JSONValue = value
+        nested: JSONValue = value
         for _ in range(ENCODER_DEPTH - MAX_DEPTH):
-            wrapped = [wrapped]
+            nested = [nested]
         try:
-            orjson.dumps(wrapped)
+            orjson.dumps(nested)
         except TypeError:
-            raise WireError(TOO_DEEP) from None
+            raise WireError(MAX_DEPTH_EXCEEDED) from None
         return value
 
     def encode(self, definition: str, value: JSONObject) -> bytes:
@@ -147,19 +147,19 @@ class ProtobufTypes:
         """
         return self._writers.encode(definition, value)
 
-    def message(self, definition: str) -> Message:
+    def message(self, definition: str) -> MessageDecoder:
         """Return the message of a definition that is a struct."""
-        known = self._messages.get(definition)
-        if known is None:
+        decoder = self._messages.get(definition)
+        if decoder is None:
             type_name = definition.rpartition(".")[2]
 
-            def steps() -> Iterator[Step]:
-                return self._steps(definition, self.look_up(definition).get("properties", {}))
+            def descriptors() -> Iterator[FieldDescriptor]:
+                return self._descriptors(definition, self.get_schema(definition).get("properties", {}))
 
-            known = self._messages[definition] = Message(type_name, steps)
-        return known
+            decoder = self._messages[definition] = MessageDecoder(type_name, descriptors)
+        return decoder
 
-    def _steps(self, definition: str, properties: Mapping[str, JSONObject]) -> Iterator[Step]:
+    def _descriptors(self, definition: str, properties: Mapping[str, JSONObject]) -> Iterator[FieldDescriptor]:
         """
         Return the fields of a message.
 
@@ -171,24 +171,28 @@ class ProtobufTypes:
         for name, number in field_numbers(group, version, type_name).items():
             if name.startswith("*"):
                 inner = f"{package}.{name[1:]}"
-                yield Step(number, INLINE, name[1:], Message(name[1:], self._inlined(inner, properties)))
+                yield FieldDescriptor(
+                    number, INLINE, name[1:], MessageDecoder(name[1:], self._inlined(inner, properties))
+                )
             elif name in properties:
-                how, extra = self._field(properties[name])
-                yield Step(number, how, name, extra)
+                encoding, codec = self._field(properties[name])
+                yield FieldDescriptor(number, encoding, name, codec)
 
-    def _inlined(self, definition: str, properties: Mapping[str, JSONObject]) -> Callable[[], Iterator[Step]]:
-        return lambda: self._steps(definition, properties)
+    def _inlined(
+        self, definition: str, properties: Mapping[str, JSONObject]
+    ) -> Callable[[], Iterator[FieldDescriptor]]:
+        return lambda: self._descriptors(definition, properties)
 
     def _field(self, schema: JSONObject) -> tuple[int, JSONValue]:
         """Return the encoding of a field of a schema."""
         kind = json_kind(schema)
         if kind == "array":
-            how, extra = self._field(schema["items"])
-            return _REPEATED[how], extra
+            encoding, codec = self._field(schema["items"])
+            return _REPEATED[encoding], codec
         if kind == "object":
             return MAP, self._map_value(schema["additionalProperties"])
         if kind == "$ref":
-            definition = referred(schema)
+            definition = referenced_definition(schema)
             name = definition.rpartition(".")[2]
             if name in LEAVES:
                 return VALUE, LEAVES[name]
@@ -201,16 +205,16 @@ class ProtobufTypes:
             return NUMBER, bool
         if kind == "number":
             return DOUBLE, None
-        return (VALUE, octets) if schema.get("format") == "byte" else (TEXT, None)
+        return (VALUE, decode_bytes) if schema.get("format") == "byte" else (TEXT, None)
 
-    def _map_value(self, schema: JSONObject) -> ValueReader:
+    def _map_value(self, schema: JSONObject) -> ValueDecoder:
         if json_kind(schema) == "array":
-            return text_list
-        how, extra = self._field(schema)
-        if how == TEXT:
-            return text
-        reader: ValueReader = extra.value if how == MESSAGE else extra
-        return reader
+            return decode_string_list
+        encoding, codec = self._field(schema)
+        if encoding == TEXT:
+            return decode_string
+        decoder: ValueDecoder = codec.decode if encoding == MESSAGE else codec
+        return decoder
 
 
 _REPEATED: Final = {TEXT: TEXTS, MESSAGE: MESSAGES, VALUE: VALUES, NUMBER: NUMBERS}

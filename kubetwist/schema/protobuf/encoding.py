@@ -18,38 +18,38 @@ import orjson
 
 from ...api.jsontypes import JSONObject, JSONValue
 from ..gofields import (
-    NULLABLE,
-    POINTER,
+    POINTER_NO_OMITEMPTY,
+    POINTER_OMITEMPTY,
+    go_field,
     json_kind,
-    referred,
-    shape,
+    referenced_definition,
 )
 from .fieldnumbers import field_numbers
 from .messages import (
+    MAX_DEPTH_EXCEEDED,
     MAX_MESSAGES,
-    TOO_DEEP,
 )
 from .wire import (
     FIXED64,
     LENGTH,
     VARINT,
     WireError,
-    put_counted,
-    put_key,
-    put_varint,
+    encode_length_delimited,
+    encode_tag,
+    encode_varint,
 )
 
 JSONObject = JSONObject
 
 #: Messages nest a little less deep than may be read, as readers take times and the like for messages, too.
-_DEEPEST: Final = MAX_MESSAGES - 4
+_MAX_DEPTH: Final = MAX_MESSAGES - 4
 
 #: Writes the content of a message, or a whole field with its key, from a value that is not L{None}; the number is how
 #: deep messages nest there.
-Write = Callable[[JSONValue, int], bytes]
+EncodeFunction = Callable[[JSONValue, int], bytes]
 
 
-class Form(NamedTuple):
+class FieldEncoder(NamedTuple):
     """
     The encoding of the values of a schema.
 
@@ -59,56 +59,58 @@ class Form(NamedTuple):
     """
 
     wire_type: int
-    content: Write
+    content: EncodeFunction
     zero: Callable[[], bytes] | None
 
-    def field(self, number: int) -> Write:
+    def field(self, number: int) -> EncodeFunction:
         """Return a writer of a field."""
-        key, content = put_key(number, self.wire_type), self.content
+        key, content = encode_tag(number, self.wire_type), self.content
         if self.wire_type != LENGTH:
             return lambda value, depth: key + content(value, depth)
 
         def write(value: JSONValue, depth: int) -> bytes:
             data = content(value, depth)
-            return b"%b%b%b" % (key, put_varint(len(data)), data)
+            return b"%b%b%b" % (key, encode_varint(len(data)), data)
 
         return write
 
-    def nothing(self, number: int) -> bytes:
+    def encode_absent(self, number: int) -> bytes:
         """Return the bytes for an absent field."""
         if self.zero is None:
             return b""
         data = self.zero()
-        size = put_varint(len(data)) if self.wire_type == LENGTH else b""
-        return put_key(number, self.wire_type) + size + data
+        size = encode_varint(len(data)) if self.wire_type == LENGTH else b""
+        return encode_tag(number, self.wire_type) + size + data
 
 
-def _each(form: Form, number: int) -> Write:
+def _list_encoder(encoder: FieldEncoder, number: int) -> EncodeFunction:
     """Return a writer of a list."""
-    write = form.field(number)
+    write = encoder.field(number)
     # The zero value is determined at first use: types may contain lists of themselves.
     return lambda values, depth: b"".join(
-        [form.nothing(number) if one is None else write(one, depth) for one in values]
+        [encoder.encode_absent(number) if item is None else write(item, depth) for item in values]
     )
 
 
-def _entries(form: Form, number: int) -> Write:
+def _map_encoder(encoder: FieldEncoder, number: int) -> EncodeFunction:
     """Return a writer of a map: messages with the key and the value."""
-    key, write = put_key(number, LENGTH), form.field(2)
+    key, write = encode_tag(number, LENGTH), encoder.field(2)
 
     def entries(value: JSONObject, depth: int) -> bytes:
         parts = []
         for name in sorted(value) if len(value) > 1 else value:
             item = value[name]
-            entry = put_counted(1, name.encode()) + (form.nothing(2) if item is None else write(item, depth))
-            parts.append(b"%b%b%b" % (key, put_varint(len(entry)), entry))
+            entry = encode_length_delimited(1, name.encode()) + (
+                encoder.encode_absent(2) if item is None else write(item, depth)
+            )
+            parts.append(b"%b%b%b" % (key, encode_varint(len(entry)), entry))
         return b"".join(parts)
 
     return entries
 
 
-def _scalar(wire_type: int, content: Callable[[JSONValue], bytes], zero: bytes | None) -> Form:
-    return Form(wire_type, lambda value, depth: content(value), None if zero is None else lambda: zero)
+def _scalar(wire_type: int, content: Callable[[JSONValue], bytes], zero: bytes | None) -> FieldEncoder:
+    return FieldEncoder(wire_type, lambda value, depth: content(value), None if zero is None else lambda: zero)
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -117,36 +119,39 @@ _SECOND: Final = timedelta(seconds=1)
 
 def _time(value: str) -> bytes:
     """Encode whole seconds."""
-    return b"\x08%b\x10\0" % put_varint((datetime.fromisoformat(value) - _EPOCH) // _SECOND)
+    return b"\x08%b\x10\0" % encode_varint((datetime.fromisoformat(value) - _EPOCH) // _SECOND)
 
 
 def _micro_time(value: str) -> bytes:
-    moment = datetime.fromisoformat(value)
-    return b"\x08%b\x10%b" % (put_varint((moment - _EPOCH) // _SECOND), put_varint(moment.microsecond * 1000))
+    timestamp = datetime.fromisoformat(value)
+    return b"\x08%b\x10%b" % (
+        encode_varint((timestamp - _EPOCH) // _SECOND),
+        encode_varint(timestamp.microsecond * 1000),
+    )
 
 
 def _quantity(value: JSONValue) -> bytes:
-    return put_counted(1, str(value).encode())
+    return encode_length_delimited(1, str(value).encode())
 
 
 def _int_or_string(value: JSONValue) -> bytes:
     if isinstance(value, str):
-        return b"\x08\1\x10\0" + put_counted(3, value.encode())
-    return b"\x08\0\x10%b\x1a\0" % put_varint(value)
+        return b"\x08\1\x10\0" + encode_length_delimited(3, value.encode())
+    return b"\x08\0\x10%b\x1a\0" % encode_varint(value)
 
 
 def _raw_json(value: JSONValue) -> bytes:
-    return put_counted(1, orjson.dumps(value))
+    return encode_length_delimited(1, orjson.dumps(value))
 
 
-_OCTETS: Final = _scalar(LENGTH, b64decode, None)
-_SCALARS: Final[Mapping[str, Form]] = {
+_BYTES: Final = _scalar(LENGTH, b64decode, None)
+_SCALARS: Final[Mapping[str, FieldEncoder]] = {
     "string": _scalar(LENGTH, str.encode, b""),
-    "integer": _scalar(VARINT, put_varint, b"\0"),
-    "boolean": _scalar(VARINT, put_varint, b"\0"),
+    "integer": _scalar(VARINT, encode_varint, b"\0"),
+    "boolean": _scalar(VARINT, encode_varint, b"\0"),
     "number": _scalar(FIXED64, lambda value: pack("<d", value), bytes(8)),
 }
-_LEAVES: Final[Mapping[str, Form]] = {
+_CUSTOM_TYPES: Final[Mapping[str, FieldEncoder]] = {
     "Time": _scalar(LENGTH, _time, b""),
     "MicroTime": _scalar(LENGTH, _micro_time, b""),
     "Quantity": _scalar(LENGTH, _quantity, _quantity(0)),
@@ -157,7 +162,7 @@ _LEAVES: Final[Mapping[str, Form]] = {
 }
 
 
-class MessageWriter:
+class MessageEncoder:
     """
     A type.
 
@@ -166,15 +171,15 @@ class MessageWriter:
 
     __slots__ = ("_fields", "write")
 
-    write: Write
+    write: EncodeFunction
 
-    def __init__(self, fields: Callable[[], Iterator[tuple[str, bytes, Write]]]) -> None:
+    def __init__(self, fields: Callable[[], Iterator[tuple[str, bytes, EncodeFunction]]]) -> None:
         """
         @param fields: Gives for each field, in the order of their numbers, its name, what is written where it is not
             there, and what writes it; those without a name are written from the value itself.
         """
         self._fields = fields
-        self.write = self._compile_and_write
+        self.write = self._compile_and_encode
 
     def zero(self) -> bytes:
         """Return the content of an empty message."""
@@ -184,42 +189,42 @@ class MessageWriter:
         """Call L{write}, for callers that need it before the type is compiled."""
         return self.write(value, depth)
 
-    def _compile_and_write(self, value: JSONObject, depth: int) -> bytes:
-        self.write = self._writer()
+    def _compile_and_encode(self, value: JSONObject, depth: int) -> bytes:
+        self.write = self._compile()
         return self.write(value, depth)
 
-    def _writer(self) -> Write:
+    def _compile(self) -> EncodeFunction:
         fields = list(self._fields())
-        nothing = [absent for _, absent, _ in fields]
-        look_up = {name: (at, write) for at, (name, _, write) in enumerate(fields) if name}.get
-        inlined = [(at, write) for at, (name, _, write) in enumerate(fields) if not name]
+        absent_fields = [absent for _, absent, _ in fields]
+        find_field = {name: (position, write) for position, (name, _, write) in enumerate(fields) if name}.get
+        inlined = [(position, write) for position, (name, _, write) in enumerate(fields) if not name]
 
         def write(value: JSONObject, depth: int) -> bytes:
-            if depth > _DEEPEST:
-                raise WireError(TOO_DEEP)
-            parts = nothing.copy()
+            if depth > _MAX_DEPTH:
+                raise WireError(MAX_DEPTH_EXCEEDED)
+            parts = absent_fields.copy()
             for name, item in value.items():
                 if item is not None:
-                    found = look_up(name)
-                    if found is not None:
-                        at, write_field = found
-                        parts[at] = write_field(item, depth + 1)
-            for at, write_field in inlined:
-                parts[at] = write_field(value, depth + 1)
+                    field = find_field(name)
+                    if field is not None:
+                        position, write_field = field
+                        parts[position] = write_field(item, depth + 1)
+            for position, write_field in inlined:
+                parts[position] = write_field(value, depth + 1)
             return b"".join(parts)
 
         return write
 
 
-class MessageWriters:
+class MessageEncoders:
     """The types of one release, each made once."""
 
-    def __init__(self, look_up: Callable[[str], JSONObject]) -> None:
+    def __init__(self, find_field: Callable[[str], JSONObject]) -> None:
         """
         @param look_up: Gives the schema of a definition.
         """
-        self._look_up = look_up
-        self._messages: dict[str, MessageWriter] = {}
+        self._look_up = find_field
+        self._messages: dict[str, MessageEncoder] = {}
 
     def encode(self, definition: str, value: JSONObject) -> bytes:
         """
@@ -234,14 +239,14 @@ class MessageWriters:
         except (TypeError, ValueError, AttributeError, OverflowError) as error:
             raise WireError(f"{definition.rpartition('.')[2]} cannot be written as protobuf: {error}") from None
 
-    def message(self, definition: str) -> MessageWriter:
+    def message(self, definition: str) -> MessageEncoder:
         """Return the encoder for the messages of a definition that is a struct."""
-        known = self._messages.get(definition)
-        if known is None:
-            known = self._messages[definition] = MessageWriter(lambda: self._fields(definition, definition))
-        return known
+        encoder = self._messages.get(definition)
+        if encoder is None:
+            encoder = self._messages[definition] = MessageEncoder(lambda: self._fields(definition, definition))
+        return encoder
 
-    def _fields(self, numbers_of: str, definition: str) -> Iterator[tuple[str, bytes, Write]]:
+    def _fields(self, numbers_of: str, definition: str) -> Iterator[tuple[str, bytes, EncodeFunction]]:
         """
         Return the fields of a message.
 
@@ -253,80 +258,80 @@ class MessageWriters:
         package, _, type_name = numbers_of.rpartition(".")
         group, version = package.split(".")[-2:]
         numbers = field_numbers(group, version, type_name)
-        for name, number in sorted(numbers.items(), key=lambda one: one[1]):
+        for name, number in sorted(numbers.items(), key=lambda item: item[1]):
             if name.startswith("*"):
-                inner = MessageWriter(self._inlined(f"{package}.{name[1:]}", definition))
-                form = Form(LENGTH, inner.content, inner.zero)
-                yield "", b"", form.field(number)
+                inner = MessageEncoder(self._inlined(f"{package}.{name[1:]}", definition))
+                encoder = FieldEncoder(LENGTH, inner.content, inner.zero)
+                yield "", b"", encoder.field(number)
             elif name in properties:
                 part = properties[name]
-                presence = shape(definition, name, part, name in required).presence
-                yield (name, *self._field(part, number, presence in (POINTER, NULLABLE)))
+                presence = go_field(definition, name, part, name in required).presence
+                yield (name, *self._field(part, number, presence in (POINTER_OMITEMPTY, POINTER_NO_OMITEMPTY)))
 
-    def _inlined(self, numbers_of: str, definition: str) -> Callable[[], Iterator[tuple[str, bytes, Write]]]:
+    def _inlined(self, numbers_of: str, definition: str) -> Callable[[], Iterator[tuple[str, bytes, EncodeFunction]]]:
         return lambda: self._fields(numbers_of, definition)
 
-    def _field(self, schema: JSONObject, number: int, pointer: bool) -> tuple[bytes, Write]:
+    def _field(self, schema: JSONObject, number: int, pointer: bool) -> tuple[bytes, EncodeFunction]:
         """Return the bytes written for an absent field, and the encoder of its values."""
         kind = json_kind(schema)
         if kind == "array":
-            return b"", _each(self._form(schema["items"]), number)
+            return b"", _list_encoder(self._encoder(schema["items"]), number)
         if kind == "object":
-            return b"", _entries(self._form(schema["additionalProperties"]), number)
-        form = self._form(schema)
-        return b"" if pointer else form.nothing(number), form.field(number)
+            return b"", _map_encoder(self._encoder(schema["additionalProperties"]), number)
+        encoder = self._encoder(schema)
+        return b"" if pointer else encoder.encode_absent(number), encoder.field(number)
 
-    def _form(self, schema: JSONObject) -> Form:
+    def _encoder(self, schema: JSONObject) -> FieldEncoder:
         kind = json_kind(schema)
         if kind == "array":  # In a map, where protobuf has no lists: a message with one.
-            return Form(LENGTH, _each(self._form(schema["items"]), 1), bytes)
+            return FieldEncoder(LENGTH, _list_encoder(self._encoder(schema["items"]), 1), bytes)
         if kind == "$ref":
-            definition = referred(schema)
+            definition = referenced_definition(schema)
             name = definition.rpartition(".")[2]
-            if name in _LEAVES:
-                return _LEAVES[name]
-            if name in _SCHEMA_LEAVES:
-                either, zero = _SCHEMA_LEAVES[name]
+            if name in _CUSTOM_TYPES:
+                return _CUSTOM_TYPES[name]
+            if name in _SCHEMA_UNIONS:
+                encode_union, zero = _SCHEMA_UNIONS[name]
                 schema_of = self.message(definition.partition("Or")[0])
-                return Form(LENGTH, lambda value, depth: either(value, schema_of, depth), lambda: zero)
+                return FieldEncoder(LENGTH, lambda value, depth: encode_union(value, schema_of, depth), lambda: zero)
             message = self.message(definition)
-            return Form(LENGTH, message.content, message.zero)
+            return FieldEncoder(LENGTH, message.content, message.zero)
         if kind == "string" and schema.get("format") == "byte":
-            return _OCTETS
+            return _BYTES
         return _SCALARS[kind]
 
 
-def _schema(number: int, message: MessageWriter, value: JSONObject, depth: int) -> bytes:
-    return put_counted(number, message.write(value, depth + 1))
+def _schema(number: int, message: MessageEncoder, value: JSONObject, depth: int) -> bytes:
+    return encode_length_delimited(number, message.write(value, depth + 1))
 
 
-def _schema_or_list(value: JSONValue, message: MessageWriter, depth: int) -> bytes:
+def _schema_or_list(value: JSONValue, message: MessageEncoder, depth: int) -> bytes:
     if isinstance(value, dict):
         return _schema(1, message, value, depth)
-    return b"".join([_schema(2, message, one or {}, depth) for one in value])
+    return b"".join([_schema(2, message, item or {}, depth) for item in value])
 
 
-def _schema_or_bool(value: JSONValue, message: MessageWriter, depth: int) -> bytes:
+def _schema_or_bool(value: JSONValue, message: MessageEncoder, depth: int) -> bytes:
     if isinstance(value, dict):
         return b"\x08\1" + _schema(2, message, value, depth)
-    return b"\x08" + put_varint(value)
+    return b"\x08" + encode_varint(value)
 
 
-def _schema_or_texts(value: JSONValue, message: MessageWriter, depth: int) -> bytes:
+def _schema_or_string_list(value: JSONValue, message: MessageEncoder, depth: int) -> bytes:
     if isinstance(value, dict):
         return _schema(1, message, value, depth)
-    return b"".join([put_counted(2, (one or "").encode()) for one in value])
+    return b"".join([encode_length_delimited(2, (item or "").encode()) for item in value])
 
 
 #: The encoders, and the bytes written for absent values.
-_SCHEMA_LEAVES: Final = {
+_SCHEMA_UNIONS: Final = {
     "JSONSchemaPropsOrArray": (_schema_or_list, b""),
     "JSONSchemaPropsOrBool": (_schema_or_bool, b"\x08\0"),
-    "JSONSchemaPropsOrStringArray": (_schema_or_texts, b""),
+    "JSONSchemaPropsOrStringArray": (_schema_or_string_list, b""),
 }
 
 #: The last bytes of every envelope: the content encoding and the media type, both empty.
-ENVELOPE_END: Final = put_counted(3, b"") + put_counted(4, b"")
+ENVELOPE_END: Final = encode_length_delimited(3, b"") + encode_length_delimited(4, b"")
 
 
 def envelope_start(api_version: str, kind: str, size: int) -> bytes:
@@ -335,8 +340,8 @@ def envelope_start(api_version: str, kind: str, size: int) -> bytes:
 
     @param size: The length of the message.
     """
-    said = put_counted(1, api_version.encode()) + put_counted(2, kind.encode())
-    return b"k8s\0" + put_counted(1, said) + put_key(2, LENGTH) + put_varint(size)
+    type_meta = encode_length_delimited(1, api_version.encode()) + encode_length_delimited(2, kind.encode())
+    return b"k8s\0" + encode_length_delimited(1, type_meta) + encode_tag(2, LENGTH) + encode_varint(size)
 
 
 def envelope(api_version: str, kind: str, message: bytes) -> bytes:

@@ -18,9 +18,9 @@ from .messages import (
     TEXT,
     TEXTS,
     VALUE,
-    Message,
-    Step,
-    ValueReader,
+    FieldDescriptor,
+    MessageDecoder,
+    ValueDecoder,
 )
 from .wire import (
     WireError,
@@ -29,7 +29,7 @@ from .wire import (
 )
 
 
-def octets(data: bytes, start: int, end: int, depth: int) -> str:
+def decode_bytes(data: bytes, start: int, end: int, depth: int) -> str:
     """Decode bytes, which are base64 in JSON."""
     return b64encode(data[start:end]).decode("ascii")
 
@@ -38,31 +38,33 @@ def _slice(data: bytes, start: int, end: int, depth: int) -> bytes:
     return data[start:end]
 
 
-def _message(name: str, *steps: Step) -> Message:
-    return Message(name, lambda: steps)
+def _message(name: str, *descriptors: FieldDescriptor) -> MessageDecoder:
+    return MessageDecoder(name, lambda: descriptors)
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_timestamp: Final = _message("Timestamp", Step(1, NUMBER, "seconds", int64), Step(2, NUMBER, "nanos", int32))
+_timestamp: Final = _message(
+    "Timestamp", FieldDescriptor(1, NUMBER, "seconds", int64), FieldDescriptor(2, NUMBER, "nanos", int32)
+)
 
 
-def time(data: bytes, start: int, end: int, depth: int) -> str | None:
+def decode_time(data: bytes, start: int, end: int, depth: int) -> str | None:
     """Return a time of whole seconds; without any content it is the zero time."""
     if start == end:
         return None
-    return f"{_date(_timestamp.value(data, start, end, depth).get('seconds', 0))}Z"
+    return f"{_date(_timestamp.decode(data, start, end, depth).get('seconds', 0))}Z"
 
 
-def micro_time(data: bytes, start: int, end: int, depth: int) -> str | None:
+def decode_micro_time(data: bytes, start: int, end: int, depth: int) -> str | None:
     """Return a time of microseconds; without any content it is the zero time."""
     if start == end:
         return None
-    found = _timestamp.value(data, start, end, depth)
-    nanoseconds = found.get("nanos", 0)
+    decoded = _timestamp.decode(data, start, end, depth)
+    nanoseconds = decoded.get("nanos", 0)
     # Go truncates fractions of a microsecond towards zero.
     microseconds = abs(nanoseconds) // 1000 * (1 if nanoseconds >= 0 else -1)
-    carried, microseconds = divmod(microseconds, 1_000_000)
-    return f"{_date(found.get('seconds', 0) + carried)}.{microseconds:06d}Z"
+    carry, microseconds = divmod(microseconds, 1_000_000)
+    return f"{_date(decoded.get('seconds', 0) + carry)}.{microseconds:06d}Z"
 
 
 def _date(seconds: int) -> str:
@@ -72,35 +74,38 @@ def _date(seconds: int) -> str:
         raise WireError("Time.MarshalJSON: year outside of range [0,9999]") from None
 
 
-_quantity: Final = _message("Quantity", Step(1, TEXT, "string_"))
+_quantity: Final = _message("Quantity", FieldDescriptor(1, TEXT, "string_"))
 
 
-def quantity(data: bytes, start: int, end: int, depth: int) -> str:
+def decode_quantity(data: bytes, start: int, end: int, depth: int) -> str:
     """Return a quantity as it was written."""
-    text: str = _quantity.value(data, start, end, depth).get("string_", "0")
+    text: str = _quantity.decode(data, start, end, depth).get("string_", "0")
     return text
 
 
 _int_or_string: Final = _message(
-    "IntOrString", Step(1, NUMBER, "type", int64), Step(2, NUMBER, "intVal", int32), Step(3, TEXT, "strVal")
+    "IntOrString",
+    FieldDescriptor(1, NUMBER, "type", int64),
+    FieldDescriptor(2, NUMBER, "intVal", int32),
+    FieldDescriptor(3, TEXT, "strVal"),
 )
 
 
-def int_or_string(data: bytes, start: int, end: int, depth: int) -> JSONValue:
+def decode_int_or_string(data: bytes, start: int, end: int, depth: int) -> JSONValue:
     """Return a number or a string, as the type field of the message selects."""
-    found = _int_or_string.value(data, start, end, depth)
-    which = found.get("type", 0)
-    if which not in (0, 1):
+    decoded = _int_or_string.decode(data, start, end, depth)
+    int_or_string_type = decoded.get("type", 0)
+    if int_or_string_type not in (0, 1):
         raise WireError("impossible IntOrString.Type")
-    return found.get("strVal", "") if which else found.get("intVal", 0)
+    return decoded.get("strVal", "") if int_or_string_type else decoded.get("intVal", 0)
 
 
-_raw: Final = _message("RawExtension", Step(1, VALUE, "raw", _slice))
+_raw_extension: Final = _message("RawExtension", FieldDescriptor(1, VALUE, "raw", _slice))
 
 
-def raw_json(data: bytes, start: int, end: int, depth: int) -> JSONValue:
+def decode_raw_json(data: bytes, start: int, end: int, depth: int) -> JSONValue:
     """Return a message that holds JSON."""
-    raw = _raw.value(data, start, end, depth).get("raw")
+    raw = _raw_extension.decode(data, start, end, depth).get("raw")
     if not raw:
         return None
     try:
@@ -109,70 +114,82 @@ def raw_json(data: bytes, start: int, end: int, depth: int) -> JSONValue:
         raise WireError(error.message) from None
 
 
-_list: Final = _message("list", Step(1, TEXTS, "items"))
+_string_list: Final = _message("list", FieldDescriptor(1, TEXTS, "items"))
 
 
-def text_list(data: bytes, start: int, end: int, depth: int) -> JSONValue:
+def decode_string_list(data: bytes, start: int, end: int, depth: int) -> JSONValue:
     """Return a message that holds a list of strings, used where protobuf allows no lists, as in maps."""
-    return _list.value(data, start, end, depth).get("items", [])
+    return _string_list.decode(data, start, end, depth).get("items", [])
 
 
-def schema_or_list(schema: Message) -> ValueReader:
+def schema_or_list_decoder(schema: MessageDecoder) -> ValueDecoder:
     """Return a JSON schema, or a list of them."""
-    either = _message("JSONSchemaPropsOrArray", Step(1, MESSAGE, "schema", schema), Step(2, MESSAGES, "items", schema))
+    message = _message(
+        "JSONSchemaPropsOrArray",
+        FieldDescriptor(1, MESSAGE, "schema", schema),
+        FieldDescriptor(2, MESSAGES, "items", schema),
+    )
 
     def read(data: bytes, start: int, end: int, depth: int) -> JSONValue:
-        found = either.value(data, start, end, depth)
-        return found.get("items") or found.get("schema")
+        decoded = message.decode(data, start, end, depth)
+        return decoded.get("items") or decoded.get("schema")
 
     return read
 
 
-def schema_or_bool(schema: Message) -> ValueReader:
+def schema_or_bool_decoder(schema: MessageDecoder) -> ValueDecoder:
     """Return a JSON schema, or whether anything is allowed."""
-    either = _message("JSONSchemaPropsOrBool", Step(1, NUMBER, "allows", bool), Step(2, MESSAGE, "schema", schema))
+    message = _message(
+        "JSONSchemaPropsOrBool",
+        FieldDescriptor(1, NUMBER, "allows", bool),
+        FieldDescriptor(2, MESSAGE, "schema", schema),
+    )
 
     def read(data: bytes, start: int, end: int, depth: int) -> JSONValue:
-        found = either.value(data, start, end, depth)
-        return found["schema"] if "schema" in found else found.get("allows", False)
+        decoded = message.decode(data, start, end, depth)
+        return decoded["schema"] if "schema" in decoded else decoded.get("allows", False)
 
     return read
 
 
-def schema_or_texts(schema: Message) -> ValueReader:
+def schema_or_string_list_decoder(schema: MessageDecoder) -> ValueDecoder:
     """Return a JSON schema, or a list of names."""
-    either = _message("JSONSchemaPropsOrStringArray", Step(1, MESSAGE, "schema", schema), Step(2, TEXTS, "property"))
+    message = _message(
+        "JSONSchemaPropsOrStringArray",
+        FieldDescriptor(1, MESSAGE, "schema", schema),
+        FieldDescriptor(2, TEXTS, "property"),
+    )
 
     def read(data: bytes, start: int, end: int, depth: int) -> JSONValue:
-        found = either.value(data, start, end, depth)
-        return found.get("property") or found.get("schema")
+        decoded = message.decode(data, start, end, depth)
+        return decoded.get("property") or decoded.get("schema")
 
     return read
 
 
 #: Definitions that have a reader of their own, by the last part of their name.
-LEAVES: Final[dict[str, ValueReader]] = {
-    "Time": time,
-    "MicroTime": micro_time,
-    "Quantity": quantity,
-    "IntOrString": int_or_string,
-    "RawExtension": raw_json,
-    "FieldsV1": raw_json,
-    "JSON": raw_json,
+LEAVES: Final[dict[str, ValueDecoder]] = {
+    "Time": decode_time,
+    "MicroTime": decode_micro_time,
+    "Quantity": decode_quantity,
+    "IntOrString": decode_int_or_string,
+    "RawExtension": decode_raw_json,
+    "FieldsV1": decode_raw_json,
+    "JSON": decode_raw_json,
 }
 SCHEMA_LEAVES: Final = {
-    "JSONSchemaPropsOrArray": schema_or_list,
-    "JSONSchemaPropsOrBool": schema_or_bool,
-    "JSONSchemaPropsOrStringArray": schema_or_texts,
+    "JSONSchemaPropsOrArray": schema_or_list_decoder,
+    "JSONSchemaPropsOrBool": schema_or_bool_decoder,
+    "JSONSchemaPropsOrStringArray": schema_or_string_list_decoder,
 }
 
-_type_meta: Final = _message("TypeMeta", Step(1, TEXT, "apiVersion"), Step(2, TEXT, "kind"))
+_type_meta: Final = _message("TypeMeta", FieldDescriptor(1, TEXT, "apiVersion"), FieldDescriptor(2, TEXT, "kind"))
 
 #: The fields of the envelope of every object; the content encoding is ignored.
-unknown: Final = _message(
+unknown_message: Final = _message(
     "Unknown",
-    Step(1, MESSAGE, "typeMeta", _type_meta),
-    Step(2, VALUE, "raw", _slice),
-    Step(3, TEXT, "contentEncoding"),
-    Step(4, TEXT, "contentType"),
+    FieldDescriptor(1, MESSAGE, "typeMeta", _type_meta),
+    FieldDescriptor(2, VALUE, "raw", _slice),
+    FieldDescriptor(3, TEXT, "contentEncoding"),
+    FieldDescriptor(4, TEXT, "contentType"),
 )

@@ -8,22 +8,22 @@ from typing import Final, NamedTuple
 
 from ...api.jsontypes import JSONObject, JSONValue
 from .wire import (
-    CUT_SHORT,
     FIXED64,
     LENGTH,
+    UNEXPECTED_EOF,
     VARINT,
     WireError,
     length,
-    other_field,
+    skip_unknown_field,
     varint,
 )
 
 #: Reads one value: takes the data, where the value begins and ends in it, and how deep messages nest there.
-ValueReader = Callable[[bytes, int, int, int], JSONValue]
+ValueDecoder = Callable[[bytes, int, int, int], JSONValue]
 
 #: Messages may nest no deeper; those of clients nest up to a dozen.
 MAX_MESSAGES: Final = 100
-TOO_DEEP: Final = "exceeded max depth"
+MAX_DEPTH_EXCEEDED: Final = "exceeded max depth"
 
 # The actions on a field; those up to PACKED begin with their length.
 TEXT, MESSAGE, TEXTS, MESSAGES, MAP, VALUE, VALUES, INLINE, PACKED, NUMBER, NUMBERS, DOUBLE = range(12)
@@ -31,33 +31,33 @@ TEXT, MESSAGE, TEXTS, MESSAGES, MAP, VALUE, VALUES, INLINE, PACKED, NUMBER, NUMB
 _WIRE_TYPES: Final = {NUMBER: VARINT, NUMBERS: VARINT, DOUBLE: FIXED64}
 
 
-class Step(NamedTuple):
+class FieldDescriptor(NamedTuple):
     """
     A field.
 
-    @ivar how: One of the constants of this module.
+    @ivar encoding: One of the constants of this module.
     @ivar name: Its name in JSON.
-    @ivar extra: The L{Message} of messages, the L{ValueReader} of values and maps, what makes a number of a varint.
+    @ivar codec: The L{MessageDecoder} of messages, the L{ValueDecoder} of values and maps, or a varint conversion.
     """
 
     number: int
-    how: int
+    encoding: int
     name: str
-    extra: JSONValue = None
+    codec: JSONValue = None
 
     def by_tag(self) -> Iterable[tuple[int, tuple[int, str, JSONValue]]]:
         """Return the actions by the tag of the field."""
-        yield self.number << 3 | _WIRE_TYPES.get(self.how, LENGTH), (self.how, self.name, self.extra)
-        if self.how == NUMBERS:
-            yield self.number << 3 | LENGTH, (PACKED, self.name, self.extra)
+        yield self.number << 3 | _WIRE_TYPES.get(self.encoding, LENGTH), (self.encoding, self.name, self.codec)
+        if self.encoding == NUMBERS:
+            yield self.number << 3 | LENGTH, (PACKED, self.name, self.codec)
 
 
-def text(data: bytes, start: int, end: int, depth: int = 0) -> str:
+def decode_string(data: bytes, start: int, end: int, depth: int = 0) -> str:
     """Return a string; invalid UTF-8 in it is replaced, as when the reference writes it as JSON."""
     return data[start:end].decode("utf-8", "replace")
 
 
-class Message:
+class MessageDecoder:
     """
     A type.
 
@@ -66,20 +66,20 @@ class Message:
     @ivar read: Reads the fields between two positions into a dictionary; the last argument is how deep messages nest.
     """
 
-    __slots__ = ("_steps", "name", "read")
+    __slots__ = ("_descriptors", "name", "read")
 
     read: Callable[[bytes, int, int, JSONObject, int], None]
 
-    def __init__(self, name: str, steps: Callable[[], Iterable[Step]]) -> None:
+    def __init__(self, name: str, descriptors: Callable[[], Iterable[FieldDescriptor]]) -> None:
         self.name = name
-        self._steps = steps
+        self._descriptors = descriptors
         self.read = self._compile_and_read
 
-    def value(self, data: bytes, start: int, end: int, depth: int) -> JSONObject:
-        """Return a message on its own, a L{ValueReader}."""
-        found: JSONObject = {}
-        self.read(data, start, end, found, depth + 1)
-        return found
+    def decode(self, data: bytes, start: int, end: int, depth: int) -> JSONObject:
+        """Return a message on its own, a L{ValueDecoder}."""
+        fields: JSONObject = {}
+        self.read(data, start, end, fields, depth + 1)
+        return fields
 
     def _compile_and_read(self, data: bytes, position: int, end: int, out: JSONObject, depth: int) -> None:
         self.read = self._reader()
@@ -87,87 +87,89 @@ class Message:
 
     def _reader(self) -> Callable[[bytes, int, int, JSONObject, int], None]:
         type_name = self.name
-        steps = list(self._steps())
-        names = {step.number: step.name for step in steps}
-        look_up = {tag: action for step in steps for tag, action in step.by_tag()}.get
+        descriptors = list(self._descriptors())
+        names = {descriptor.number: descriptor.name for descriptor in descriptors}
+        find_field = {tag: action for descriptor in descriptors for tag, action in descriptor.by_tag()}.get
 
         def read(data: bytes, position: int, end: int, out: JSONObject, depth: int) -> None:
             if depth > MAX_MESSAGES:
-                raise WireError(TOO_DEEP)
+                raise WireError(MAX_DEPTH_EXCEEDED)
             while position < end:
                 tag = data[position]
                 position += 1
                 if tag > 127:
                     tag, position = varint(data, position - 1)
-                action = look_up(tag)
+                action = find_field(tag)
                 if action is None:
-                    position = other_field(data, position, end, tag, type_name, names)
+                    position = skip_unknown_field(data, position, end, tag, type_name, names)
                     continue
-                how, name, extra = action
-                if how <= PACKED:
-                    stop = data[position]
+                encoding, name, codec = action
+                if encoding <= PACKED:
+                    value_end = data[position]
                     position += 1
-                    if stop > 127:
-                        position, stop = length(data, position - 1, end)
+                    if value_end > 127:
+                        position, value_end = length(data, position - 1, end)
                     else:
-                        stop += position
-                        if stop > end:
-                            raise WireError(CUT_SHORT)
-                    if how == TEXT:
-                        out[name] = data[position:stop].decode("utf-8", "replace")
-                    elif how == MESSAGE:
+                        value_end += position
+                        if value_end > end:
+                            raise WireError(UNEXPECTED_EOF)
+                    if encoding == TEXT:
+                        out[name] = data[position:value_end].decode("utf-8", "replace")
+                    elif encoding == MESSAGE:
                         # A repeated message is merged into the earlier one.
-                        inner = out.get(name)
-                        if inner is None:
-                            inner = out[name] = {}
-                        extra.read(data, position, stop, inner, depth + 1)
-                    elif how == TEXTS:
-                        item = data[position:stop].decode("utf-8", "replace")
+                        message = out.get(name)
+                        if message is None:
+                            message = out[name] = {}
+                        codec.read(data, position, value_end, message, depth + 1)
+                    elif encoding == TEXTS:
+                        item = data[position:value_end].decode("utf-8", "replace")
                         if name in out:
                             out[name].append(item)
                         else:
                             out[name] = [item]
-                    elif how == MESSAGES:
-                        inner = {}
-                        extra.read(data, position, stop, inner, depth + 1)
+                    elif encoding == MESSAGES:
+                        message = {}
+                        codec.read(data, position, value_end, message, depth + 1)
                         if name in out:
-                            out[name].append(inner)
+                            out[name].append(message)
                         else:
-                            out[name] = [inner]
-                    elif how == MAP:
+                            out[name] = [message]
+                    elif encoding == MAP:
                         if name not in out:
                             out[name] = {}
-                        _read_entry(data, position, stop, out[name], extra, depth)
-                    elif how == VALUE:
-                        out[name] = extra(data, position, stop, depth)
-                    elif how == VALUES:
-                        out.setdefault(name, []).append(extra(data, position, stop, depth))
-                    elif how == INLINE:
-                        extra.read(data, position, stop, out, depth + 1)
+                        _read_entry(data, position, value_end, out[name], codec, depth)
+                    elif encoding == VALUE:
+                        out[name] = codec(data, position, value_end, depth)
+                    elif encoding == VALUES:
+                        out.setdefault(name, []).append(codec(data, position, value_end, depth))
+                    elif encoding == INLINE:
+                        codec.read(data, position, value_end, out, depth + 1)
                     else:
-                        _read_packed(data, position, stop, out.setdefault(name, []), extra)
-                    position = stop
-                elif how == NUMBER:
+                        _read_packed(data, position, value_end, out.setdefault(name, []), codec)
+                    position = value_end
+                elif encoding == NUMBER:
                     number = data[position]
                     position += 1
                     if number > 127:
                         number, position = varint(data, position - 1)
-                    out[name] = extra(number)
-                elif how == NUMBERS:
+                    out[name] = codec(number)
+                elif encoding == NUMBERS:
                     number, position = varint(data, position)
-                    out.setdefault(name, []).append(extra(number))
+                    out.setdefault(name, []).append(codec(number))
                 else:
                     position += 8
                     if position > end:
-                        raise WireError(CUT_SHORT)
+                        raise WireError(UNEXPECTED_EOF)
                     out[name] = _double(data, position - 8)
             if position != end:
-                raise WireError(CUT_SHORT)
+                raise WireError(UNEXPECTED_EOF)
 
         return read
 
 
-def _read_entry(data: bytes, position: int, end: int, entries: JSONObject, read_value: ValueReader, depth: int) -> None:
+def _read_entry(
+    data: bytes, position: int, end: int, entries: JSONObject, read_value: ValueDecoder, depth: int
+) -> None:
     """Read one entry of a map: the key is field 1, the value 2, and both may be missing."""
     key = ""
     value_start = value_stop = 0
@@ -181,9 +183,9 @@ def _read_entry(data: bytes, position: int, end: int, entries: JSONObject, read_
             value_stop = position
         else:
             tag, position = varint(data, position)
-            position = other_field(data, position, end, tag, "entry", _ENTRY)
+            position = skip_unknown_field(data, position, end, tag, "entry", _ENTRY)
     if position != end:
-        raise WireError(CUT_SHORT)
+        raise WireError(UNEXPECTED_EOF)
     entries[key] = read_value(data, value_start, value_stop, depth)
 
 
@@ -197,12 +199,12 @@ def _read_packed(
         number, position = varint(data, position)
         numbers.append(convert(number))
     if position != end:
-        raise WireError(CUT_SHORT)
+        raise WireError(UNEXPECTED_EOF)
 
 
 def _double(data: bytes, position: int) -> float:
     number: float = unpack_from("<d", data, position)[0]
     if number - number != 0.0:
-        shown = "NaN" if number != number else "+Inf" if number > 0 else "-Inf"
-        raise WireError(f"json: unsupported value: {shown}")
+        text = "NaN" if number != number else "+Inf" if number > 0 else "-Inf"
+        raise WireError(f"json: unsupported value: {text}")
     return number

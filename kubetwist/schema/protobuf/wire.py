@@ -2,7 +2,7 @@
 The wire format of protobuf: numbers, lengths, and skipped fields.
 
 Functions take the data and a position, and may run past its end: this raises C{IndexError}, which the outermost caller
-treats as L{CUT_SHORT}. The errors have the words of the decoders that Go generates.
+treats as L{UNEXPECTED_EOF}. The errors have the words of the decoders that Go generates.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 VARINT, FIXED64, LENGTH, GROUP, END_GROUP, FIXED32 = range(6)
 
-CUT_SHORT: Final = "unexpected EOF"
+UNEXPECTED_EOF: Final = "unexpected EOF"
 NEGATIVE_LENGTH: Final = "proto: negative length found during unmarshaling"
 OVERFLOW: Final = "proto: integer overflow"
 
@@ -43,7 +43,7 @@ def varint(data: bytes, position: int) -> tuple[int, int]:
             raise WireError(OVERFLOW)
 
 
-def put_varint(value: int) -> bytes:
+def encode_varint(value: int) -> bytes:
     """Return a number, of 64 bits if it is negative, as long as it needs to be."""
     if 0 <= value < 128:
         return _SHORT[value]
@@ -59,14 +59,14 @@ def put_varint(value: int) -> bytes:
 _SHORT: Final = [bytes([value]) for value in range(128)]
 
 
-def put_key(number: int, wire_type: int) -> bytes:
+def encode_tag(number: int, wire_type: int) -> bytes:
     """Return the tag of a field."""
-    return put_varint(number << 3 | wire_type)
+    return encode_varint(number << 3 | wire_type)
 
 
-def put_counted(number: int, content: bytes) -> bytes:
+def encode_length_delimited(number: int, content: bytes) -> bytes:
     """Return a field that begins with its length."""
-    return b"%b%b%b" % (put_key(number, LENGTH), put_varint(len(content)), content)
+    return b"%b%b%b" % (encode_tag(number, LENGTH), encode_varint(len(content)), content)
 
 
 def length(data: bytes, position: int, end: int) -> tuple[int, int]:
@@ -80,7 +80,7 @@ def length(data: bytes, position: int, end: int) -> tuple[int, int]:
         raise WireError(NEGATIVE_LENGTH)
     stop = position + size
     if stop > end:
-        raise WireError(CUT_SHORT)
+        raise WireError(UNEXPECTED_EOF)
     return position, stop
 
 
@@ -95,7 +95,7 @@ def int32(value: int) -> int:
     return value - (1 << 32) if value >= _INT32 else value
 
 
-def other_field(data: bytes, position: int, end: int, tag: int, type_name: str, names: dict[int, str]) -> int:
+def skip_unknown_field(data: bytes, position: int, end: int, tag: int, type_name: str, names: dict[int, str]) -> int:
     """
     Skip a field that is not there in this form.
 
@@ -138,7 +138,7 @@ def skip(data: bytes, position: int, end: int, wire_type: int) -> int:
         else:
             raise WireError(f"proto: illegal wireType {wire_type}")
         if position > end:
-            raise WireError(CUT_SHORT)
+            raise WireError(UNEXPECTED_EOF)
         if groups <= 0:
             return position
         tag, position = varint(data, position)

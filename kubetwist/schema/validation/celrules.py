@@ -62,32 +62,32 @@ from .rulepaths import (
 #: The name of the type of C{self}.
 SELF_TYPE: Final = "selfType"
 #: The cost limit of one evaluation of one expression.
-CALL_LIMIT: Final = 1_000_000
+PER_CALL_LIMIT: Final = 1_000_000
 #: Maximum processor time, in seconds, of all rules of one object, beside their cost budget: the reference needs a
 #: second for its budget.
-RULES_SECONDS: Final = 2.0
+RULES_TIMEOUT: Final = 2.0
 #: Cost of an evaluation, and number of evaluations, after which the processor time is checked.
-COSTLY: Final = 1000
-EVALUATIONS: Final = 256
+EXPENSIVE_EVALUATION_COST: Final = 1000
+EVALUATIONS_PER_TIME_CHECK: Final = 256
 #: Bytes that a message may have which an expression makes.
-MAX_MESSAGE: Final = 5 * 1024
+MAX_MESSAGE_SIZE: Final = 5 * 1024
 NO_BUDGET: Final = "due to running out of cost budget, no further validation rules will be run"
 _NOT_BOOL: Final = "cel expression must evaluate to a bool"
 _NOT_STRING: Final = "messageExpression must evaluate to a string"
 NO_MORE: Final = "no further validation rules will be run due to call cost exceeds limit for"
 
 
-class Correlated(Protocol):
-    """A value and the one that it replaces: L{kubetwist.schema.validation.validator.Correlation}."""
+class CorrelatedObjectLike(Protocol):
+    """A value and the one that it replaces: L{kubetwist.schema.validation.validator.CorrelatedObject}."""
 
     @property
     def unchanged(self) -> bool:
         """Return whether the two are the same."""
 
-    def field(self, name: str) -> Correlated | None:
+    def key(self, name: str) -> CorrelatedObjectLike | None:
         """Return the two values of a field, where both have it."""
 
-    def item(self, index: int) -> Correlated | None:
+    def index(self, index: int) -> CorrelatedObjectLike | None:
         """Return the old and the new value of an item; only lists of type map can pair them."""
 
 
@@ -123,21 +123,21 @@ class CompiledRule:
         return str(self.rule.get("message") or self.rule.get("rule") or "").strip()
 
 
-def compile_rules(schema: JSONObject, rules: Sequence[JSONObject], declaration: DeclType) -> list[CompiledRule]:
+def compile_rules(schema: JSONObject, rules: Sequence[JSONObject], decl_type: DeclType) -> list[CompiledRule]:
     """Return the rules of one place, without those below."""
-    return [_compiled(schema, rule, declaration) for rule in rules]
+    return [_compiled(schema, rule, decl_type) for rule in rules]
 
 
-def _compiled(schema: JSONObject, rule: JSONObject, declaration: DeclType) -> CompiledRule:
+def _compiled(schema: JSONObject, rule: JSONObject, decl_type: DeclType) -> CompiledRule:
     text = rule.get("rule") or ""
     if not text.strip():
         return CompiledRule(rule)
-    environment = environment_of(declaration, optional=bool(rule.get("optionalOldSelf")))
+    environment = environment_of(decl_type, optional=bool(rule.get("optionalOldSelf")))
     try:
         program = environment.compile(text)
     except ProgramError as error:
-        why = f"program instantiation failed: {error}" if error.output_type == BOOL else _NOT_BOOL
-        return CompiledRule(rule, error=why)
+        reason = f"program instantiation failed: {error}" if error.output_type == BOOL else _NOT_BOOL
+        return CompiledRule(rule, error=reason)
     except CompileErrors as error:
         return CompiledRule(rule, error=f"compilation failed: {error}")
     if program.output_type != BOOL:
@@ -179,10 +179,10 @@ def _base() -> Environment:
     return kubernetes_environment()
 
 
-def environment_of(declaration: DeclType, *, optional: bool) -> Environment:
+def environment_of(decl_type: DeclType, *, optional: bool) -> Environment:
     """Return the variables of the rules at a place: C{self}, and C{oldSelf}, which may be an optional value."""
-    mine = declaration.type
-    return _base().extend({"self": mine, "oldSelf": optional_of(mine) if optional else mine})
+    self_type = decl_type.type
+    return _base().extend({"self": self_type, "oldSelf": optional_of(self_type) if optional else self_type})
 
 
 # --- the tree of rules
@@ -203,24 +203,24 @@ class _Run:
     deadline: float = 0.0
     evaluated: int = 0
 
-    def late(self, cost: int) -> bool:
+    def has_timed_out(self, cost: int) -> bool:
         """
         Return whether the rules of this object have exceeded their time.
 
         @param cost: Cost of the last evaluation.
         """
         self.evaluated += 1
-        if cost <= COSTLY and self.evaluated < EVALUATIONS:
+        if cost <= EXPENSIVE_EVALUATION_COST and self.evaluated < EVALUATIONS_PER_TIME_CHECK:
             return False
         self.evaluated = 0
         now = thread_time()
         # The validation of most objects ends before the first check.
-        self.deadline = self.deadline or now + RULES_SECONDS
+        self.deadline = self.deadline or now + RULES_TIMEOUT
         return now > self.deadline
 
 
 @frozen
-class _Ratchet:
+class RatchetingOptions:
     """
     The relation of a place to the object being replaced: an unchanged place may go on breaking rules.
 
@@ -228,48 +228,52 @@ class _Ratchet:
     @ivar nearest: Of the nearest place above that can be compared.
     """
 
-    current: Correlated | None = None
-    nearest: Correlated | None = None
+    current_correlation: CorrelatedObjectLike | None = None
+    nearest_parent_correlation: CorrelatedObjectLike | None = None
 
     @property
-    def tolerates(self) -> bool:
+    def should_ratchet_error(self) -> bool:
         """Return whether what fails here was there before."""
-        if self.current is not None:
-            return self.current.unchanged
-        return self.nearest is not None and self.nearest.unchanged
+        if self.current_correlation is not None:
+            return self.current_correlation.unchanged
+        return self.nearest_parent_correlation is not None and self.nearest_parent_correlation.unchanged
 
-    def field(self, name: str) -> _Ratchet:
+    def key(self, name: str) -> RatchetingOptions:
         """Return the state for a field."""
-        if self.current is None:
+        if self.current_correlation is None:
             return self
-        if self.nearest is None and name in ("apiVersion", "kind"):
+        if self.nearest_parent_correlation is None and name in ("apiVersion", "kind"):
             # Old and new are converted to the same version, so their changes cannot be seen.
-            return _Ratchet()
-        return _Ratchet(self.current.field(name), self.current)
+            return RatchetingOptions()
+        return RatchetingOptions(self.current_correlation.key(name), self.current_correlation)
 
-    def item(self, index: int) -> _Ratchet:
+    def index(self, index: int) -> RatchetingOptions:
         """Return the state for an item."""
-        return self if self.current is None else _Ratchet(self.current.item(index), self.current)
+        return (
+            self
+            if self.current_correlation is None
+            else RatchetingOptions(self.current_correlation.index(index), self.current_correlation)
+        )
 
 
-class RuleTree:
+class CELValidator:
     """The rules of a schema, and of all that is below it."""
 
-    def __init__(self, schema: JSONObject, rules: list[CompiledRule], declaration: DeclType) -> None:
+    def __init__(self, schema: JSONObject, rules: list[CompiledRule], decl_type: DeclType) -> None:
         self._kind: str = schema.get("type") or ""
         self._rules = rules
-        self._declaration = declaration
+        self._decl_type = decl_type
         self._needs_old = any(rule.uses_old_self for rule in rules)
         self._keys: tuple[str, ...] = ()
         if schema.get("x-kubernetes-list-type") == "map":
             self._keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
-        self._all_of: list[RuleTree] = []
-        self._items: RuleTree | None = None
-        self._additional: RuleTree | None = None
-        self._properties: dict[str, RuleTree] = {}
+        self._all_of: list[CELValidator] = []
+        self._items: CELValidator | None = None
+        self._additional: CELValidator | None = None
+        self._properties: dict[str, CELValidator] = {}
 
     @classmethod
-    def of(cls, schema: JSONObject, *, root: bool) -> RuleTree | None:
+    def of(cls, schema: JSONObject, *, root: bool) -> CELValidator | None:
         """
         Compile all rules of a schema; L{None} when it has none.
 
@@ -277,48 +281,48 @@ class RuleTree:
         """
         if not has_rules(schema):
             return None
-        declaration = schema_decl_type(schema, SELF_TYPE, root)
-        return None if declaration is None else cls._made(schema, schema, declaration)
+        decl_type = schema_decl_type(schema, SELF_TYPE, root)
+        return None if decl_type is None else cls._build(schema, schema, decl_type)
 
     @classmethod
-    def _made(cls, rules: JSONObject, schema: JSONObject, declaration: DeclType) -> RuleTree | None:
+    def _build(cls, rules: JSONObject, schema: JSONObject, decl_type: DeclType) -> CELValidator | None:
         """
         @param rules: The schema whose rules count: C{schema}, or a part of its C{allOf}.
         """
-        own = compile_rules(schema, rules.get("x-kubernetes-validations") or (), declaration)
-        tree = cls(schema, own, declaration)
+        own_rules = compile_rules(schema, rules.get("x-kubernetes-validations") or (), decl_type)
+        tree = cls(schema, own_rules, decl_type)
         items, inner = rules.get("items"), schema.get("items")
-        if isinstance(items, dict) and isinstance(inner, dict) and declaration.element is not None:
-            tree._items = cls._made(items, inner, declaration.element)
+        if isinstance(items, dict) and isinstance(inner, dict) and decl_type.element is not None:
+            tree._items = cls._build(items, inner, decl_type.element)
         for name, part in (rules.get("properties") or {}).items():
             inner = (schema.get("properties") or {}).get(name)
             if inner is None:
                 continue  # Rules are for what the structure has, not for what only a condition speaks of.
             identifier = escape(name)
             if identifier is not None:
-                field = (declaration.fields or {}).get(identifier)
+                field = (decl_type.fields or {}).get(identifier)
             else:
                 # Rules above cannot speak of it, but its own can.
                 field = schema_decl_type(inner, SELF_TYPE, bool(inner.get("x-kubernetes-embedded-resource")))
             if field is not None:
-                made = cls._made(part, inner, field)
-                if made is not None:
-                    tree._properties[name] = made
+                child = cls._build(part, inner, field)
+                if child is not None:
+                    tree._properties[name] = child
         additional, inner = rules.get("additionalProperties"), schema.get("additionalProperties")
-        if isinstance(additional, dict) and isinstance(inner, dict) and declaration.element is not None:
-            tree._additional = cls._made(additional, inner, declaration.element)
+        if isinstance(additional, dict) and isinstance(inner, dict) and decl_type.element is not None:
+            tree._additional = cls._build(additional, inner, decl_type.element)
         for part in rules.get("allOf") or ():
-            made = cls._made(part, schema, declaration)
-            if made is not None:
-                tree._all_of.append(made)
-        return tree if own or tree._items or tree._additional or tree._properties or tree._all_of else None
+            child = cls._build(part, schema, decl_type)
+            if child is not None:
+                tree._all_of.append(child)
+        return tree if own_rules or tree._items or tree._additional or tree._properties or tree._all_of else None
 
-    def causes(
+    def validate(
         self,
         value: JSONValue,
         old: JSONValue,
         path: str = "",
-        correlation: Correlated | None = None,
+        correlation: CorrelatedObjectLike | None = None,
         budget: int = RULES_BUDGET,
     ) -> tuple[list[FieldError], int]:
         """
@@ -331,10 +335,10 @@ class RuleTree:
         @return: The failures, and the remaining budget; if it is negative, not all rules were evaluated.
         """
         run = _Run(budget, [])
-        self._visit(run, value, old, path, _Ratchet(correlation))
+        self._visit(run, value, old, path, RatchetingOptions(correlation))
         return run.causes, run.budget
 
-    def _visit(self, run: _Run, value: JSONValue, old: JSONValue, path: str, ratchet: _Ratchet) -> None:
+    def _visit(self, run: _Run, value: JSONValue, old: JSONValue, path: str, ratchet: RatchetingOptions) -> None:
         if value is None:
             return
         if self._rules:
@@ -342,7 +346,7 @@ class RuleTree:
         for tree in self._all_of:
             if run.budget < 0:
                 return
-            tree._visit(run, value, old, path, _Ratchet(None, ratchet.nearest))
+            tree._visit(run, value, old, path, RatchetingOptions(None, ratchet.nearest_parent_correlation))
         if isinstance(value, dict):
             self._visit_fields(run, value, old if isinstance(old, dict) else {}, path, ratchet)
         elif isinstance(value, list) and self._items is not None:
@@ -350,20 +354,22 @@ class RuleTree:
             for index, item in enumerate(value):
                 if run.budget < 0:
                     return
-                was = before.get(self._key(item)) if before else None
-                self._items._visit(run, item, was, f"{path}[{index}]", ratchet.item(index))
+                old_item = before.get(self._key(item)) if before else None
+                self._items._visit(run, item, old_item, f"{path}[{index}]", ratchet.index(index))
 
-    def _visit_fields(self, run: _Run, value: JSONObject, old: JSONObject, path: str, ratchet: _Ratchet) -> None:
+    def _visit_fields(
+        self, run: _Run, value: JSONObject, old: JSONObject, path: str, ratchet: RatchetingOptions
+    ) -> None:
         if self._additional is not None:
             for name, part in value.items():
                 if run.budget < 0:
                     return
-                self._additional._visit(run, part, old.get(name), f"{path}[{name}]", ratchet.field(name))
+                self._additional._visit(run, part, old.get(name), f"{path}[{name}]", ratchet.key(name))
         for name, tree in self._properties.items():
             if run.budget < 0:
                 return
             if name in value:
-                tree._visit(run, value[name], old.get(name), child_path(path, name), ratchet.field(name))
+                tree._visit(run, value[name], old.get(name), child_path(path, name), ratchet.key(name))
 
     def _by_keys(self, old: JSONValue) -> dict[JSONValue, JSONValue]:
         if not self._keys or not isinstance(old, list):
@@ -381,45 +387,45 @@ class RuleTree:
 
     # --- one place
 
-    def _evaluate(self, run: _Run, value: JSONValue, old: JSONValue, path: str, ratchet: _Ratchet) -> None:
-        where = path or "<nil>"
+    def _evaluate(self, run: _Run, value: JSONValue, old: JSONValue, path: str, ratchet: RatchetingOptions) -> None:
+        field_path = path or "<nil>"
         if run.budget <= 0:
-            run.causes.append(invalid(where, self._kind, f"validation failed {NO_BUDGET}"))
+            run.causes.append(invalid(field_path, self._kind, f"validation failed {NO_BUDGET}"))
             run.budget = -1
             return
-        wrap = self._declaration.to_cel
-        itself = wrap(value)
-        before = wrap(old) if self._needs_old and old is not None else None
+        to_cel = self._decl_type.to_cel
+        self_value = to_cel(value)
+        old_self = to_cel(old) if self._needs_old and old is not None else None
         for rule in self._rules:
             if rule.error:
-                run.causes.append(invalid(where, self._kind, f"rule compile error: {rule.error}"))
+                run.causes.append(invalid(field_path, self._kind, f"rule compile error: {rule.error}"))
                 continue
             if rule.program is None or (rule.uses_old_self and old is None and not rule.optional):
                 continue
-            variables = {"self": itself}
+            variables = {"self": self_value}
             if rule.uses_old_self and old is not None:
-                variables["oldSelf"] = before
-            seen = variables
+                variables["oldSelf"] = old_self
+            rule_variables = variables
             if rule.optional:
-                seen = {"self": itself, "oldSelf": NONE if old is None else Optional(before)}
-            if not self._holds(run, rule, seen, where):
+                rule_variables = {"self": self_value, "oldSelf": NONE if old is None else Optional(old_self)}
+            if not self._holds(run, rule, rule_variables, field_path):
                 # As in the reference, messages use the old value itself, even if rules use an optional one.
-                self._tell(run, rule, variables, value, path, ratchet)
+                self._report_failure(run, rule, variables, value, path, ratchet)
             if run.budget < 0:
                 return
 
-    def _holds(self, run: _Run, rule: CompiledRule, variables: dict[str, Value], where: str) -> bool:
+    def _holds(self, run: _Run, rule: CompiledRule, variables: dict[str, Value], field_path: str) -> bool:
         """Return whether a rule holds; evaluation errors are reported here and count as holding."""
         assert rule.program is not None
         try:
-            result, cost = rule.program.evaluate(variables, cost_limit=CALL_LIMIT)
+            result, cost = rule.program.evaluate(variables, cost_limit=PER_CALL_LIMIT)
         except EvaluationError as error:
-            if not self._pay(run, error.cost, where):
+            if not self._spend_budget(run, error.cost, field_path):
                 return True
-            why = str(error)
-            if why.startswith("no such overload"):
+            reason = str(error)
+            if reason.startswith("no such overload"):
                 text = (
-                    f"'{why}': call arguments did not match a supported operator, function or macro signature for"
+                    f"'{reason}': call arguments did not match a supported operator, function or macro signature for"
                     f" rule: {rule.description}"
                 )
             elif error.cost_exceeded or error.interrupted:
@@ -427,62 +433,68 @@ class RuleTree:
                 text = f"'{CostLimitExceeded().message}': {NO_MORE} rule: {rule.description}"
                 run.budget = -1
             else:
-                text = f"{why} evaluating rule: {rule.description}"
-            run.causes.append(invalid(where, self._kind, text))
+                text = f"{reason} evaluating rule: {rule.description}"
+            run.causes.append(invalid(field_path, self._kind, text))
             return True
-        return not self._pay(run, cost, where) or result is True
+        return not self._spend_budget(run, cost, field_path) or result is True
 
-    def _pay(self, run: _Run, cost: int, where: str) -> bool:
-        if cost > run.budget or run.late(cost):
-            run.causes.append(invalid(where, self._kind, f"validation failed {NO_BUDGET}"))
+    def _spend_budget(self, run: _Run, cost: int, field_path: str) -> bool:
+        if cost > run.budget or run.has_timed_out(cost):
+            run.causes.append(invalid(field_path, self._kind, f"validation failed {NO_BUDGET}"))
             run.budget = -1
             return False
         run.budget -= cost
         return True
 
-    def _tell(
-        self, run: _Run, rule: CompiledRule, variables: dict[str, Value], value: JSONValue, path: str, ratchet: _Ratchet
+    def _report_failure(
+        self,
+        run: _Run,
+        rule: CompiledRule,
+        variables: dict[str, Value],
+        value: JSONValue,
+        path: str,
+        ratchet: RatchetingOptions,
     ) -> None:
         """Report that a rule does not hold, with its own message."""
-        where = (child_path(path, rule.field_path) if rule.field_path else path) or "<nil>"
-        tolerated = not rule.uses_old_self and ratchet.tolerates
-        over = ""
+        field_path = (child_path(path, rule.field_path) if rule.field_path else path) or "<nil>"
+        is_ratcheted = not rule.uses_old_self and ratchet.should_ratchet_error
+        budget_error = ""
         text: str | None = None
         if rule.message is not None:
-            text, over = self._message(run, rule, variables)
-        if over:
-            cause = invalid(where, self._kind, over)
+            text, budget_error = self._message(run, rule, variables)
+        if budget_error:
+            cause = invalid(field_path, self._kind, budget_error)
         else:
             if text is None:
                 text = str(rule.rule.get("message") or "").strip() or f"failed rule: {rule.description}"
-            shown = () if self._kind in ("object", "array") else (value,)
-            cause = _cause(where, shown, text, rule.rule.get("reason"))
-        run.causes.append(RatchetedError(cause.reason, cause.message, cause.field) if tolerated else cause)
+            bad_value = () if self._kind in ("object", "array") else (value,)
+            cause = _cause(field_path, bad_value, text, rule.rule.get("reason"))
+        run.causes.append(RatchetedError(cause.reason, cause.message, cause.field) if is_ratcheted else cause)
 
     def _message(self, run: _Run, rule: CompiledRule, variables: dict[str, Value]) -> tuple[str | None, str]:
         """Return the message of an expression, if it is valid, and the error that stops the evaluation, if any."""
         assert rule.message is not None
-        why = ""
+        reason = ""
         try:
-            text, cost = rule.message.evaluate(variables, cost_limit=CALL_LIMIT)
+            text, cost = rule.message.evaluate(variables, cost_limit=PER_CALL_LIMIT)
         except EvaluationError as error:
             text, cost = "", error.cost
             if error.cost_exceeded or error.interrupted:
                 source = rule.rule["messageExpression"]
-                why = f'{NO_MORE} messageExpression: "{source}"'
-        if cost > run.budget or run.late(cost):
-            why = f"messageExpression evaluation failed {NO_BUDGET}"
-        if why:
+                reason = f'{NO_MORE} messageExpression: "{source}"'
+        if cost > run.budget or run.has_timed_out(cost):
+            reason = f"messageExpression evaluation failed {NO_BUDGET}"
+        if reason:
             run.budget = -1
-            return None, why
+            return None, reason
         run.budget -= cost
         text = text.strip() if isinstance(text, str) else ""
-        if not text or "\n" in text or len(text.encode()) > MAX_MESSAGE:
+        if not text or "\n" in text or len(text.encode()) > MAX_MESSAGE_SIZE:
             return None, ""
         return text, ""
 
 
-def _cause(path: str, shown: tuple[JSONValue, ...], text: str, reason: str | None) -> FieldError:
+def _cause(path: str, bad_value: tuple[JSONValue, ...], text: str, reason: str | None) -> FieldError:
     """
     Return the error type for the reason that the rule gives.
 
@@ -493,5 +505,11 @@ def _cause(path: str, shown: tuple[JSONValue, ...], text: str, reason: str | Non
     if reason == "FieldValueRequired":
         return required(path, text)
     if reason == "FieldValueDuplicate":
-        return duplicate(path, shown[0]) if shown else FieldError("FieldValueDuplicate", "Duplicate value", path)
-    return invalid(path, shown[0], text) if shown else FieldError("FieldValueInvalid", f"Invalid value: {text}", path)
+        return (
+            duplicate(path, bad_value[0]) if bad_value else FieldError("FieldValueDuplicate", "Duplicate value", path)
+        )
+    return (
+        invalid(path, bad_value[0], text)
+        if bad_value
+        else FieldError("FieldValueInvalid", f"Invalid value: {text}", path)
+    )

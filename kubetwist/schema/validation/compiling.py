@@ -1,7 +1,7 @@
 """
 Schemas as functions that say whether a value is good, for the many that are.
 
-The functions try alternatives only so often: L{Work} is a limit for every object.
+The functions try alternatives only so often: L{ValidationBudget} is a limit for every object.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from .constraints import distinct
 
 #: The maximum number of alternatives of C{allOf}, C{anyOf}, C{oneOf} and C{not} tried for one object. A schema and an
 #: object within the request size limits can require billions.
-MOST_ALTERNATIVES: Final = 200_000
+MAX_ALTERNATIVES: Final = 200_000
 #: The same limit while errors are collected, which takes longer.
-MOST_TOLD: Final = 20_000
+MAX_ALTERNATIVES_FOR_ERRORS: Final = 20_000
 
 
-class TooManyAlternatives(Exception):
+class ValidationBudgetExceeded(Exception):
     """Validating an object exceeds the maximum number of alternatives."""
 
 
-class Work:
+class ValidationBudget:
     """The number of alternatives that may still be tried; one count for the thread that validates."""
 
-    left = MOST_ALTERNATIVES
+    remaining = MAX_ALTERNATIVES
 
     @classmethod
-    def begin(cls, telling: bool = False) -> None:
+    def reset(cls, collecting_errors: bool = False) -> None:
         """Reset the count for the next object; C{telling} is true while errors are collected."""
-        cls.left = MOST_TOLD if telling else MOST_ALTERNATIVES
+        cls.remaining = MAX_ALTERNATIVES_FOR_ERRORS if collecting_errors else MAX_ALTERNATIVES
 
     @classmethod
-    def spend(cls, count: int) -> None:
+    def consume(cls, count: int) -> None:
         """
         Subtract the alternatives about to be tried.
 
-        @raise TooManyAlternatives: These are too many.
+        @raise ValidationBudgetExceeded: These are too many.
         """
-        cls.left -= count
-        if cls.left < 0:
-            raise TooManyAlternatives
+        cls.remaining -= count
+        if cls.remaining < 0:
+            raise ValidationBudgetExceeded
 
 
 def compile_schema(schema: Conditions) -> Callable[[JSONValue], bool]:
@@ -64,8 +64,8 @@ def _compile(schema: Conditions) -> Callable[[JSONValue], bool]:
         choices = schema.choices
         common.append(lambda value: value in choices)
     tests: dict[type, Callable[[JSONValue], bool]] = {
-        cls: _conjunction(sample, schema, [*own, *common])
-        for cls, sample, own in (
+        cls: _conjunction(sample, schema, [*class_tests, *common])
+        for cls, sample, class_tests in (
             (str, "", _string_tests(schema)),
             (int, 0, _number_tests(schema)),
             (float, 0.5, _number_tests(schema)),
@@ -99,11 +99,11 @@ def _conjunction(
 
 def _string_tests(schema: Conditions) -> list[Callable[[JSONValue], bool]]:
     tests: list[Callable[[JSONValue], bool]] = []
-    most, least = schema.max_length, schema.min_length
-    if most is not None:
-        tests.append(lambda value: len(value) <= most)
-    if least is not None:
-        tests.append(lambda value: len(value) >= least)
+    maximum, minimum = schema.max_length, schema.min_length
+    if maximum is not None:
+        tests.append(lambda value: len(value) <= maximum)
+    if minimum is not None:
+        tests.append(lambda value: len(value) >= minimum)
     if schema.pattern:
         tests.append(lambda value: schema.regexp.search(value) is not None)
     check = FORMATS.get(schema.format.replace("-", "")) if schema.format else None
@@ -123,11 +123,11 @@ def _number_tests(schema: Conditions) -> list[Callable[[JSONValue], bool]]:
 
 def _list_tests(schema: Conditions) -> list[Callable[[JSONValue], bool]]:
     tests: list[Callable[[JSONValue], bool]] = []
-    most, least = schema.max_items, schema.min_items
-    if most is not None:
-        tests.append(lambda value: len(value) <= most)
-    if least is not None:
-        tests.append(lambda value: len(value) >= least)
+    maximum, minimum = schema.max_items, schema.min_items
+    if maximum is not None:
+        tests.append(lambda value: len(value) <= maximum)
+    if minimum is not None:
+        tests.append(lambda value: len(value) >= minimum)
     if schema.items is not None:
         item = compile_schema(schema.items)
         tests.append(lambda value: all(map(item, value)))
@@ -138,11 +138,11 @@ def _list_tests(schema: Conditions) -> list[Callable[[JSONValue], bool]]:
 
 def _object_tests(schema: Conditions) -> list[Callable[[JSONValue], bool]]:
     tests: list[Callable[[JSONValue], bool]] = []
-    most, least, required = schema.max_properties, schema.min_properties, schema.required
-    if most is not None:
-        tests.append(lambda value: len(value) <= most)
-    if least is not None:
-        tests.append(lambda value: len(value) >= least)
+    maximum, minimum, required = schema.max_properties, schema.min_properties, schema.required
+    if maximum is not None:
+        tests.append(lambda value: len(value) <= maximum)
+    if minimum is not None:
+        tests.append(lambda value: len(value) >= minimum)
     if len(required) == 1:
         only = required[0]
         tests.append(lambda value: only in value)
@@ -177,7 +177,7 @@ def _combination(schema: Conditions) -> Callable[[JSONValue], bool]:
     negated = compile_schema(schema.negated) if schema.negated is not None else None
 
     def test(value: JSONValue) -> bool:
-        Work.spend(count)
+        ValidationBudget.consume(count)
         if any_of and not any(part(value) for part in any_of):
             return False
         if one_of and sum(1 for part in one_of if part(value)) != 1:

@@ -24,7 +24,7 @@ from .constraints import (
     minimum_exclusive,
     multiple,
 )
-from .result import Problem, Result, invalid_value, lost, type_problem
+from .result import Problem, Result, composite_error, invalid_value, type_problem
 
 RANGES: Final = frozenset(("int32", "int64", "float", "double"))
 
@@ -54,9 +54,9 @@ class Conditions:
         if schema.get("x-kubernetes-int-or-string"):
             self.types = ("integer", "string")
         self.nullable = bool(schema.get("nullable"))
-        only = self.types[0] if len(self.types) == 1 else ""
+        single_type = self.types[0] if len(self.types) == 1 else ""
         name = schema.get("format") or ""
-        self.format = name if name and is_recognized(only, name) else ""
+        self.format = name if name and is_recognized(single_type, name) else ""
         self.enum: list[JSONValue] | None = schema.get("enum") or None
         self.choices = Choices(self.enum or ())
         self.maximum = bound(schema.get("maximum"))
@@ -106,15 +106,15 @@ class Conditions:
             if types and not self.nullable:
                 return Result([type_problem(path, joined, "null")])
             return Result(matches=1)
-        found, form = json_type(value)
-        fits = found in types or (found == "number" and "integer" in types and is_exact(value))
-        fits = fits or (found == "integer" and "number" in types)
-        textual = isinstance(value, str | list)
-        if self.format and not textual and not fits and form != self.format:
-            return Result([type_problem(path, self.format, form)])
-        if self.format and textual and not ("number" in types or "integer" in types):
+        actual, actual_format = json_type(value)
+        matches = actual in types or (actual == "number" and "integer" in types and is_exact(value))
+        matches = matches or (actual == "integer" and "number" in types)
+        is_string_or_list = isinstance(value, str | list)
+        if self.format and not is_string_or_list and not matches and actual_format != self.format:
+            return Result([type_problem(path, self.format, actual_format)])
+        if self.format and is_string_or_list and not ("number" in types or "integer" in types):
             return Result(matches=1)
-        return Result(matches=1) if fits else Result([type_problem(path, joined, found)])
+        return Result(matches=1) if matches else Result([type_problem(path, joined, actual)])
 
     def _number(self, value: float, path: str) -> Result:
         result = Result(matches=1)
@@ -122,33 +122,33 @@ class Conditions:
         if self.multiple_of is not None:
             result.add(*self._bound(value, self.multiple_of, "MultipleOf", path, multiple))
         if self.minimum is not None:
-            tell = minimum_exclusive if self.exclusive_minimum else minimum
-            result.add(*self._bound(value, self.minimum, "Minimum boundary", path, tell))
+            check = minimum_exclusive if self.exclusive_minimum else minimum
+            result.add(*self._bound(value, self.minimum, "Minimum boundary", path, check))
         if self.maximum is not None:
-            tell = maximum_exclusive if self.exclusive_maximum else maximum
-            result.add(*self._bound(value, self.maximum, "Maximum boundary", path, tell))
+            check = maximum_exclusive if self.exclusive_maximum else maximum
+            result.add(*self._bound(value, self.maximum, "Maximum boundary", path, check))
         return result
 
     def _bound(
-        self, value: float, bound: float, name: str, path: str, tell: Callable[[float, float], str]
+        self, value: float, bound: float, name: str, path: str, check: Callable[[float, float], str]
     ) -> list[Problem]:
-        found = self._range(bound, name, path)
-        if not found and isinstance(value, int):
+        actual = self._range(bound, name, path)
+        if not actual and isinstance(value, int):
             bound = int(bound)
-        if tell is multiple and bound <= 0:
+        if check is multiple and bound <= 0:
             text = f"factor MultipleOf declared for {path} must be positive: {go_text(bound)}"
-            return [*found, Problem(text, "FieldValueInvalid", f"Invalid value: {shown(bound)}: {text}", path)]
-        why = tell(value, bound)
-        if why:
-            found.append(invalid_value(path, value, why))
-        return found
+            return [*actual, Problem(text, "FieldValueInvalid", f"Invalid value: {shown(bound)}: {text}", path)]
+        message = check(value, bound)
+        if message:
+            actual.append(invalid_value(path, value, message))
+        return actual
 
-    def _range(self, value: float, what: str, path: str) -> list[Problem]:
+    def _range(self, value: float, description: str, path: str) -> list[Problem]:
         """Validate that a number fits the type and format of the schema, if there is one."""
         if not fits_range(value, self):
-            named = f"with format {self.format}" if self.format in RANGES else "(default format)"
-            text = f"{what} value must be of type {self.types[0]} {named} in {path}"
-            return [lost(text)]
+            expected = f"with format {self.format}" if self.format in RANGES else "(default format)"
+            text = f"{description} value must be of type {self.types[0]} {expected} in {path}"
+            return [composite_error(text)]
         return []
 
 

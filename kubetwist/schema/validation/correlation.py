@@ -11,7 +11,7 @@ from .constraints import encoded
 _SCALARS: Final = frozenset((bool, int, float, str))
 
 
-class Correlation:
+class CorrelatedObject:
     """
     A value of an update and the one that it replaces.
 
@@ -26,7 +26,7 @@ class Correlation:
         self.old = old
         self.schema = schema
         self._by_keys: dict[JSONValue, JSONValue] | None = None
-        self._fields: dict[str, Correlation] = {}
+        self._fields: dict[str, CorrelatedObject] = {}
         self._unchanged: bool | None = None
 
     @property
@@ -48,20 +48,20 @@ class Correlation:
         if value.__class__ is dict:
             if len(value) != len(old):
                 return False
-            fields = (self.field(name) for name in value)
+            fields = (self.key(name) for name in value)
             return all(field is not None and field.unchanged for field in fields)
         if value.__class__ is list and self.schema.list_type == "map":
             if len(value) != len(old):
                 return False
-            items = (self.item(index) for index in range(len(value)))
+            items = (self.index(index) for index in range(len(value)))
             return all(item is not None and item.unchanged for item in items)
         return value is old or encoded(value) == encoded(old)
 
-    def field(self, name: str) -> Correlation | None:
+    def key(self, name: str) -> CorrelatedObject | None:
         """Return the two values of a field, if both objects have it and it has a schema."""
-        known = self._fields.get(name)
-        if known is not None:
-            return known
+        existing = self._fields.get(name)
+        if existing is not None:
+            return existing
         if not isinstance(self.value, dict) or not isinstance(self.old, dict):
             return None
         if name not in self.value or name not in self.old:
@@ -69,10 +69,10 @@ class Correlation:
         schema = self.schema.properties.get(name) or self.schema.additional
         if schema is None:
             return None
-        found = self._fields[name] = Correlation(self.value[name], self.old[name], schema)
-        return found
+        correlated = self._fields[name] = CorrelatedObject(self.value[name], self.old[name], schema)
+        return correlated
 
-    def item(self, index: int) -> Correlation | None:
+    def index(self, index: int) -> CorrelatedObject | None:
         """Return the two values of an item, for lists of type map only; items without their keys have none."""
         schema = self.schema
         if schema.list_type != "map" or schema.items is None or not isinstance(self.old, list):
@@ -85,7 +85,7 @@ class Correlation:
                     self._by_keys.setdefault(keys, item)
         keys = _keys_of(self.value[index], schema.list_map_keys)
         old = None if keys is None else self._by_keys.get(keys)
-        return None if old is None else Correlation(self.value[index], old, schema.items)
+        return None if old is None else CorrelatedObject(self.value[index], old, schema.items)
 
 
 def _keys_of(item: JSONValue, names: tuple[str, ...]) -> tuple[JSONValue, ...] | None:

@@ -29,7 +29,7 @@ from ...api.resource import (
 )
 from ..structural import (
     Structural,
-    copied,
+    deep_copy,
 )
 
 
@@ -70,7 +70,7 @@ def _validate_map_list(obj: list[JSONValue], schema: Structural, path: str) -> l
 
 def _as_json(item: JSONValue) -> JSONValue:
     """Return the key of an item of a set: scalars as in Go, so that 1 is not 1.0, lists and maps by their JSON."""
-    return copied(item) if item.__class__ in (dict, list) else item
+    return deep_copy(item) if item.__class__ in (dict, list) else item
 
 
 def repeated(items: Iterable[JSONValue]) -> list[int]:

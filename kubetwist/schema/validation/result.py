@@ -41,21 +41,21 @@ class Result:
     @ivar matches: How much matched; if several alternatives fail, the best one is reported.
     """
 
-    __slots__ = ("_known", "matches", "problems")
+    __slots__ = ("_texts", "matches", "problems")
 
     def __init__(self, problems: Iterable[Problem] = (), matches: int = 0) -> None:
         self.problems = list(problems)
         self.matches = matches
-        self._known: set[str] | None = None
+        self._texts: set[str] | None = None
 
     def add(self, *problems: Problem) -> None:
         """Add the problems that are not included yet."""
-        known = self._known
-        if known is None:
-            known = self._known = {problem.text for problem in self.problems}
+        texts = self._texts
+        if texts is None:
+            texts = self._texts = {problem.text for problem in self.problems}
         for problem in problems:
-            if problem.text not in known:
-                known.add(problem.text)
+            if problem.text not in texts:
+                texts.add(problem.text)
                 self.problems.append(problem)
 
     def merge(self, other: Result) -> None:
@@ -68,24 +68,24 @@ class Result:
 # --- constructors
 
 
-def type_problem(path: str, wanted: str, found: str) -> Problem:
+def type_problem(path: str, expected_type: str, actual: str) -> Problem:
     """Return the problem of a value of the wrong type."""
-    text = f"{path} in body must be of type {wanted}: {quoted(found)}"
-    return Problem(text, "FieldValueTypeInvalid", f"Invalid value: {quoted(found)}: {text}", path)
+    text = f"{path} in body must be of type {expected_type}: {quoted(actual)}"
+    return Problem(text, "FieldValueTypeInvalid", f"Invalid value: {quoted(actual)}: {text}", path)
 
 
-def invalid_value(path: str, value: JSONValue, why: str) -> Problem:
+def invalid_value(path: str, value: JSONValue, message: str) -> Problem:
     """Return a value that breaks a rule."""
-    text = f"{path} in body {why}"
+    text = f"{path} in body {message}"
     return Problem(text, "FieldValueInvalid", f"Invalid value: {shown(value)}: {text}", path)
 
 
-def too_many(path: str, size: int, most: int, what: str) -> Problem:
+def too_many(path: str, size: int, limit: int, elements: str) -> Problem:
     """Return the problem of a list or object with too many elements."""
-    text = f"{path} in body should have at most {most} {what}"
-    return Problem(text, "FieldValueTooMany", f"Too many: {size}: must have at most {counted(most, 'items')}", path)
+    text = f"{path} in body should have at most {limit} {elements}"
+    return Problem(text, "FieldValueTooMany", f"Too many: {size}: must have at most {counted(limit, 'items')}", path)
 
 
-def lost(text: str) -> Problem:
+def composite_error(text: str) -> Problem:
     """Return a problem that consists of a message only."""
     return Problem(text, "FieldValueInvalid", f'Invalid value: "": {text}', None)

@@ -54,48 +54,48 @@ def follow_field_path(path: str, schema: JSONObject, *, brackets: bool = True) -
     @raise ValueError: It leads nowhere in the schema; the text is the reference's.
     """
     tokens: Iterator[str] = iter(_TOKEN.findall(path))
-    shown = ""
+    formatted = ""
     for token in tokens:
         if token == "[":
             if not brackets:
                 raise ValueError("array notation is not allowed")
-            name = _next(tokens)
+            name = _next_token(tokens)
             if len(name) < 2 or name[0] != "'" or name[-1] != "'":
                 raise ValueError(f"expected single quoted string but got {name}")
-            shown, schema = _step(shown, _unescaped(name[1:-1]), schema)
-            closing = _next(tokens)
+            formatted, schema = _enter_field(formatted, _unescape(name[1:-1]), schema)
+            closing = _next_token(tokens)
             if closing != "]":
                 raise ValueError(f"expected ] but got {closing}")
         elif token == ".":
-            shown, schema = _step(shown, _next(tokens), schema)
+            formatted, schema = _enter_field(formatted, _next_token(tokens), schema)
         else:
             raise ValueError(f"expected [ or . but got: {token}")
-    return shown, schema
+    return formatted, schema
 
 
-def _next(tokens: Iterator[str]) -> str:
-    found = next(tokens, None)
-    if found is None:
+def _next_token(tokens: Iterator[str]) -> str:
+    token = next(tokens, None)
+    if token is None:
         raise ValueError("unexpected end of JSON path")
-    return found
+    return token
 
 
-def _step(shown: str, name: str, schema: JSONObject) -> tuple[str, JSONObject]:
+def _enter_field(formatted: str, name: str, schema: JSONObject) -> tuple[str, JSONObject]:
     properties, additional = schema.get("properties"), schema.get("additionalProperties")
     if properties:
         if name not in properties:
             raise ValueError("does not refer to a valid field")
-        return child_path(shown, name), properties[name]
+        return child_path(formatted, name), properties[name]
     if isinstance(additional, dict):
-        return f"{shown}[{name}]", additional
+        return f"{formatted}[{name}]", additional
     raise ValueError("does not refer to a valid field")
 
 
-def _unescaped(text: str) -> str:
-    def one(match: re.Match[str]) -> str:
-        found = _ESCAPES.get(match[0][1])
-        if found is None:
+def _unescape(text: str) -> str:
+    def replace(match: re.Match[str]) -> str:
+        token = _ESCAPES.get(match[0][1])
+        if token is None:
             raise ValueError(f"invalid string literal: invalid escape char {match[0]}")
-        return found
+        return token
 
-    return re.sub(r"\\.", one, text, flags=re.DOTALL)
+    return re.sub(r"\\.", replace, text, flags=re.DOTALL)

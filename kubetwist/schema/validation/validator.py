@@ -1,10 +1,9 @@
 """
 Validation of values by an OpenAPI schema, beyond their shape.
 
-L{ValueSchema.accepts} is compiled for the many values that do; L{ValueSchema.problems} then says what is wrong with the
-few that do not, in the words and the order of kubernetes/kube-openapi, C{pkg/validation/validate}. On updates, what was
-wrong before and did not change is forgiven: kubernetes/apiextensions-apiserver,
-C{pkg/apiserver/validation/ratcheting.go}.
+L{SchemaValidator.accepts} is a compiled function for valid values. For invalid values, L{SchemaValidator.problems}
+returns the errors with the texts and in the order of kubernetes/kube-openapi, C{pkg/validation/validate}. On updates,
+errors of unchanged values are ignored: kubernetes/apiextensions-apiserver, C{pkg/apiserver/validation/ratcheting.go}.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from ...api.go.text import go_text
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from .compiling import (
-    TooManyAlternatives,
-    Work,
+    ValidationBudget,
+    ValidationBudgetExceeded,
     compile_schema,
 )
 from .conditions import Conditions
@@ -33,20 +32,20 @@ from .constraints import (
     distinct,
     fits_int64,
 )
-from .correlation import Correlation
+from .correlation import CorrelatedObject
 from .result import (
     Problem,
     Result,
+    composite_error,
     invalid_value,
-    lost,
     too_many,
     type_problem,
 )
 
-__all__ = ["Correlation", "Problem", "Result", "TooManyAlternatives", "ValueSchema"]
+__all__ = ["CorrelatedObject", "Problem", "Result", "SchemaValidator", "ValidationBudgetExceeded"]
 
 
-class ValueSchema(Conditions):
+class SchemaValidator(Conditions):
     """A schema that checks values."""
 
     # --- whether a value is good
@@ -55,9 +54,9 @@ class ValueSchema(Conditions):
         """
         Return whether a value satisfies all conditions.
 
-        @raise TooManyAlternatives: Finding that out takes too long.
+        @raise ValidationBudgetExceeded: Finding that out takes too long.
         """
-        Work.begin()
+        ValidationBudget.reset()
         return self.compiled()(value)
 
     def compiled(self) -> Callable[[JSONValue], bool]:
@@ -66,26 +65,26 @@ class ValueSchema(Conditions):
 
     # --- problems
 
-    def problems(self, value: JSONValue, path: str = "", correlation: Correlation | None = None) -> list[Problem]:
+    def problems(self, value: JSONValue, path: str = "", correlation: CorrelatedObject | None = None) -> list[Problem]:
         """
         Return all problems of a value.
 
         @param path: The path shown in messages.
         @param correlation: The value and the value it replaces.
-        @raise TooManyAlternatives: Finding that out takes too long.
+        @raise ValidationBudgetExceeded: Finding that out takes too long.
         """
-        Work.begin(telling=True)
-        result = self._forgiven(value, path, correlation)
+        ValidationBudget.reset(collecting_errors=True)
+        result = self._validate_ratcheting(value, path, correlation)
         return result.problems
 
-    def _forgiven(self, value: JSONValue, path: str, correlation: Correlation | None) -> Result:
+    def _validate_ratcheting(self, value: JSONValue, path: str, correlation: CorrelatedObject | None) -> Result:
         """Run L{check} without the problems of unchanged values."""
         result = self.check(value, path, correlation)
         if result.problems and correlation is not None and correlation.unchanged:
             result = Result(matches=result.matches)
         return result
 
-    def check(self, value: JSONValue, path: str, correlation: Correlation | None = None) -> Result:
+    def check(self, value: JSONValue, path: str, correlation: CorrelatedObject | None = None) -> Result:
         """Validate one value; the order of the checks is the order of the errors."""
         result = Result()
         if value is None:
@@ -123,7 +122,7 @@ class ValueSchema(Conditions):
     def _enum(self, value: JSONValue, path: str) -> Result:
         if self.enum is None or value in self.choices:
             return Result()
-        choices = [one if isinstance(one, str) else go_json(one, sort_keys=True) for one in self.enum]
+        choices = [choice if isinstance(choice, str) else go_json(choice, sort_keys=True) for choice in self.enum]
         supported = ", ".join(map(quoted, choices))
         message = f"Unsupported value: {shown(value)}: supported values: {supported}"
         text = f"{path} in body should be one of {go_text(self.enum)}"
@@ -141,12 +140,12 @@ class ValueSchema(Conditions):
             return Result([invalid_value(path, value, f"should match '{self.pattern}'")])
         return Result()
 
-    def _list(self, value: list[JSONValue], path: str, correlation: Correlation | None) -> Result:
+    def _list(self, value: list[JSONValue], path: str, correlation: CorrelatedObject | None) -> Result:
         result = Result(matches=1)
         if self.items is not None:
             for index, item in enumerate(value):
-                inner = correlation.item(index) if correlation is not None else None
-                result.merge(self.items._forgiven(item, f"{path}[{index}]", inner))
+                child_correlation = correlation.index(index) if correlation is not None else None
+                result.merge(self.items._validate_ratcheting(item, f"{path}[{index}]", child_correlation))
         size = len(value)
         if self.min_items is not None and size < self.min_items:
             result.add(invalid_value(path, size, f"should have at least {self.min_items} items"))
@@ -156,7 +155,7 @@ class ValueSchema(Conditions):
             result.add(invalid_value(path, "", "shouldn't contain duplicates"))
         return result
 
-    def _object(self, value: JSONObject, path: str, correlation: Correlation | None) -> Result:
+    def _object(self, value: JSONObject, path: str, correlation: CorrelatedObject | None) -> Result:
         result = Result()
         size = len(value)
         if self.min_properties is not None and size < self.min_properties:
@@ -171,25 +170,27 @@ class ValueSchema(Conditions):
         elif self.additional is not None:
             for name, item in value.items():
                 if name not in self.properties:
-                    inner = correlation.field(name) if correlation is not None else None
-                    result.merge(self.additional._forgiven(item, f"{path}.{name}", inner))
+                    child_correlation = correlation.key(name) if correlation is not None else None
+                    result.merge(self.additional._validate_ratcheting(item, f"{path}.{name}", child_correlation))
         for name, part in self.properties.items():
             if name in value:
-                where = f"{path}.{name}" if path else name
-                inner = correlation.field(name) if correlation is not None else None
+                field_path = f"{path}.{name}" if path else name
+                child_correlation = correlation.key(name) if correlation is not None else None
                 if not path and name in ("kind", "apiVersion"):
                     # They are always in the requested version, so changes to them are not visible.
-                    inner = None
-                result.merge(part._forgiven(value[name], where, inner))
+                    child_correlation = None
+                result.merge(part._validate_ratcheting(value[name], field_path, child_correlation))
         for name in self.required:
             if name not in value:
-                where = f"{path}.{name}"
-                result.add(Problem(f"{where} in body is required", "FieldValueRequired", "Required value", where))
+                field_path = f"{path}.{name}"
+                result.add(
+                    Problem(f"{field_path} in body is required", "FieldValueRequired", "Required value", field_path)
+                )
         return result
 
-    def _combined(self, value: JSONValue, path: str, correlation: Correlation | None) -> Result:
+    def _combined(self, value: JSONValue, path: str, correlation: CorrelatedObject | None) -> Result:
         main = Result(matches=1)
-        Work.spend(len(self.all_of) + len(self.any_of) + len(self.one_of) + (self.negated is not None))
+        ValidationBudget.consume(len(self.all_of) + len(self.any_of) + len(self.one_of) + (self.negated is not None))
         if self.any_of:
             self._any_of(main, value, path, correlation)
         if self.one_of:
@@ -200,13 +201,13 @@ class ValueSchema(Conditions):
                 main.merge(result)
             failed = sum(1 for result in results if result.problems)
             if failed:
-                end = ". None validated" if failed == len(results) else ""
-                main.add(lost(f"{quoted(path)} must validate all the schemas (allOf){end}"))
+                suffix = ". None validated" if failed == len(results) else ""
+                main.add(composite_error(f"{quoted(path)} must validate all the schemas (allOf){suffix}"))
         if self.negated is not None and not self.negated.check(value, path, correlation).problems:
-            main.add(lost(f"{quoted(path)} must not validate the schema (not)"))
+            main.add(composite_error(f"{quoted(path)} must not validate the schema (not)"))
         return main
 
-    def _any_of(self, main: Result, value: JSONValue, path: str, correlation: Correlation | None) -> None:
+    def _any_of(self, main: Result, value: JSONValue, path: str, correlation: CorrelatedObject | None) -> None:
         best: Result | None = None
         for part in self.any_of:
             result = part.check(value, path, correlation)
@@ -215,11 +216,11 @@ class ValueSchema(Conditions):
                 return
             if best is None or result.matches > best.matches:
                 best = result
-        main.add(lost(f"{quoted(path)} must validate at least one schema (anyOf)"))
+        main.add(composite_error(f"{quoted(path)} must validate at least one schema (anyOf)"))
         if best is not None:
             main.merge(best)
 
-    def _one_of(self, main: Result, value: JSONValue, path: str, correlation: Correlation | None) -> None:
+    def _one_of(self, main: Result, value: JSONValue, path: str, correlation: CorrelatedObject | None) -> None:
         best: Result | None = None
         good: list[Result] = []
         for part in self.one_of:
@@ -232,7 +233,7 @@ class ValueSchema(Conditions):
         if len(good) == 1:
             main.merge(good[0])
             return
-        end = f"Found {len(good)} valid alternatives" if good else "Found none valid"
-        main.add(lost(f"{quoted(path)} must validate one and only one schema (oneOf). {end}"))
+        suffix = f"Found {len(good)} valid alternatives" if good else "Found none valid"
+        main.add(composite_error(f"{quoted(path)} must validate one and only one schema (oneOf). {suffix}"))
         if best is not None:
             main.merge(best)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.schema.merge.fieldpath import (
-    MalformedStep,
-    canonical,
-    key_step,
-    value_step,
+    InvalidPathElement,
+    canonical_path_element,
+    key_path_element,
+    value_path_element,
 )
 from kubetwist.schema.merge.fieldset import (
     decode,
-    of_paths,
-    ordered,
+    field_set_from_paths,
+    sort_field_set,
 )
 
 
@@ -22,16 +22,16 @@ class StepTests(SynchronousTestCase):
 
     def test_order(self) -> None:
         """Fields come first, then items by their keys, by value and by position; numbers by their size."""
-        fields = of_paths(
+        fields = field_set_from_paths(
             [(step,) for step in ("i:2", "v:10", "v:9", 'v:"a"', 'k:{"p":80}', 'k:{"p":9}', "f:z", "f:b")]
         )
         expected = ["f:b", "f:z", 'k:{"p":9}', 'k:{"p":80}', "v:9", "v:10", 'v:"a"', "i:2"]
-        self.assertEqual(list(ordered(fields)), expected)
+        self.assertEqual(list(sort_field_set(fields)), expected)
 
     def test_membership(self) -> None:
         """A dot stands for the field itself, where others are below it."""
-        self.assertEqual(decode({"f:a": {".": {}, "f:b": {}}}), of_paths([("f:a",), ("f:a", "f:b")]))
-        self.assertEqual(decode({"f:a": {".": {}}}), of_paths([("f:a",)]))
+        self.assertEqual(decode({"f:a": {".": {}, "f:b": {}}}), field_set_from_paths([("f:a",), ("f:a", "f:b")]))
+        self.assertEqual(decode({"f:a": {".": {}}}), field_set_from_paths([("f:a",)]))
         self.assertEqual(decode({".": {}}), {})
         self.assertEqual(decode(None), {})
 
@@ -41,20 +41,20 @@ class StepTests(SynchronousTestCase):
             decode({'k:{"b": 1, "a":"x"}': {"f:c": {}}, 'k:{"a":"x","b":1}': {}}),
             {'k:{"a":"x","b":1}': {".": {}, "f:c": {}}},
         )
-        self.assertEqual(canonical('v: "a"'), 'v:"a"')
+        self.assertEqual(canonical_path_element('v: "a"'), 'v:"a"')
 
     def test_unknown_steps(self) -> None:
         """Steps of a type that nobody knows are ignored."""
-        self.assertEqual(decode({"f:a": {"x:y": {}}, "z:b": {"f:c": {}}}), of_paths([("f:a",)]))
+        self.assertEqual(decode({"f:a": {"x:y": {}}, "z:b": {"f:c": {}}}), field_set_from_paths([("f:a",)]))
 
     def test_large_indexes(self) -> None:
         """An index is a number of Go, however many digits somebody writes."""
-        self.assertEqual(canonical("i:+0007"), "i:7")
-        self.assertEqual(canonical(f"i:-{1 << 63}"), f"i:-{1 << 63}")
+        self.assertEqual(canonical_path_element("i:+0007"), "i:7")
+        self.assertEqual(canonical_path_element(f"i:-{1 << 63}"), f"i:-{1 << 63}")
         for step in (f"i:{1 << 63}", "i:" + "9" * 20, "i:" + "9" * 10_000, "i:-" + "9" * 10_000):
-            self.assertRaisesRegex(MalformedStep, "value out of range", canonical, step)
+            self.assertRaisesRegex(InvalidPathElement, "value out of range", canonical_path_element, step)
 
     def test_escapes(self) -> None:
         """Values are written as Go writes them: safe within HTML."""
-        self.assertEqual(value_step("a<b>&c"), 'v:"a\\u003cb\\u003e\\u0026c"')
-        self.assertEqual(key_step({"port": 80.0, "on": True}), 'k:{"port":80,"on":true}')
+        self.assertEqual(value_path_element("a<b>&c"), 'v:"a\\u003cb\\u003e\\u0026c"')
+        self.assertEqual(key_path_element({"port": 80.0, "on": True}), 'k:{"port":80,"on":true}')

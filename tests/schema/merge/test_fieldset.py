@@ -9,20 +9,20 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.schema.merge.fieldpath import (
-    MalformedStep,
-    shown,
+    InvalidPathElement,
+    format_path,
 )
 from kubetwist.schema.merge.fieldset import (
     FieldSet,
     decode,
     difference,
+    field_set_from_paths,
     has,
     intersection,
     leaves,
-    of_paths,
-    ordered,
     paths,
     recursive_difference,
+    sort_field_set,
     union,
 )
 
@@ -47,7 +47,7 @@ class AlgebraTests(SynchronousTestCase):
     @given(PATHS)
     def test_members(self, some: Paths) -> None:
         """A set has the paths that it was made of, and no others."""
-        fields = of_paths(some)
+        fields = field_set_from_paths(some)
         self.assertEqual(members(fields), some)
         for path in some:
             self.assertTrue(has(fields, path))
@@ -57,7 +57,7 @@ class AlgebraTests(SynchronousTestCase):
     @given(PATHS, PATHS)
     def test_operations(self, one: Paths, other: Paths) -> None:
         """Union, intersection and difference are those of the paths, and leave their operands alone."""
-        left, right = of_paths(one), of_paths(other)
+        left, right = field_set_from_paths(one), field_set_from_paths(other)
         before = orjson.dumps([left, right])
         self.assertEqual(members(union(left, right)), one | other)
         self.assertEqual(members(intersection(left, right)), one & other)
@@ -69,16 +69,16 @@ class AlgebraTests(SynchronousTestCase):
     def test_recursive_difference(self, one: Paths, other: Paths) -> None:
         """A recursive difference also loses what is below the paths that are taken away."""
         kept = frozenset(path for path in one if not any(path[:end] in other for end in range(1, len(path) + 1)))
-        self.assertEqual(members(recursive_difference(of_paths(one), of_paths(other))), kept)
+        self.assertEqual(members(recursive_difference(field_set_from_paths(one), field_set_from_paths(other))), kept)
 
     @settings(max_examples=60)
     @given(PATHS, PATHS)
     def test_results_are_normal(self, one: Paths, other: Paths) -> None:
         """There is one dictionary for a set, however it was come by."""
-        left, right = of_paths(one), of_paths(other)
-        self.assertEqual(union(left, right), of_paths(one | other))
-        self.assertEqual(intersection(left, right), of_paths(one & other))
-        self.assertEqual(difference(left, right), of_paths(one - other))
+        left, right = field_set_from_paths(one), field_set_from_paths(other)
+        self.assertEqual(union(left, right), field_set_from_paths(one | other))
+        self.assertEqual(intersection(left, right), field_set_from_paths(one & other))
+        self.assertEqual(difference(left, right), field_set_from_paths(one - other))
 
     @settings(max_examples=60)
     @given(PATHS)
@@ -87,13 +87,13 @@ class AlgebraTests(SynchronousTestCase):
         expected = frozenset(
             path for path in some if not any(other[: len(path)] == path and other != path for other in some)
         )
-        self.assertEqual(members(leaves(of_paths(some))), expected)
+        self.assertEqual(members(leaves(field_set_from_paths(some))), expected)
 
     def test_unchanged_is_the_same(self) -> None:
         """A set that loses nothing is given back as it is."""
-        fields = of_paths([("f:a", "f:b"), ("f:a",), ("f:c",)])
-        self.assertIs(difference(fields, of_paths([("f:a", "f:x"), ("f:z",)])), fields)
-        self.assertIs(recursive_difference(fields, of_paths([("f:a", "f:x"), ("f:z",)])), fields)
+        fields = field_set_from_paths([("f:a", "f:b"), ("f:a",), ("f:c",)])
+        self.assertIs(difference(fields, field_set_from_paths([("f:a", "f:x"), ("f:z",)])), fields)
+        self.assertIs(recursive_difference(fields, field_set_from_paths([("f:a", "f:x"), ("f:z",)])), fields)
 
 
 class EncodingTests(SynchronousTestCase):
@@ -103,15 +103,15 @@ class EncodingTests(SynchronousTestCase):
     @given(PATHS)
     def test_round_trip(self, some: Paths) -> None:
         """A set written as FieldsV1 and read again is the same set."""
-        fields = of_paths(some)
-        self.assertEqual(decode(orjson.loads(orjson.dumps(ordered(fields)))), fields)
+        fields = field_set_from_paths(some)
+        self.assertEqual(decode(orjson.loads(orjson.dumps(sort_field_set(fields)))), fields)
 
     def test_malformed(self) -> None:
         """What is no set is refused."""
         for fields in ({"f": {}}, {"name": {}}, {"k:[1]": {}}, {"k:{": {}}, {"v:": {}}, {"i:x": {}}, [], {"f:a": 1}):
-            self.assertRaises(MalformedStep, decode, fields)
+            self.assertRaises(InvalidPathElement, decode, fields)
 
     def test_shown(self) -> None:
         """Paths in messages have dots before fields, and items in brackets."""
         path = ("f:spec", 'k:{"port":80,"protocol":"TCP"}', 'v:"x"', "i:3", "f:on", 'k:{"a":null,"b":true}')
-        self.assertEqual(shown(path), '.spec[port=80,protocol="TCP"][="x"][3].on[a=null,b=true]')
+        self.assertEqual(format_path(path), '.spec[port=80,protocol="TCP"][="x"][3].on[a=null,b=true]')

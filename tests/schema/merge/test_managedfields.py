@@ -6,18 +6,18 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.schema.merge.fieldset import of_paths
+from kubetwist.schema.merge.fieldset import field_set_from_paths
 from kubetwist.schema.merge.managedfields import (
     APPLY,
     UPDATE,
     Entry,
     MalformedEntries,
     Manager,
-    cap,
-    is_reset,
-    read,
-    read_foreign,
-    write,
+    cap_update_managers,
+    decode_client_entries,
+    decode_stored_entries,
+    encode_entries,
+    is_reset_request,
 )
 
 
@@ -44,7 +44,7 @@ class EntriesTests(SynchronousTestCase):
     def test_round_trip(self) -> None:
         """Entries that nobody touched are written as they were read."""
         entries = [entry(manager="a", operation="Apply"), entry(time=at(1), subresource="status")]
-        written = write(read(entries))
+        written = encode_entries(decode_stored_entries(entries))
         self.assertEqual(written, entries)
         self.assertIs(written[0], entries[0])
 
@@ -58,25 +58,26 @@ class EntriesTests(SynchronousTestCase):
             entry(manager="a", time=at(2), apiVersion="v1", subresource="status"),
             entry(manager="a", time=at(2), apiVersion="v2"),
         ]
-        self.assertEqual(write(read(reversed(entries))), entries)
+        self.assertEqual(encode_entries(decode_stored_entries(reversed(entries))), entries)
 
     def test_identity(self) -> None:
         """Updates in two versions are two entries, applies are one whatever their version, and the last counts."""
-        managers = read(
+        managers = decode_stored_entries(
             [entry(), entry(apiVersion="v2"), entry(operation="Apply"), entry(operation="Apply", apiVersion="v2")]
         )
         self.assertEqual([found.api_version for found in managers.values()], ["v1", "v2", "v2"])
 
     def test_written(self) -> None:
         """A new entry leaves out what is empty."""
-        managers = {Manager(APPLY, "me", "", ""): Entry("v1", "", of_paths([("f:a",)]))}
+        managers = {Manager(APPLY, "me", "", ""): Entry("v1", "", field_set_from_paths([("f:a",)]))}
         expected = {"manager": "me", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1"}
-        self.assertEqual(write(managers), [{**expected, "fieldsV1": {"f:a": {}}}])
+        self.assertEqual(encode_entries(managers), [{**expected, "fieldsV1": {"f:a": {}}}])
 
     def test_reset(self) -> None:
         """No entry at all, or a single empty one, says that nobody is to own anything."""
         self.assertEqual(
-            [is_reset(sent) for sent in (None, [], [{}], [{}, {}], [entry()])], [False, True, True, False, False]
+            [is_reset_request(sent) for sent in (None, [], [{}], [{}, {}], [entry()])],
+            [False, True, True, False, False],
         )
 
     def test_malformed(self) -> None:
@@ -88,11 +89,11 @@ class EntriesTests(SynchronousTestCase):
             {"fieldsType": "FieldsV2"},
             {"fieldsV1": {"data": {}}},
         ):
-            self.assertRaises(MalformedEntries, read_foreign, [entry(), entry(manager="other", **bad)])
+            self.assertRaises(MalformedEntries, decode_client_entries, [entry(), entry(manager="other", **bad)])
 
     def test_foreign(self) -> None:
         """The sets of clients are brought into the one form."""
-        [found] = read_foreign([entry(fieldsV1={'k:{"b":1, "a":2}': {".": {}}})]).values()
+        [found] = decode_client_entries([entry(fieldsV1={'k:{"b":1, "a":2}': {".": {}}})]).values()
         self.assertEqual(found.fields, {'k:{"a":2,"b":1}': {}})
 
     def test_named(self) -> None:
@@ -106,7 +107,7 @@ class CapTests(SynchronousTestCase):
 
     def managers(self, count: int, **parts: Any) -> dict[Manager, Entry]:
         """Updaters of one field each, the first the oldest."""
-        return read(
+        return decode_stored_entries(
             entry(manager=f"m{number:02d}", time=at(number), fieldsV1={f"f:x{number}": {}}, **parts)
             for number in range(count)
         )
@@ -115,13 +116,13 @@ class CapTests(SynchronousTestCase):
         """Ten are not too many, and applies do not count."""
         managers = {**self.managers(10), **self.managers(5, operation="Apply")}
         before = dict(managers)
-        cap(managers)
+        cap_update_managers(managers)
         self.assertEqual(managers, before)
 
     def test_over(self) -> None:
         """The two oldest become one, which is as old as the younger of them."""
         managers = self.managers(11)
-        cap(managers)
+        cap_update_managers(managers)
         names = [manager.name for manager in managers]
         self.assertEqual(len(names), 10)
         self.assertNotIn("m00", names)
@@ -134,6 +135,6 @@ class CapTests(SynchronousTestCase):
         managers = self.managers(11)
         oldest = Manager(UPDATE, "m00", "v1", "")
         managers[oldest._replace(api_version="v2")] = managers.pop(oldest)._replace(api_version="v2")
-        cap(managers)
+        cap_update_managers(managers)
         self.assertIn(oldest._replace(api_version="v2"), managers)
         self.assertEqual(managers[Manager(UPDATE, "ancient-changes", "v1", "")].fields, {"f:x1": {}, "f:x2": {}})

@@ -13,8 +13,8 @@ from kubetwist.api.jsonequality import same_value
 from kubetwist.schema.merge.builder import MergeTypeBuilder
 from kubetwist.schema.merge.fieldset import (
     FieldSet,
+    field_set_from_paths,
     intersection,
-    of_paths,
     union,
 )
 from kubetwist.schema.merge.managedfields import (
@@ -27,7 +27,7 @@ from kubetwist.schema.merge.managedfields import (
 from kubetwist.schema.merge.ownership import (
     Conflicts,
     Filter,
-    Ownership,
+    MergeUpdater,
 )
 from kubetwist.schema.merge.types import (
     MergeType,
@@ -105,7 +105,7 @@ def values(schema: Schema) -> st.SearchStrategy[Any]:
 
 
 class OneVersion:
-    """A kind with the version C{v1}, and C{v2} of the same shape; see L{Versions}."""
+    """A kind with the version C{v1}, and C{v2} of the same go_field; see L{Versions}."""
 
     def __init__(self, kind: MergeType) -> None:
         self.kind = kind
@@ -121,10 +121,10 @@ class OneVersion:
         return obj
 
 
-def rules(schema: Schema, allowed: Filter = Filter(), version: str = "v1") -> Ownership:  # noqa: B008
+def rules(schema: Schema, allowed: Filter = Filter(), version: str = "v1") -> MergeUpdater:  # noqa: B008
     """The rules for objects of a schema."""
     kind = MergeTypeBuilder({}.__getitem__).inline(schema)
-    return Ownership(OneVersion(kind), version, {"v1": allowed, "v2": allowed})
+    return MergeUpdater(OneVersion(kind), version, {"v1": allowed, "v2": allowed})
 
 
 def applier(name: str) -> Manager:
@@ -137,9 +137,9 @@ def updater(name: str, version: str = "v1") -> Manager:
     return Manager(UPDATE, name, version, "")
 
 
-def data(kind: Ownership, value: Any) -> Any:
+def data(kind: MergeUpdater, value: Any) -> Any:
     """An object but for the order of its lists and what is empty in it."""
-    return kind.type.owned(value), [sorted(map(str, flat(value)))]
+    return kind.type.to_field_set(value), [sorted(map(str, flat(value)))]
 
 
 def flat(value: Any, path: tuple[str, ...] = ()) -> list[Any]:
@@ -156,7 +156,7 @@ def flat(value: Any, path: tuple[str, ...] = ()) -> list[Any]:
 
 
 @st.composite
-def cases(draw: st.DrawFn, count: int) -> tuple[Ownership, list[Any]]:
+def cases(draw: st.DrawFn, count: int) -> tuple[MergeUpdater, list[Any]]:
     """The rules of some schema, and values of it."""
     schema = draw(SCHEMAS)
     return rules(schema), [draw(values(schema)) for _ in range(count)]
@@ -167,7 +167,7 @@ class ApplyTests(SynchronousTestCase):
 
     @settings(max_examples=80, deadline=None)
     @given(cases(2))
-    def test_idempotent(self, case: tuple[Ownership, list[Any]]) -> None:
+    def test_idempotent(self, case: tuple[MergeUpdater, list[Any]]) -> None:
         """Applying the same once more changes neither the object nor who owns what since when."""
         kind, [live, applied] = case
         managers: Managers = {}
@@ -179,17 +179,17 @@ class ApplyTests(SynchronousTestCase):
 
     @settings(max_examples=80, deadline=None)
     @given(cases(1))
-    def test_owns_what_it_applies(self, case: tuple[Ownership, list[Any]]) -> None:
+    def test_owns_what_it_applies(self, case: tuple[MergeUpdater, list[Any]]) -> None:
         """An applier owns what it applied, all of it and nothing else, and it is there."""
         kind, [applied] = case
         managers: Managers = {}
         made = kind.apply(managers, {}, applied, applier("me"), NOW, False)
         self.assertEqual(made, applied)
-        self.assertEqual([entry.fields for entry in managers.values()], [kind.type.owned(applied)])
+        self.assertEqual([entry.fields for entry in managers.values()], [kind.type.to_field_set(applied)])
 
     @settings(max_examples=80, deadline=None)
     @given(cases(2))
-    def test_commute(self, case: tuple[Ownership, list[Any]]) -> None:
+    def test_commute(self, case: tuple[MergeUpdater, list[Any]]) -> None:
         """Two appliers whose fields are not the same make the same object in either order."""
         kind, [one, other] = case
         try:
@@ -203,7 +203,7 @@ class ApplyTests(SynchronousTestCase):
             {manager: entry.fields for manager, entry in second[1].items()},
         )
 
-    def both(self, kind: Ownership, *applied: tuple[str, Any]) -> tuple[Any, Managers]:
+    def both(self, kind: MergeUpdater, *applied: tuple[str, Any]) -> tuple[Any, Managers]:
         """Apply by two managers, one after the other."""
         managers: Managers = {}
         made: Any = {}
@@ -213,7 +213,7 @@ class ApplyTests(SynchronousTestCase):
 
     @settings(max_examples=80, deadline=None)
     @given(cases(2))
-    def test_taken_back(self, case: tuple[Ownership, list[Any]]) -> None:
+    def test_taken_back(self, case: tuple[MergeUpdater, list[Any]]) -> None:
         """When an applier takes back all it applied, what is left is what the other one owns."""
         kind, [one, other] = case
         managers: Managers = {}
@@ -229,7 +229,7 @@ class ApplyTests(SynchronousTestCase):
 
     @settings(max_examples=80, deadline=None)
     @given(cases(2))
-    def test_conflicts(self, case: tuple[Ownership, list[Any]]) -> None:
+    def test_conflicts(self, case: tuple[MergeUpdater, list[Any]]) -> None:
         """Whoever forces an apply gets the fields it changes, and those who had them lose just these."""
         kind, [one, other] = case
         managers: Managers = {}
@@ -270,7 +270,7 @@ class ApplyTests(SynchronousTestCase):
 
     @settings(max_examples=60, deadline=None)
     @given(cases(2))
-    def test_nothing_is_changed(self, case: tuple[Ownership, list[Any]]) -> None:
+    def test_nothing_is_changed(self, case: tuple[MergeUpdater, list[Any]]) -> None:
         """Objects and sets that are given stay as they are."""
         kind, [live, applied] = case
         managers: Managers = {}
@@ -322,8 +322,8 @@ class UpdateTests(SynchronousTestCase):
     def test_filter(self) -> None:
         """What an endpoint does not let its clients write they do not own, nor take from others."""
         managers = Managers()
-        status = rules(self.SCHEMA, Filter(without=of_paths([("f:spec",)])))
-        main = rules(self.SCHEMA, Filter(without=of_paths([("f:status",)])))
+        status = rules(self.SCHEMA, Filter(excluded=field_set_from_paths([("f:spec",)])))
+        main = rules(self.SCHEMA, Filter(excluded=field_set_from_paths([("f:status",)])))
         value = {"spec": {"a": "1"}, "status": {"a": "1"}}
         main.update(managers, {}, value, updater("main"), NOW)
         status.update(managers, {}, value, updater("status"), NOW)
@@ -372,10 +372,10 @@ class UpdateTests(SynchronousTestCase):
     def test_filters_by_version(self) -> None:
         """Fields are filtered by their version: a filter of one version does not apply to another."""
         record = MergeTypeBuilder({}.__getitem__).inline(self.SCHEMA)
-        main = Ownership(OneVersion(record), "v1", {"v1": Filter(without=of_paths([("f:status",)]))})
+        main = MergeUpdater(OneVersion(record), "v1", {"v1": Filter(excluded=field_set_from_paths([("f:status",)]))})
         managers = {
-            updater("one"): Entry("v1", NOW, of_paths([("f:status", "f:a")])),
-            updater("two", "v2"): Entry("v2", NOW, of_paths([("f:status", "f:a")])),
+            updater("one"): Entry("v1", NOW, field_set_from_paths([("f:status", "f:a")])),
+            updater("two", "v2"): Entry("v2", NOW, field_set_from_paths([("f:status", "f:a")])),
         }
         main.update(managers, {"status": {"a": "1"}}, {"status": {"a": "2"}}, updater("me"), LATER)
         self.assertEqual(list(managers), [updater("one")])

@@ -197,17 +197,17 @@ class CompareTests(SynchronousTestCase):
 
     def test_mixes(self) -> None:
         """Only types with untyped parts compare the Python types of equal values."""
-        self.assertTrue(TYPE.mixes())
-        self.assertFalse(build(KEYED).mixes())
-        self.assertTrue(build(FREE).mixes())
+        self.assertTrue(TYPE.contains_untyped())
+        self.assertFalse(build(KEYED).contains_untyped())
+        self.assertTrue(build(FREE).contains_untyped())
         for kind, api_version, mixes in (
             ("Pod", "v1", False),
             ("Deployment", "apps/v1", False),
             ("ControllerRevision", "apps/v1", True),
         ):
-            self.assertEqual(built_in(kind, api_version).mixes(), mixes, kind)
+            self.assertEqual(built_in(kind, api_version).contains_untyped(), mixes, kind)
         typed = {name: part for name, part in SCHEMA["properties"].items() if name not in ("free", "size")}
-        self.assertFalse(build({"type": "object", "properties": typed}).mixes())
+        self.assertFalse(build({"type": "object", "properties": typed}).contains_untyped())
 
     def test_repeats(self) -> None:
         """Items that become, stay or cease to be several are told as one."""
@@ -247,7 +247,7 @@ class OwnedTests(SynchronousTestCase):
             "f:count": {},
             "f:free": {"f:a": {".": {}, "f:b": {}}},
         }
-        self.assertEqual(TYPE.owned(value), expected)
+        self.assertEqual(TYPE.to_field_set(value), expected)
 
 
 class MergeTests(SynchronousTestCase):
@@ -309,13 +309,15 @@ class MergeTests(SynchronousTestCase):
             "f:hops": {'k:{"host":"a","port":443}': {".": {}, "f:host": {}}},
         }
         self.assertEqual(
-            TYPE.without(value, fields), {"name": "x", "labels": {}, "inner": {"a": "1"}, "hops": [{"host": "b"}]}
+            TYPE.remove_items(value, fields), {"name": "x", "labels": {}, "inner": {"a": "1"}, "hops": [{"host": "b"}]}
         )
-        self.assertEqual(TYPE.without(value, {"f:labels": {".": {}, "f:a": {}}})["name"], "x")
-        self.assertNotIn("labels", TYPE.without(value, {"f:labels": {".": {}, "f:a": {}}}))
+        self.assertEqual(TYPE.remove_items(value, {"f:labels": {".": {}, "f:a": {}}})["name"], "x")
+        self.assertNotIn("labels", TYPE.remove_items(value, {"f:labels": {".": {}, "f:a": {}}}))
         hop = 'k:{"host":"a","port":443}'
-        self.assertEqual(TYPE.without({"hops": [{"host": "a"}]}, {"f:hops": {hop: {}}}), {"hops": []})
-        self.assertEqual(TYPE.without({"hops": [{"host": "a"}]}, {"f:hops": {hop: {"f:host": {}}}}), {"hops": [{}]})
+        self.assertEqual(TYPE.remove_items({"hops": [{"host": "a"}]}, {"f:hops": {hop: {}}}), {"hops": []})
+        self.assertEqual(
+            TYPE.remove_items({"hops": [{"host": "a"}]}, {"f:hops": {hop: {"f:host": {}}}}), {"hops": [{}]}
+        )
 
 
 ANYTHING: st.SearchStrategy[Any] = st.recursive(
@@ -351,7 +353,7 @@ class FitsTests(SynchronousTestCase):
     @given(OBJECTS)
     def test_agrees(self, value: dict[str, Any]) -> None:
         """A value fits exactly if it has no errors, except for items with the same key."""
-        self.assertEqual(TYPE.fits(value), TYPE.check(value, True) == [])
+        self.assertEqual(TYPE.accepts(value), TYPE.validate(value, True) == [])
 
     def test_keys(self) -> None:
         """An item needs one of its keys, unless one has a default."""
@@ -359,13 +361,13 @@ class FitsTests(SynchronousTestCase):
         for kind in (TYPE, keyless):
             for item in ({}, {"host": "a"}, {"port": 1}, None, "a"):
                 name = "hops" if kind is TYPE else "l"
-                self.assertEqual(kind.fits({name: [item]}), kind.check({name: [item]}, True) == [], item)
+                self.assertEqual(kind.accepts({name: [item]}), kind.validate({name: [item]}, True) == [], item)
 
     def test_overridden(self) -> None:
         """A struct that is atomic in one place has the fields of its type there."""
         pods = built_in("Pod")
-        self.assertTrue(pods.fits({"spec": {"nodeSelector": {"a": "b"}}}))
-        self.assertFalse(pods.fits({"spec": {"nodeSelector": {"a": 1}}}))
+        self.assertTrue(pods.accepts({"spec": {"nodeSelector": {"a": "b"}}}))
+        self.assertFalse(pods.accepts({"spec": {"nodeSelector": {"a": 1}}}))
 
 
 class CheckTests(SynchronousTestCase):
@@ -373,7 +375,7 @@ class CheckTests(SynchronousTestCase):
 
     def check(self, value: Any, expected: str) -> None:
         """Have one value refused."""
-        self.assertEqual(str(TypedError.of(TYPE.check(value, False))), expected)
+        self.assertEqual(str(TypedError.from_errors(TYPE.validate(value, False))), expected)
 
     def test_messages(self) -> None:
         """Each mistake is told with its path."""
@@ -417,7 +419,7 @@ class CheckTests(SynchronousTestCase):
     def test_no_keys(self) -> None:
         """An item that leaves out all its keys, where none has a default, is refused."""
         schema = {**KEYED, "x-kubernetes-list-map-keys": ["host"]}
-        [(_, message)] = build(schema).check([{"port": 1}], False)
+        [(_, message)] = build(schema).validate([{"port": 1}], False)
         self.assertEqual(
             message,
             'element 0: associative list with keys has an element that omits all key fields ["host"] '
@@ -427,8 +429,8 @@ class CheckTests(SynchronousTestCase):
     def test_fine(self) -> None:
         """Nulls fit everywhere, and duplicates where they are allowed."""
         value = dict.fromkeys(SCHEMA["properties"])
-        self.assertEqual(TYPE.check(value, False), [])
-        self.assertEqual(TYPE.check({"tags": ["q", "q"]}, True), [])
+        self.assertEqual(TYPE.validate(value, False), [])
+        self.assertEqual(TYPE.validate({"tags": ["q", "q"]}, True), [])
 
 
 class ReconcileTests(SynchronousTestCase):
@@ -437,13 +439,13 @@ class ReconcileTests(SynchronousTestCase):
     def test_atomic_now(self) -> None:
         """What is owned whole now, and was owned by its parts, is owned whole by whoever owned a part."""
         fields = {"f:whole": {".": {}, "f:a": {}}, "f:plain": {'v:"x"': {}}, "f:inner": {"f:a": {}}}
-        self.assertEqual(TYPE.reconciled(fields), {"f:whole": {}, "f:plain": {}, "f:inner": {"f:a": {}}})
+        self.assertEqual(TYPE.reconcile_field_set(fields), {"f:whole": {}, "f:plain": {}, "f:inner": {"f:a": {}}})
 
     def test_still_the_same(self) -> None:
         """A set that fits its type stays as it is."""
         fields = TYPE.compare({}, {"hops": [{"host": "a"}], "whole": {"a": "1"}, "free": {"a": {"b": 1}}})[0]
         assert fields is not None
-        self.assertIs(TYPE.reconciled(fields), fields)
+        self.assertIs(TYPE.reconcile_field_set(fields), fields)
 
 
 class BuiltInTests(SynchronousTestCase):
@@ -453,42 +455,44 @@ class BuiltInTests(SynchronousTestCase):
         """Every kind of the release has a type that takes its zero object."""
         release = definitions()
         for gvk in release.gvks():
-            self.assertEqual(release.merge_type_for(gvk).check(release.type_for(gvk).zero(), False), [], gvk)
+            self.assertEqual(release.merge_type_for(gvk).validate(release.type_for(gvk).zero(), False), [], gvk)
 
     def test_port_protocol(self) -> None:
         """Ports are known by number and protocol, which is TCP unless it is given."""
         kind = built_in("Service")
-        owned = kind.owned({"spec": {"ports": [{"port": 53}, {"port": 53, "protocol": "UDP"}]}})
+        owned = kind.to_field_set({"spec": {"ports": [{"port": 53}, {"port": 53, "protocol": "UDP"}]}})
         self.assertEqual(
             sorted(owned["f:spec"]["f:ports"]), ['k:{"port":53,"protocol":"TCP"}', 'k:{"port":53,"protocol":"UDP"}']
         )
 
     def test_key_that_is_always_there(self) -> None:
         """A key that Go always writes is empty where it is left out."""
-        owned = built_in("Pod").owned({"spec": {"containers": [{"image": "x"}]}})
+        owned = built_in("Pod").to_field_set({"spec": {"containers": [{"image": "x"}]}})
         self.assertEqual(list(owned["f:spec"]["f:containers"]), ['k:{"name":""}'])
 
     def test_atomic_structs(self) -> None:
         """Selectors are owned whole, and so is what is an atomic struct in some places only."""
-        owned = built_in("Deployment", "apps/v1").owned({"spec": {"selector": {"matchLabels": {"a": "b"}}}})
+        owned = built_in("Deployment", "apps/v1").to_field_set({"spec": {"selector": {"matchLabels": {"a": "b"}}}})
         self.assertEqual(owned, {"f:spec": {"f:selector": {}}})
 
     def test_quantities_and_raw_values(self) -> None:
         """Quantities are scalars, whole objects within objects are owned whole."""
-        claim = built_in("PersistentVolumeClaim").owned({"spec": {"resources": {"requests": {"storage": "1Gi"}}}})
+        claim = built_in("PersistentVolumeClaim").to_field_set(
+            {"spec": {"resources": {"requests": {"storage": "1Gi"}}}}
+        )
         self.assertEqual(claim, {"f:spec": {"f:resources": {"f:requests": {"f:storage": {}}}}})
-        revision = built_in("ControllerRevision", "apps/v1").owned({"data": {"a": {"b": 1}}})
+        revision = built_in("ControllerRevision", "apps/v1").to_field_set({"data": {"a": {"b": 1}}})
         self.assertEqual(revision, {"f:data": {}})
 
     def test_structural(self) -> None:
         """A custom resource has metadata like everybody else's, whatever its schema says of it."""
-        kind = definitions().merge_types.structural({"type": "object", "properties": {"spec": SCHEMA}})
+        kind = definitions().merge_types.custom_resource_type({"type": "object", "properties": {"spec": SCHEMA}})
         value = {"metadata": {"finalizers": ["a"], "labels": {"x": "y"}}, "spec": {"on": True}}
         expected = {"f:metadata": {"f:finalizers": {'v:"a"': {}}, "f:labels": {"f:x": {}}}, "f:spec": {"f:on": {}}}
-        self.assertEqual(kind.owned(value), expected)
-        self.assertEqual(kind.check({"more": 1}, False), [(".more", "field not declared in schema")])
-        open_kind = definitions().merge_types.structural({"type": "object"}, True)
-        self.assertEqual(open_kind.owned({"more": {"a": [1]}}), {"f:more": {".": {}, "f:a": {}}})
+        self.assertEqual(kind.to_field_set(value), expected)
+        self.assertEqual(kind.validate({"more": 1}, False), [(".more", "field not declared in schema")])
+        open_kind = definitions().merge_types.custom_resource_type({"type": "object"}, True)
+        self.assertEqual(open_kind.to_field_set({"more": {"a": [1]}}), {"f:more": {".": {}, "f:a": {}}})
 
 
 class OverriddenTests(SynchronousTestCase):
@@ -503,7 +507,7 @@ class OverriddenTests(SynchronousTestCase):
                 found = found.field(name)
             return found
 
-        self.assertTrue(field("Event", "involvedObject").leaf)
+        self.assertTrue(field("Event", "involvedObject").atomic)
         claim = field("PersistentVolume", "spec", "claimRef")
-        self.assertFalse(claim.leaf)
+        self.assertFalse(claim.atomic)
         self.assertIsNotNone(claim.field("namespace"))

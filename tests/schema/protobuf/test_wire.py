@@ -8,22 +8,22 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.schema.protobuf.wire import (
-    CUT_SHORT,
     END_GROUP,
     FIXED32,
     FIXED64,
     GROUP,
     LENGTH,
     OVERFLOW,
+    UNEXPECTED_EOF,
     VARINT,
     WireError,
+    encode_length_delimited,
+    encode_tag,
+    encode_varint,
     int32,
     int64,
     length,
-    other_field,
-    put_counted,
-    put_key,
-    put_varint,
+    skip_unknown_field,
     varint,
 )
 from kubetwist.schema.protobuf.wire import (
@@ -37,7 +37,7 @@ class NumberTests(SynchronousTestCase):
     @given(st.integers(-(1 << 63), (1 << 63) - 1))
     def test_round_trip(self, value: int) -> None:
         """A number is read as it was written, with its sign, in as few bytes as it needs."""
-        data = put_varint(value)
+        data = encode_varint(value)
         read, position = varint(data + b"\x01", 0)
         self.assertEqual((int64(read), position), (value, len(data)))
         self.assertLessEqual(len(data), 10 if value < 0 else value.bit_length() // 7 + 1)
@@ -58,7 +58,7 @@ class FieldTests(SynchronousTestCase):
     @given(st.integers(1, 1000), st.binary(max_size=300))
     def test_counted(self, number: int, content: bytes) -> None:
         """A field that begins with its length is found, and skipped, as a whole."""
-        data = put_counted(number, content)
+        data = encode_length_delimited(number, content)
         key, position = varint(data, 0)
         self.assertEqual(key, number << 3 | LENGTH)
         self.assertEqual(skip_value(data, position, len(data), LENGTH), len(data))
@@ -67,25 +67,29 @@ class FieldTests(SynchronousTestCase):
 
     def test_skip(self) -> None:
         """Values of every form are skipped, groups with all that is in them."""
-        group = put_key(1, VARINT) + b"\x05" + put_key(2, GROUP) + put_key(2, END_GROUP) + put_key(3, END_GROUP)
+        group = (
+            encode_tag(1, VARINT) + b"\x05" + encode_tag(2, GROUP) + encode_tag(2, END_GROUP) + encode_tag(3, END_GROUP)
+        )
         for wire_type, data in ((VARINT, b"\x96\x01"), (FIXED64, b"x" * 8), (FIXED32, b"x" * 4), (GROUP, group)):
             self.assertEqual(skip_value(data + b"rest", 0, len(data), wire_type), len(data), wire_type)
 
     def test_cut_short(self) -> None:
         """A value that ends behind the data is refused, and so is a form that there is not."""
         for wire_type, data in ((FIXED64, b"x"), (FIXED32, b"x"), (LENGTH, b"\x05x")):
-            self.assertEqual(str(self.assertRaises(WireError, skip_value, data, 0, len(data), wire_type)), CUT_SHORT)
+            self.assertEqual(
+                str(self.assertRaises(WireError, skip_value, data, 0, len(data), wire_type)), UNEXPECTED_EOF
+            )
         self.assertEqual(str(self.assertRaises(WireError, skip_value, b"", 0, 0, 7)), "proto: illegal wireType 7")
-        huge = put_varint(-1)
+        huge = encode_varint(-1)
         self.assertIn("negative length", str(self.assertRaises(WireError, length, huge, 0, len(huge))))
 
     def test_other_fields(self) -> None:
         """An unknown field is skipped; a known one in another form, no field and the end of no group are refused."""
-        self.assertEqual(other_field(b"\x05", 0, 1, 9 << 3 | VARINT, "Pod", {1: "name"}), 1)
+        self.assertEqual(skip_unknown_field(b"\x05", 0, 1, 9 << 3 | VARINT, "Pod", {1: "name"}), 1)
         for tag, message in (
             (1 << 3 | VARINT, "proto: wrong wireType = 0 for field Name"),
             (VARINT, "proto: Pod: illegal tag 0 (wire type 0)"),
             (9 << 3 | END_GROUP, "proto: Pod: wiretype end group for non-group"),
         ):
-            error = self.assertRaises(WireError, other_field, b"\x05", 0, 1, tag, "Pod", {1: "name"})
+            error = self.assertRaises(WireError, skip_unknown_field, b"\x05", 0, 1, tag, "Pod", {1: "name"})
             self.assertEqual(str(error), message)

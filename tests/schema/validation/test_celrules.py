@@ -10,14 +10,14 @@ from kubetwist.api.errors import RatchetedError
 from kubetwist.cel.errors import Interrupted
 from kubetwist.cel.frame import Frame
 from kubetwist.schema.validation import celrules
-from kubetwist.schema.validation.celrules import RuleTree
+from kubetwist.schema.validation.celrules import CELValidator
 from kubetwist.schema.validation.rulepaths import (
     has_rules,
     valid_field_path,
 )
 from kubetwist.schema.validation.validator import (
-    Correlation,
-    ValueSchema,
+    CorrelatedObject,
+    SchemaValidator,
 )
 
 
@@ -46,17 +46,17 @@ class RuleTests(SynchronousTestCase):
 
     def found(self, schema: dict[str, Any], value: Any, old: Any = None, **options: Any) -> list[str]:
         """The causes, as texts; those that are tolerated in brackets."""
-        tree = RuleTree.of(schema, root=True)
+        tree = CELValidator.of(schema, root=True)
         assert tree is not None
         if old is not None:
-            options["correlation"] = Correlation(value, old, ValueSchema(schema))
-        causes, _ = tree.causes(value, old, **options)
+            options["correlation"] = CorrelatedObject(value, old, SchemaValidator(schema))
+        causes, _ = tree.validate(value, old, **options)
         return [f"({cause})" if isinstance(cause, RatchetedError) else str(cause) for cause in causes]
 
     def test_no_rules(self) -> None:
         """A schema without rules costs nothing."""
         self.assertFalse(has_rules({"type": "object", "properties": {"a": {"type": "array", "items": STRING}}}))
-        self.assertIsNone(RuleTree.of({"type": "object"}, root=True))
+        self.assertIsNone(CELValidator.of({"type": "object"}, root=True))
 
     def test_failure(self) -> None:
         """A rule that does not hold is told by its message, its expression, or a message that is made."""
@@ -234,8 +234,8 @@ class RuleTests(SynchronousTestCase):
         """All rules of an object share a time limit, whose error is the one of the cost budget."""
         times = iter(range(100))
         self.patch(celrules, "thread_time", lambda: float(next(times)))
-        self.patch(celrules, "COSTLY", 0)
-        self.patch(celrules, "RULES_SECONDS", 2.5)
+        self.patch(celrules, "EXPENSIVE_EVALUATION_COST", 0)
+        self.patch(celrules, "RULES_TIMEOUT", 2.5)
         value = {"spec": {"a": 1}}
         holds = [rule(f"self.a < {number + 2}") for number in range(10)]
         text = (
@@ -244,18 +244,18 @@ class RuleTests(SynchronousTestCase):
         )
         self.assertEqual(self.found(spec(*holds, a=INTEGER), value), [text])
         self.assertEqual(next(times), 4)
-        self.patch(celrules, "RULES_SECONDS", 200.0)
+        self.patch(celrules, "RULES_TIMEOUT", 200.0)
         self.assertEqual(self.found(spec(*holds, a=INTEGER), value), [])
 
     def test_many_cheap_rules(self) -> None:
         """Cheap rules are counted, so that the time of many of them is limited, too."""
         times = iter(range(100))
         self.patch(celrules, "thread_time", lambda: float(next(times)))
-        self.patch(celrules, "RULES_SECONDS", 0.5)
+        self.patch(celrules, "RULES_TIMEOUT", 0.5)
         items = {"type": "integer", "x-kubernetes-validations": [rule("self < 5")]}
         schema = spec(rule("true"), l={"type": "array", "items": items})
-        self.assertEqual(self.found(schema, {"spec": {"l": [1] * (celrules.EVALUATIONS - 2)}}), [])
-        (found,) = self.found(schema, {"spec": {"l": [1] * (2 * celrules.EVALUATIONS)}})
+        self.assertEqual(self.found(schema, {"spec": {"l": [1] * (celrules.EVALUATIONS_PER_TIME_CHECK - 2)}}), [])
+        (found,) = self.found(schema, {"spec": {"l": [1] * (2 * celrules.EVALUATIONS_PER_TIME_CHECK)}})
         self.assertIn("running out of cost budget", found)
 
     def test_slow_evaluation(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.schema.validation.conditions import Conditions
-from kubetwist.schema.validation.correlation import Correlation
+from kubetwist.schema.validation.correlation import CorrelatedObject
 
 ITEM = {"type": "object", "properties": {"name": {"type": "string"}, "value": {"type": "string"}}}
 MAP = {
@@ -20,36 +20,36 @@ LIST = {"type": "array", "items": ITEM}
 SCHEMA = {"type": "object", "properties": {"map": MAP, "list": LIST, "text": {"type": "string"}}}
 
 
-def correlated(value: Any, old: Any) -> Correlation:
+def correlated(value: Any, old: Any) -> CorrelatedObject:
     """A new and an old object."""
-    return Correlation(value, old, Conditions(SCHEMA))
+    return CorrelatedObject(value, old, Conditions(SCHEMA))
 
 
 class CorrelationTests(SynchronousTestCase):
-    """Tests for L{Correlation}."""
+    """Tests for L{CorrelatedObject}."""
 
     def test_fields(self) -> None:
         """A field has an old value if both objects have it and the schema knows it."""
-        found = correlated({"text": "a", "other": 1}, {"text": "b", "other": 1}).field("text")
+        found = correlated({"text": "a", "other": 1}, {"text": "b", "other": 1}).key("text")
         assert found is not None
         self.assertEqual((found.value, found.old), ("a", "b"))
-        self.assertIsNone(correlated({"text": "a"}, {}).field("text"))
-        self.assertIsNone(correlated({"other": 1}, {"other": 1}).field("other"))
+        self.assertIsNone(correlated({"text": "a"}, {}).key("text"))
+        self.assertIsNone(correlated({"other": 1}, {"other": 1}).key("other"))
 
     def test_items(self) -> None:
         """Items of a list of type map are found by their keys, wherever they stand; others have no old value."""
         new = {"map": [{"name": "b", "value": "2"}, {"name": "c"}, {"value": "x"}]}
         old = {"map": [{"name": "a"}, {"name": "b", "value": "1"}]}
-        found = correlated(new, old).field("map")
+        found = correlated(new, old).key("map")
         assert found is not None
-        item = found.item(0)
+        item = found.index(0)
         assert item is not None
         self.assertEqual(item.old, {"name": "b", "value": "1"})
-        self.assertIsNone(found.item(1))
-        self.assertIsNone(found.item(2))
-        plain = correlated({"list": [{"name": "a"}]}, {"list": [{"name": "a"}]}).field("list")
+        self.assertIsNone(found.index(1))
+        self.assertIsNone(found.index(2))
+        plain = correlated({"list": [{"name": "a"}]}, {"list": [{"name": "a"}]}).key("list")
         assert plain is not None
-        self.assertIsNone(plain.item(0))
+        self.assertIsNone(plain.index(0))
 
     def test_unchanged(self) -> None:
         """The order of a list of type map does not matter, that of others does."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.schema.validation.result import Result, invalid_value, lost, too_many, type_problem
+from kubetwist.schema.validation.result import Result, composite_error, invalid_value, too_many, type_problem
 
 
 class ResultTests(SynchronousTestCase):
@@ -23,7 +23,7 @@ class ResultTests(SynchronousTestCase):
         self.assertEqual((cause.reason, cause.field), ("FieldValueTypeInvalid", "spec.a"))
         self.assertEqual(cause.message, 'Invalid value: "integer": spec.a in body must be of type string: "integer"')
         self.assertEqual(invalid_value("a", 7, "is odd").cause("spec").field, "spec.a")
-        self.assertEqual(lost("x").cause("").field, "<nil>")
+        self.assertEqual(composite_error("x").cause("").field, "<nil>")
 
     def test_too_many(self) -> None:
         """The text of a list that is too long has what it may have, the message how much it has."""

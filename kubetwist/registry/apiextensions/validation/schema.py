@@ -17,9 +17,9 @@ from ....api.errors import FieldError, forbidden, go_json, invalid, not_supporte
 from ....api.gostructs import go_struct
 from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
-from ....schema.mismatch import DecodeError, Mismatch, Unreadable
+from ....schema.mismatch import DecodeError, UnmarshalerError, UnmarshalTypeError
 from ....schema.nodes import StructNode
-from ....schema.structural import CustomType, Structural, copied, with_read_metadata
+from ....schema.structural import CustomType, Structural, decode_embedded_metadata, deep_copy
 from ....schema.structuralrules import alternatives, everywhere, unsupported, validate_structural
 from ....schema.validation.listrules import validate_embedded_resources
 from ....schema.validation.rulepaths import (
@@ -27,8 +27,8 @@ from ....schema.validation.rulepaths import (
     has_rules,
 )
 from ....schema.validation.validator import (
-    TooManyAlternatives,
-    ValueSchema,
+    SchemaValidator,
+    ValidationBudgetExceeded,
 )
 from .rules import RuleContext, validate_compiled_rules, validate_rules_syntax
 
@@ -371,14 +371,14 @@ class _Budget:
         """Return the errors of the rules that a default violates, as the old and as the new value."""
         if not has_rules(schema):
             return []
-        from ....schema.validation.celrules import RuleTree
+        from ....schema.validation.celrules import CELValidator
 
-        tree = RuleTree.of(schema, root=root)
+        tree = CELValidator.of(schema, root=root)
         if tree is None:
             return []
-        errors, left = tree.causes(default, default, path, budget=self.left)
+        errors, left = tree.validate(default, default, path, budget=self.left)
         if not errors:
-            errors, again = tree.causes(default, None, path, budget=self.left)
+            errors, again = tree.validate(default, None, path, budget=self.left)
             left = min(left, again)
         self.left = left
         return errors
@@ -400,10 +400,10 @@ def _validate_default(
         wrong = [field_error for field_error in wrong if field_error.message != _unknown(default, where).message]
         if not wrong:
             # The reference does not check the type of defaults that may be an integer or a string.
-            values = ValueSchema(_without(schema, "x-kubernetes-int-or-string"))
+            values = SchemaValidator(_without(schema, "x-kubernetes-int-or-string"))
             try:
-                wrong = [problem.cause(where) for problem in values.problems(copied(default))]
-            except TooManyAlternatives:
+                wrong = [problem.cause(where) for problem in values.problems(deep_copy(default))]
+            except ValidationBudgetExceeded:
                 wrong = [invalid(where, "", "validating the default against its schema takes too long")]
             errors += wrong
         if not wrong:
@@ -432,7 +432,7 @@ def _validate_default_fields(
         if options.object_meta is not None and embedded and isinstance(default, dict):
             CustomType(bare, options.object_meta).decode(default, [])
         # Unknown metadata is removed without an error; see coerce_defaults.
-        structural.reader(lambda value, _: copied(value) if meta is None else meta(value, []))(default, unknown)
+        structural.reader(lambda value, _: deep_copy(value) if meta is None else meta(value, []))(default, unknown)
     except DecodeError as error:
         return [invalid(where, default, str(error))]
     except Exception:
@@ -457,10 +457,10 @@ def coerce_defaults(schema: JSONObject, object_meta: StructNode) -> None:
         default = part.get("default")
         if isinstance(default, (dict, list)):
             structural = Structural(_without(part, "default"))
-            if structural.embedded or structural.embedded_anywhere():
+            if structural.embedded or structural.has_embedded_resources():
                 try:
-                    part["default"] = with_read_metadata(default, structural, meta)
-                except (Mismatch, Unreadable):
+                    part["default"] = decode_embedded_metadata(default, structural, meta)
+                except (UnmarshalTypeError, UnmarshalerError):
                     continue
 
 

@@ -30,9 +30,9 @@ from ....api.storage import Write
 from ....interfaces import IStorageBackend
 from ....schema.protobuf.codec import read_envelope
 from ....schema.protobuf.encoding import envelope
-from ....schema.protobuf.leaves import octets
-from ....schema.protobuf.messages import TEXT, VALUE, Message, Step
-from ....schema.protobuf.wire import CUT_SHORT, WireError, put_counted
+from ....schema.protobuf.leaves import decode_bytes
+from ....schema.protobuf.messages import TEXT, VALUE, FieldDescriptor, MessageDecoder
+from ....schema.protobuf.wire import UNEXPECTED_EOF, WireError, encode_length_delimited
 from ....storage.cache.watchcache import WatchCache
 from ....storage.errors import KeyExists, KeyNotFound, RevisionConflict, StorageError, UnknownFormatError
 from ....storage.protobuf import is_protobuf
@@ -54,7 +54,9 @@ ATTEMPTS: Final = 100
 _MAX_BYTES: Final = 65536 // 8
 #: The object in protobuf, which the definitions do not have, and its metadata: fields that say nothing.
 _NO_METADATA: Final = bytes.fromhex("0a0012001a0022002a00320038004200")
-_RANGE: Final = Message("RangeAllocation", lambda: (Step(2, TEXT, "range"), Step(3, VALUE, "data", octets)))
+_RANGE: Final = MessageDecoder(
+    "RangeAllocation", lambda: (FieldDescriptor(2, TEXT, "range"), FieldDescriptor(3, VALUE, "data", decode_bytes))
+)
 
 
 def encode_bitmap(ports: Iterable[int], low: int) -> int:
@@ -81,7 +83,9 @@ def encoded(low: int, high: int, ports: Iterable[int], *, protobuf: bool = False
     octets_of_bits = bits.to_bytes((bits.bit_length() + 7) // 8, "big")
     if protobuf:
         message = (
-            put_counted(1, _NO_METADATA) + put_counted(2, f"{low}-{high}".encode()) + put_counted(3, octets_of_bits)
+            encode_length_delimited(1, _NO_METADATA)
+            + encode_length_delimited(2, f"{low}-{high}".encode())
+            + encode_length_delimited(3, octets_of_bits)
         )
         return envelope("v1", "RangeAllocation", message)
     data = b64encode(octets_of_bits).decode()
@@ -116,7 +120,7 @@ def _read(value: bytes) -> JSONValue:
     try:
         _RANGE.read(found.raw, 0, len(found.raw), obj, 0)
     except IndexError:
-        raise WireError(CUT_SHORT) from None
+        raise WireError(UNEXPECTED_EOF) from None
     return obj
 
 

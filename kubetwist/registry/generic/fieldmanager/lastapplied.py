@@ -19,7 +19,7 @@ from ....schema.merge.fieldset import (
 )
 from ....schema.merge.ownership import (
     Conflicts,
-    Ownership,
+    MergeUpdater,
 )
 from ....schema.merge.types import TypedError
 
@@ -29,7 +29,7 @@ ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 MAX_ANNOTATIONS_SIZE = 256 << 10
 
 
-def remaining_conflicts(conflicts: Conflicts, rules: Ownership, live: JSONObject) -> Conflicts:
+def remaining_conflicts(conflicts: Conflicts, rules: MergeUpdater, live: JSONObject) -> Conflicts:
     """
     Return the conflicts without those in fields that the annotation allows to change.
 
@@ -44,7 +44,7 @@ def remaining_conflicts(conflicts: Conflicts, rules: Ownership, live: JSONObject
     return Conflicts(remaining)
 
 
-def _allowed_fields(rules: Ownership, live: JSONObject) -> FieldSet:
+def _allowed_fields(rules: MergeUpdater, live: JSONObject) -> FieldSet:
     """Return the fields that client-side apply has set and that still have the applied values."""
     annotations = live["metadata"].get("annotations") or {}
     text = annotations.get(ANNOTATION)
@@ -57,13 +57,13 @@ def _allowed_fields(rules: Ownership, live: JSONObject) -> FieldSet:
     if not isinstance(applied, dict) or not applied.get("kind") or applied.get("apiVersion") != rules.version:
         return LEAF
     kind = rules.type
-    if kind.check(applied, False) or kind.check(live, False):
+    if kind.validate(applied, False) or kind.validate(live, False):
         return LEAF
     try:
         changed, removed = kind.compare(applied, live)
     except TypedError:
         return LEAF
-    return difference(difference(kind.owned(applied), changed or LEAF), removed or LEAF)
+    return difference(difference(kind.to_field_set(applied), changed or LEAF), removed or LEAF)
 
 
 def update_annotation(meta: JSONObject, applied: JSONObject) -> None:

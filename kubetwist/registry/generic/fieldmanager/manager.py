@@ -16,20 +16,20 @@ from ....api.errors import APIStatusError, FieldError
 from ....api.jsonequality import same_json
 from ....api.jsontypes import JSONValue
 from ....api.resource import GroupVersion, GroupVersionKind, JSONObject
-from ....schema.merge.fieldpath import shown
+from ....schema.merge.fieldpath import format_path
 from ....schema.merge.managedfields import (
     APPLY,
     UPDATE,
     MalformedEntries,
     Manager,
     Managers,
-    cap,
-    is_reset,
-    read,
-    read_foreign,
-    write,
+    cap_update_managers,
+    decode_client_entries,
+    decode_stored_entries,
+    encode_entries,
+    is_reset_request,
 )
-from ....schema.merge.ownership import Conflicts, Filters, Ownership, Versions
+from ....schema.merge.ownership import Conflicts, Filters, MergeUpdater, VersionConverter
 from ....schema.merge.types import MergeType, TypedError
 from ..conversion import convert
 from . import lastapplied
@@ -49,7 +49,7 @@ LIVE_MISFIT = "failed to create typed live object ({})"
 
 class BuiltInVersionConverter:
     """
-    The versions of a built-in kind; see L{Versions}.
+    The versions of a built-in kind; see L{VersionConverter}.
 
     @ivar kinds: The kind in each version, by C{apiVersion}; Events have two groups.
     """
@@ -106,7 +106,7 @@ class FieldManager:
     def __init__(
         self,
         gvk: GroupVersionKind,
-        versions: Versions,
+        versions: VersionConverter,
         zero: Callable[[], JSONObject],
         *,
         stored: GroupVersionKind | None = None,
@@ -129,7 +129,7 @@ class FieldManager:
         self._stored = None if stored is None or stored == gvk else stored
         self._version = gvk.api_version
         self._versions = versions
-        self._rules = Ownership(versions, self._version, filters or {})
+        self._rules = MergeUpdater(versions, self._version, filters or {})
         self._make_zero = zero
         self._zero: JSONObject | None = None
         self._types_change = types_change
@@ -166,19 +166,19 @@ class FieldManager:
                 me = Manager(UPDATE, manager or "unknown", self._version, self._subresource)
                 old = self.nothing() if live is None else self._in_version(live)
                 self._update(managers, old, self._in_version(new), me, now, from_client=from_client)
-                cap(managers)
+                cap_update_managers(managers)
         except (TypedError, RecursionError):
             # As in the reference, the write succeeds and managedFields are cleared: see UpdateNoErrors in
             # apimachinery's managedfields/internal/fieldmanager.go. Values may exceed Python's recursion limit.
             return
         if managers:
-            meta["managedFields"] = write(managers)
+            meta["managedFields"] = encode_entries(managers)
 
     def _update(
         self, managers: Managers, old: JSONObject, new: JSONObject, me: Manager, now: str, *, from_client: bool = False
     ) -> None:
         """
-        Check the objects, and update the managers (L{Ownership.update}).
+        Check the objects, and update the managers (L{MergeUpdater.update}).
 
         @param from_client: Whether a client sent C{managers}.
         @raise TypedError: An object does not fit the type, or cannot be converted to the version of a manager.
@@ -197,7 +197,7 @@ class FieldManager:
     def _check_both(self, old: JSONObject, new: JSONObject) -> None:
         self._check(new, "failed to convert new object ({}) to smd typed")
         # The fields that both have in common fit, as the new object fits.
-        if not self._rules.type.fits(_differing(old, new)):
+        if not self._rules.type.accepts(_differing(old, new)):
             self._check(old, "failed to convert live object ({}) to smd typed")
 
     def _check(self, obj: JSONObject, prefix: str) -> None:
@@ -207,10 +207,10 @@ class FieldManager:
         @param prefix: Prefix of the error, with braces for the name and kind of the object.
         @raise TypedError: The object does not fit its type.
         """
-        if self._rules.type.fits(obj):
+        if self._rules.type.accepts(obj):
             return
         try:
-            self._rules.check(obj, True)
+            self._rules.validate(obj, True)
         except TypedError as error:
             raise TypedError(f"{prefix.format(self.format_name(obj))}: {error}") from None
 
@@ -221,15 +221,15 @@ class FieldManager:
         @return: The managers, and whether the client sent them.
         """
         if sent is not None and not self._subresource and sent != before:
-            if is_reset(sent):
+            if is_reset_request(sent):
                 return {}, False
             try:
-                managers = read_foreign(sent)
+                managers = decode_client_entries(sent)
             except MalformedEntries:
                 managers = {}
             if managers:
                 return managers, True
-        return read(before or ()), False
+        return decode_stored_entries(before or ()), False
 
     def apply(self, live: JSONObject | None, applied: JSONValue, manager: str, now: str, force: bool) -> JSONObject:
         """
@@ -273,7 +273,7 @@ class FieldManager:
         # A new object may have no metadata.
         meta = merged["metadata"] = dict(merged["metadata"] or {})
         if managers:
-            meta["managedFields"] = write(managers)
+            meta["managedFields"] = encode_entries(managers)
         if manager == KUBECTL:
             lastapplied.update_annotation(meta, applied)
         return merged
@@ -298,7 +298,7 @@ class FieldManager:
 
     def _managers_of(self, before: JSONValue, old: JSONObject, now: str) -> Managers:
         """Return the managers of an object; without entries, one that owns all existing fields."""
-        managers = read(before or ())
+        managers = decode_stored_entries(before or ())
         if not managers:
             me = Manager(UPDATE, BEFORE_FIRST_APPLY, self._version, self._subresource)
             try:
@@ -310,7 +310,7 @@ class FieldManager:
     def _merge(
         self, managers: Managers, old: JSONObject, applied: JSONObject, manager: str, now: str, force: bool
     ) -> JSONObject:
-        """Merge as L{Ownership.apply}, with the exception for C{kubectl}."""
+        """Merge as L{MergeUpdater.apply}, with the exception for C{kubectl}."""
         me = Manager(APPLY, manager, "", self._subresource)
         initial = dict(managers)
         try:
@@ -334,9 +334,9 @@ class FieldManager:
         meta = applied.get("metadata")
         if isinstance(meta, dict) and isinstance(meta.get("managedFields"), list):
             raise APIStatusError.bad_request("metadata.managedFields must be nil")
-        problems = self._rules.type.check(applied, False)
+        problems = self._rules.type.validate(applied, False)
         if problems:
-            error = TypedError.of(problems)
+            error = TypedError.from_errors(problems)
             raise APIStatusError.unknown(f"failed to create typed patch object ({self.format_name(applied)}): {error}")
 
     def unconvertible(self, applied: JSONObject, reason: str) -> APIStatusError:
@@ -437,10 +437,12 @@ def _without_entries(obj: JSONObject) -> JSONObject:
 def conflict_error(conflicts: Conflicts) -> APIStatusError:
     """Return the 409 Conflict of an apply, with the conflicting field managers."""
     items = conflicts.items()
-    errors = [FieldError("FieldManagerConflict", f"conflict with {manager}", shown(path)) for manager, path in items]
+    errors = [
+        FieldError("FieldManagerConflict", f"conflict with {manager}", format_path(path)) for manager, path in items
+    ]
     if len(items) == 1:
         manager, path = items[0]
-        message = f"Apply failed with 1 conflict: conflict with {manager}: {shown(path)}"
+        message = f"Apply failed with 1 conflict: conflict with {manager}: {format_path(path)}"
     else:
         texts: list[str] = []
         last = None
@@ -448,7 +450,7 @@ def conflict_error(conflicts: Conflicts) -> APIStatusError:
             if manager != last:
                 texts.append(f"conflicts with {manager}:")
                 last = manager
-            texts.append(f"- {shown(path)}")
+            texts.append(f"- {format_path(path)}")
         message = f"Apply failed with {len(items)} conflicts: " + "\n".join(texts)
     return APIStatusError(409, "Conflict", message, {"causes": [field_error.as_dict() for field_error in errors]})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ....schema.merge.fieldset import of_paths
+from ....schema.merge.fieldset import field_set_from_paths
 from ....schema.merge.ownership import Filter
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _without(*paths: str) -> Filter:
-    return Filter(without=of_paths([[f"f:{name}" for name in path.split(".")] for path in paths]))
+    return Filter(excluded=field_set_from_paths([[f"f:{name}" for name in path.split(".")] for path in paths]))
 
 
 EVERYTHING: Final = Filter()

@@ -13,19 +13,19 @@ from ....api.resource import JSONObject
 from ....schema.merge.fieldset import (
     FieldSet,
     difference,
+    field_set_from_paths,
     has,
-    of_paths,
 )
 from ....schema.merge.managedfields import (
     Entry,
     Managers,
-    read,
-    write,
+    decode_stored_entries,
+    encode_entries,
 )
 
 SCALE_VERSION: Final = "autoscaling/v1"
 _REPLICAS: Final = ("f:spec", "f:replicas")
-_SCALE_FIELDS: Final[FieldSet] = of_paths([_REPLICAS])
+_SCALE_FIELDS: Final[FieldSet] = field_set_from_paths([_REPLICAS])
 
 #: For each version of the main resource, the path to the replicas.
 ReplicasPaths = Mapping[str, Sequence[str]]
@@ -44,11 +44,11 @@ def replicas_paths(api_versions: Sequence[str]) -> ReplicasPaths:
 def to_subresource(entries: Sequence[JSONObject], paths: ReplicasPaths) -> list[JSONObject]:
     """Return the C{managedFields} of a C{Scale} from those of the main resource."""
     managers: Managers = {}
-    for manager, entry in read(entries).items():
+    for manager, entry in decode_stored_entries(entries).items():
         path = paths.get(entry.api_version)
         if path and has(entry.fields, path):
             managers[manager] = Entry(SCALE_VERSION, entry.time, _SCALE_FIELDS)
-    return write(managers)
+    return encode_entries(managers)
 
 
 def to_parent(
@@ -66,7 +66,7 @@ def to_parent(
     @param paths: The paths to the replicas.
     """
     managers: Managers = {}
-    before, scaled = read(entries), read(scale_entries)
+    before, scaled = decode_stored_entries(entries), decode_stored_entries(scale_entries)
     for manager, entry in before.items():
         if entry.api_version not in paths:
             continue
@@ -77,12 +77,12 @@ def to_parent(
             managers[manager] = entry
             del scaled[manager]
         else:
-            rest = difference(entry.fields, of_paths([path]))
+            rest = difference(entry.fields, field_set_from_paths([path]))
             if rest:
                 managers[manager] = Entry(entry.api_version, entry.time, rest)
-    replicas = of_paths([paths[api_version]])
+    replicas = field_set_from_paths([paths[api_version]])
     for manager, entry in scaled.items():
         if has(entry.fields, _REPLICAS):
             old_entry = before.get(manager)
             managers[manager] = Entry(api_version, old_entry.time if old_entry is not None else "", replicas)
-    return write(managers)
+    return encode_entries(managers)

@@ -9,7 +9,7 @@ from kubetwist.registry.generic.fieldmanager.resetfields import (
     default_reset_fields_filter,
     reset_fields_filter,
 )
-from kubetwist.schema.merge.fieldset import of_paths
+from kubetwist.schema.merge.fieldset import field_set_from_paths
 from tests.registry.generic.fieldmanager.objects import (
     INFOS,
 )
@@ -21,15 +21,17 @@ class AllowedFieldsTests(SynchronousTestCase):
     def test_usual(self) -> None:
         """Where there is a status, the main resource's clients do not own it; elsewhere they own everything."""
         self.assertEqual(reset_fields_filter(INFOS["nodes"], ""), EXCEPT_STATUS)
-        fields = of_paths([("f:spec",), ("f:status",), ("f:metadata", "f:labels")])
+        fields = field_set_from_paths([("f:spec",), ("f:status",), ("f:metadata", "f:labels")])
         self.assertEqual(reset_fields_filter(INFOS["configmaps"], "")(fields), fields)
         self.assertEqual(default_reset_fields_filter(True, "status")(fields), {"f:status": {}})
 
     def test_special(self) -> None:
         """Of requests for certificates their clients own nothing of what they ask; of a pod's resize all they send."""
-        fields = of_paths([("f:spec", "f:containers", 'k:{"name":"a"}', name) for name in ("f:image", "f:resources")])
+        fields = field_set_from_paths(
+            [("f:spec", "f:containers", 'k:{"name":"a"}', name) for name in ("f:image", "f:resources")]
+        )
         self.assertEqual(reset_fields_filter(INFOS["pods"], "resize")(fields), fields)
         self.assertEqual(reset_fields_filter(INFOS["certificatesigningrequests"], "")(fields), {})
-        labels = of_paths([("f:status",), ("f:metadata", "f:labels")])
+        labels = field_set_from_paths([("f:status",), ("f:metadata", "f:labels")])
         for resource in ("servicecidrs", "resourceclaims"):
             self.assertEqual(reset_fields_filter(INFOS[resource], "status")(labels), {"f:status": {}})
