@@ -20,7 +20,7 @@ _BOTH: Final = ("priority_level", "flow_schema")
 _LEVEL: Final = ("priority_level",)
 
 
-def tell_of(flow: FlowControl, registry: Registry) -> None:
+def register_collectors(flow: FlowControl, registry: Registry) -> None:
     """Register the collectors of priority and fairness."""
     registry.register_collector(lambda: _collect(flow))
 

@@ -12,7 +12,7 @@ from ..controllers.aggregation.apiservices import Aggregation
 from ..controllers.apfconfig import GROUP as FAIRNESS
 from ..controllers.apfconfig import APFConfigController
 from ..controllers.serviceaccounts.legacytokentracking import LegacyTokenTracking
-from ..flowcontrol.collectors import tell_of
+from ..flowcontrol.collectors import register_collectors
 from ..flowcontrol.computing import freeze
 from ..flowcontrol.controller import FlowControl
 from ..registry.assembly import ResourceRegistry
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .hosting import APIConfig, APIHost, Hook
 
 #: Maximum seconds that a request waits in a queue.
-LONGEST_WAIT: Final = 60.0
+MAX_QUEUE_WAIT: Final = 60.0
 
 
 class ServerControllers:
@@ -117,9 +117,9 @@ def add_fairness(config: APIConfig, stores: Stores, aggregator: APIHost) -> Flow
     options = config.options
     seats = options["max-requests-inflight"] + options["max-mutating-requests-inflight"]
     # The reference's limit of the wait: a quarter of the request timeout.
-    wait = min(options["request-timeout"] / 4, LONGEST_WAIT)
+    wait = min(options["request-timeout"] / 4, MAX_QUEUE_WAIT)
     flow = FlowControl(config.reactor, seats, wait, config.scheduler)
-    tell_of(flow, config.metrics)
+    register_collectors(flow, config.metrics)
     configuration = APFConfigController(flow, levels, schemas, config.reactor)
     aggregator.add_pre_listen_hook("priority and fairness", configuration.start)
     aggregator.register_destroy_func("priority and fairness", configuration.stop)
@@ -134,26 +134,28 @@ def add_authentication_info(config: APIConfig, stores: Stores, aggregator: APIHo
     )
 
     def certificates(flag: str) -> list[Certificate]:
-        return [one for each in config.client_authorities if each.flag == flag for one in each.pool.certificates]
+        return [
+            provider for each in config.client_authorities if each.flag == flag for provider in each.pool.certificates
+        ]
 
-    def wanted() -> dict[str, str]:
-        own = not config.options["proxy-client-cert-file"]
+    def desired_info() -> dict[str, str]:
+        generated = not config.options["proxy-client-cert-file"]
         return cluster_authentication_info(
             config.options,
             certificates("--client-ca-file"),
             certificates("--requestheader-client-ca-file"),
-            config.credentials.front_proxy_authority.decode() if own else "",
+            config.credentials.front_proxy_authority.decode() if generated else "",
         )
 
-    info = ClusterAuthenticationTrustController(stores.get("", "configmaps"), config.reactor, wanted)
+    info = ClusterAuthenticationTrustController(stores.get("", "configmaps"), config.reactor, desired_info)
 
-    async def tell() -> None:
+    async def publish() -> None:
         await system_namespaces(stores)
         await info.start()
-        for one in config.client_authorities:
-            one.listeners.append(info.schedule)
+        for provider in config.client_authorities:
+            provider.listeners.append(info.schedule)
 
-    kube.add_post_start_hook("start-cluster-authentication-info-controller", tell)
+    kube.add_post_start_hook("start-cluster-authentication-info-controller", publish)
     aggregator.register_destroy_func("authentication info", info.stop)
 
 
@@ -173,17 +175,17 @@ def add_bootstrap_hooks(
     cidrs = [str(cidr) for cidr in options["service-cluster-ip-range"]]
     first_ip = str(next(ipaddress.ip_network(cidrs[0], strict=False).hosts()))
 
-    by_itself = find_shared_storage(config.backend) is None and options["endpoint-reconciler-type"] != "none"
+    is_single_server = find_shared_storage(config.backend) is None and options["endpoint-reconciler-type"] != "none"
 
-    async def namespaces() -> None:
+    async def create_namespaces() -> None:
         await system_namespaces(stores)
         address, port = config.endpoint
-        if not by_itself:
+        if not is_single_server:
             address = ""
         node_port = options["kubernetes-service-node-port"]
         await kubernetes_service(stores, cidrs, first_ip, address, port, node_port=node_port)
 
-    async def addresses() -> None:
+    async def repair_allocations() -> None:
         store = stores.find("networking.k8s.io", "ipaddresses")
         if isinstance(store, IPAddressStore):
             await store.repair()
@@ -191,20 +193,20 @@ def add_bootstrap_hooks(
         if shared_ports is not None:
             await shared_ports.repair(stores.get("", "services").cache)
 
-    kube.add_post_start_hook("start-service-ip-repair-controllers", addresses)
+    kube.add_post_start_hook("start-service-ip-repair-controllers", repair_allocations)
 
-    def hook(server: APIHost, name: str, needed: tuple[str, str], run: Callable[[Stores], object]) -> None:
-        if needed in stores.infos:
+    def add_hook(server: APIHost, name: str, required: tuple[str, str], run: Callable[[Stores], object]) -> None:
+        if required in stores.infos:
             server.add_post_start_hook(name, lambda: run(stores))
 
-    kube.add_post_start_hook("start-system-namespaces-controller", namespaces)
-    hook(
+    kube.add_post_start_hook("start-system-namespaces-controller", create_namespaces)
+    add_hook(
         kube,
         "scheduling/bootstrap-system-priority-classes",
         ("scheduling.k8s.io", "priorityclasses"),
         ensure_priority_classes,
     )
-    hook(
+    add_hook(
         kube,
         "priority-and-fairness-config-producer",
         ("flowcontrol.apiserver.k8s.io", "flowschemas"),
@@ -215,11 +217,11 @@ def add_bootstrap_hooks(
     if ("", "configmaps") in stores.infos:
         tracking = LegacyTokenTracking(stores.get("", "configmaps"), config.reactor)
 
-        async def track() -> None:
+        async def start_tracking() -> None:
             await system_namespaces(stores)
             await tracking.start()
 
-        kube.add_post_start_hook("start-legacy-token-tracking-controller", track)
+        kube.add_post_start_hook("start-legacy-token-tracking-controller", start_tracking)
         aggregator.register_destroy_func("tracking of tokens in secrets", tracking.stop)
         add_authentication_info(config, stores, aggregator, kube)
     if (AGGREGATION, "apiservices") in stores.infos:
@@ -271,11 +273,11 @@ def add_identity(config: APIConfig, stores: Stores, aggregator: APIHost, kube: A
     identity = IdentityLeaseController(leases, config.reactor, gethostname(), str(uuid4()))
     collector = IdentityLeaseGC(leases, config.reactor)
 
-    async def tell() -> None:
+    async def start_renewal() -> None:
         await system_namespaces(stores)
         identity.start()
 
-    kube.add_post_start_hook("start-kube-apiserver-identity-lease-controller", tell)
+    kube.add_post_start_hook("start-kube-apiserver-identity-lease-controller", start_renewal)
     kube.add_post_start_hook("start-kube-apiserver-identity-lease-garbage-collector", collector.start)
     aggregator.register_destroy_func("the Lease of this server", identity.stop)
     aggregator.register_destroy_func("Leases of other servers", collector.stop)

@@ -6,7 +6,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.flowcontrol.collectors import tell_of
+from kubetwist.flowcontrol.collectors import register_collectors
 from kubetwist.flowcontrol.controller import FlowControl
 from kubetwist.flowcontrol.scheduler import CooperativeScheduler
 from kubetwist.http.requestinfo import request_info_of
@@ -24,7 +24,7 @@ class ReadingTests(SynchronousTestCase):
         clock = Clock()
         self.flow = FlowControl(clock, 20, 15.0, CooperativeScheduler(clock))
         self.registry = Registry()
-        tell_of(self.flow, self.registry)
+        register_collectors(self.flow, self.registry)
 
     def found(self, name: str) -> dict[tuple[tuple[str, str], ...], float]:
         """The samples of a series."""
