@@ -80,26 +80,26 @@ def decode_object(
 
     @raise APIStatusError: It is another kind, badly typed, or has fields that strict validation forbids (400).
     """
-    problems: list[str] = []
-    obj = endpoint.codec.decode(document.value, problems, data, json=not document.by_map)
-    if problems or document.duplicates:
+    errors: list[str] = []
+    obj = endpoint.codec.decode(document.value, errors, data, json=not document.by_map)
+    if errors or document.duplicates:
         gvk = endpoint.gvk
-        problems = endpoint.codec.strict_decoding_errors(document, problems, data)
-        report_strict_errors(problems, field_validation, request.warn, gvk.kind, gvk.version)
+        errors = endpoint.codec.strict_decoding_errors(document, errors, data)
+        report_strict_errors(errors, field_validation, request.warn, gvk.kind, gvk.version)
     return obj
 
 
-def namespace_mismatch(namespace: str, said: JSONValue) -> str | None:
+def namespace_mismatch(namespace: str, body_namespace: JSONValue) -> str | None:
     """Return the mismatch between the namespace in a body and the one in the path; L{None} if they agree."""
-    if namespace and said and said != namespace:
+    if namespace and body_namespace and body_namespace != namespace:
         return "the namespace of the provided object does not match the namespace sent on the request"
     return None
 
 
-def name_mismatch(name: str, said: JSONValue) -> str | None:
+def name_mismatch(name: str, body_name: JSONValue) -> str | None:
     """Return the mismatch between the name in a body and the one in the path; L{None} if they agree."""
-    if not said:
+    if not body_name:
         return f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
-    if said != name:
-        return f"the name of the object ({said}) does not match the name on the URL ({name})"
+    if body_name != name:
+        return f"the name of the object ({body_name}) does not match the name on the URL ({name})"
     return None

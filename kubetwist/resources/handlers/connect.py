@@ -88,7 +88,7 @@ def target_bytes(target: Target, query: bytes = b"") -> bytes:
     return path + b"?" + query if query else path
 
 
-def passes_on(request: KubeRequest) -> bool:
+def is_proxy_stream(request: KubeRequest) -> bool:
     """Return whether the body of a request, of which only the head has arrived, is streamed to a proxied backend."""
     if b"/proxy" not in request.path:
         return False
@@ -113,13 +113,13 @@ async def _proxy(request: KubeRequest, client: StreamingClient, target: Target) 
         client,
         target_bytes(target, request.uri.partition(b"?")[2]),
         host=request.header(b"host") or b"",
-        prefix=prefix_of(request.info),
+        prefix=proxy_prefix(request.info),
         redirects=not target.kubelet,
         fail=_fail,
     )
 
 
-def prefix_of(info: RequestInfo) -> bytes:
+def proxy_prefix(info: RequestInfo) -> bytes:
     """Return the path that maps to the root of the proxied backend."""
     inside = ("namespaces", info.namespace) if info.namespace else ()
     path = "/".join(("", info.api_prefix, info.version, *inside, *info.parts[:_BEFORE]))
@@ -149,21 +149,21 @@ async def _stream(
     from ...streams.handlers import StreamMode
     from ..proxy.reverseproxy import proxy_request
 
-    chosen = streams.select_mode(request, subresource, target.features)
-    asked = target_bytes(target)
-    if chosen is StreamMode.TRANSLATE:
+    mode = streams.select_mode(request, subresource, target.features)
+    uri = target_bytes(target)
+    if mode is StreamMode.TRANSLATE:
         from ...streams.commands import Command
 
         options = target.options
         command = Command(*(bool(options.get(name)) for name in ("stdin", "stdout", "stderr", "tty")))
-        await streams.translate(request, client, asked, command)
+        await streams.translate(request, client, uri, command)
         return
     tunnel = None
-    if chosen is StreamMode.TUNNEL:
+    if mode is StreamMode.TUNNEL:
         tunnel = streams.tunnel(request)
         if tunnel is None:
             return
     host = request.header(b"host") or b""
-    await proxy_request(request, client, asked, host=host, upgrade_required=True, tunnel=tunnel, fail=_fail)
+    await proxy_request(request, client, uri, host=host, upgrade_required=True, tunnel=tunnel, fail=_fail)
     if tunnel is not None:
         tunnel.answered()

@@ -57,13 +57,13 @@ class Patch(ABC):
         self.duplicates: list[str] = []
         self.last_result: Any = None
         self.foreign = False
-        self._refusal: APIStatusError | None = None
+        self._parse_error: APIStatusError | None = None
         try:
             self.parse(data)
         except APIStatusError as error:
             # The frames of the traceback refer to this patch, which refers to the error.
             clear_frames(error)
-            self._refusal = error
+            self._parse_error = error
 
     @abstractmethod
     def parse(self, data: bytes) -> None:
@@ -79,8 +79,8 @@ class Patch(ABC):
 
         @raise APIStatusError: The error that L{parse} raised.
         """
-        if self._refusal is not None:
-            raise self._refusal
+        if self._parse_error is not None:
+            raise self._parse_error
 
     @abstractmethod
     def patched(self, current: JSONObject) -> JSONValue:
@@ -92,8 +92,8 @@ class Patch(ABC):
 
     def _root(self) -> TypeNode | None:
         """Return the Go type of the object; L{None} for custom resources."""
-        known = self.endpoint.codec.type
-        return known.root if isinstance(known, ObjectType) else None
+        type_ = self.endpoint.codec.type
+        return type_.root if isinstance(type_, ObjectType) else None
 
     def apply_to_stored(self, stored: JSONObject | None) -> JSONObject:
         """
@@ -254,16 +254,16 @@ class Apply(Patch):
         assert fields is not None, "this endpoint does not take apply patches"
         merged = fields.apply(stored, self.applied, self.options.field_manager, now(), bool(self.options.force))
         if self.duplicates and self.field_validation == "Strict":
-            why = ", ".join(self.duplicates)
-            raise APIStatusError.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {why}")
+            reasons = ", ".join(self.duplicates)
+            raise APIStatusError.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {reasons}")
         self.last_result = merged
         problems: list[str] = []
         try:
             obj = self.endpoint.codec.decode_patched(merged, problems, converted=True)
         except ConversionError as error:
             meta, gvk = self.applied.get("metadata") or {}, self.endpoint.gvk
-            place = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {gvk.api_version}, Kind={gvk.kind}"
-            raise APIStatusError.unknown(f"failed to convert to unversioned ({place}): {error}") from None
+            position = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {gvk.api_version}, Kind={gvk.kind}"
+            raise APIStatusError.unknown(f"failed to convert to unversioned ({position}): {error}") from None
         except ValueError as error:
             raise fields.unconvertible(self.applied, str(error)) from None
         if self.field_validation == "Warn":
@@ -299,7 +299,7 @@ async def make_patch(media: str, request: KubeRequest, endpoint: Endpoint, optio
 _DECODING: Final = "error decoding patch: "
 
 
-def _document(data: bytes, what: str) -> Decoded:
+def _document(data: bytes, prefix: str) -> Decoded:
     """
     Decode the JSON of a patch.
 
@@ -309,4 +309,4 @@ def _document(data: bytes, what: str) -> Decoded:
     try:
         return decode_json(data)
     except BodyError as error:
-        raise APIStatusError.bad_request(f"{what}{error}") from None
+        raise APIStatusError.bad_request(f"{prefix}{error}") from None

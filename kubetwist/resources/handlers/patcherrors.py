@@ -32,7 +32,7 @@ def merged_text(value: JSONValue, patch: JSONValue, node: TypeNode | None) -> st
 
     @param node: The type of the object; L{None} for custom resources, whose keys are always sorted.
     """
-    return _text(_ordered(value, _SORTED if node is None else _of_merge(patch), node))
+    return _text(_ordered(value, _SORTED if node is None else _touched_by_merge(patch), node))
 
 
 def stepwise_text(value: JSONValue, operations: JSONValue, node: TypeNode | None) -> str:
@@ -51,8 +51,8 @@ def stepwise_text(value: JSONValue, operations: JSONValue, node: TypeNode | None
 _AT_TARGET: Final = {"add": _AS_SENT, "replace": _AS_SENT, "test": _SORTED}
 
 
-def _of_merge(patch: JSONValue) -> JSONValue:
-    return {name: _of_merge(item) for name, item in patch.items()} if isinstance(patch, dict) else _SORTED
+def _touched_by_merge(patch: JSONValue) -> JSONValue:
+    return {name: _touched_by_merge(item) for name, item in patch.items()} if isinstance(patch, dict) else _SORTED
 
 
 def _touch(touched: JSONObject, pointer: str, target: JSONValue) -> None:
@@ -74,15 +74,15 @@ def _ordered(value: JSONValue, touched: JSONValue, node: TypeNode | None) -> JSO
     if touched is _SORTED:
         return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
     if isinstance(value, list):
-        within = {_place(token, value): item for token, item in touched.items()}
+        within = {_index(token, value): item for token, item in touched.items()}
         item_node = child_type(node, "")
-        return [_ordered(item, within.get(place, _UNTOUCHED), item_node) for place, item in enumerate(value)]
+        return [_ordered(item, within.get(index, _UNTOUCHED), item_node) for index, item in enumerate(value)]
     return {
         name: _ordered(value[name], touched.get(name, _UNTOUCHED), child_type(node, name)) for name in sorted(value)
     }
 
 
-def _place(token: str, items: list[JSONValue]) -> int:
+def _index(token: str, items: list[JSONValue]) -> int:
     """Return the index of the item that a token of a path refers to, approximately."""
     if token == "-" or token.startswith("-"):
         return len(items) - 1

@@ -26,7 +26,7 @@ from ...registry.generic.reading import continue_token
 from ...streams.handshakes import is_websocket
 from ..encoding import YAMLEncoder, to_yaml
 from ..endpoint import Endpoint
-from ..slices import Slices, first_slice, other_slices
+from ..slices import Slices, first_slice, remaining_slices
 from ..traced import TracedReading
 from ..views import AnyOutputFormat, NotAcceptableEncoder, ProtobufOutputFormat, negotiate_output
 from .bodies import PRETTY_IN_REACTOR, PROTOBUF_IN_REACTOR, YAML_IN_REACTOR
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 
 _NEWEST = GetOptions()
 #: Length of a URL up to which selectors are parsed in the reactor's thread, which takes some milliseconds.
-LONG_QUERY = 4096
+MAX_QUERY_IN_REACTOR = 4096
 
 
 def check_name(name: str) -> None:
     """
-    Refuse a name that could be interpreted as a part of a path.
+    Reject a name that could be interpreted as a part of a path.
 
-    @raise APIStatusError: It is empty, C{.} or C{..}, or contains a percent sign (400).
+    @raise APIStatusError: The name is empty, C{.} or C{..}, or contains a percent sign (400).
     """
     if not name:
         raise APIStatusError.bad_request("name must be provided")
     if name in (".", "..") or "%" in name:
-        what = "may not contain '%'" if "%" in name else f"may not be '{name}'"
-        raise APIStatusError.bad_request(f'Name parameter invalid: "{name}": {what}')
+        reason = "may not contain '%'" if "%" in name else f"may not be '{name}'"
+        raise APIStatusError.bad_request(f'Name parameter invalid: "{name}": {reason}')
 
 
 #: The encoded items of a list; in L{ReadHandlers} C{list} is a method.
@@ -76,12 +76,12 @@ class ReadHandlers:
         options = get_options(request.query) if request.query else _NEWEST
         result = self._storage.get(endpoint.scope(request, namespace), name, options)
         if hasattr(result, "__await__"):
-            return self._get_later(request, output, result)
+            return self._get_async(request, output, result)
         if isinstance(output.encoder, YAMLEncoder):
             return self._respond_yaml(request, output, output.encoder.inner.encode_object(result))
         large = isinstance(result, Record) and len(result.item) > MAX_SIZE_IN_REACTOR
         if large and not isinstance(output, ProtobufOutputFormat) and (output.pretty or not output.encoder.stored):
-            return self._respond_shown(request, output, result)
+            return self._respond_encoded(request, output, result)
         if (
             isinstance(output, ProtobufOutputFormat)
             and isinstance(result, Record)
@@ -91,16 +91,16 @@ class ReadHandlers:
         request.respond(200, output.encode_object(result), output.content_type)
         return None
 
-    async def _respond_shown(self, request: KubeRequest, output: AnyOutputFormat, record: Record) -> None:
+    async def _respond_encoded(self, request: KubeRequest, output: AnyOutputFormat, record: Record) -> None:
         body = await self.endpoint.defer_to_thread(output.encode_object, record)
         request.respond(200, body, output.content_type)
 
     async def _respond_large(self, request: KubeRequest, output: ProtobufOutputFormat, document: bytes) -> None:
         output.audit_response(document)
-        body = await self.endpoint.defer_to_thread(output.encoder.of_document, document)
+        body = await self.endpoint.defer_to_thread(output.encoder.encode_document, document)
         request.respond(200, body, output.content_type)
 
-    async def _get_later(self, request: KubeRequest, output: AnyOutputFormat, result: Awaitable[Result]) -> None:
+    async def _get_async(self, request: KubeRequest, output: AnyOutputFormat, result: Awaitable[Result]) -> None:
         request.respond(200, output.encode_object(await result), output.content_type)
 
     def list(self, request: KubeRequest, namespace: str = "") -> Awaitable[None] | None:
@@ -109,15 +109,15 @@ class ReadHandlers:
             return self.watch(request, namespace)
         endpoint = self.endpoint
         output = negotiate_output(endpoint, request, collection=True)
-        if len(request.uri) > LONG_QUERY:
-            return self._list_selected(request, output, namespace)
+        if len(request.uri) > MAX_QUERY_IN_REACTOR:
+            return self._list_long_query(request, output, namespace)
         return self._list(request, output, namespace, self.options(request))
 
-    async def _list_selected(self, request: KubeRequest, output: AnyOutputFormat, namespace: str) -> None:
-        """Answer with the result of a long selector."""
-        answered = self._list(request, output, namespace, await self.options_of_any(request))
-        if answered is not None:
-            await answered
+    async def _list_long_query(self, request: KubeRequest, output: AnyOutputFormat, namespace: str) -> None:
+        """Respond with the list that a long query selects; the query is parsed in a thread."""
+        pending = self._list(request, output, namespace, await self.options_async(request))
+        if pending is not None:
+            await pending
 
     def _list(
         self, request: KubeRequest, output: AnyOutputFormat, namespace: str, options: ListOptions
@@ -126,36 +126,39 @@ class ReadHandlers:
         scope = endpoint.scope(request, namespace)
         result = self._storage.list(scope, options)
         if hasattr(result, "__await__"):
-            return self._list_when_fresh(request, scope, output, result)
+            return self._list_async(request, scope, output, result)
         return self.respond_list(request, output, result, continue_token(result, scope, endpoint.info.namespaced))
 
-    async def _list_when_fresh(
+    async def _list_async(
         self, request: KubeRequest, scope: RequestScope, output: AnyOutputFormat, result: Awaitable[Listing]
     ) -> None:
         listing = await result
         token = continue_token(listing, scope, self.endpoint.info.namespaced)
-        answered = self.respond_list(request, output, listing, token)
-        if answered is not None:
-            await answered
+        pending = self.respond_list(request, output, listing, token)
+        if pending is not None:
+            await pending
 
     def respond_list(
         self, request: KubeRequest, output: AnyOutputFormat, listing: Listing, token: str
     ) -> Awaitable[None] | None:
         """
-        Answer with a list.
+        Respond with a list.
 
-        @return: L{None}, or an awaitable of it when that takes longer.
+        @param output: The negotiated format of the response.
+        @param listing: The records.
+        @param token: The continue token; C{""} for the last page.
+        @return: L{None} after the response was sent; an awaitable if encoding takes longer.
         """
         if isinstance(output, ProtobufOutputFormat):
             return self._respond_protobuf(request, output, listing, token)
         encoder = output.encoder.inner if isinstance(output.encoder, YAMLEncoder) else output.encoder
         if encoder.stored:
             return self._respond_items(request, output, encoder, listing, token, None)
-        making = encoder.items(listing)
+        generator = encoder.items(listing)
         with LatencyTracker(SERIALIZATION):
-            items = first_slice(making)
+            items = first_slice(generator)
         if items is None:
-            return self._respond_slices(request, output, encoder, listing, token, making)
+            return self._respond_slices(request, output, encoder, listing, token, generator)
         return self._respond_items(request, output, encoder, listing, token, items)
 
     async def _respond_slices(
@@ -165,21 +168,21 @@ class ReadHandlers:
         encoder: ListEncoder,
         listing: Listing,
         token: str,
-        making: Slices,
+        generator: Slices,
     ) -> None:
         """
-        Answer with a list that takes more than one slice.
+        Respond with a list that takes more than one slice.
 
-        @param output: The view of the answer.
+        @param output: The negotiated format of the response.
         @param encoder: Encodes the list.
         @param listing: The records.
         @param token: The continue token; C{""} for the last page.
-        @param making: The slices after the first.
+        @param generator: The slices after the first.
         """
-        items = await other_slices(making, request.site.scheduler)
-        answered = self._respond_items(request, output, encoder, listing, token, items)
-        if answered is not None:
-            await answered
+        items = await remaining_slices(generator, request.site.scheduler)
+        pending = self._respond_items(request, output, encoder, listing, token, items)
+        if pending is not None:
+            await pending
 
     def _respond_items(
         self,
@@ -191,13 +194,13 @@ class ReadHandlers:
         items: Items | None,
     ) -> Awaitable[None] | None:
         """
-        Answer with a list, with its items encoded if the encoder needs that.
+        Respond with a list.
 
-        @param output: The view of the answer.
+        @param output: The negotiated format of the response.
         @param encoder: Encodes the list.
         @param listing: The records.
         @param token: The continue token; C{""} for the last page.
-        @param items: The encoded items; L{None} if the answer consists of stored bytes.
+        @param items: The encoded items; L{None} if the response consists of stored bytes.
         """
         if isinstance(output.encoder, YAMLEncoder):
             return self._respond_yaml(request, output, encoder.encode_list(listing, token, items).joined())
@@ -242,9 +245,9 @@ class ReadHandlers:
                 raise APIStatusError.bad_request(str(error)) from None
         return options
 
-    async def options_of_any(self, request: KubeRequest) -> ListOptions:
-        """Return L{options}, computed in the computation thread for long queries."""
-        if len(request.uri) <= LONG_QUERY:
+    async def options_async(self, request: KubeRequest) -> ListOptions:
+        """Return L{options}; long queries are parsed in the computation thread."""
+        if len(request.uri) <= MAX_QUERY_IN_REACTOR:
             return self.options(request)
         options: ListOptions = await self.endpoint.defer_to_thread(self.options, request)
         return options
@@ -253,7 +256,7 @@ class ReadHandlers:
         """Handle the watch of a collection or of one object."""
         endpoint = self.endpoint
         output = negotiate_output(endpoint, request, collection=True)
-        options = await self.options_of_any(request)
+        options = await self.options_async(request)
         if not IWatcher.providedBy(endpoint.storage):
             raise APIStatusError.method_not_supported(
                 GroupResource(endpoint.info.group, endpoint.info.resource), "watch"
@@ -294,5 +297,5 @@ class ReadHandlers:
             return
         stream.open()
         stream.started(handle)
-        if not stream.over:
+        if not stream.ended:
             request.register_long_running(stream.end)

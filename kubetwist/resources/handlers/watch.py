@@ -1,8 +1,8 @@
 """
-Write watches over HTTP: a stream of events, bounded by its reader.
+Watches over HTTP: streams of events with backpressure.
 
-The stream of a slow reader keeps one piece of encoded events and a position in the cache
-(L{kubetwist.storage.cache.watches.PacedWatch}). Its memory does not depend on the number of unsent events.
+The stream of a slow reader buffers at most about L{MAX_WRITE_SIZE} bytes of encoded events, and has a position in the
+cache (L{kubetwist.storage.cache.watches.PacedWatch}). Its memory does not depend on the number of unsent events.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     from ..encoding import WatchEncoder
 
 #: Seconds between bookmarks, for watches that request them.
-BOOKMARK_EVERY = 60.0
+BOOKMARK_INTERVAL = 60.0
 #: Seconds between the last bookmark and the timeout of a watch, so that its client can resume from there.
 BOOKMARK_BEFORE_END = 2.0
-#: Maximum bytes per write; the transport buffers at most one such piece.
-PIECE = 64_000
-#: Maximum bytes of events that are encoded in one turn of the reactor, if encoding is more than joining bytes.
-COSTLY_PIECE = 8_000
-#: Maximum bytes that wait in a stream whose source is not L{IPacedWatch}; the stream is ended above that.
+#: Maximum bytes per write; the transport buffers at most one write.
+MAX_WRITE_SIZE = 64_000
+#: Maximum bytes of events that are encoded in one iteration of the reactor, if encoding is more than joining bytes.
+MAX_COSTLY_WRITE_SIZE = 8_000
+#: Maximum buffered bytes of a stream whose source is not L{IPacedWatch}; the stream is closed above that.
 MAX_PENDING_BYTES = 512 * 1024
-#: Seconds after which a stream is closed whose reader accepts no data.
-PATIENCE = 60.0
+#: Seconds until a stream is closed whose reader accepts no data.
+STALL_TIMEOUT = 60.0
 #: Minimum bytes of an object whose encoding is shared by all streams that send it at the same time.
-LARGE: Final = 32_000
+MIN_SHARED_SIZE: Final = 32_000
 
 
 #: Histogram buckets: bytes of events, and seconds until all initial events are sent.
-_SIZES: Final = exponential(1024.0, 2.0, 8)
-_INITIAL: Final = (
+_SIZE_BUCKETS: Final = exponential(1024.0, 2.0, 8)
+_WATCH_LIST_BUCKETS: Final = (
     *(0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0),
     *(10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 300.0),
 )
@@ -58,29 +58,29 @@ class WatchMetrics:
     """
     The metrics of written events of one resource in one version.
 
-    Many watches write the same event at the same time: its size is observed once for all of them.
+    Many watches write the same event at the same time. Its repetitions are counted, and observed together.
     """
 
-    __slots__ = ("_again", "_data", "sizes", "terminated")
+    __slots__ = ("_data", "_repeats", "sizes", "terminated")
 
     def __init__(self) -> None:
-        self.sizes = Histogram(_SIZES)
+        self.sizes = Histogram(_SIZE_BUCKETS)
         #: Number of watches that were terminated because their clients were too slow.
         self.terminated = 0
         self._data = b""
-        self._again = 0
+        self._repeats = 0
 
-    def one(self, data: bytes) -> None:
-        """Count one written event."""
+    def observe(self, data: bytes) -> None:
+        """Observe one written event."""
         if data is self._data:
-            self._again += 1
+            self._repeats += 1
         else:
-            self.settle()
+            self.flush_pending()
             self._data = data
-            self._again = 1
+            self._repeats = 1
 
-    def several(self, events: Sequence[bytes]) -> None:
-        """Count several written events."""
+    def observe_all(self, events: Sequence[bytes]) -> None:
+        """Observe several written events."""
         sizes = self.sizes
         lengths = list(map(len, events))
         sizes.sum += sum(lengths)
@@ -91,14 +91,14 @@ class WatchMetrics:
             for length in lengths:
                 counts[bisect_left(bounds, length)] += 1
 
-    def settle(self) -> None:
-        """Count the pending repetitions of the last event."""
-        if self._again:
+    def flush_pending(self) -> None:
+        """Observe the pending repetitions of the last event."""
+        if self._repeats:
             length = len(self._data)
-            self.sizes.counts[bisect_left(_SIZES, length)] += self._again
-            self.sizes.sum += length * self._again
+            self.sizes.counts[bisect_left(_SIZE_BUCKETS, length)] += self._repeats
+            self.sizes.sum += length * self._repeats
         self._data = b""
-        self._again = 0
+        self._repeats = 0
 
 
 class SharedEvent:
@@ -117,10 +117,10 @@ class SharedEvent:
 
 class WatchFlusher:
     """
-    Writes the events of all watches of a server, once per turn of the reactor.
+    Writes the events of all watches of a server, once per iteration of the reactor.
 
-    One delayed call serves all watches, so that an event for a thousand of them does not schedule a thousand calls.
-    Sites call L{flush} earlier, before they send answers.
+    One delayed call serves all watches, so that an event for a thousand watches does not schedule a thousand calls.
+    Sites call L{flush} earlier, before they send responses.
     """
 
     _log = Logger()
@@ -128,7 +128,7 @@ class WatchFlusher:
     def __init__(self, reactor: IReactorTime) -> None:
         self._reactor = reactor
         self._streams: list[WatchStream] = []
-        self._planned = False
+        self._flush_scheduled = False
         self._metrics_by_resource: dict[tuple[str, str, str], WatchMetrics] = {}
         self._initial: dict[tuple[str, str, str, str], Histogram] = {}
         self._shared: WeakValueDictionary[tuple[Any, ...], SharedEvent] = WeakValueDictionary()
@@ -159,13 +159,13 @@ class WatchFlusher:
         labels = info.group, info.version, info.resource, scope
         seconds = self._initial.get(labels)
         if seconds is None:
-            seconds = self._initial[labels] = Histogram(_INITIAL)
+            seconds = self._initial[labels] = Histogram(_WATCH_LIST_BUCKETS)
         seconds.observe(took)
 
     def collect(self) -> Iterator[MetricSnapshot]:
         """Yield the metrics of written events for the server."""
         for metrics in self._metrics_by_resource.values():
-            metrics.settle()
+            metrics.flush_pending()
         labels = ("group", "version", "resource")
         sizes = {names: metrics.sizes for names, metrics in self._metrics_by_resource.items() if metrics.sizes.count}
         counts = [(names, float(one.count)) for names, one in sizes.items()]
@@ -174,30 +174,32 @@ class WatchFlusher:
         )
         text = "Size of watch events in bytes."
         yield MetricSnapshot("apiserver_watch_events_sizes", "histogram", text, labels, list(sizes.items()))
-        cut: dict[tuple[str, ...], float] = {}
+        terminated: dict[tuple[str, ...], float] = {}
         for (group, _, resource), one in self._metrics_by_resource.items():
             if one.terminated:
-                cut[group, resource] = cut.get((group, resource), 0.0) + one.terminated
+                terminated[group, resource] = terminated.get((group, resource), 0.0) + one.terminated
         text = "Number of watchers closed due to unresponsiveness."
         by_resource = ("group", "resource")
-        yield MetricSnapshot("apiserver_terminated_watchers_total", "counter", text, by_resource, list(cut.items()))
+        yield MetricSnapshot(
+            "apiserver_terminated_watchers_total", "counter", text, by_resource, list(terminated.items())
+        )
         text = "Duration in seconds until the initial events of a watch-list request were sent."
         seconds = list(self._initial.items())
         yield MetricSnapshot("apiserver_watch_list_duration_seconds", "histogram", text, (*labels, "scope"), seconds)
 
     def add(self, stream: WatchStream) -> None:
-        """Schedule a flush of C{stream} at the end of this turn."""
-        if not self._planned:
-            self._planned = True
+        """Schedule a flush of C{stream} in the next iteration of the reactor."""
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
             self._reactor.callLater(0, self._flush)
         self._streams.append(stream)
 
     def _flush(self) -> None:
-        self._planned = False
+        self._flush_scheduled = False
         self.flush()
 
     def flush(self) -> None:
-        """Flush the waiting streams; close a stream that fails."""
+        """Flush the streams with pending events; close a stream that fails."""
         streams, self._streams = self._streams, []
         for stream in streams:
             try:
@@ -212,8 +214,9 @@ class WatchStream:
     """
     One watch and its connection.
 
-    Events of one turn of the reactor are written together. While the transport is full the source is suspended, and
-    events that it has sent wait here. The connection is closed if its reader accepts nothing for L{PATIENCE}.
+    The events of one iteration of the reactor are written together. While the transport is full, the source is
+    suspended, and the events that it has sent are buffered. The connection is closed if its reader accepts nothing for
+    L{STALL_TIMEOUT} seconds.
 
     @ivar full: See L{IPacedSink.full}.
     """
@@ -242,32 +245,32 @@ class WatchStream:
         self._timeout = timeout
         self._metrics = flusher.metrics(request.info)
         self.full = False
-        self._piece = PIECE if getattr(encoder, "cheap", False) else COSTLY_PIECE
-        self._waiting: list[bytes] = []
-        #: Keeps shared events alive while they wait.
+        self._max_pending = MAX_WRITE_SIZE if getattr(encoder, "cheap", False) else MAX_COSTLY_WRITE_SIZE
+        self._pending: list[bytes] = []
+        #: Keeps shared events alive while they are pending.
         self._shared: list[SharedEvent] = []
-        #: Unwritten bytes in C{_waiting}, and those of its first event.
-        self._unread = 0
-        self._written = 0
+        #: Unwritten bytes in C{_pending}, and written bytes of its first event.
+        self._pending_bytes = 0
+        self._sent_bytes = 0
         self._paused = False
         # A first event that equals the others is shared as well.
         self._first = bool(getattr(encoder, "first_differs", False))
-        self._planned = False
+        self._flush_scheduled = False
         self._writing = False
-        self._producing = False
+        self._resume_scheduled = False
         #: Whether the source is suspended, or has unsent events from before it was resumed.
         self._behind = False
-        self._begun = False
+        self._initial_events_done = False
         self._calls: list[IDelayedCall] = []
-        self._stalled: IDelayedCall | None = None
+        self._stall_timer: IDelayedCall | None = None
         self._handle: Any = None
         self._source: IPacedWatch | None = None
-        self._over = False
+        self._ended = False
 
     @property
-    def over(self) -> bool:
+    def ended(self) -> bool:
         """Return whether the watch has ended."""
-        return self._over
+        return self._ended
 
     @staticmethod
     def default_timeout(minimum: float) -> float:
@@ -275,7 +278,7 @@ class WatchStream:
         return minimum * (1 + random.random())
 
     def open(self) -> None:
-        """Send the head of the answer, which signals the start of the watch to the client."""
+        """Send the head of the response, which signals the start of the watch to the client."""
         request = self._request
         request.send_first(self._flusher.flush)
         start_response(request, 200, self._content_type, None)
@@ -286,43 +289,43 @@ class WatchStream:
 
     def started(self, handle: Any) -> None:
         """
-        Begin the watch.
+        Receive the started watch.
 
         @param handle: Stops the watch, and has its C{revision}. A source that provides L{IPacedWatch} is resumed.
         """
         self._handle = handle
-        if self._over:
+        if self._ended:
             handle.stop()
         elif IPacedWatch.providedBy(handle):
             self._source = handle
             self._behind = True
-            self._guarded(handle.resume)
+            self._call_or_fail(handle.resume)
         else:
             self.caught_up()
 
     def caught_up(self) -> None:
         """See L{IPacedSink.caught_up}."""
         self._behind = self.full = False
-        if self._begun:
+        if self._initial_events_done:
             return
-        self._begun = True
+        self._initial_events_done = True
         if self._initial_events_end:
             self.bookmark(self._handle.revision, True)
             self._flusher.observe_watch_list(self._request.info, perf_counter() - self._request.started_at)
         if self._bookmarks:
-            self._plan_bookmarks()
+            self._schedule_bookmarks()
 
-    def _plan_bookmarks(self) -> None:
-        self._calls.append(self._reactor.callLater(BOOKMARK_EVERY, self._bookmark_again))
+    def _schedule_bookmarks(self) -> None:
+        self._calls.append(self._reactor.callLater(BOOKMARK_INTERVAL, self._send_periodic_bookmark))
         if self._timeout > BOOKMARK_BEFORE_END:
-            self._calls.append(self._reactor.callLater(self._timeout - BOOKMARK_BEFORE_END, self._bookmark_now))
+            self._calls.append(self._reactor.callLater(self._timeout - BOOKMARK_BEFORE_END, self._send_bookmark))
 
-    def _bookmark_again(self) -> None:
+    def _send_periodic_bookmark(self) -> None:
         self._calls = [call for call in self._calls if call.active()]
-        self._calls.append(self._reactor.callLater(BOOKMARK_EVERY, self._bookmark_again))
-        self._bookmark_now()
+        self._calls.append(self._reactor.callLater(BOOKMARK_INTERVAL, self._send_periodic_bookmark))
+        self._send_bookmark()
 
-    def _bookmark_now(self) -> None:
+    def _send_bookmark(self) -> None:
         if not self._behind:
             self.bookmark(self._handle.revision, False)
 
@@ -330,17 +333,17 @@ class WatchStream:
 
     def send(self, event_type: str, record: Record, event: CacheEvent | None) -> None:
         """Send one event; watches with the same view share its encoding."""
-        if self._over:
+        if self._ended:
             return
         encoder = self._encoder
         if event is None or self._first:
             first, self._first = self._first, False
-            if len(record.item) > LARGE:
+            if len(record.item) > MIN_SHARED_SIZE:
                 shared = self._flusher.shared(encoder, event_type, record, first)
                 self._shared.append(shared)
-                self._put(shared.data)
+                self._enqueue(shared.data)
             else:
-                self._put((encoder.encode_first_event if first else encoder.encode_event)(event_type, record))
+                self._enqueue((encoder.encode_first_event if first else encoder.encode_event)(event_type, record))
             return
         encoded = event.encoded
         if encoded is None:
@@ -348,28 +351,28 @@ class WatchStream:
         data = encoded.get(encoder)
         if data is None:
             data = encoded[encoder] = encoder.encode_event(event_type, record)
-        self._put(data)
+        self._enqueue(data)
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Send a bookmark."""
-        if not self._over:
-            self._put(self._encoder.encode_bookmark(revision, initial_events_end))
+        if not self._ended:
+            self._enqueue(self._encoder.encode_bookmark(revision, initial_events_end))
 
     def end(self, error: Exception | None = None) -> None:
         """Send the error, if there is one, and close."""
-        if self._over:
+        if self._ended:
             return
         if self._paused:
-            # The client has not received it, and will request it again.
-            amid_an_event = self._written
-            self._drop()
-            if amid_an_event:
+            # The client resumes the watch after the last event that it received completely.
+            event_truncated = self._sent_bytes
+            self._discard_pending()
+            if event_truncated:
                 self.fail()
                 return
         if error is not None:
             if not isinstance(error, APIStatusError):
                 error = APIStatusError.internal("the watch could not go on")
-            self._put(self._encoder.encode_error_event(error.status()))
+            self._enqueue(self._encoder.encode_error_event(error.status()))
         self._stop()
         self.flush()
         self._finish()
@@ -377,8 +380,8 @@ class WatchStream:
     def fail(self) -> None:
         """Close the stream after an unexpected error."""
         self._stop()
-        self._drop()
-        self._cut_off()
+        self._discard_pending()
+        self._abort()
 
     def _finish(self) -> None:
         request = self._request
@@ -388,20 +391,20 @@ class WatchStream:
 
     # --- writing
 
-    def _put(self, data: bytes) -> None:
-        self._waiting.append(data)
-        self._unread += len(data)
+    def _enqueue(self, data: bytes) -> None:
+        self._pending.append(data)
+        self._pending_bytes += len(data)
         if self._behind:
-            if self._unread >= self._piece:
+            if self._pending_bytes >= self._max_pending:
                 self.full = True
-        elif self._paused or self._unread > PIECE:
+        elif self._paused or self._pending_bytes > MAX_WRITE_SIZE:
             if self._source is not None:
                 self._suspend()
-            elif self._paused and self._unread > MAX_PENDING_BYTES:
+            elif self._paused and self._pending_bytes > MAX_PENDING_BYTES:
                 self._terminate_slow_watcher()
                 return
-        if not self._planned and not self._paused:
-            self._planned = True
+        if not self._flush_scheduled and not self._paused:
+            self._flush_scheduled = True
             self._flusher.add(self)
 
     def _suspend(self) -> None:
@@ -411,64 +414,64 @@ class WatchStream:
         self._source.suspend()
 
     def flush(self) -> None:
-        """Write waiting events, as far as the reader accepts them; all of them at the end of the watch."""
-        self._planned = False
-        if self._writing or (self._paused and not self._over):
+        """Write pending events, as far as the reader accepts them; all of them at the end of the watch."""
+        self._flush_scheduled = False
+        if self._writing or (self._paused and not self._ended):
             return
-        if self._waiting and not self._request.disconnected:
+        if self._pending and not self._request.disconnected:
             self._writing = True
             try:
                 self._write()
             finally:
                 self._writing = False
-        if self._behind and self.full and not (self._paused or self._over or self._waiting):
-            self._produce_soon()
+        if self._behind and self.full and not (self._paused or self._ended or self._pending):
+            self._schedule_resume()
 
     def _write(self) -> None:
-        waiting = self._waiting
-        if len(waiting) == 1 and self._unread <= PIECE and not self._written:
-            self._waiting = []
-            self._unread = 0
+        pending = self._pending
+        if len(pending) == 1 and self._pending_bytes <= MAX_WRITE_SIZE and not self._sent_bytes:
+            self._pending = []
+            self._pending_bytes = 0
             self._shared.clear()
-            self._metrics.one(waiting[0])
-            self._send(waiting[0])
+            self._metrics.observe(pending[0])
+            self._send(pending[0])
             return
-        begin, total = 0, len(waiting)
-        while begin < total and (self._over or not self._paused):
+        begin, total = 0, len(pending)
+        while begin < total and (self._ended or not self._paused):
             end, size = begin, 0
-            while end < total and size + len(waiting[end]) <= PIECE and not self._written:
-                size += len(waiting[end])
+            while end < total and size + len(pending[end]) <= MAX_WRITE_SIZE and not self._sent_bytes:
+                size += len(pending[end])
                 end += 1
             if end > begin:
-                self._metrics.several(waiting[begin:end])
-                self._unread -= size
-                self._send(b"".join(waiting[begin:end]))
+                self._metrics.observe_all(pending[begin:end])
+                self._pending_bytes -= size
+                self._send(b"".join(pending[begin:end]))
                 begin = end
-            elif self._send_part(waiting[begin]):
+            elif self._send_chunk(pending[begin]):
                 begin += 1
-        # Events that arrived in the meantime come after it.
-        del waiting[:begin]
-        if not waiting:
+        # Writing may have appended further events.
+        del pending[:begin]
+        if not pending:
             self._shared.clear()
 
-    def _send_part(self, event: bytes) -> bool:
+    def _send_chunk(self, event: bytes) -> bool:
         """
-        Write a piece of a large event.
+        Write a chunk of a large event.
 
-        @return: Whether it was the last one.
+        @return: Whether it was the last chunk.
         """
-        start = self._written
-        end = min(self._part_end(event, start), len(event))
-        self._written = 0 if end == len(event) else end
-        self._unread -= end - start
-        if not self._written:
-            self._metrics.one(event)
-        self._send(event[start:end], not self._written)
-        return not self._written
+        start = self._sent_bytes
+        end = min(self._chunk_end(event, start), len(event))
+        self._sent_bytes = 0 if end == len(event) else end
+        self._pending_bytes -= end - start
+        if not self._sent_bytes:
+            self._metrics.observe(event)
+        self._send(event[start:end], not self._sent_bytes)
+        return not self._sent_bytes
 
-    def _part_end(self, event: bytes, start: int) -> int:
-        """Return the end of the next piece of a large event."""
-        return start + PIECE
+    def _chunk_end(self, event: bytes, start: int) -> int:
+        """Return the end of the next chunk of a large event."""
+        return start + MAX_WRITE_SIZE
 
     def _send(self, data: bytes, whole: bool = True) -> None:
         """
@@ -478,31 +481,31 @@ class WatchStream:
         """
         self._request.write(data)
 
-    def _produce_soon(self) -> None:
-        """Schedule the source to send more, fairly with other work."""
-        if self._producing:
+    def _schedule_resume(self) -> None:
+        """Schedule the source to send more events, fairly with other work."""
+        if self._resume_scheduled:
             return
-        self._producing = True
+        self._resume_scheduled = True
         scheduler = self._request.site.scheduler
         if scheduler is None:
-            self._reactor.callLater(0, self._produce)
+            self._reactor.callLater(0, self._resume_source)
         else:
-            scheduler.run_or_defer(self._produce)
+            scheduler.run_or_defer(self._resume_source)
 
-    def _produce(self) -> None:
-        """Resume the source for a piece, and write it."""
-        self._producing = False
+    def _resume_source(self) -> None:
+        """Resume the source until the buffer is full, and write the events."""
+        self._resume_scheduled = False
         source = self._source
-        if source is None or self._over or self._paused or not self._behind:
+        if source is None or self._ended or self._paused or not self._behind:
             return
         self.full = False
-        # It is written below.
-        self._planned = True
-        self._guarded(source.resume)
-        self._guarded(self.flush)
+        # The events are flushed below.
+        self._flush_scheduled = True
+        self._call_or_fail(source.resume)
+        self._call_or_fail(self.flush)
 
-    def _guarded(self, step: Callable[[], object]) -> None:
-        """Call a function, and close the stream if it fails."""
+    def _call_or_fail(self, step: Callable[[], object]) -> None:
+        """Call C{step}; log an exception and close the stream."""
         try:
             step()
         except Exception:
@@ -511,28 +514,28 @@ class WatchStream:
 
     def _terminate_slow_watcher(self) -> None:
         """Disconnect a reader that is too slow."""
-        if not self._over:
+        if not self._ended:
             self._metrics.terminated += 1
         self.fail()
 
-    def _drop(self) -> None:
-        self._waiting = []
+    def _discard_pending(self) -> None:
+        self._pending = []
         self._shared = []
-        self._unread = self._written = 0
+        self._pending_bytes = self._sent_bytes = 0
 
-    def _cut_off(self) -> None:
+    def _abort(self) -> None:
         self._request.abort()
 
     def _disconnected(self, reason: object) -> None:
         self._stop()
-        self._drop()
+        self._discard_pending()
 
     def _stop(self) -> None:
-        if self._over:
+        if self._ended:
             return
-        self._over = self.full = True
+        self._ended = self.full = True
         self._source = None
-        self._end_stall()
+        self._cancel_stall_timer()
         for call in self._calls:
             if call.active():
                 call.cancel()
@@ -541,20 +544,20 @@ class WatchStream:
         if handle is not None:
             handle.stop()
 
-    def _end_stall(self) -> None:
-        stalled, self._stalled = self._stalled, None
-        if stalled is not None and stalled.active():
-            stalled.cancel()
+    def _cancel_stall_timer(self) -> None:
+        timer, self._stall_timer = self._stall_timer, None
+        if timer is not None and timer.active():
+            timer.cancel()
 
     # --- IPushProducer
 
     def pauseProducing(self) -> None:
         """Suspend the source, since the transport is full."""
         self._paused = True
-        if self._over:
+        if self._ended:
             return
-        if self._stalled is None:
-            self._stalled = self._reactor.callLater(PATIENCE, self._terminate_slow_watcher)
+        if self._stall_timer is None:
+            self._stall_timer = self._reactor.callLater(STALL_TIMEOUT, self._terminate_slow_watcher)
         if self._source is not None:
             if self._behind:
                 self.full = True
@@ -564,7 +567,7 @@ class WatchStream:
     def resumeProducing(self) -> None:
         """Continue, since the transport has been drained."""
         self._paused = False
-        self._end_stall()
+        self._cancel_stall_timer()
         if not self._writing:
             self.flush()
 
@@ -576,18 +579,18 @@ class WatchStream:
 class NotAcceptableWatchStream(WatchStream):
     """A watch whose events cannot be encoded in the negotiated form: the first event ends it."""
 
-    _waiting_to_end = False
+    _end_scheduled = False
 
     def send(self, event_type: str, record: Record, event: CacheEvent | None) -> None:
-        """End the watch after the head of the answer is written."""
-        self._end_soon()
+        """End the watch after the head of the response is written."""
+        self._schedule_end()
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """End the watch."""
-        self._end_soon()
+        self._schedule_end()
 
-    def _end_soon(self) -> None:
+    def _schedule_end(self) -> None:
         self.full = True
-        if not self._over and not self._waiting_to_end:
-            self._waiting_to_end = True
+        if not self._ended and not self._end_scheduled:
+            self._end_scheduled = True
             self._calls.append(self._reactor.callLater(0, self.end))

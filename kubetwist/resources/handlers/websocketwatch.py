@@ -12,8 +12,8 @@ from typing import Final
 
 from ...streams.handshakes import Handshake, HandshakeError, check_handshake
 from ...streams.websocket import WebSocketConnection
-from ..protobufencoding import LENGTH_OF_FRAME, ProtobufEncoder
-from .watch import PIECE, WatchStream
+from ..protobufencoding import FRAME_LENGTH_SIZE, ProtobufEncoder
+from .watch import MAX_WRITE_SIZE, WatchStream
 
 #: Matches a valid C{Origin} header.
 _ORIGIN: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:.+|/.*")
@@ -42,23 +42,23 @@ class WebSocketWatchStream(WatchStream):
             request.respond_text(error.code, str(error))
             return
         self._socket = socket = WebSocketConnection(
-            self._reactor, self, on_backpressure=self._pressure, on_connection_lost=self.stopProducing
+            self._reactor, self, on_backpressure=self._on_backpressure, on_connection_lost=self.stopProducing
         )
         self._calls.append(self._reactor.callLater(self._timeout, self.end, None))
         if not request.switch_protocols(handshake.fields(*handshake.protocols), socket, self.end):
             self._stop()
 
     def _write(self) -> None:
-        waiting, sent = self._waiting, 0
-        while sent < len(waiting) and (self._over or not self._paused):
-            if self._send_part(waiting[sent]):
+        pending, sent = self._pending, 0
+        while sent < len(pending) and (self._ended or not self._paused):
+            if self._send_chunk(pending[sent]):
                 sent += 1
-        del waiting[:sent]
-        if not waiting:
+        del pending[:sent]
+        if not pending:
             self._shared.clear()
 
-    def _part_end(self, event: bytes, start: int) -> int:
-        end = start + PIECE
+    def _chunk_end(self, event: bytes, start: int) -> int:
+        end = start + MAX_WRITE_SIZE
         if not self._binary:
             # Do not split a character.
             while end < len(event) and event[end] & 0xC0 == 0x80:
@@ -74,7 +74,7 @@ class WebSocketWatchStream(WatchStream):
             return
         if self._frame_begins:
             # The message has a length already.
-            data = data[LENGTH_OF_FRAME:]
+            data = data[FRAME_LENGTH_SIZE:]
         self._frame_begins = whole
         socket.send(data, whole)
 
@@ -83,11 +83,11 @@ class WebSocketWatchStream(WatchStream):
             # Do not wait for the client's close frame: the server ignores its messages.
             self._socket.close(wait=False)
 
-    def _cut_off(self) -> None:
+    def _abort(self) -> None:
         if self._socket is not None:
             self._socket.abort()
 
-    def _pressure(self, full: bool) -> None:
+    def _on_backpressure(self, full: bool) -> None:
         if full:
             self.pauseProducing()
         else:

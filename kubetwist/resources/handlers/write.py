@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 #: Metadata that clients cannot set on a new object: dropped before validation.
 SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 #: Maximum bytes of a field manager's name.
-MANAGER_LENGTH = 128
+MAX_MANAGER_LENGTH = 128
 #: The verb for deletions of unreadable objects.
 UNSAFE_DELETE_VERB = "unsafe-delete-ignore-read-errors"
 
@@ -107,18 +107,22 @@ class WriteHandlers:
         if request.audit is not None:
             log_request_object(request.audit, endpoint, decoded)
         metadata = decoded["metadata"]
-        problem = namespace_mismatch(scope.namespace, metadata.get("namespace"))
-        problem = problem or name_mismatch(name, metadata.get("name"))
-        if problem is not None:
-            raise APIStatusError.bad_request(problem)
+        mismatch = namespace_mismatch(scope.namespace, metadata.get("namespace"))
+        mismatch = mismatch or name_mismatch(name, metadata.get("name"))
+        if mismatch is not None:
+            raise APIStatusError.bad_request(mismatch)
         scope.sent, scope.dry_run = endpoint.comparable(document.value), options.dry_run
         scope.floats = endpoint.floats(document.value, data)
-        fresh: list[JSONObject] = [decoded]
+        first_decoded: list[JSONObject] = [decoded]
         manager = manager_of(request, options)
 
         def change(stored: JSONObject | None) -> JSONObject:
             # The store modifies its argument, so an attempt after a conflict starts from the document again.
-            obj = fresh.pop() if fresh else endpoint.codec.decode(document.value, [], data, json=not document.by_map)
+            obj = (
+                first_decoded.pop()
+                if first_decoded
+                else endpoint.codec.decode(document.value, [], data, json=not document.by_map)
+            )
             obj = endpoint.default(obj)
             if stored is not None:
                 endpoint.storage.check_uid(scope, obj, stored)
@@ -138,10 +142,10 @@ class WriteHandlers:
         authorizer = self.endpoint.authorizer
         if authorizer is None:
             return
-        question = evolve(authorizer_attributes(request), verb="create")
-        verdict = await decide(authorizer, question)
+        attributes = evolve(authorizer_attributes(request), verb="create")
+        verdict = await decide(authorizer, attributes)
         if verdict.decision is not Decision.ALLOW:
-            raise forbidden(question, verdict.reason)
+            raise forbidden(attributes, verdict.reason)
 
     async def patch(self, request: KubeRequest, name: str, namespace: str = "") -> None:
         """Handle the PATCH of an object."""
@@ -166,9 +170,9 @@ class WriteHandlers:
             # This warning precedes those of admission and validation, and does not depend on the success of the patch.
             for text in patch.problems:
                 request.warn(text)
-            problem = name_mismatch(name, obj["metadata"].get("name"))
-            if problem is not None:
-                raise APIStatusError.bad_request(problem)
+            mismatch = name_mismatch(name, obj["metadata"].get("name"))
+            if mismatch is not None:
+                raise APIStatusError.bad_request(mismatch)
             if patch.foreign:
                 endpoint.codec.check_kind(obj)
             obj = endpoint.default(obj)
@@ -201,9 +205,9 @@ class WriteHandlers:
         if options.ignore_store_read_error:
             await self.discard(request, scope, name, output.protobuf)
             return
-        result, gone = await endpoint.storage.delete(scope, name, options)
-        code = 202 if not gone and options.orphan_dependents is False else 200
-        if (endpoint.strategy is not None and endpoint.strategy.delete_returns_object) or not gone:
+        result, deleted = await endpoint.storage.delete(scope, name, options)
+        code = 202 if not deleted and options.orphan_dependents is False else 200
+        if (endpoint.strategy is not None and endpoint.strategy.delete_returns_object) or not deleted:
             request.respond(code, await output.encode_async(result, scope), output.content_type)
         else:
             status = await scope.compute(len(result.item), self.success, result)
@@ -237,27 +241,27 @@ class WriteHandlers:
         authorizer = self.endpoint.authorizer
         if authorizer is None:
             return
-        question = evolve(authorizer_attributes(request), verb=UNSAFE_DELETE_VERB)
-        verdict = await decide(authorizer, question)
+        attributes = evolve(authorizer_attributes(request), verb=UNSAFE_DELETE_VERB)
+        verdict = await decide(authorizer, attributes)
         if verdict.decision is not Decision.ALLOW:
             info = self.endpoint.info
-            why = f'not permitted to do "{UNSAFE_DELETE_VERB}", reason: {verdict.reason}'
-            raise APIStatusError.forbidden(GroupResource(info.group, info.resource), name, why)
+            reason = f'not permitted to do "{UNSAFE_DELETE_VERB}", reason: {verdict.reason}'
+            raise APIStatusError.forbidden(GroupResource(info.group, info.resource), name, reason)
 
     async def delete_collection(self, request: KubeRequest, namespace: str = "") -> None:
         """Handle the DELETE of a collection."""
         endpoint = self.endpoint
         output = negotiate_output(endpoint, request, collection=True)
-        selection: ListOptions = await self._reads.options_of_any(request)
+        selection: ListOptions = await self._reads.options_async(request)
         options = await self.delete_options(request)
         refuse_unreadable_collection(options)
         scope = endpoint.scope(request, namespace)
         listing = await endpoint.storage.delete_collection(scope, options, selection)
         # Without a limit the list is complete, regardless of its number of pages.
         token = continue_token(listing, scope, endpoint.info.namespaced) if selection.limit else ""
-        answered = self._reads.respond_list(request, output, listing, token)
-        if answered is not None:
-            await answered
+        pending = self._reads.respond_list(request, output, listing, token)
+        if pending is not None:
+            await pending
 
     async def delete_options(self, request: KubeRequest) -> DeleteOptions:
         """
@@ -280,4 +284,4 @@ def manager_of(request: KubeRequest, options: WriteOptions) -> str:
     if options.field_manager:
         return options.field_manager
     program = "".join(filter(str.isprintable, request.user_agent.partition("/")[0]))
-    return program.encode()[:MANAGER_LENGTH].decode("utf-8", "ignore")
+    return program.encode()[:MAX_MANAGER_LENGTH].decode("utf-8", "ignore")

@@ -17,7 +17,7 @@ from kubetwist.client.httpclient import Response
 from kubetwist.client.restconfig import RESTConfig
 from kubetwist.http import responses as respond
 from kubetwist.resources.encoding import to_yaml
-from kubetwist.resources.handlers.read import LONG_QUERY
+from kubetwist.resources.handlers.read import MAX_QUERY_IN_REACTOR
 from tests.resources.server import Server, config_map
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -420,7 +420,7 @@ class FormTests(ReadTestCase):
     def test_long_selectors(self) -> None:
         """A long selector is parsed in a thread, for lists, watches and deletions of collections."""
         threads = self.server.done_in_threads
-        long = ",".join(f"n{number}" for number in range(LONG_QUERY // 4))
+        long = ",".join(f"n{number}" for number in range(MAX_QUERY_IN_REACTOR // 4))
         for values, wanted in (("a,b", []), (long, ["options"])):
             path = f"{MAPS}?labelSelector=x+notin+({values})"
             for method, query in (("GET", ""), ("DELETE", "&dryRun=All")):

@@ -161,7 +161,7 @@ class SocketTests(WatchTestCase):
         socket.pauseProducing()
         for name in "efghijklm":
             self.create(name)
-        self.server.clock.advance(watching.PATIENCE)
+        self.server.clock.advance(watching.STALL_TIMEOUT)
         self.assertTrue(self.client.transport.disconnected)
         self.assertEqual(0, self.watched())
 
@@ -184,7 +184,7 @@ class SocketTests(WatchTestCase):
         client.transport.write = full  # type: ignore[method-assign]
         begun = client.begin(f"{MAPS}?watch=1&fieldSelector=metadata.name%3Dlarge", **ASKED)
         self.server.clock.advance(0)
-        self.assertLess(sum(sizes), 2 * watching.PIECE)
+        self.assertLess(sum(sizes), 2 * watching.MAX_WRITE_SIZE)
         received = begun.partition(b"\r\n\r\n")[2] + client.taken()
         for _ in range(10):
             client.transport.producer.resumeProducing()

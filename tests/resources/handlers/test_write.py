@@ -230,7 +230,7 @@ class CreateTests(WriteTestCase):
                 self.assertIn(code, (200, 201))
                 done = {function.__name__ for function in threads}
                 wanted = {
-                    "POST": {"decode_object", "defaulted", "_prepared_creation", "complete"},
+                    "POST": {"decode_object", "defaulted", "_prepared_creation", "default_on_read"},
                     "DELETE": {"changed"},
                 }
                 self.assertLessEqual(

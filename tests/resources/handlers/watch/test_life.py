@@ -116,18 +116,18 @@ class WatchTallyTests(SynchronousTestCase):
         metrics = WatchMetrics()
         event, other = b"x" * 100, b"y" * 5000
         for data in (event, event, event, other):
-            metrics.one(data)
-        metrics.settle()
+            metrics.observe(data)
+        metrics.flush_pending()
         self.assertEqual((metrics.sizes.count, metrics.sizes.sum), (4, 5300))
         self.assertEqual(metrics.sizes.counts[0], 3)
-        metrics.settle()
+        metrics.flush_pending()
         self.assertEqual(metrics.sizes.count, 4)
 
     def test_several(self) -> None:
         """Of events that are written together each counts, small ones and others."""
         metrics = WatchMetrics()
-        metrics.several([b"x" * 10, b"x" * 1024])
-        metrics.several([b"x" * 10, b"x" * 3000, b"x" * 1_000_000])
+        metrics.observe_all([b"x" * 10, b"x" * 1024])
+        metrics.observe_all([b"x" * 10, b"x" * 3000, b"x" * 1_000_000])
         self.assertEqual(metrics.sizes.count, 5)
         self.assertEqual((metrics.sizes.counts[0], metrics.sizes.counts[2], metrics.sizes.counts[-1]), (3, 1, 1))
 

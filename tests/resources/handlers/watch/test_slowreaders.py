@@ -37,7 +37,7 @@ class SlowReaderTests(WatchTestCase):
         for number in range(30):
             self.writer.ask("POST", MAPS, config_map(f"m-{number}", x="x" * 20_000))
         (stream,) = self.streams()
-        self.assertEqual((self.more(), stream._waiting, stream._unread), ([], [], 0))
+        self.assertEqual((self.more(), stream._pending, stream._pending_bytes), ([], [], 0))
         self.client.channel.resumeProducing()
         found = self.more()
         while more := self.more():
@@ -50,7 +50,7 @@ class SlowReaderTests(WatchTestCase):
         self.watch(f"resourceVersion={self.revision()}", other)
         for name in "cdefghij":
             self.create(name)
-        self.server.clock.advance(watching.PATIENCE - 1)
+        self.server.clock.advance(watching.STALL_TIMEOUT - 1)
         self.assertFalse(self.client.transport.disconnected)
         self.server.clock.advance(1)
         self.assertTrue(self.client.transport.disconnected)
@@ -61,7 +61,7 @@ class SlowReaderTests(WatchTestCase):
         """A reader that reads something gets another minute."""
         for _ in range(3):
             self.create(f"m-{self.revision()}")
-            self.server.clock.advance(watching.PATIENCE - 1)
+            self.server.clock.advance(watching.STALL_TIMEOUT - 1)
             self.client.channel.resumeProducing()
             self.client.channel.pauseProducing()
         self.assertFalse(self.client.transport.disconnected)
@@ -126,7 +126,7 @@ class UnreadTests(WatchTestCase):
             client.channel.resumeProducing()
             self.server.clock.advance(0)
             self.assertGreater(sum(sizes), 10_000, accept)
-            self.assertLess(sum(sizes) + stream._unread, 3 * watching.PIECE, accept)
+            self.assertLess(sum(sizes) + stream._pending_bytes, 3 * watching.MAX_WRITE_SIZE, accept)
             client.gone()
 
     def test_pieces(self) -> None:
@@ -139,12 +139,12 @@ class UnreadTests(WatchTestCase):
             client.channel.resumeProducing()
             self.server.clock.advance(0)
             self.assertLessEqual(len(sizes) - before, 1)
-            self.assertLess(stream._unread, 2 * watching.PIECE)
+            self.assertLess(stream._pending_bytes, 2 * watching.MAX_WRITE_SIZE)
             data += client.taken()
             if b"BOOKMARK" in data:
                 break
         self.assertGreater(len(sizes), 20)
-        self.assertLess(max(sizes), 2 * watching.PIECE)
+        self.assertLess(max(sizes), 2 * watching.MAX_WRITE_SIZE)
         found = events(data)
         self.assertEqual([name for _, name in summary(found)], ["a", "b", *self.names, ""])
         self.assertEqual(found[-1]["object"]["metadata"]["resourceVersion"], str(self.revision()))
@@ -153,18 +153,18 @@ class UnreadTests(WatchTestCase):
         """A large object is encoded once for all simultaneous streams, and written in pieces."""
         self.create_large("a-large", 1_000_000)
         streams = [self.unread("fieldSelector=metadata.name%3Da-large") for _ in range(2)]
-        encoded = {id(event) for _, stream, _ in streams for event in stream._waiting}
+        encoded = {id(event) for _, stream, _ in streams for event in stream._pending}
         self.assertEqual(len(encoded), 1)
         flusher = streams[0][1]._flusher
         self.assertEqual(len(flusher._shared), 1)
         for client, stream, sizes in streams:
             data = client.taken()
-            while stream._waiting:
+            while stream._pending:
                 client.channel.resumeProducing()
                 self.server.clock.advance(0)
                 data += client.taken()
             self.assertGreater(len(sizes), 10)
-            self.assertLess(max(sizes), 2 * watching.PIECE)
+            self.assertLess(max(sizes), 2 * watching.MAX_WRITE_SIZE)
             (event,) = events(data.rpartition(b"\r\n\r\n")[2] or data)
             self.assertEqual(len(event["object"]["data"]["x"]), 500_000)
         self.assertEqual(len(flusher._shared), 0)
@@ -172,7 +172,7 @@ class UnreadTests(WatchTestCase):
     def test_no_progress(self) -> None:
         """A watch whose initial events are not read is closed after a minute."""
         client, _, _ = self.unread("")
-        self.server.clock.advance(watching.PATIENCE)
+        self.server.clock.advance(watching.STALL_TIMEOUT)
         self.assertTrue(client.transport.disconnected)
         self.assertEqual(self.cache()._watches, {})
 
