@@ -20,7 +20,7 @@ from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import KubeSite
 from kubetwist.metrics.registry import Counter, Registry
 from kubetwist.metrics.streams import StreamMetrics
-from kubetwist.resources.proxy.reverseproxy import proxy_request, run
+from kubetwist.resources.proxy.reverseproxy import proxy_request, run_proxy
 from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
 from kubetwist.server.credentials.tlscontext import ServingContextFactory
 from kubetwist.streams.channels import BASE64_V4, V4, V5
@@ -252,7 +252,7 @@ class OverHTTP(TestCase):
     # The API server.
 
     def _answer(self, request: KubeRequest) -> None:
-        run(self._stream(request), request)
+        run_proxy(self._stream(request), request)
 
     async def _stream(self, request: KubeRequest) -> None:
         subresource = request.path.decode().strip("/")

@@ -31,7 +31,7 @@ TIMEOUT: Final = 5.0
 #: Seconds until the first retry after a failure, and their maximum.
 RETRY: Final = 0.5, 60.0
 
-_Found = Mapping[GroupVersion, Sequence[JSONObject]]
+_Entries = Mapping[GroupVersion, Sequence[JSONObject]]
 
 
 class RemoteDiscovery:
@@ -43,19 +43,19 @@ class RemoteDiscovery:
     @ivar priorities: The priority of each group-version.
     """
 
-    def __init__(self, remotes: IRemotes, clock: IReactorTime, run: DeferToThread) -> None:
+    def __init__(self, remotes: IRemotes, clock: IReactorTime, defer_to_thread: DeferToThread) -> None:
         self.generation = 0
         self.entries: dict[GroupVersion, JSONObject] = {}
         self.priorities: dict[GroupVersion, Priority] = {}
         self._remotes = remotes
-        self._run = run
+        self._defer_to_thread = defer_to_thread
         #: By service: the ETag of its last document, and the content.
-        self._known: dict[Hashable, tuple[str, _Found]] = {}
+        self._cached: dict[Hashable, tuple[str, _Entries]] = {}
         self._servers = RemotePoller(
             remotes,
             clock,
             "discovery",
-            self._ask,
+            self._fetch,
             self._changed,
             retry_initial=RETRY[0],
             retry_max=RETRY[1],
@@ -74,7 +74,7 @@ class RemoteDiscovery:
             if self.entries.pop(group_version, None) is not None:
                 self.generation += 1
             used = {one.service for one in self._remotes.aggregated_servers.values()}
-            self._known = {service: known for service, known in self._known.items() if service in used}
+            self._cached = {service: cached for service, cached in self._cached.items() if service in used}
             return
         if self.priorities.get(group_version) != remote.priority:
             self.priorities[group_version] = remote.priority
@@ -83,73 +83,73 @@ class RemoteDiscovery:
             self._set(group_version, (), current=False)
 
     def _set(self, group_version: GroupVersion, resources: Sequence[JSONObject], current: bool) -> None:
-        told = entry(group_version.version, resources, current)
-        if self.entries.get(group_version) != told:
-            self.entries[group_version] = told
+        new_entry = entry(group_version.version, resources, current)
+        if self.entries.get(group_version) != new_entry:
+            self.entries[group_version] = new_entry
             self.generation += 1
 
-    async def _ask(self, service: Hashable) -> None:
-        remotes = self._servers.of(service)
-        asked = first_available(remotes)
-        assert asked is not None, "nobody else is asked"
+    async def _fetch(self, service: Hashable) -> None:
+        remotes = self._servers.group_versions_of(service)
+        remote = first_available(remotes)
+        assert remote is not None, "nobody else is asked"
         try:
-            found = await self._aggregated(service, asked)
+            entries = await self._fetch_aggregated(service, remote)
         except FAILURES:
             self._all_stale(service)
             raise
-        if found is not None:
-            for remote in self._still(service):
-                self._set(remote.group_version, found.get(remote.group_version, ()), current=True)
+        if entries is not None:
+            for remote in self._available_group_versions(service):
+                self._set(remote.group_version, entries.get(remote.group_version, ()), current=True)
             return
         failure: Exception | None = None
         for remote in remotes:
             if not remote.available:
                 continue
             try:
-                resources = await self._plain(remote)
+                resources = await self._fetch_resource_list(remote)
             except FAILURES as error:
                 failure = error
-                if self._is_there(remote):
+                if self._is_current(remote):
                     self._set(remote.group_version, (), current=False)
             else:
-                if self._is_there(remote):
+                if self._is_current(remote):
                     self._set(remote.group_version, resources, current=True)
         if failure is not None:
             raise failure
 
-    async def _aggregated(self, service: Hashable, remote: IRemoteGroupVersion) -> _Found | None:
+    async def _fetch_aggregated(self, service: Hashable, remote: IRemoteGroupVersion) -> _Entries | None:
         """Return the entries of the aggregated document, or L{None} if the server does not serve one."""
-        etag, known = self._known.get(service, ("", {}))
-        answer = await remote.fetch("/apis", accept=AGGREGATED, etag=etag, timeout=TIMEOUT, user=USER)
-        if answer.code == 304 and etag:
-            return known
-        if answer.code == 503:
+        etag, cached = self._cached.get(service, ("", {}))
+        response = await remote.fetch("/apis", accept=AGGREGATED, etag=etag, timeout=TIMEOUT, user=USER)
+        if response.code == 304 and etag:
+            return cached
+        if response.code == 503:
             raise UnexpectedResponse("it answers 503")
-        if answer.code != 200 or not is_aggregated(answer.headers.get("content-type", "")):
-            self._known.pop(service, None)
+        if response.code != 200 or not is_aggregated(response.headers.get("content-type", "")):
+            self._cached.pop(service, None)
             return None
-        found: _Found = await self._run(read_aggregated, answer.body)
-        self._known[service] = answer.headers.get("etag", ""), found
-        return found
+        entries: _Entries = await self._defer_to_thread(read_aggregated, response.body)
+        self._cached[service] = response.headers.get("etag", ""), entries
+        return entries
 
-    async def _plain(self, remote: IRemoteGroupVersion) -> Sequence[JSONObject]:
+    async def _fetch_resource_list(self, remote: IRemoteGroupVersion) -> Sequence[JSONObject]:
         """Return the resources in the discovery document of one group-version."""
         group, version = remote.group_version
         path = f"/apis/{group}/{version}"
-        answer = await remote.fetch(path, accept="application/json", timeout=TIMEOUT, user=USER)
-        if answer.code != 200:
-            raise UnexpectedResponse(f"it answers {answer.code} for {path}")
-        resources: Sequence[JSONObject] = await self._run(read_resource_list, answer.body)
+        response = await remote.fetch(path, accept="application/json", timeout=TIMEOUT, user=USER)
+        if response.code != 200:
+            raise UnexpectedResponse(f"it answers {response.code} for {path}")
+        resources: Sequence[JSONObject] = await self._defer_to_thread(read_resource_list, response.body)
         return resources
 
-    def _still(self, service: Hashable) -> list[IRemoteGroupVersion]:
+    def _available_group_versions(self, service: Hashable) -> list[IRemoteGroupVersion]:
         """Return the group-versions of the service that are available now."""
-        return [remote for remote in self._servers.of(service) if remote.available]
+        return [remote for remote in self._servers.group_versions_of(service) if remote.available]
 
-    def _is_there(self, remote: IRemoteGroupVersion) -> bool:
+    def _is_current(self, remote: IRemoteGroupVersion) -> bool:
         now = self._remotes.aggregated_servers.get(remote.group_version)
         return now is not None and now.service == remote.service and now.available
 
     def _all_stale(self, service: Hashable) -> None:
-        for remote in self._still(service):
+        for remote in self._available_group_versions(service):
             self._set(remote.group_version, (), current=False)

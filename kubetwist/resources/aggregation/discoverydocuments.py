@@ -17,13 +17,13 @@ from ...api.resource import GroupVersion, JSONObject
 from ..remotedocuments import BadDocument
 
 #: Maximum bytes of a document.
-SIZE: Final = 2 * 1024 * 1024
+MAX_SIZE: Final = 2 * 1024 * 1024
 #: Maximum resources and subresources of a document.
-RESOURCES: Final = 5000
+MAX_RESOURCES: Final = 5000
 #: Maximum names, verbs and similar items of one resource.
-WORDS: Final = 64
+MAX_ITEMS: Final = 64
 #: Maximum characters of such an item.
-WORD: Final = 256
+MAX_ITEM_LENGTH: Final = 256
 #: The accepted media types: aggregated discovery, preferably in its newest version.
 AGGREGATED: Final = ",".join(
     f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
@@ -49,15 +49,15 @@ def read_aggregated(body: bytes) -> dict[GroupVersion, list[JSONObject]]:
     @raise BadDocument: The body is not such a list.
     """
     document = _decoded(body, "APIGroupDiscoveryList")
-    found: dict[GroupVersion, list[JSONObject]] = {}
-    count = _Count()
+    entries: dict[GroupVersion, list[JSONObject]] = {}
+    counter = _ResourceCounter()
     for group in _objects(document, "items"):
         name = _text(_object(group, "metadata"), "name")
         for version in _objects(group, "versions"):
             group_version = GroupVersion(name, _text(version, "version"))
-            found[group_version] = [_resource(one, count) for one in _objects(version, "resources")]
-            count.add()
-    return found
+            entries[group_version] = [_resource(one, counter) for one in _objects(version, "resources")]
+            counter.add()
+    return entries
 
 
 def read_resource_list(body: bytes) -> list[JSONObject]:
@@ -67,98 +67,98 @@ def read_resource_list(body: bytes) -> list[JSONObject]:
     @raise BadDocument: The body is not such a list.
     """
     lines = _objects(_decoded(body, "APIResourceList"), "resources")
-    count = _Count()
-    found: dict[str, JSONObject] = {}
+    counter = _ResourceCounter()
+    resources: dict[str, JSONObject] = {}
     names = [_text(line, "name") for line in lines]
     for name, line in zip(names, lines, strict=True):
         if "/" not in name:
-            count.add()
-            found[name] = {
+            counter.add()
+            resources[name] = {
                 "resource": name,
                 "responseKind": _kind(line),
                 "scope": _scope_of(line),
                 "singularResource": _text(line, "singularName"),
                 "verbs": _texts(line, "verbs"),
-                **_more(line),
+                **_optional_fields(line),
             }
     for name, line in zip(names, lines, strict=True):
         resource, slash, subresource = name.partition("/")
         if not slash:
             continue
-        count.add()
+        counter.add()
         scope = _scope_of(line)
-        parent = found.get(resource)
+        parent = resources.get(resource)
         if parent is None:
-            nothing = {"group": "", "version": "", "kind": ""}
+            no_kind = {"group": "", "version": "", "kind": ""}
             parent = {
                 "resource": resource,
-                "responseKind": nothing,
+                "responseKind": no_kind,
                 "scope": scope,
                 "singularResource": "",
                 "verbs": [],
             }
-            found[resource] = parent
+            resources[resource] = parent
         if parent["scope"] != scope:
             raise BadDocument(f"{resource} is {parent['scope']}, and {name} is {scope}")
         parent.setdefault("subresources", []).append(
             {"subresource": subresource, "responseKind": _kind(line), "verbs": _texts(line, "verbs")}
         )
-    return list(found.values())
+    return list(resources.values())
 
 
 def entry(version: str, resources: Sequence[JSONObject], current: bool) -> JSONObject:
     """Return the entry of a version in the aggregated document."""
-    told: JSONObject = {"version": version}
+    result: JSONObject = {"version": version}
     if resources:
-        told["resources"] = list(resources)
-    told["freshness"] = "Current" if current else "Stale"
-    return told
+        result["resources"] = list(resources)
+    result["freshness"] = "Current" if current else "Stale"
+    return result
 
 
-class _Count:
+class _ResourceCounter:
     """Counts the resources of a document, to enforce the limit."""
 
     def __init__(self) -> None:
-        self._left = RESOURCES
+        self._remaining = MAX_RESOURCES
 
     def add(self) -> None:
-        self._left -= 1
-        if self._left < 0:
-            raise BadDocument(f"it has more than {RESOURCES} resources")
+        self._remaining -= 1
+        if self._remaining < 0:
+            raise BadDocument(f"it has more than {MAX_RESOURCES} resources")
 
 
-def _resource(line: JSONObject, count: _Count) -> JSONObject:
-    count.add()
-    told: JSONObject = {
+def _resource(line: JSONObject, counter: _ResourceCounter) -> JSONObject:
+    counter.add()
+    result: JSONObject = {
         "resource": _text(line, "resource"),
         "responseKind": _kind(_object(line, "responseKind")),
         "scope": _text(line, "scope"),
         "singularResource": _text(line, "singularResource"),
         "verbs": _texts(line, "verbs"),
-        **_more(line),
+        **_optional_fields(line),
     }
-    subresources = [_subresource(one, count) for one in _objects(line, "subresources")]
+    subresources = [_subresource(one, counter) for one in _objects(line, "subresources")]
     if subresources:
-        told["subresources"] = subresources
-    return told
+        result["subresources"] = subresources
+    return result
 
 
-def _subresource(line: JSONObject, count: _Count) -> JSONObject:
-    count.add()
-    told: JSONObject = {
+def _subresource(line: JSONObject, counter: _ResourceCounter) -> JSONObject:
+    counter.add()
+    result: JSONObject = {
         "subresource": _text(line, "subresource"),
         "responseKind": _kind(_object(line, "responseKind")),
     }
     accepted = [_kind(one) for one in _objects(line, "acceptedTypes")]
-    if len(accepted) > WORDS:
+    if len(accepted) > MAX_ITEMS:
         raise BadDocument("acceptedTypes are too many")
     if accepted:
-        told["acceptedTypes"] = accepted
-    told["verbs"] = _texts(line, "verbs")
-    return told
+        result["acceptedTypes"] = accepted
+    result["verbs"] = _texts(line, "verbs")
+    return result
 
 
-def _more(line: JSONObject) -> JSONObject:
+def _optional_fields(line: JSONObject) -> JSONObject:
     """Return the optional fields of a resource."""
     words = {name: _texts(line, name) for name in ("shortNames", "categories")}
     return {name: value for name, value in words.items() if value}
@@ -176,8 +176,8 @@ def _scope_of(line: JSONObject) -> str:
 
 
 def _decoded(body: bytes, kind: str) -> JSONObject:
-    if len(body) > SIZE:
-        raise BadDocument(f"it is longer than {SIZE} bytes")
+    if len(body) > MAX_SIZE:
+        raise BadDocument(f"it is longer than {MAX_SIZE} bytes")
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -189,20 +189,20 @@ def _decoded(body: bytes, kind: str) -> JSONObject:
 
 def _text(line: Mapping[str, JSONValue], name: str) -> str:
     value = line.get(name)
-    return "" if value is None else _word(value, name)
+    return "" if value is None else _item(value, name)
 
 
 def _texts(line: Mapping[str, JSONValue], name: str) -> list[str]:
     values = line.get(name)
     if values is None:
         return []
-    if not isinstance(values, list) or len(values) > WORDS:
+    if not isinstance(values, list) or len(values) > MAX_ITEMS:
         raise BadDocument(f"{name} is no short list")
-    return [_word(value, name) for value in values]
+    return [_item(value, name) for value in values]
 
 
-def _word(value: JSONValue, name: str) -> str:
-    if not isinstance(value, str) or len(value) > WORD:
+def _item(value: JSONValue, name: str) -> str:
+    if not isinstance(value, str) or len(value) > MAX_ITEM_LENGTH:
         raise BadDocument(f"{name} is no short text")
     return value
 

@@ -24,10 +24,10 @@ from twisted.python.failure import Failure
 from ...api.jsonpieces import check_object, decoded
 from ...api.resource import GroupVersion
 from ..openapi.compressed import CompressedDocument
-from ..openapi.specmerge import SIZE, RemoteSpec, read_v2
+from ..openapi.specmerge import MAX_SIZE, RemoteSpec, read_v2
 from ..openapi.v2tov3 import v3_of_v2
 from ..remotedocuments import BadDocument, UnexpectedResponse
-from .discoverydocuments import SIZE as INDEX_SIZE
+from .discoverydocuments import MAX_SIZE as MAX_INDEX_SIZE
 from .remotes import IRemotes, RemotePoller, first_available
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _HASH: Final = re.compile(r"[?&]hash=([0-9A-Za-z_-]{1,256})(?:&|$)")
 
 
 @frozen
-class _Read:
+class _FetchedSpec:
     """A converted v2 document: its ETag, its digest, and the group-versions that it was read for."""
 
     etag: str
@@ -56,12 +56,12 @@ class _Read:
 
 
 @frozen(eq=False)
-class _Kept:
+class _CachedDocument:
     """A cached v3 document: its listed hash when it was fetched, its ETag, and the document."""
 
     listed: str
     etag: str
-    packed: CompressedDocument
+    document: CompressedDocument
 
 
 class RemoteOpenAPI:
@@ -71,40 +71,42 @@ class RemoteOpenAPI:
     @ivar generation: A number that changes with every update of their v2 documents.
     """
 
-    def __init__(self, remotes: IRemotes, clock: IReactorTime, run: DeferToThread) -> None:
+    def __init__(self, remotes: IRemotes, clock: IReactorTime, defer_to_thread: DeferToThread) -> None:
         self.generation = 0
         self._remotes = remotes
-        self._run = run
+        self._defer_to_thread = defer_to_thread
         self._specs: dict[GroupVersion, RemoteSpec] = {}
-        self._read: dict[Hashable, _Read] = {}
+        self._fetched_specs: dict[Hashable, _FetchedSpec] = {}
         #: Of v3: the hash of each document, as its server lists it; empty if the server lists none.
         self._listed: dict[GroupVersion, str] = {}
-        self._kept: dict[GroupVersion, _Kept] = {}
+        self._cached: dict[GroupVersion, _CachedDocument] = {}
         #: The spec from which a v3 document was converted, for a server without v3.
         self._converted: dict[GroupVersion, RemoteSpec] = {}
-        self._waiting: dict[GroupVersion, list[Deferred[CompressedDocument]]] = {}
-        self._servers = [
-            RemotePoller(remotes, clock, what, ask, changed, delay=DELAY, retry_initial=RETRY[0], retry_max=RETRY[1])
-            for what, ask, changed in (
-                ("OpenAPI v2", self._ask_v2, self._changed_v2),
-                ("OpenAPI v3", self._ask_v3, self._changed_v3),
+        self._waiters: dict[GroupVersion, list[Deferred[CompressedDocument]]] = {}
+        self._pollers = [
+            RemotePoller(
+                remotes, clock, name, fetch, on_change, delay=DELAY, retry_initial=RETRY[0], retry_max=RETRY[1]
+            )
+            for name, fetch, on_change in (
+                ("OpenAPI v2", self._fetch_v2, self._on_change_v2),
+                ("OpenAPI v3", self._fetch_v3_index, self._on_change_v3),
             )
         ]
 
     def start(self) -> None:
         """Start the requests to the servers."""
-        for servers in self._servers:
-            servers.start()
+        for poller in self._pollers:
+            poller.start()
 
     async def stop(self) -> None:
         """Stop polling the servers."""
-        for servers in self._servers:
-            await servers.stop()
+        for poller in self._pollers:
+            await poller.stop()
 
     @property
     def idle(self) -> bool:
         """Return whether no request to a server is running."""
-        return all(servers.idle for servers in self._servers)
+        return all(poller.idle for poller in self._pollers)
 
     # --- v2
 
@@ -119,39 +121,39 @@ class RemoteOpenAPI:
         found = [one for one in self._specs.items() if one[0] in remotes]
         return sorted(found, key=lambda one: (-groups[one[0].group], str(remotes[one[0]].name)))
 
-    def _changed_v2(self, group_version: GroupVersion, remote: IRemoteGroupVersion | None) -> None:
+    def _on_change_v2(self, group_version: GroupVersion, remote: IRemoteGroupVersion | None) -> None:
         if remote is None and self._specs.pop(group_version, None) is not None:
             self.generation += 1
         used = {one.service for one in self._remotes.aggregated_servers.values()}
-        self._read = {service: read for service, read in self._read.items() if service in used}
+        self._fetched_specs = {service: read for service, read in self._fetched_specs.items() if service in used}
 
-    async def _ask_v2(self, service: Hashable) -> None:
-        remotes = self._servers[0].of(service)
-        wanted = frozenset(remote.group_version for remote in remotes)
-        before = self._read.get(service)
-        known = before is not None and wanted <= before.group_versions
+    async def _fetch_v2(self, service: Hashable) -> None:
+        remotes = self._pollers[0].group_versions_of(service)
+        requested = frozenset(remote.group_version for remote in remotes)
+        previous = self._fetched_specs.get(service)
+        is_complete = previous is not None and requested <= previous.group_versions
         remote = first_available(remotes)
         assert remote is not None, "one was available just now"
-        answer = await remote.fetch(
+        response = await remote.fetch(
             "/openapi/v2",
             accept="application/json",
-            etag=before.etag if before is not None and known else "",
+            etag=previous.etag if previous is not None and is_complete else "",
             timeout=TIMEOUT,
             user=USER,
         )
-        if answer.code == 304 and known:
+        if response.code == 304 and is_complete:
             return
-        if answer.code != 200:
-            raise UnexpectedResponse(f"it answers {answer.code}")
-        digest = sha256(answer.body).digest()
-        if before is None or not known or digest != before.digest:
-            found: Mapping[GroupVersion, RemoteSpec] = await self._run(read_v2, answer.body, wanted)
+        if response.code != 200:
+            raise UnexpectedResponse(f"it answers {response.code}")
+        digest = sha256(response.body).digest()
+        if previous is None or not is_complete or digest != previous.digest:
+            found: Mapping[GroupVersion, RemoteSpec] = await self._defer_to_thread(read_v2, response.body, requested)
             for group_version, spec in found.items():
                 now = self._remotes.aggregated_servers.get(group_version)
                 if now is not None and now.service == service and self._specs.get(group_version) != spec:
                     self._specs[group_version] = spec
                     self.generation += 1
-        self._read[service] = _Read(answer.headers.get("etag", ""), digest, wanted)
+        self._fetched_specs[service] = _FetchedSpec(response.headers.get("etag", ""), digest, requested)
 
     # --- v3
 
@@ -163,95 +165,99 @@ class RemoteOpenAPI:
         """Return the document with one of the L{listed} names; fails if a request to its server is needed and fails."""
         _, group, version = name.split("/")
         group_version = GroupVersion(group, version)
-        kept = self._kept.get(group_version)
-        if kept is not None and kept.listed == self._listed.get(group_version):
-            return kept.packed
+        cached = self._cached.get(group_version)
+        if cached is not None and cached.listed == self._listed.get(group_version):
+            return cached.document
         waiter: Deferred[CompressedDocument] = Deferred()
-        waiting = self._waiting.get(group_version)
-        if waiting is not None:
-            waiting.append(waiter)
+        waiters = self._waiters.get(group_version)
+        if waiters is not None:
+            waiters.append(waiter)
             return waiter
-        self._waiting[group_version] = [waiter]
-        Deferred.fromCoroutine(self._fetch(group_version)).addBoth(self._fetched, group_version)
+        self._waiters[group_version] = [waiter]
+        Deferred.fromCoroutine(self._fetch(group_version)).addBoth(self._fire_waiters, group_version)
         return waiter
 
-    def _fetched(self, result: CompressedDocument | Failure, group_version: GroupVersion) -> None:
-        for waiter in self._waiting.pop(group_version):
+    def _fire_waiters(self, result: CompressedDocument | Failure, group_version: GroupVersion) -> None:
+        for waiter in self._waiters.pop(group_version):
             waiter.callback(result)
 
     async def _fetch(self, group_version: GroupVersion) -> CompressedDocument:
-        kept = self._kept.get(group_version)
+        cached = self._cached.get(group_version)
         listed = self._listed.get(group_version, "")
         remote = self._remotes.aggregated_servers.get(group_version)
         try:
             if remote is None or not remote.available:
                 raise UnexpectedResponse("service unavailable")
-            found = await self._fetch_from(remote, kept, listed)
+            found = await self._fetch_from(remote, cached, listed)
         except Exception:
-            if kept is None:
+            if cached is None:
                 raise
-            return kept.packed
+            return cached.document
         if self._remotes.aggregated_servers.get(group_version) is not None:
-            self._kept[group_version] = found
-        return found.packed
+            self._cached[group_version] = found
+        return found.document
 
-    async def _fetch_from(self, remote: IRemoteGroupVersion, kept: _Kept | None, listed: str) -> _Kept:
-        answer = await remote.fetch(
+    async def _fetch_from(
+        self, remote: IRemoteGroupVersion, cached: _CachedDocument | None, listed: str
+    ) -> _CachedDocument:
+        response = await remote.fetch(
             f"{_V3}/{_name(remote.group_version)}",
             accept="application/json",
-            etag="" if kept is None else kept.etag,
+            etag="" if cached is None else cached.etag,
             timeout=TIMEOUT,
             user=USER,
         )
-        if answer.code == 304 and kept is not None:
-            packed = kept.packed
-        elif answer.code == 200:
-            packed = await self._run(_packed, answer.body)
+        if response.code == 304 and cached is not None:
+            document = cached.document
+        elif response.code == 200:
+            document = await self._defer_to_thread(_compress, response.body)
         else:
-            raise UnexpectedResponse(f"it answers {answer.code}")
+            raise UnexpectedResponse(f"it answers {response.code}")
         # Clients know a document by its listed hash.
-        return _Kept(listed, answer.headers.get("etag", ""), evolve(packed, hash=listed) if listed else packed)
+        return _CachedDocument(
+            listed, response.headers.get("etag", ""), evolve(document, hash=listed) if listed else document
+        )
 
-    def _changed_v3(self, group_version: GroupVersion, remote: IRemoteGroupVersion | None) -> None:
+    def _on_change_v3(self, group_version: GroupVersion, remote: IRemoteGroupVersion | None) -> None:
         if remote is None:
-            for known in (self._listed, self._kept, self._converted):
-                known.pop(group_version, None)
+            for table in (self._listed, self._cached, self._converted):
+                table.pop(group_version, None)
 
-    async def _ask_v3(self, service: Hashable) -> None:
-        remote = first_available(self._servers[1].of(service))
+    async def _fetch_v3_index(self, service: Hashable) -> None:
+        remote = first_available(self._pollers[1].group_versions_of(service))
         assert remote is not None, "one was available just now"
-        answer = await remote.fetch(_V3, accept="application/json", timeout=TIMEOUT, user=USER)
-        if answer.code == 404:
+        response = await remote.fetch(_V3, accept="application/json", timeout=TIMEOUT, user=USER)
+        if response.code == 404:
             await self._convert(service)
             return
-        if answer.code != 200:
-            raise UnexpectedResponse(f"it answers {answer.code}")
-        found: Mapping[str, str] = await self._run(_hashes, answer.body)
-        for one in self._servers[1].of(service):
+        if response.code != 200:
+            raise UnexpectedResponse(f"it answers {response.code}")
+        found: Mapping[str, str] = await self._defer_to_thread(_hashes, response.body)
+        for one in self._pollers[1].group_versions_of(service):
             self._converted.pop(one.group_version, None)
             listed = found.get(_name(one.group_version))
             if listed is None:
-                self._changed_v3(one.group_version, None)
+                self._on_change_v3(one.group_version, None)
                 continue
             self._listed[one.group_version] = listed
-            kept = self._kept.get(one.group_version)
-            if not listed and kept is not None:
+            cached = self._cached.get(one.group_version)
+            if not listed and cached is not None:
                 # Without a hash, changes are not detectable: the document is fetched on demand.
-                self._kept[one.group_version] = _Kept("?", kept.etag, kept.packed)
+                self._cached[one.group_version] = _CachedDocument("?", cached.etag, cached.document)
 
     async def _convert(self, service: Hashable) -> None:
         """Convert the v2 document of a server; it may not have been fetched yet."""
         missing = False
-        for one in self._servers[1].of(service):
+        for one in self._pollers[1].group_versions_of(service):
             spec = self._specs.get(one.group_version)
             if spec is None:
                 missing = True
             elif self._converted.get(one.group_version) is not spec:
-                packed = await self._run(v3_of_v2, spec)
+                document = await self._defer_to_thread(v3_of_v2, spec)
                 if self._specs.get(one.group_version) is spec:
                     self._converted[one.group_version] = spec
-                    self._listed[one.group_version] = packed.hash
-                    self._kept[one.group_version] = _Kept(packed.hash, "", packed)
+                    self._listed[one.group_version] = document.hash
+                    self._cached[one.group_version] = _CachedDocument(document.hash, "", document)
         if missing:
             raise UnexpectedResponse("it answers 404, and has said nothing in v2")
 
@@ -263,17 +269,17 @@ def _name(group_version: GroupVersion) -> str:
     return f"apis/{group_version.group}/{group_version.version}"
 
 
-def _packed(body: bytes) -> CompressedDocument:
-    if len(body) > SIZE:
-        raise BadDocument(f"it is longer than {SIZE} bytes")
+def _compress(body: bytes) -> CompressedDocument:
+    if len(body) > MAX_SIZE:
+        raise BadDocument(f"it is longer than {MAX_SIZE} bytes")
     check_object(body)
     return CompressedDocument.pieces([body], b"application/json")
 
 
 def _hashes(body: bytes) -> dict[str, str]:
     """Return the hash of each document that a server lists, by name."""
-    if len(body) > INDEX_SIZE:
-        raise BadDocument(f"it is longer than {INDEX_SIZE} bytes")
+    if len(body) > MAX_INDEX_SIZE:
+        raise BadDocument(f"it is longer than {MAX_INDEX_SIZE} bytes")
     document = decoded(body)
     paths = document.get("paths") if isinstance(document, dict) else None
     if not isinstance(paths, dict):

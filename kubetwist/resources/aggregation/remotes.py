@@ -88,26 +88,26 @@ class RemotePoller:
         self,
         remotes: IRemotes,
         clock: IReactorTime,
-        what: str,
-        ask: Callable[[Hashable], Awaitable[None]],
-        changed: Callable[[GroupVersion, IRemoteGroupVersion | None], None],
+        document: str,
+        fetch: Callable[[Hashable], Awaitable[None]],
+        on_change: Callable[[GroupVersion, IRemoteGroupVersion | None], None],
         *,
         delay: float = 0.0,
         retry_initial: float,
         retry_max: float,
     ) -> None:
         """
-        @param what: Names the fetched document in log lines.
-        @param ask: Fetches the document from a service; raises one of L{FAILURES} if that fails.
-        @param changed: Called at changes, before the requests to servers.
+        @param document: The name of the fetched document in log lines.
+        @param fetch: Fetches the document from a service; raises one of L{FAILURES} if that fails.
+        @param on_change: Called at changes, before the requests to servers.
         @param delay: Seconds from a change until the request to a server.
         @param retry_initial: Seconds until the first retry of a server that failed.
         @param retry_max: Maximum of these seconds after repeated failures.
         """
         self._remotes = remotes
-        self._what = what
-        self._ask = ask
-        self._changed = changed
+        self._document = document
+        self._fetch = fetch
+        self._on_change = on_change
         self._delay = delay
         self._services: dict[GroupVersion, Hashable] = {}
         self._queue: WorkQueue[Hashable] = WorkQueue(
@@ -117,9 +117,9 @@ class RemotePoller:
 
     def start(self) -> None:
         """Start the requests, and watch for changes."""
-        self._unsubscribe = self._remotes.subscribe(self._noticed)
+        self._unsubscribe = self._remotes.subscribe(self._handle_change)
         for group_version, remote in list(self._remotes.aggregated_servers.items()):
-            self._noticed(group_version, remote)
+            self._handle_change(group_version, remote)
         self._queue.start()
 
     async def stop(self) -> None:
@@ -134,46 +134,51 @@ class RemotePoller:
         """Return whether no request to a server is running."""
         return self._queue.idle
 
-    def of(self, service: Hashable) -> list[IRemoteGroupVersion]:
+    def group_versions_of(self, service: Hashable) -> list[IRemoteGroupVersion]:
         """Return the group-versions that a service serves now, in the order of the names of their APIServices."""
         found = [remote for remote in self._remotes.aggregated_servers.values() if remote.service == service]
         return sorted(found, key=lambda remote: str(remote.name))
 
-    def _noticed(self, group_version: GroupVersion, remote: IRemoteGroupVersion | None) -> None:
-        before = self._services.pop(group_version, None)
-        services = {before} - {None}
+    def _handle_change(self, group_version: GroupVersion, remote: IRemoteGroupVersion | None) -> None:
+        previous = self._services.pop(group_version, None)
+        services = {previous} - {None}
         if remote is not None:
             self._services[group_version] = remote.service
             services.add(remote.service)
-        self._changed(group_version, remote)
+        self._on_change(group_version, remote)
         for service in services:
             self._queue.forget(service)
             self._queue.add_after(service, self._delay)
 
     async def _work(self, service: Hashable) -> None:
-        if not any(remote.available for remote in self.of(service)):
+        if not any(remote.available for remote in self.group_versions_of(service)):
             # The availability check reports the change.
             self._queue.forget(service)
             return
         try:
-            await self._ask(service)
+            await self._fetch(service)
         except FAILURES as error:
             if not self._queue.num_requeues(service):
-                self._log.warn("{what} of {service}: {error}", what=self._what, service=service, error=error)
+                self._log.warn(
+                    "fetching {document} of {service} failed: {error}",
+                    document=self._document,
+                    service=service,
+                    error=error,
+                )
             self._queue.add_rate_limited(service)
         except CancelledError:
             raise
         except Exception:
-            self._log.failure("{what} of {service}", what=self._what, service=service)
+            self._log.failure("fetching {document} of {service} failed", document=self._document, service=service)
             self._queue.add_rate_limited(service)
         else:
             self._queue.forget(service)
             self._queue.add_after(service, REFRESH)
 
 
-def first_available(remotes: Iterable[IRemoteGroupVersion]) -> IRemoteGroupVersion | None:
+def first_available(group_versions: Iterable[IRemoteGroupVersion]) -> IRemoteGroupVersion | None:
     """Return the first available of a server's group-versions, or L{None}."""
-    return next((remote for remote in remotes if remote.available), None)
+    return next((remote for remote in group_versions if remote.available), None)
 
 
 class AggregatedDocuments:
@@ -184,31 +189,31 @@ class AggregatedDocuments:
     @ivar openapi: Their OpenAPI documents.
     """
 
-    def __init__(self, remotes: IRemotes, clock: IReactorTime, run: DeferToThread) -> None:
-        """@param run: Runs a function in a thread."""
-        self._made = remotes, clock, run
+    def __init__(self, remotes: IRemotes, clock: IReactorTime, defer_to_thread: DeferToThread) -> None:
+        """@param defer_to_thread: Runs a function in a thread."""
+        self._arguments = remotes, clock, defer_to_thread
         self._unsubscribe: Callable[[], None] | None = None
         self.discovery: RemoteDiscovery | None = None
         self.openapi: RemoteOpenAPI | None = None
 
     def start(self) -> None:
         """Start the requests to the servers."""
-        remotes = self._made[0]
+        remotes = self._arguments[0]
         if remotes.aggregated_servers:
-            self._begin()
+            self._start_clients()
         else:
-            self._unsubscribe = remotes.subscribe(self._noticed)
+            self._unsubscribe = remotes.subscribe(self._handle_change)
 
-    def _noticed(self, group_version: GroupVersion, remote: IRemoteGroupVersion | None) -> None:
+    def _handle_change(self, group_version: GroupVersion, remote: IRemoteGroupVersion | None) -> None:
         if remote is not None and self.discovery is None:
-            self._begin()
+            self._start_clients()
 
-    def _begin(self) -> None:
+    def _start_clients(self) -> None:
         from .discovery import RemoteDiscovery
         from .openapi import RemoteOpenAPI
 
-        self.discovery = RemoteDiscovery(*self._made)
-        self.openapi = RemoteOpenAPI(*self._made)
+        self.discovery = RemoteDiscovery(*self._arguments)
+        self.openapi = RemoteOpenAPI(*self._arguments)
         self.discovery.start()
         self.openapi.start()
 
@@ -216,11 +221,11 @@ class AggregatedDocuments:
         """Stop sending requests to servers."""
         if self._unsubscribe is not None:
             self._unsubscribe()
-        for part in (self.discovery, self.openapi):
-            if part is not None:
-                await part.stop()
+        for client in (self.discovery, self.openapi):
+            if client is not None:
+                await client.stop()
 
     @property
     def idle(self) -> bool:
         """Return whether no request to a server is running."""
-        return all(part is None or part.idle for part in (self.discovery, self.openapi))
+        return all(client is None or client.idle for client in (self.discovery, self.openapi))

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 UNAVAILABLE: Final = "service unavailable\n"
 #: Maximum number of proxies of a request: the service of an APIService may lead back to this server.
-MOST_PROXIES: Final = 16
+MAX_PROXIES: Final = 16
 LOOP: Final = "loop detected: the request came through too many proxies\n"
 #: Seconds that another server has to answer discovery; clients query all servers.
 DISCOVERY_TIMEOUT: Final = 5.0
@@ -73,12 +73,12 @@ class RegisteredGroups:
     def priorities(self) -> Mapping[GroupVersion, Priority]:
         """@see: L{IServedResources}."""
         registered = ((one, self._registered.priority(one)) for one in self._registered.group_versions())
-        return {**self._installed.priorities, **{one: place for one, place in registered if place is not None}}
+        return {**self._installed.priorities, **{one: priority for one, priority in registered if priority is not None}}
 
     def group_versions(self) -> Sequence[GroupVersion]:
         """@see: L{IServedResources}."""
-        own = [GroupVersion(GROUP, version) for version in self._installed.versions(GROUP)]
-        return [*own, *(one for one in self._registered.group_versions() if one.group != GROUP)]
+        aggregator_versions = [GroupVersion(GROUP, version) for version in self._installed.versions(GROUP)]
+        return [*aggregator_versions, *(one for one in self._registered.group_versions() if one.group != GROUP)]
 
     def versions(self, group: str) -> Sequence[str]:
         """@see: L{IServedResources}."""
@@ -109,41 +109,41 @@ class APIServiceRoutes:
         self._built_in = frozenset(one.group for one in installed.group_versions())
         self._groups: set[str] = set()
         self._prefixes: dict[GroupVersion, tuple[bytes, ...]] = {}
-        self._below: set[tuple[bytes, ...]] = set()
+        self._proxied_prefixes: set[tuple[bytes, ...]] = set()
         aggregation.subscribe(self._changed)
         aggregation.api_services.subscribe(self._registered)
 
-    def streams(self, request: KubeRequest) -> bool:
+    def is_proxy_stream(self, request: KubeRequest) -> bool:
         """Return whether the body of a request is streamed to a backend."""
-        if not self._below:
+        if not self._proxied_prefixes:
             return False
         path = request.path
         parts = (unquote_to_bytes(path) if b"%" in path else path).split(b"/", 4)[1:]
-        return tuple(parts[:3]) in self._below or tuple(parts[:1]) in self._below
+        return tuple(parts[:3]) in self._proxied_prefixes or tuple(parts[:1]) in self._proxied_prefixes
 
     def _changed(self, group_version: GroupVersion, remote: AggregatedServer | None) -> None:
         path = f"/apis/{group_version}" if group_version.group else "/api"
-        known = self._prefixes.pop(group_version, None)
-        if known is not None:
-            self._below.discard(known)
+        old_prefix = self._prefixes.pop(group_version, None)
+        if old_prefix is not None:
+            self._proxied_prefixes.discard(old_prefix)
         if remote is None:
             self._front.remove_override(path)
             return
         self._front.override(path, APIServiceProxy(remote))
         prefix = tuple(part.encode() for part in path.split("/") if part)
         self._prefixes[group_version] = prefix
-        self._below.add(prefix)
+        self._proxied_prefixes.add(prefix)
 
     def _registered(self, group_version: GroupVersion) -> None:
         """List groups that exist only as APIServices, too."""
         group = group_version.group
         if group in self._built_in:
             return
-        there = group in self._aggregation.api_services.groups
-        if there and group not in self._groups:
+        is_registered = group in self._aggregation.api_services.groups
+        if is_registered and group not in self._groups:
             self._groups.add(group)
             self._front.handle(f"/apis/{group}", Group(self.listed, group))
-        elif not there:
+        elif not is_registered:
             self._groups.discard(group)
             self._front.unregister(f"/apis/{group}")
 
@@ -160,14 +160,14 @@ class APIServiceProxy(Leaf):
         if not remote.available:
             request.respond_text(503, UNAVAILABLE)
             return NOT_DONE_YET
-        if sum(value.count(b",") + 1 for value in request.fields.get(b"x-forwarded-for", ())) > MOST_PROXIES:
+        if sum(value.count(b",") + 1 for value in request.fields.get(b"x-forwarded-for", ())) > MAX_PROXIES:
             request.respond_text(508, LOOP)
             return NOT_DONE_YET
-        passing = Deferred.fromCoroutine(self._pass_on(request, remote))
-        passing.addErrback(request.handle_failure)
+        forwarding = Deferred.fromCoroutine(self._forward(request, remote))
+        forwarding.addErrback(request.handle_failure)
         return NOT_DONE_YET
 
-    async def _pass_on(self, request: KubeRequest, remote: AggregatedServer) -> None:
+    async def _forward(self, request: KubeRequest, remote: AggregatedServer) -> None:
         from ...client.dialing import join_host_port
         from ..proxy.reverseproxy import ProxyError, fail_with_text, proxy_request
 
@@ -199,27 +199,27 @@ class APIServiceProxy(Leaf):
             fail_with_text(request, error)
 
         info = request.info
-        describes = not info.is_resource_request and info.path.strip("/").count("/") == 2
-        passed_on = partial(
+        is_discovery = not info.is_resource_request and info.path.strip("/").count("/") == 2
+        forward = partial(
             proxy_request,
             request,
             client,
             normalized_target(request.uri),
             host=host,
             fail=fail,
-            response_header_timeout=DISCOVERY_TIMEOUT if describes else None,
+            response_header_timeout=DISCOVERY_TIMEOUT if is_discovery else None,
         )
-        place = current.get()
-        if place is None:
-            await passed_on(identity=identity)
+        parent = current.get()
+        if parent is None:
+            await forward(identity=identity)
             return
         # The client's trace headers are stale, or were not trusted.
         for name in (TRACEPARENT, TRACESTATE, BAGGAGE):
             request.fields.pop(name, None)
         method = request.method.decode("latin-1")
-        about: dict[str, Value] = {"http.request.method": method, "server.address": host.decode("latin-1")}
-        with place.child(f"HTTP {method}", about, CLIENT) as span:
-            await passed_on(identity=[*identity, *span.propagation_headers()])
+        attributes: dict[str, Value] = {"http.request.method": method, "server.address": host.decode("latin-1")}
+        with parent.child(f"HTTP {method}", attributes, CLIENT) as span:
+            await forward(identity=[*identity, *span.propagation_headers()])
             span.set_attribute("http.response.status_code", request.code)
 
 
@@ -264,7 +264,7 @@ class AvailabilityChecks:
         self._endpoints = endpoints
         self._reactor = reactor
         self._availability: AvailableConditionController | None = None
-        self._begun = False
+        self._enabled = False
         aggregation.subscribe(self._changed)
 
     @property
@@ -279,12 +279,12 @@ class AvailabilityChecks:
 
     def begin(self) -> None:
         """Start the checks when there is a server to check."""
-        self._begun = True
+        self._enabled = True
         if self._aggregation.aggregated_servers:
             self._start()
 
     def _changed(self, group_version: GroupVersion, remote: AggregatedServer | None) -> None:
-        if self._begun and self._availability is None and remote is not None:
+        if self._enabled and self._availability is None and remote is not None:
             self._start()
 
     def _start(self) -> None:
@@ -295,7 +295,7 @@ class AvailabilityChecks:
 
     async def stop(self) -> None:
         """Stop the checks."""
-        self._begun = False
+        self._enabled = False
         if self._availability is not None:
             await self._availability.stop()
         self._endpoints.stop()
@@ -329,26 +329,26 @@ def add_aggregator(
     checks = AvailabilityChecks(aggregation, endpoints, config.reactor)
     front.add_post_start_hook("apiservice-status-remote-available-controller", checks.begin)
     front.register_destroy_func("availability of other servers", checks.stop)
-    count_unavailable(config.metrics, aggregation)
+    register_availability_metrics(config.metrics, aggregation)
     return Aggregator(paths, checks)
 
 
-def count_unavailable(metrics: Registry, aggregation: Aggregation) -> None:
+def register_availability_metrics(metrics: Registry, aggregation: Aggregation) -> None:
     """Add metrics of the APIServices that are unavailable, and of how often they became so."""
-    lost = metrics.counter(
+    unavailable_total = metrics.counter(
         "aggregator_unavailable_apiservice_total",
         "Number of times APIServices became unavailable, by name and reason.",
         ("name", "reason"),
     )
-    before: dict[GroupVersion, bool] = {}
+    was_available: dict[GroupVersion, bool] = {}
 
     def changed(group_version: GroupVersion, remote: AggregatedServer | None) -> None:
-        available = before.pop(group_version, False)
+        available = was_available.pop(group_version, False)
         if remote is None:
             return
-        before[group_version] = remote.available
+        was_available[group_version] = remote.available
         if available and not remote.available:
-            lost.with_label_values(remote.name, remote.condition.reason or "UnknownReason").value += 1
+            unavailable_total.with_label_values(remote.name, remote.condition.reason or "UnknownReason").value += 1
 
     def collect() -> Iterator[MetricSnapshot]:
         remotes = aggregation.aggregated_servers

@@ -17,7 +17,7 @@ def api_versions(installed: IServedResources, address: str) -> JSONObject:
     """
     Return the document of C{/api}: the versions of the core group.
 
-    @param address: The server's own address with its port, as shown to clients in any network.
+    @param address: The address and port of this server, for clients in all networks.
     """
     return {
         "kind": "APIVersions",
@@ -79,21 +79,21 @@ class EncodedVersions:
 
     def __init__(self, installed: IServedResources) -> None:
         self._installed = installed
-        self._kept: dict[GroupVersion, tuple[tuple[APIResource, ...], orjson.Fragment]] = {}
-        self._before = self._kept
+        self._cached: dict[GroupVersion, tuple[tuple[APIResource, ...], orjson.Fragment]] = {}
+        self._previous = self._cached
 
     def begin(self) -> None:
         """Start a new document; entries that it does not use are dropped."""
-        self._before, self._kept = self._kept, {}
+        self._previous, self._cached = self._cached, {}
 
     def __call__(self, group_version: GroupVersion) -> orjson.Fragment:
         """Return the encoded entry of a version."""
         resources = tuple(self._installed.resources(group_version))
-        kept = self._before.get(group_version)
-        if kept is None or kept[0] != resources:
-            kept = resources, orjson.Fragment(orjson.dumps(_entry(resources, group_version.version)))
-        self._kept[group_version] = kept
-        return kept[1]
+        cached = self._previous.get(group_version)
+        if cached is None or cached[0] != resources:
+            cached = resources, orjson.Fragment(orjson.dumps(_entry(resources, group_version.version)))
+        self._cached[group_version] = cached
+        return cached[1]
 
 
 def aggregated_discovery(
@@ -101,15 +101,16 @@ def aggregated_discovery(
     core: bool,
     version: str,
     remote: IRemoteVersions | None = None,
-    tell: Callable[[GroupVersion], JSONValue] | None = None,
+    encoded_entry: Callable[[GroupVersion], JSONValue] | None = None,
 ) -> JSONObject:
     """
-    Return aggregated discovery: everything in one document.
+    Return the document of aggregated discovery, which lists all groups, versions and resources.
 
-    @param core: Whether to return the document of C{/api}, with the core group alone, instead of that of C{/apis}.
-    @param version: The version of the document: C{"v2"} or C{"v2beta1"}, which differ in nothing else.
-    @param remote: The entries of other servers; they precede local ones of the same name.
-    @param tell: Returns the entry of a version from a cache: L{EncodedVersions}.
+    @param installed: The local resources.
+    @param core: Whether to return the document of C{/api}, with the core group only, instead of C{/apis}.
+    @param version: The version of the document: C{"v2"} or C{"v2beta1"}, which do not differ otherwise.
+    @param remote: The entries of aggregated servers, which replace local entries of the same group-version.
+    @param encoded_entry: Returns the cached entry of a local group-version: L{EncodedVersions}; L{None} builds it.
     """
     served: Sequence[GroupVersion] = installed.group_versions()
     entries: Mapping[GroupVersion, JSONObject] = {}
@@ -122,7 +123,9 @@ def aggregated_discovery(
         entry = entries.get(group_version)
         if entry is not None:
             return entry
-        return _entry(installed.resources(group_version), one) if tell is None else tell(group_version)
+        return (
+            _entry(installed.resources(group_version), one) if encoded_entry is None else encoded_entry(group_version)
+        )
 
     return {
         "kind": "APIGroupDiscoveryList",
@@ -152,8 +155,8 @@ def _grouped(served: Iterable[GroupVersion]) -> dict[str, list[str]]:
 
 
 def _group_entry(group: str, versions: Sequence[str]) -> JSONObject:
-    shown = [{"groupVersion": str(GroupVersion(group, version)), "version": version} for version in versions]
-    return {"name": group, "versions": shown, "preferredVersion": shown[0]}
+    entries = [{"groupVersion": str(GroupVersion(group, version)), "version": version} for version in versions]
+    return {"name": group, "versions": entries, "preferredVersion": entries[0]}
 
 
 def _resource_entry(resource: APIResource) -> JSONObject:
@@ -206,10 +209,10 @@ def _scope(resource: APIResource) -> str:
 def _response_kind(resource: APIResource) -> dict[str, str]:
     # The reference always names them for custom resources (apiextensions-apiserver,
     # pkg/apiserver/customresource_discovery_controller.go), and for built-in ones only if they differ.
-    shown = resource.kind_shown_group_version or resource.custom is not None
+    is_listed = resource.kind_shown_group_version or resource.custom is not None
     return {
-        "group": resource.kind.group if shown else "",
-        "version": resource.kind.version if shown else "",
+        "group": resource.kind.group if is_listed else "",
+        "version": resource.kind.version if is_listed else "",
         "kind": resource.kind.kind,
     }
 

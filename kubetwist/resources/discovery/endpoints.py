@@ -1,9 +1,9 @@
 """
-Serves discovery: C{/}, C{/api}, C{/apis}, the paths directly below them, and the answers to unknown paths.
+Serves discovery: C{/}, C{/api}, C{/apis}, the paths directly below them, and the responses for unknown paths.
 
-All are leaf resources of a L{kubetwist.resources.mux.DelegatingMux}. They compare the whole path of the request and
-answer 404 for paths below their own. Those that kube-apiserver serves behind its router support GET only; the others
-accept any method.
+All are leaf resources of a L{kubetwist.resources.mux.DelegatingMux}. They compare the whole path of the request, and
+respond 404 for paths below it. Documents that kube-apiserver serves behind its router support GET only; all further
+documents accept any method.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class _Routed(Leaf):
     depth = 0
 
     def render(self, request: Request) -> bytes | int:
-        """Answer the document's own path; the order of the errors is that of the reference's router."""
+        """Answer the document's path; errors are checked in the order of kube-apiserver's router."""
         if len(parts(request)) != self.depth:
             return answer_error(request, APIStatusError.path_not_found())
         if request.method != b"GET":
@@ -88,7 +88,7 @@ class _Routed(Leaf):
         """
         Answer with the document.
 
-        @raise NotAcceptable: The client does not take it.
+        @raise NotAcceptable: The client accepts none of its media types.
         """
         raise NotImplementedError
 
@@ -118,19 +118,25 @@ class _Aggregated:
     """The aggregated documents of C{/api} or C{/apis}, for clients that accept them."""
 
     def __init__(
-        self, installed: IServedResources, core: bool, beta: bool, remote: FindRemote, made: Callable[[], object]
+        self, installed: IServedResources, core: bool, beta: bool, remote: FindRemote, on_build: Callable[[], object]
     ) -> None:
-        """@param made: Called when a document is built."""
+        """
+        @param installed: The local resources.
+        @param core: Whether the document is C{/api} instead of C{/apis}.
+        @param beta: Whether the beta version is served, too.
+        @param remote: Returns the entries of aggregated servers.
+        @param on_build: Called when a document is built.
+        """
         self._negotiate: Negotiator = negotiate_aggregated_with_beta if beta else negotiate_aggregated
 
         def generation() -> int:
-            others = remote()
-            return installed.generation + (0 if others is None else others.generation)
+            remote_versions = remote()
+            return installed.generation + (0 if remote_versions is None else remote_versions.generation)
 
         encoded = EncodedVersions(installed)
 
         def build(version: str) -> JSONObject:
-            made()
+            on_build()
             encoded.begin()
             return aggregated_discovery(installed, core, version, remote(), encoded)
 
@@ -139,7 +145,7 @@ class _Aggregated:
         }
 
     def answer(self, request: Request, accept: bytes | None) -> bytes | int | None:
-        """Return the document, or L{None} if the client wants the plain one."""
+        """Return the document; L{None} if the client does not accept aggregated discovery."""
         if not accept:
             return None
         try:
@@ -166,16 +172,17 @@ class CoreVersions(_Routed):
         installed: IServedResources,
         address: Callable[[], str],
         beta: bool = False,
-        made: Callable[[], object] = lambda: None,
+        on_build: Callable[[], object] = lambda: None,
     ) -> None:
         """
-        @param address: The server's own address and port, as shown to clients.
-        @param beta: Aggregated discovery is served in its beta version, too.
-        @param made: Called when an aggregated document is built.
+        @param installed: The local resources.
+        @param address: Returns the address and port of this server, for clients.
+        @param beta: Whether aggregated discovery is served in its beta version, too.
+        @param on_build: Called when an aggregated document is built.
         """
         self._address = address
         self._installed = installed
-        self._aggregated = _Aggregated(installed, core=True, beta=beta, remote=lambda: None, made=made)
+        self._aggregated = _Aggregated(installed, core=True, beta=beta, remote=lambda: None, on_build=on_build)
 
     def document(self, request: Request, accept: bytes | None) -> bytes | int:
         """@see: L{_Routed.document}."""
@@ -195,38 +202,39 @@ class Groups(Leaf):
         beta: bool = False,
         remote: FindRemote = lambda: None,
         listed: IServedResources | None = None,
-        made: Callable[[], object] = lambda: None,
+        on_build: Callable[[], object] = lambda: None,
     ) -> None:
         """
-        @param beta: Aggregated discovery is served in its beta version, too.
-        @param remote: Returns the entries of other servers, if there are any.
-        @param listed: The groups and versions that are listed one by one, if not those of C{installed}.
-        @param made: Called when an aggregated document is built.
+        @param installed: The local resources.
+        @param beta: Whether aggregated discovery is served in its beta version, too.
+        @param remote: Returns the entries of aggregated servers; L{None} without such servers.
+        @param listed: The groups and versions in the C{APIGroupList}; L{None} lists C{installed}.
+        @param on_build: Called when an aggregated document is built.
         """
         groups = listed or installed
-        self._aggregated = _Aggregated(installed, core=False, beta=beta, remote=remote, made=made)
-        self._kept = CachedDocument(lambda: groups.generation, lambda: api_group_list(groups))
+        self._aggregated = _Aggregated(installed, core=False, beta=beta, remote=remote, on_build=on_build)
+        self._document = CachedDocument(lambda: groups.generation, lambda: api_group_list(groups))
 
     def render(self, request: Request) -> bytes | int:
         """Answer any method."""
         accept = header(request, b"accept")
         # In the reference, only the path without a slash serves the aggregated document.
-        slash = request.uri.partition(b"?")[0].endswith(b"/")
-        aggregated = None if slash else self._aggregated.answer(request, accept)
-        return _unrouted(request, self._kept.get(), accept) if aggregated is None else aggregated
+        has_slash = request.uri.partition(b"?")[0].endswith(b"/")
+        aggregated = None if has_slash else self._aggregated.answer(request, accept)
+        return _unrouted(request, self._document.get(), accept) if aggregated is None else aggregated
 
 
 class Group(Leaf):
     """C{/apis/<group>}, by any method; paths below it are not found."""
 
     def __init__(self, installed: IServedResources, group: str) -> None:
-        self._kept = CachedDocument(lambda: installed.generation, lambda: api_group(installed, group))
+        self._document = CachedDocument(lambda: installed.generation, lambda: api_group(installed, group))
 
     def render(self, request: Request) -> bytes:
         """Answer any method."""
         if len(parts(request)) != 2:
             return answer_error(request, APIStatusError.path_not_found())
-        return _unrouted(request, self._kept.get(), header(request, b"accept"))
+        return _unrouted(request, self._document.get(), header(request, b"accept"))
 
 
 class GroupVersionResources(_Routed):
@@ -234,26 +242,30 @@ class GroupVersionResources(_Routed):
 
     def __init__(self, installed: IServedResources, group_version: GroupVersion) -> None:
         self.depth = 3 if group_version.group else 2
-        self._kept = CachedDocument(lambda: installed.generation, lambda: api_resource_list(installed, group_version))
+        self._document = CachedDocument(
+            lambda: installed.generation, lambda: api_resource_list(installed, group_version)
+        )
 
     def document(self, request: Request, accept: bytes | None) -> bytes | int:
         """@see: L{_Routed.document}."""
         negotiated: Negotiated = negotiate_document(accept)
-        document = self._kept.get()
+        document = self._document.get()
         if document is None:
             return answer_error(request, APIStatusError.path_not_found())
         return answer_document(request, document, negotiated)
 
 
 class DefinedGroupVersion(Leaf):
-    """C{/apis/<group>/<version>} of custom resources, by any method; paths below it are handled elsewhere."""
+    """C{/apis/<group>/<version>} of custom resources, by any method."""
 
     def __init__(self, installed: IServedResources, group_version: GroupVersion) -> None:
-        self._kept = CachedDocument(lambda: installed.generation, lambda: api_resource_list(installed, group_version))
+        self._document = CachedDocument(
+            lambda: installed.generation, lambda: api_resource_list(installed, group_version)
+        )
 
     def render(self, request: Request) -> bytes:
         """Answer any method."""
-        return _unrouted(request, self._kept.get(), header(request, b"accept"))
+        return _unrouted(request, self._document.get(), header(request, b"accept"))
 
 
 def _unrouted(request: Request, document: Document | None, accept: bytes | None) -> bytes:

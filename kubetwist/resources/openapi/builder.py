@@ -18,7 +18,7 @@ from .fragments import V2, FragmentBuilder, SpecFragment, joined
 from .operations import Definitions, Path, Release, document_paths, resource_paths, root_path, types_of
 from .protobufv2 import encode_v2
 from .protobufv3 import pieces_v3
-from .schemas import IDefinitions, known_to_middle, reachable
+from .schemas import IDefinitions, limit_to_kube_groups, reachable
 from .specmerge import RemoteSpec, SpecMerge, pieces
 from .v2 import path_item, v2_frame
 from .v3 import v3_document
@@ -26,20 +26,20 @@ from .v3 import v3_document
 #: The served resources at one moment.
 Snapshot = Sequence[tuple[GroupVersion, Sequence[APIResource]]]
 
-#: The specs of other servers, in the order of the merge.
+#: The specs of aggregated servers, in the order of the merge.
 Remote = Sequence[tuple[GroupVersion, RemoteSpec]]
 
 
 class Builder:
     """Builds documents of the served resources; thread-safe, as it has no mutable state."""
 
-    def __init__(self, definitions: IDefinitions, release: str, others: Collection[str] = ()) -> None:
+    def __init__(self, definitions: IDefinitions, release: str, non_api_paths: Collection[str] = ()) -> None:
         """
         @param release: Major and minor version: C{"1.36"}.
-        @param others: Paths that do not belong to APIs, see L{document_paths}.
+        @param non_api_paths: Paths outside of C{/api} and C{/apis}, see L{document_paths}.
         """
         self._definitions = definitions
-        self._others = others
+        self._non_api_paths = non_api_paths
         self._release = release
         self._rules = Release(int(release.partition(".")[2]))
         self._parts = FragmentBuilder(self._rules)
@@ -48,12 +48,12 @@ class Builder:
         """
         Return the v2 document.
 
-        @param remote: The specs of other servers.
+        @param remote: The specs of aggregated servers.
         """
         frame, parts, merge = self._v2(snapshot, V2, remote)
-        others = [] if merge is None else [(pieces(merge.paths), pieces(merge.definitions))]
-        paths = chain((part.inside()[0] for part in parts), (one for one, _ in others))
-        definitions = chain((part.inside()[1] for part in parts), (one for _, one in others))
+        merged = [] if merge is None else [(pieces(merge.paths), pieces(merge.definitions))]
+        paths = chain((part.inside()[0] for part in parts), (one for one, _ in merged))
+        definitions = chain((part.inside()[1] for part in parts), (one for _, one in merged))
         return CompressedDocument.pieces(joined(frame, paths, definitions, ("definitions",)), b"application/json")
 
     def v2_protobuf(self, snapshot: Snapshot, remote: Remote = ()) -> CompressedDocument:
@@ -64,7 +64,7 @@ class Builder:
         threads.
         """
         frame, parts, merge = self._v2(snapshot, fragments.V2_PROTOBUF, remote)
-        encoded = chain([encode_v2(frame)], (part.unpacked() for part in parts))
+        encoded = chain([encode_v2(frame)], (part.decompress() for part in parts))
         if merge is not None:
             for section, added in (("paths", merge.paths), ("definitions", merge.definitions)):
                 encoded = chain(encoded, _encoded(section, added))
@@ -79,7 +79,7 @@ class Builder:
         """
         schemas = self._definitions.openapi_schemas(V2_REFERENCE)
         names = _names(schemas)
-        paths = [path for _, path in document_paths(_documented(snapshot), self._others)]
+        paths = [path for _, path in document_paths(_documented(snapshot), self._non_api_paths)]
         parts: list[SpecFragment] = []
         for group_version, resources in snapshot:
             if any(one.custom for one in resources):
@@ -87,69 +87,71 @@ class Builder:
             else:
                 paths += resource_paths(group_version, resources, names, self._rules)
         shared: dict[str, JSONObject] = {}
-        written = {path.path: path_item(path, shared) for path in sorted(paths, key=lambda path: path.path)}
-        needed = types_of(paths)
+        items = {path.path: path_item(path, shared) for path in sorted(paths, key=lambda path: path.path)}
+        types = types_of(paths)
         for part in parts:
             shared.update(part.shared)
-            needed |= part.needs
-        schemas = reachable(schemas, needed, None)
+            types |= part.needs
+        schemas = reachable(schemas, types, None)
         merge = None
         if remote:
-            own = {group_version for group_version, _ in snapshot}
-            merge = SpecMerge(schemas, _custom_names(snapshot), shared, written)
+            served = {group_version for group_version, _ in snapshot}
+            merge = SpecMerge(schemas, _custom_definition_names(snapshot), shared, items)
             for group_version, spec in remote:
                 # Group-versions that this server serves, too, are documented already.
-                if group_version not in own:
+                if group_version not in served:
                     merge.add(spec)
-        return v2_frame(written, schemas, shared, self._release), parts, merge
+        return v2_frame(items, schemas, shared, self._release), parts, merge
 
     def v3(
-        self, snapshot: Snapshot, kept: dict[str, tuple[object, CompressedDocument]]
+        self, snapshot: Snapshot, cached: dict[str, tuple[object, CompressedDocument]]
     ) -> dict[str, tuple[object, CompressedDocument]]:
         """
         Return all v3 documents by name.
 
-        @param kept: The previous result; unchanged documents are reused.
+        @param cached: The previous result; unchanged documents are reused.
         """
         sources: dict[str, tuple[object, GroupVersion | None]] = {
-            name: (path, None) for name, path in document_paths(_documented(snapshot), self._others)
+            name: (path, None) for name, path in document_paths(_documented(snapshot), self._non_api_paths)
         }
         for group_version, resources in snapshot:
             sources[root_path(group_version)] = resources, group_version
-        found = {name: kept[name] for name, (source, _) in sources.items() if name in kept and kept[name][0] == source}
+        found = {
+            name: cached[name] for name, (source, _) in sources.items() if name in cached and cached[name][0] == source
+        }
         if len(found) < len(sources):
             schemas = self._definitions.openapi_schemas(V3_REFERENCE)
             names = _names(schemas)
-            for name, (source, about) in sources.items():
+            for name, (source, version) in sources.items():
                 if name in found:
                     continue
                 if isinstance(source, Path):
                     paths = [source]
                 else:
-                    assert about is not None
+                    assert version is not None
                     resources = cast("Sequence[APIResource]", source)
                     if any(one.custom for one in resources):
-                        found[name] = source, self._custom(about, resources, schemas, names)
+                        found[name] = source, self._custom(version, resources, schemas, names)
                         continue
-                    paths = resource_paths(about, resources, names, self._rules)
-                found[name] = source, CompressedDocument.pack(v3_document(paths, schemas, self._release, about))
+                    paths = resource_paths(version, resources, names, self._rules)
+                found[name] = source, CompressedDocument.pack(v3_document(paths, schemas, self._release, version))
         return found
 
     def _custom(
         self,
-        about: GroupVersion,
+        group_version: GroupVersion,
         resources: Sequence[APIResource],
         schemas: Mapping[str, JSONObject],
         names: Definitions,
     ) -> CompressedDocument:
         """Return the v3 document of custom resources."""
-        parts = self._parts.of(fragments.V3, about, resources, names)
+        parts = self._parts.of(fragments.V3, group_version, resources, names)
         needs = {name for part in parts for name in part.needs}
         frame: JSONObject = {
             "openapi": "3.0.0",
             "info": {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"},
             "paths": {},
-            "components": {"schemas": known_to_middle(reachable(schemas, needs, None))},
+            "components": {"schemas": limit_to_kube_groups(reachable(schemas, needs, None))},
         }
         paths, inside = (part.inside()[0] for part in parts), (part.inside()[1] for part in parts)
         return CompressedDocument.pieces(joined(frame, paths, inside, ("components", "schemas")), b"application/json")
@@ -171,11 +173,11 @@ def _names(schemas: Mapping[str, JSONObject]) -> Definitions:
 
 def v3_protobuf(packed: CompressedDocument) -> CompressedDocument:
     """Return a v3 document in protobuf, with the hash of its JSON."""
-    made = CompressedDocument.pieces(pieces_v3(packed.unpacked()), b"application/" + V3_PROTOBUF.encode())
+    made = CompressedDocument.pieces(pieces_v3(packed.decompress()), b"application/" + V3_PROTOBUF.encode())
     return evolve(made, hash=packed.hash)
 
 
-def _custom_names(snapshot: Snapshot) -> set[str]:
+def _custom_definition_names(snapshot: Snapshot) -> set[str]:
     """Return the names of the definitions of custom resources."""
     found: set[str] = set()
     for _, resources in snapshot:

@@ -1,4 +1,4 @@
-"""Compressed OpenAPI documents, as most clients request them; they are decompressed for the others."""
+"""Compressed OpenAPI documents; they are decompressed for clients that do not accept gzip."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attrs import frozen
 from twisted.web.server import Request
 
 from ...api.resource import JSONObject
-from ..cacheddocuments import answer_bare, header, takes_gzip
+from ..cacheddocuments import accepts_gzip, answer_bare, header
 
 V2_PROTOBUF: Final = "com.github.proto-openapi.spec.v2.v1.0+protobuf"
 V3_PROTOBUF: Final = "com.github.proto-openapi.spec.v3.v1.0+protobuf"
@@ -47,46 +47,46 @@ class CompressedDocument:
     def pieces(cls, pieces: Iterable[bytes], media: bytes) -> CompressedDocument:
         """Construct a document from its encoded pieces, which are compressed one by one, as it may be large."""
         size, digest, packer = 0, sha512(), zlib.compressobj(1, zlib.DEFLATED, 31)
-        packed = []
+        chunks = []
         for piece in pieces:
             size += len(piece)
             digest.update(piece)
-            packed.append(packer.compress(piece))
-        packed.append(packer.flush())
-        return cls(digest.hexdigest().upper(), b"".join(packed), size, media)
+            chunks.append(packer.compress(piece))
+        chunks.append(packer.flush())
+        return cls(digest.hexdigest().upper(), b"".join(chunks), size, media)
 
-    def unpacked(self) -> bytes:
+    def decompress(self) -> bytes:
         """Return the decompressed body."""
         return zlib.decompress(self.body, 31, self.size)
 
 
-def needs_decompression(request: Request, packed: CompressedDocument) -> bool:
-    """Return whether an answer needs a decompression that takes long."""
-    return packed.size > LARGE and request.method != b"HEAD" and not takes_gzip(request)
+def needs_decompression(request: Request, document: CompressedDocument) -> bool:
+    """Return whether a response needs a decompression that takes long."""
+    return document.size > LARGE and request.method != b"HEAD" and not accepts_gzip(request)
 
 
-def answer_compressed(request: Request, packed: CompressedDocument, unpacked: bytes | None = None) -> bytes | int:
+def answer_compressed(request: Request, document: CompressedDocument, decompressed: bytes | None = None) -> bytes | int:
     """
-    Set the head of the response, and return its body; or answer without a body, if the client has it already.
+    Set the head of the response and return its body; respond without a body if the client has a current copy.
 
-    @param unpacked: The document, if it is unpacked already.
+    @param decompressed: The decompressed document, if the caller has it; otherwise it is decompressed when needed.
     """
-    etag = b'"%b"' % packed.hash.encode()
+    etag = b'"%b"' % document.hash.encode()
     request.setHeader(b"etag", etag)
     known = header(request, b"if-none-match")
     if known is not None and _matches(known, etag):
         return answer_bare(request, 304 if request.method in (b"GET", b"HEAD") else 412)
-    request.setHeader(b"content-type", packed.media)
+    request.setHeader(b"content-type", document.media)
     body: bytes
-    if takes_gzip(request):
-        body = packed.body
+    if accepts_gzip(request):
+        body = document.body
         request.setHeader(b"content-encoding", b"gzip")
         if b"Accept-Encoding" not in request.responseHeaders.getRawHeaders(b"vary", []):
             request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
         length = len(body)
     else:
-        length = packed.size
-        body = b"" if request.method == b"HEAD" else unpacked or packed.unpacked()
+        length = document.size
+        body = b"" if request.method == b"HEAD" else decompressed or document.decompress()
     request.setHeader(b"content-length", b"%d" % length)
     return b"" if request.method == b"HEAD" else body
 

@@ -68,18 +68,18 @@ class CustomSchemas:
         schema = version.schema
         if reference == V2_REFERENCE and (schema.get(_PRESERVE) or definition.preserves):
             # If an object may have any fields, clients would treat the few documented fields as all of them.
-            shown: JSONObject = {"type": "object"}
+            converted: JSONObject = {"type": "object"}
         else:
-            shown = _shown(schema, reference)
-            shown["properties"] = {**(shown.get("properties") or {}), **_own_fields(reference, "ObjectMeta")}
-            shown["properties"]["metadata"] = _metadata(reference, "ObjectMeta", "Standard object's metadata.")
-        shown["x-kubernetes-group-version-kind"] = [version.gvk._asdict()]
+            converted = _convert_schema(schema, reference)
+            converted["properties"] = {**(converted.get("properties") or {}), **_meta_fields(reference, "ObjectMeta")}
+            converted["properties"]["metadata"] = _metadata(reference, "ObjectMeta", "Standard object's metadata.")
+        converted["x-kubernetes-group-version-kind"] = [version.gvk._asdict()]
         listing: JSONObject = {
             "description": f"{definition.list_kind} is a list of {definition.kind}",
             "type": "object",
             "required": ["items"],
             "properties": {
-                **_own_fields(reference, "ListMeta"),
+                **_meta_fields(reference, "ListMeta"),
                 "items": {
                     "description": f"List of {definition.plural}. More info: "
                     "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md",
@@ -94,8 +94,8 @@ class CustomSchemas:
         }
         if version.selectable:
             fields = [{"fieldPath": field} for field in version.selectable]
-            shown["x-kubernetes-selectable-fields"] = listing["x-kubernetes-selectable-fields"] = fields
-        return {name: shown, list_name: listing}
+            converted["x-kubernetes-selectable-fields"] = listing["x-kubernetes-selectable-fields"] = fields
+        return {name: converted, list_name: listing}
 
 
 def custom_definitions(resources: Iterable[APIResource], reference: str) -> dict[str, JSONObject]:
@@ -141,7 +141,7 @@ def _operation(operation: Operation, path: Path, kind: GroupVersionKind) -> Oper
     )
 
 
-def _own_fields(reference: str, meta: str) -> JSONObject:
+def _meta_fields(reference: str, meta: str) -> JSONObject:
     return {
         "apiVersion": {"description": _API_VERSION, "type": "string"},
         "kind": {"description": _KIND, "type": "string"},
@@ -157,21 +157,21 @@ def _metadata(reference: str, meta: str, description: str) -> JSONObject:
     return {**target, **described} if reference == V2_REFERENCE else {"allOf": [target], **described}
 
 
-def _shown(schema: JSONObject, reference: str) -> JSONObject:
+def _convert_schema(schema: JSONObject, reference: str) -> JSONObject:
     """Return a schema with the implied parts of structural schemas; for OpenAPI 2 without what it cannot express."""
-    second = reference == V2_REFERENCE
-    said = schema.get("anyOf") or any(part.get("anyOf") for part in schema.get("allOf") or ())
-    if schema.get("x-kubernetes-int-or-string") and not said and not second:
+    is_v2 = reference == V2_REFERENCE
+    has_any_of = schema.get("anyOf") or any(part.get("anyOf") for part in schema.get("allOf") or ())
+    if schema.get("x-kubernetes-int-or-string") and not has_any_of and not is_v2:
         schema["anyOf"] = [{"type": "integer"}, {"type": "string"}]
-    if second:
-        _leave_out(schema)
+    if is_v2:
+        _remove_unsupported(schema)
     properties: Any = schema.get("properties")
     if properties:
-        schema["properties"] = {name: _shown(part, reference) for name, part in properties.items()}
+        schema["properties"] = {name: _convert_schema(part, reference) for name, part in properties.items()}
     for name in ("items", "additionalProperties"):
         if isinstance(schema.get(name), dict):
-            schema[name] = _shown(schema[name], reference)
-    if schema.get("x-kubernetes-embedded-resource") and not (second and schema.get(_PRESERVE)):
+            schema[name] = _convert_schema(schema[name], reference)
+    if schema.get("x-kubernetes-embedded-resource") and not (is_v2 and schema.get(_PRESERVE)):
         schema["properties"] = {**(schema.get("properties") or {}), **_embedded_fields(reference)}
         required = schema.get("required") or []
         schema["required"] = [*required, *(name for name in ("kind", "apiVersion") if name not in required)]
@@ -180,20 +180,20 @@ def _shown(schema: JSONObject, reference: str) -> JSONObject:
 
 def _embedded_fields(reference: str) -> JSONObject:
     """Return the additional fields of an embedded object."""
-    own = _own_fields(reference, "ObjectMeta")
-    own["apiVersion"]["description"] = (
+    fields = _meta_fields(reference, "ObjectMeta")
+    fields["apiVersion"]["description"] = (
         "apiVersion defines the versioned schema of this representation of an object. More info: "
         f"{_CONVENTIONS}#resources"
     )
-    own["kind"]["description"] = (
+    fields["kind"]["description"] = (
         "kind is a string value representing the type of this object. In CamelCase. More info: "
         f"{_CONVENTIONS}#types-kinds"
     )
-    own["metadata"] = _metadata(reference, "ObjectMeta", "Standard object's metadata.")
-    return own
+    fields["metadata"] = _metadata(reference, "ObjectMeta", "Standard object's metadata.")
+    return fields
 
 
-def _leave_out(schema: JSONObject) -> None:
+def _remove_unsupported(schema: JSONObject) -> None:
     """
     Remove the parts that readers of OpenAPI 2 would misunderstand.
 
@@ -209,8 +209,8 @@ def _leave_out(schema: JSONObject) -> None:
         schema.pop("type", None)
     for name in _NOT_IN_V2:
         schema.pop(name, None)
-    further = schema.get("additionalProperties")
+    additional = schema.get("additionalProperties")
     properties: Any = schema.get("properties") or {}
     required = [name for name in schema.pop("required", None) or () if not (properties.get(name) or {}).get("nullable")]
-    if required and not (isinstance(further, dict) and further.get("nullable")):
+    if required and not (isinstance(additional, dict) and additional.get("nullable")):
         schema["required"] = required

@@ -34,30 +34,30 @@ if TYPE_CHECKING:
 
 
 def builder_of(
-    definitions: IDefinitions, release: str, others: Callable[[], Collection[str]] = tuple
+    definitions: IDefinitions, release: str, non_api_paths: Callable[[], Collection[str]] = tuple
 ) -> Callable[[], Builder]:
     """
     Return the builder of a release, created on first use in a thread, since importing it takes time as well.
 
     @param release: Major and minor version: C{"1.36"}.
-    @param others: Returns the paths that are not those of APIs; called in that thread.
+    @param non_api_paths: Returns the paths outside of C{/api} and C{/apis}; called in that thread.
     """
-    made: list[Builder] = []
+    builders: list[Builder] = []
 
     def get() -> Builder:
         from .builder import Builder
 
-        if not made:
-            made.append(Builder(definitions, release, frozenset(others())))
-        return made[0]
+        if not builders:
+            builders.append(Builder(definitions, release, frozenset(non_api_paths())))
+        return builders[0]
 
     return get
 
 
-def _in_protobuf(packed: CompressedDocument) -> CompressedDocument:
+def _in_protobuf(document: CompressedDocument) -> CompressedDocument:
     from .builder import v3_protobuf
 
-    return v3_protobuf(packed)
+    return v3_protobuf(document)
 
 
 class IRemoteDocuments(Protocol):
@@ -86,38 +86,43 @@ FindRemote = Callable[[], IRemoteDocuments | None]
 
 class _DocumentCache(Generic[T]):
     """
-    The built documents of one version of OpenAPI: at most one thread builds, and concurrent requests share the result.
+    Cache of the built documents of one version of OpenAPI.
+
+    At most one thread builds, and concurrent requests share its result.
     """
 
     def __init__(
         self,
         installed: IServedResources,
-        run: DeferToThread,
+        defer_to_thread: DeferToThread,
         build: Callable[[Snapshot, T | None, Remote], T],
         remote: FindRemote,
     ) -> None:
         """
-        @param build: Called in a thread, with the served resources, the previous result, and the documents of other
+        @param installed: The served resources.
+        @param defer_to_thread: Runs C{build}.
+        @param build: Called in a thread with the served resources, the previous result, and the documents of aggregated
             servers.
+        @param remote: Returns the documents of aggregated servers.
         """
         self._installed = installed
-        self._run = run
+        self._defer_to_thread = defer_to_thread
         self._build = build
         self._remote = remote
         self._built: T | None = None
         self._generation = -1, -1
-        self._waiting: list[Deferred[T]] | None = None
+        self._waiters: list[Deferred[T]] | None = None
 
     def get(self) -> T | Deferred[T]:
         """Return the built value, or a Deferred of it."""
-        if self._waiting is None and self._built is not None and self._generation == self._now():
+        if self._waiters is None and self._built is not None and self._generation == self._now():
             return self._built
         waiter: Deferred[T] = Deferred()
-        if self._waiting is None:
-            self._waiting = [waiter]
+        if self._waiters is None:
+            self._waiters = [waiter]
             self._begin()
         else:
-            self._waiting.append(waiter)
+            self._waiters.append(waiter)
         return waiter
 
     def _now(self) -> tuple[int, int]:
@@ -130,37 +135,37 @@ class _DocumentCache(Generic[T]):
         snapshot = [(one, tuple(installed.resources(one))) for one in installed.group_versions()]
         remote = self._remote()
         specs: Remote = [] if remote is None else remote.specs()
-        self._run(self._build, snapshot, self._built, specs).addCallbacks(
+        self._defer_to_thread(self._build, snapshot, self._built, specs).addCallbacks(
             self._finished, self._failed, callbackArgs=(generation,)
         )
 
     def _finished(self, built: T, generation: tuple[int, int]) -> None:
         self._built, self._generation = built, generation
-        waiting, self._waiting = self._waiting or (), None
-        for waiter in waiting:
+        waiters, self._waiters = self._waiters or (), None
+        for waiter in waiters:
             waiter.callback(built)
 
     def _failed(self, failure: Failure) -> None:
-        waiting, self._waiting = self._waiting or (), None
-        for waiter in waiting:
+        waiters, self._waiters = self._waiters or (), None
+        for waiter in waiters:
             waiter.errback(failure)
 
 
 class _OpenAPI(Leaf):
     _log = Logger()
 
-    def __init__(self, run: DeferToThread) -> None:
-        self._run = run
+    def __init__(self, defer_to_thread: DeferToThread) -> None:
+        self._defer_to_thread = defer_to_thread
 
-    def answer_compressed(self, request: Request, packed: CompressedDocument) -> bytes | int:
-        """Answer as L{answer_compressed}, but run long work in a thread."""
-        if not needs_decompression(request, packed):
-            return answer_compressed(request, packed)
+    def answer_compressed(self, request: Request, document: CompressedDocument) -> bytes | int:
+        """Answer as L{answer_compressed} does, but decompress large documents in a thread."""
+        if not needs_decompression(request, document):
+            return answer_compressed(request, document)
 
-        def answer(request: Request, unpacked: bytes) -> bytes | int:
-            return answer_compressed(request, packed, unpacked)
+        def answer(request: Request, decompressed: bytes) -> bytes | int:
+            return answer_compressed(request, document, decompressed)
 
-        return self.answer_from(self._run(packed.unpacked), request, answer)
+        return self.answer_from(self._defer_to_thread(document.decompress), request, answer)
 
     def answer_from(
         self, found: T | Deferred[T], request: Request, answer: Callable[[Request, T], bytes | int]
@@ -168,19 +173,21 @@ class _OpenAPI(Leaf):
         """Answer any method, immediately or when the document is built."""
         if not isinstance(found, Deferred):
             return answer(request, found)
-        gone: list[object] = []
-        request.notifyFinish().addErrback(gone.append)
+        disconnected: list[object] = []
+        request.notifyFinish().addErrback(disconnected.append)
 
         def ready(result: T) -> None:
-            if not gone:
+            if not disconnected:
                 self._send(request, answer(request, result))
 
         def failed(failure: Failure) -> None:
             if failure.check(*FAILURES):
-                self._log.info("a document of another server: {error}", error=failure.value)
+                self._log.info(
+                    "fetching an OpenAPI document of an aggregated server failed: {error}", error=failure.value
+                )
             else:
-                self._log.failure("building OpenAPI documents", failure)
-            if not gone:
+                self._log.failure("building OpenAPI documents failed", failure)
+            if not disconnected:
                 answer_bare(request, 503)
 
         found.addCallback(ready).addErrback(failed)
@@ -200,17 +207,24 @@ class OpenAPIV2(_OpenAPI):
         self,
         installed: IServedResources,
         builder: Callable[[], Builder],
-        run: DeferToThread,
+        defer_to_thread: DeferToThread,
         remote: FindRemote = lambda: None,
     ) -> None:
         """
+        @param installed: The served resources.
         @param builder: See L{builder_of}.
-        @param remote: Returns the documents of other servers, if there are any.
+        @param defer_to_thread: Runs a function in a thread.
+        @param remote: Returns the documents of aggregated servers; L{None} without such servers.
         """
-        super().__init__(run)
-        self._json = _DocumentCache(installed, run, lambda now, before, others: builder().v2(now, others), remote)
+        super().__init__(defer_to_thread)
+        self._json = _DocumentCache(
+            installed, defer_to_thread, lambda now, before, remote_specs: builder().v2(now, remote_specs), remote
+        )
         self._protobuf = _DocumentCache(
-            installed, run, lambda now, before, others: builder().v2_protobuf(now, others), remote
+            installed,
+            defer_to_thread,
+            lambda now, before, remote_specs: builder().v2_protobuf(now, remote_specs),
+            remote,
         )
 
     def render(self, request: Request) -> bytes | int:
@@ -222,8 +236,8 @@ class OpenAPIV2(_OpenAPI):
         subtype = _accepted(request, "json", V2_PROTOBUF, _V2_PROTOBUF_OLD)
         if not subtype:
             return answer_bare(request, 406)
-        shelf = self._json if subtype == "json" else self._protobuf
-        return self.answer_from(shelf.get(), request, self.answer_compressed)
+        cache = self._json if subtype == "json" else self._protobuf
+        return self.answer_from(cache.get(), request, self.answer_compressed)
 
 
 class OpenAPIV3(_OpenAPI):
@@ -233,19 +247,21 @@ class OpenAPIV3(_OpenAPI):
         self,
         installed: IServedResources,
         builder: Callable[[], Builder],
-        run: DeferToThread,
+        defer_to_thread: DeferToThread,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         remote: FindRemote = lambda: None,
     ) -> None:
         """
+        @param installed: The served resources.
         @param builder: See L{builder_of}.
-        @param now: Returns the time of day, for the header C{Expires}.
-        @param remote: Returns the documents of other servers, if there are any.
+        @param defer_to_thread: Runs a function in a thread.
+        @param now: Returns the current time, for the header C{Expires}.
+        @param remote: Returns the documents of aggregated servers; L{None} without such servers.
         """
-        super().__init__(run)
+        super().__init__(defer_to_thread)
         # Other servers have separate v3 documents.
         self._cache = _DocumentCache(
-            installed, run, lambda now, before, _: builder().v3(now, before or {}), lambda: None
+            installed, defer_to_thread, lambda now, before, _: builder().v3(now, before or {}), lambda: None
         )
         self._now = now
         self._remote = remote
@@ -261,46 +277,50 @@ class OpenAPIV3(_OpenAPI):
         remote = self._remote()
         if remote is not None and name in remote.listed():
             return self.answer_from(remote.document(name), request, partial(self._document, name))
-        return self.answer_from(self._cache.get(), request, partial(self._own, name))
+        return self.answer_from(self._cache.get(), request, partial(self._local_document, name))
 
-    def _own(self, name: str, request: Request, built: dict[str, tuple[object, CompressedDocument]]) -> bytes | int:
+    def _local_document(
+        self, name: str, request: Request, built: dict[str, tuple[object, CompressedDocument]]
+    ) -> bytes | int:
         return self._document(name, request, built[name][1]) if name in built else answer_bare(request, 404)
 
-    def _document(self, name: str, request: Request, packed: CompressedDocument) -> bytes | int:
+    def _document(self, name: str, request: Request, document: CompressedDocument) -> bytes | int:
         request.setHeader(b"vary", b"Accept")
         subtype = _accepted(request, "json", V3_PROTOBUF, _V3_PROTOBUF_OLD)
         if not subtype:
             return answer_bare(request, 406)
-        wanted = parse_qs(request.uri.partition(b"?")[2].decode("latin-1")).get("hash", [""])[0]
-        if wanted and wanted != packed.hash:
+        requested_hash = parse_qs(request.uri.partition(b"?")[2].decode("latin-1")).get("hash", [""])[0]
+        if requested_hash and requested_hash != document.hash:
             media = "json" if subtype == "json" else V3_PROTOBUF
             request.setHeader(b"content-type", b"application/" + media.encode())
-            request.setHeader(b"etag", b'"%b"' % packed.hash.encode())
-            request.setHeader(b"location", _url(name, packed.hash).encode())
+            request.setHeader(b"etag", b'"%b"' % document.hash.encode())
+            request.setHeader(b"location", _url(name, document.hash).encode())
             request.setResponseCode(301)
             return b""
-        if wanted:
+        if requested_hash:
             # The content for a hash never changes.
             expires = self._now() + timedelta(days=365)
             request.setHeader(b"cache-control", b"public, immutable")
             request.setHeader(b"expires", expires.strftime("%a, %d %b %Y %H:%M:%S GMT").encode())
         if subtype == "json":
-            return self.answer_compressed(request, packed)
-        return self.answer_from(self._in_protobuf(name, packed), request, self.answer_compressed)
+            return self.answer_compressed(request, document)
+        return self.answer_from(self._in_protobuf(name, document), request, self.answer_compressed)
 
-    def _in_protobuf(self, name: str, packed: CompressedDocument) -> CompressedDocument | Deferred[CompressedDocument]:
-        kept = self._protobuf.get(name)
-        if kept is not None and kept[0] is packed:
-            return kept[1]
+    def _in_protobuf(
+        self, name: str, document: CompressedDocument
+    ) -> CompressedDocument | Deferred[CompressedDocument]:
+        cached = self._protobuf.get(name)
+        if cached is not None and cached[0] is document:
+            return cached[1]
 
-        def keep(made: CompressedDocument) -> CompressedDocument:
-            self._protobuf[name] = packed, made
-            return made
+        def store(protobuf: CompressedDocument) -> CompressedDocument:
+            self._protobuf[name] = document, protobuf
+            return protobuf
 
-        return self._run(_in_protobuf, packed).addCallback(keep)
+        return self._defer_to_thread(_in_protobuf, document).addCallback(store)
 
     def _index(self, request: Request, built: dict[str, tuple[object, CompressedDocument]]) -> bytes:
-        hashes = {name: packed.hash for name, (_, packed) in built.items()}
+        hashes = {name: document.hash for name, (_, document) in built.items()}
         remote = self._remote()
         if remote is not None:
             hashes |= remote.listed()

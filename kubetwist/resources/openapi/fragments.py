@@ -1,8 +1,8 @@
 """
-The fragments of documents for custom resources: built per resource, and cached compressed while it is unchanged.
+Fragments of OpenAPI documents for custom resources: built per resource, and cached compressed while it is unchanged.
 
-There may be thousands, and a change of one does not rebuild the others. No document ever exists as a whole tree of
-dictionaries: the garbage collection of one would block the server for half a second.
+There may be thousands of custom resources, and a change of one rebuilds only its fragment. No document ever exists as a
+whole tree of dictionaries: the garbage collection of one would block the server for half a second.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class SpecFragment:
     The fragment of a document for one custom resource.
 
     @ivar body: Compressed: for JSON its paths, a zero byte, and its schemas, each without the braces; for protobuf a
-        document with nothing else, which can be appended to another.
-    @ivar needs: Other schemas that it refers to.
+        complete document, which can be appended to another one.
+    @ivar needs: Names of schemas outside of the fragment that it refers to.
     @ivar shared: The parameters that it refers to; in v2 only.
     """
 
@@ -50,13 +50,13 @@ class SpecFragment:
     needs: frozenset[str]
     shared: dict[str, JSONObject]
 
-    def unpacked(self) -> bytes:
+    def decompress(self) -> bytes:
         """Return the decompressed body."""
         return zlib.decompress(self.body)
 
     def inside(self) -> tuple[bytes, bytes]:
         """Return the members of C{paths} and of the schemas, for JSON."""
-        paths, _, schemas = self.unpacked().partition(b"\0")
+        paths, _, schemas = self.decompress().partition(b"\0")
         return paths, schemas
 
 
@@ -68,59 +68,68 @@ class FragmentBuilder:
         self._makers: dict[str, Callable[..., SpecFragment]] = {V2: _v2, V2_PROTOBUF: _v2_protobuf, V3: _v3}
 
     def of(
-        self, form: str, about: GroupVersion, resources: Iterable[APIResource], names: Definitions
+        self, form: str, group_version: GroupVersion, resources: Iterable[APIResource], names: Definitions
     ) -> list[SpecFragment]:
         """
-        Return the fragments of all custom resources of a version, in their order.
+        Return the fragments of all custom resources of a group-version, in their order.
 
+        @param form: L{V2}, L{V2_PROTOBUF} or L{V3}.
+        @param group_version: The group-version.
+        @param resources: Its resources and subresources.
         @param names: The definitions of built-in kinds.
         """
         found = []
         for custom, group in groupby(resources, key=lambda one: one.custom):
-            lines = tuple(group)
-            kept = custom.parts.get(form)
-            if kept is None or kept[0] != lines:
+            entries = tuple(group)
+            cached = custom.parts.get(form)
+            if cached is None or cached[0] != entries:
                 try:
-                    part = self._make(form, about, lines, names)
+                    fragment = self._make(form, group_version, entries, names)
                 except Exception:
-                    # Its schema may be damaged: the others are documented nevertheless.
-                    _log.failure("{name} of {about} is left out of OpenAPI", name=lines[0].resource, about=about)
-                    part = SpecFragment(zlib.compress(b"" if form == V2_PROTOBUF else b"\0"), frozenset(), {})
-                kept = custom.parts[form] = lines, part
-            found.append(kept[1])
+                    # An invalid schema of one resource must not make the whole document unavailable.
+                    _log.failure(
+                        "{name} of {group_version} is left out of OpenAPI",
+                        name=entries[0].resource,
+                        group_version=group_version,
+                    )
+                    fragment = SpecFragment(zlib.compress(b"" if form == V2_PROTOBUF else b"\0"), frozenset(), {})
+                cached = custom.parts[form] = entries, fragment
+            found.append(cached[1])
         return found
 
-    def _make(self, form: str, about: GroupVersion, lines: Sequence[APIResource], names: Definitions) -> SpecFragment:
+    def _make(
+        self, form: str, group_version: GroupVersion, entries: Sequence[APIResource], names: Definitions
+    ) -> SpecFragment:
         reference = V3_REFERENCE if form == V3 else V2_REFERENCE
-        schemas = custom_definitions(lines, reference)
+        schemas = custom_definitions(entries, reference)
         known = Definitions(
             ((name, schema.get("x-kubernetes-group-version-kind", ())) for name, schema in schemas.items()), names
         )
-        root = f"/{root_path(about)}/"
-        found = resource_paths(about, lines, known, self._release)
-        paths = custom_paths((path for path in found if path.path != root), lines[0].kind)
+        root = f"/{root_path(group_version)}/"
+        found = resource_paths(group_version, entries, known, self._release)
+        paths = custom_paths((path for path in found if path.path != root), entries[0].kind)
         types = types_of(paths)
         types.update(name for schema in schemas.values() for name in references(schema))
         return self._makers[form](paths, schemas, frozenset(types - schemas.keys()))
 
 
 def _v3(paths: Sequence[Path], schemas: JSONObject, needs: frozenset[str]) -> SpecFragment:
-    return SpecFragment(_packed({path.path: v3_item(path) for path in paths}, schemas), needs, {})
+    return SpecFragment(_compress({path.path: v3_item(path) for path in paths}, schemas), needs, {})
 
 
 def _v2(paths: Sequence[Path], schemas: JSONObject, needs: frozenset[str]) -> SpecFragment:
     shared: dict[str, JSONObject] = {}
-    written = {path.path: v2_item(path, shared) for path in paths}
-    return SpecFragment(_packed(written, schemas), needs, shared)
+    items = {path.path: v2_item(path, shared) for path in paths}
+    return SpecFragment(_compress(items, schemas), needs, shared)
 
 
 def _v2_protobuf(paths: Sequence[Path], schemas: JSONObject, needs: frozenset[str]) -> SpecFragment:
     shared: dict[str, JSONObject] = {}
-    written = {path.path: v2_item(path, shared) for path in paths}
-    return SpecFragment(zlib.compress(encode_v2({"paths": written, "definitions": schemas}), 1), needs, shared)
+    items = {path.path: v2_item(path, shared) for path in paths}
+    return SpecFragment(zlib.compress(encode_v2({"paths": items, "definitions": schemas}), 1), needs, shared)
 
 
-def _packed(paths: JSONObject, schemas: JSONObject) -> bytes:
+def _compress(paths: JSONObject, schemas: JSONObject) -> bytes:
     # Strings in JSON have no zero bytes.
     return zlib.compress(orjson.dumps(paths)[1:-1] + b"\0" + orjson.dumps(schemas)[1:-1], 1)
 
@@ -136,9 +145,11 @@ def joined(
     return _object(document, (), {("paths",): paths, place: schemas})
 
 
-def _object(value: JSONObject, path: tuple[str, ...], more: dict[tuple[str, ...], Iterable[bytes]]) -> Iterator[bytes]:
+def _object(
+    value: JSONObject, path: tuple[str, ...], additions: dict[tuple[str, ...], Iterable[bytes]]
+) -> Iterator[bytes]:
     """Yield an object in JSON; only objects that get additional members are decoded."""
-    extra = more.get(path)
+    extra = additions.get(path)
     if extra is not None:
         yield b"{"
         before = b""
@@ -147,12 +158,12 @@ def _object(value: JSONObject, path: tuple[str, ...], more: dict[tuple[str, ...]
                 yield before + piece
                 before = b","
         yield b"}"
-    elif any(other[: len(path)] == path for other in more):
+    elif any(other[: len(path)] == path for other in additions):
         before = b"{"
         for name, inner in value.items():
             yield before + orjson.dumps(name) + b":"
             before = b","
-            yield from _object(inner, (*path, name), more) if isinstance(inner, dict) else [orjson.dumps(inner)]
+            yield from _object(inner, (*path, name), additions) if isinstance(inner, dict) else [orjson.dumps(inner)]
         yield b"}"
     else:
         yield orjson.dumps(value)

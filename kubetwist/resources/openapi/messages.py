@@ -20,7 +20,7 @@ Encode = Callable[[Any], bytes]
 _NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
-def inside(number: int, encode: Encode) -> Encode:
+def embedded_field(number: int, encode: Encode) -> Encode:
     """Return the encoder of a field with an embedded message, written even if it is empty."""
     key = encode_tag(number, LENGTH)
 
@@ -31,30 +31,30 @@ def inside(number: int, encode: Encode) -> Encode:
     return write
 
 
-def each(number: int, encode: Encode) -> Encode:
+def repeated_field(number: int, encode: Encode) -> Encode:
     """Return the encoder of a repeated field, from a list."""
-    write = inside(number, encode)
+    write = embedded_field(number, encode)
     return lambda values: b"".join(map(write, values))
 
 
-def text(number: int) -> Encode:
+def string_field(number: int) -> Encode:
     """Return the encoder of a string field, left out if there is no string."""
-    write = inside(number, str.encode)
+    write = embedded_field(number, str.encode)
     return lambda value: write(value) if value else b""
 
 
-def texts(number: int) -> Encode:
+def repeated_string_field(number: int) -> Encode:
     """Return the encoder of a repeated string field."""
-    return each(number, str.encode)
+    return repeated_field(number, str.encode)
 
 
-def flag(number: int) -> Encode:
+def bool_field(number: int) -> Encode:
     """Return the encoder of a boolean field."""
-    yes = encode_tag(number, VARINT) + b"\1"
-    return lambda value: yes if value else b""
+    encoded = encode_tag(number, VARINT) + b"\1"
+    return lambda value: encoded if value else b""
 
 
-def count(number: int) -> Encode:
+def int_field(number: int) -> Encode:
     """Return the encoder of an integer field."""
     key = encode_tag(number, VARINT)
     return lambda value: key + encode_varint(int(value)) if value else b""
@@ -68,28 +68,28 @@ def number_field(number: int) -> Encode:
 
 def any_value(value: JSONValue) -> bytes:
     """Encode any value as YAML, of which JSON is nearly a subset."""
-    text = _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", orjson.dumps(value).decode())
-    return _YAML(text)
+    yaml = _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", orjson.dumps(value).decode())
+    return _yaml_field(yaml)
 
 
-_YAML: Final = text(2)
-_NAME: Final = text(1)
+_yaml_field: Final = string_field(2)
+_name_field: Final = string_field(1)
 
 
-def entry(number: int, encode: Encode) -> Callable[[str, JSONValue], bytes]:
+def map_entry_field(number: int, encode: Encode) -> Callable[[str, JSONValue], bytes]:
     """Return the encoder of one map entry: a name and its value."""
-    key, inner = encode_tag(number, LENGTH), inside(2, encode)
+    key, inner = encode_tag(number, LENGTH), embedded_field(2, encode)
 
     def write(name: str, value: JSONValue) -> bytes:
-        body = _NAME(name) + inner(value)
+        body = _name_field(name) + inner(value)
         return b"%b%b%b" % (key, encode_varint(len(body)), body)
 
     return write
 
 
-def named(number: int, encode: Encode) -> Encode:
+def map_field(number: int, encode: Encode) -> Encode:
     """Return the encoder of a repeated field of map entries, from a mapping."""
-    write = entry(number, encode)
+    write = map_entry_field(number, encode)
     return lambda values: b"".join([write(name, value) for name, value in values.items()])
 
 
@@ -100,18 +100,22 @@ class Message:
     @ivar fields: The encoders of fields, by name.
     """
 
-    __slots__ = ("_extension", "_others", "fields")
+    __slots__ = ("_extension", "_fallback", "fields")
 
     def __init__(
-        self, fields: Mapping[str, Encode], extensions: int = 0, others: Callable[[str, JSONValue], bytes] | None = None
+        self,
+        fields: Mapping[str, Encode],
+        extensions: int = 0,
+        fallback: Callable[[str, JSONValue], bytes] | None = None,
     ) -> None:
         """
-        @param extensions: The number of the field for extensions; 0 if it has none.
-        @param others: Encodes names that are neither in C{fields} nor extensions.
+        @param fields: The encoders of fields, by name.
+        @param extensions: The number of the field for extensions; 0 if the message has none.
+        @param fallback: Encodes names that are neither in C{fields} nor extensions; L{None} leaves them out.
         """
         self.fields = dict(fields)
-        self._extension = entry(extensions, any_value) if extensions else None
-        self._others = others
+        self._extension = map_entry_field(extensions, any_value) if extensions else None
+        self._fallback = fallback
 
     def __call__(self, value: JSONObject) -> bytes:
         """@see: L{Encode}."""
@@ -123,8 +127,8 @@ class Message:
             elif name.startswith("x-"):
                 if self._extension is not None:
                     parts.append(self._extension(name, part))
-            elif self._others is not None:
-                parts.append(self._others(name, part))
+            elif self._fallback is not None:
+                parts.append(self._fallback(name, part))
         return b"".join(parts)
 
 
@@ -134,6 +138,6 @@ def or_reference(number: int, encode: Encode, reference: int, description: int =
 
     @param description: The field number of a reference's description.
     """
-    write = inside(number, encode)
-    refer = inside(reference, Message({"$ref": text(1), "description": text(description)}))
+    write = embedded_field(number, encode)
+    refer = embedded_field(reference, Message({"$ref": string_field(1), "description": string_field(description)}))
     return lambda value: refer(value) if "$ref" in value else write(value)

@@ -1,7 +1,7 @@
 """
-The operations of the API, derived from the installed resources: paths, names, parameters, bodies and answers.
+The operations of the API, derived from the served resources: paths, names, parameters, bodies and responses.
 
-Both versions of OpenAPI are built from these, by L{.openapi_v2} and L{.openapi_v3}.
+Both versions of OpenAPI are built from these, by L{.v2} and L{.v3}.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _ISSUER: Final = (
 
 _LOG: Final = "log"
 #: Resources whose DELETE returns the object, but is documented to return a Status.
-_SAID_TO_ANSWER_STATUS: Final = frozenset(("customresourcedefinitions", "namespaces"))
+_DOCUMENTED_AS_STATUS: Final = frozenset(("customresourcedefinitions", "namespaces"))
 
 
 @frozen
@@ -88,13 +88,13 @@ class Path:
     operations: Sequence[Operation]
 
     def common(self) -> list[Parameter]:
-        """Return the parameters that all operations share, by name: documented once, with the path."""
+        """Return the parameters that all operations share, sorted by name; they are documented once, with the path."""
         first, *others = ({one.key: one for one in operation.parameters} for operation in self.operations)
         shared = [one for key, one in first.items() if all(key in other for other in others)]
         return sorted(shared, key=lambda one: (one.name, one.place))
 
-    def own(self, operation: Operation) -> list[Parameter]:
-        """Return the other parameters of one operation."""
+    def specific(self, operation: Operation) -> list[Parameter]:
+        """Return the parameters of one operation that are not L{common} to all, sorted by name."""
         shared = {one.key for one in self.common()}
         return sorted((one for one in operation.parameters if one.key not in shared), key=lambda one: one.name)
 
@@ -118,13 +118,13 @@ class Definitions:
     """The definitions of kinds."""
 
     def __init__(
-        self, definitions: Iterable[tuple[str, Sequence[dict[str, str]]]], others: Definitions | None = None
+        self, definitions: Iterable[tuple[str, Sequence[dict[str, str]]]], fallback: Definitions | None = None
     ) -> None:
         """
         @param definitions: Names, and the values of their C{x-kubernetes-group-version-kind}.
-        @param others: The fallback for kinds without such a definition.
+        @param fallback: Provides the definitions of all further kinds.
         """
-        self._others = others
+        self._fallback = fallback
         self._names: dict[GroupVersionKind, str] = {}
         for name, kinds in definitions:
             for kind in kinds:
@@ -134,23 +134,25 @@ class Definitions:
         """Return the definition of C{kind}; L{STRING} for kinds without a definition."""
         name = self._names.get(kind)
         if name is None:
-            return STRING if self._others is None else self._others.name(kind)
+            return STRING if self._fallback is None else self._fallback.name(kind)
         return name
 
 
 def types_of(paths: Iterable[Path]) -> set[str]:
-    """Return the definitions that the operations of C{paths} refer to; those of their bodies and answers."""
+    """Return the definitions of the bodies and responses of the operations of C{paths}."""
     return {one for path in paths for operation in path.operations for one in (operation.body, operation.answer)}
 
 
-def document_paths(group_versions: Sequence[GroupVersion], others: Collection[str] = ()) -> Iterator[tuple[str, Path]]:
+def document_paths(
+    group_versions: Sequence[GroupVersion], non_api_paths: Collection[str] = ()
+) -> Iterator[tuple[str, Path]]:
     """
     Return all paths that are not resources, with the name of their v3 document.
 
-    @param others: Paths that do not belong to APIs; only the documents about the issuer of tokens are described.
+    @param non_api_paths: Paths outside of C{/api} and C{/apis}; only the documents of the token issuer are described.
     """
     for path, tag, name, media_type, description in _ISSUER:
-        if path in others:
+        if path in non_api_paths:
             operation = Operation("get", name, tag, description, consumes=(), produces=(media_type,), answer=STRING)
             yield path[1:], Path(f"{path}/", [operation])
     yield (
@@ -185,7 +187,14 @@ def root_path(group_version: GroupVersion) -> str:
 def resource_paths(
     group_version: GroupVersion, resources: Sequence[APIResource], definitions: Definitions, release: Release
 ) -> list[Path]:
-    """Return the paths of a group-version."""
+    """
+    Return the paths of a group-version.
+
+    @param group_version: The group-version.
+    @param resources: Its resources and subresources.
+    @param definitions: The names of the definitions of kinds.
+    @param release: The parameters of the release.
+    """
     root = f"/{root_path(group_version)}/"
     prefix, tag = _words(group_version)
     found: dict[str, list[Operation]] = {}
@@ -298,7 +307,7 @@ class _Writer:
                     self.named + self.release.deletion(),
                     body=DELETE_OPTIONS,
                     body_required=False,
-                    answer=self.type if self._tells_object() else STATUS,
+                    answer=self.type if self._returns_object() else STATUS,
                     answers=((200, "OK"), (202, "Accepted")),
                 ),
             )
@@ -376,10 +385,10 @@ class _Writer:
     def _connect(self) -> Iterator[tuple[str, Operation]]:
         resource = self.resource
         options = parameters.OPTIONS.get(resource.kind.kind, ())
-        ways = [(self.item, self.named + options, "")]
+        routes = [(self.item, self.named + options, "")]
         if resource.connect_subpath:
-            ways.append((f"{self.item}/{{path}}", (*self.named, *options, parameters.PATH), "WithPath"))
-        for path, takes, suffix in ways:
+            routes.append((f"{self.item}/{{path}}", (*self.named, *options, parameters.PATH), "WithPath"))
+        for path, parameters_, suffix in routes:
             for method in resource.connect_methods:
                 yield (
                     path,
@@ -388,7 +397,7 @@ class _Writer:
                         f"connect{self.prefix}{method.capitalize()}{self._scoped()}{self.noun}{self.suffix}{suffix}",
                         self.tag,
                         f"connect {method} requests to {resource.subresource} of {self.noun}",
-                        takes,
+                        parameters_,
                         "connect",
                         resource.kind,
                         produces=ANY,
@@ -396,9 +405,9 @@ class _Writer:
                     ),
                 )
 
-    def _tells_object(self) -> bool:
+    def _returns_object(self) -> bool:
         """Return whether DELETE is documented to return the object."""
-        return self.resource.delete_returns_object and self.resource.resource not in _SAID_TO_ANSWER_STATUS
+        return self.resource.delete_returns_object and self.resource.resource not in _DOCUMENTED_AS_STATUS
 
     def _scoped(self) -> str:
         return "Namespaced" if self.resource.namespaced else ""
@@ -409,7 +418,7 @@ class _Writer:
         verb: str,
         action: str,
         description: str,
-        takes: tuple[Parameter, ...],
+        parameters_: tuple[Parameter, ...],
         body: str = "",
         body_required: bool = True,
         consumes: tuple[str, ...] = ANY,
@@ -425,7 +434,7 @@ class _Writer:
             name=f"{verb}{self.prefix}{collection}{scoped}{self.noun}{self.suffix}{suffix}",
             tag=self.tag,
             description=description,
-            parameters=takes + parameters.PRETTY,
+            parameters=parameters_ + parameters.PRETTY,
             action=action,
             kind=self.resource.kind,
             body=body,

@@ -18,16 +18,16 @@ from .messages import (
     Encode,
     Message,
     any_value,
-    count,
-    each,
-    entry,
-    flag,
-    inside,
-    named,
+    bool_field,
+    embedded_field,
+    int_field,
+    map_entry_field,
+    map_field,
     number_field,
     or_reference,
-    text,
-    texts,
+    repeated_field,
+    repeated_string_field,
+    string_field,
 )
 
 
@@ -36,34 +36,34 @@ def encode_v2(document: JSONObject) -> bytes:
     return _DOCUMENT(document)
 
 
-_EXTERNAL_DOCS: Final = Message({"description": text(1), "url": text(2)}, 3)
+_EXTERNAL_DOCS: Final = Message({"description": string_field(1), "url": string_field(2)}, 3)
 
 _SCHEMA: Final = Message(
     {
-        "$ref": text(1),
-        "format": text(2),
-        "title": text(3),
-        "description": text(4),
-        "default": inside(5, any_value),
+        "$ref": string_field(1),
+        "format": string_field(2),
+        "title": string_field(3),
+        "description": string_field(4),
+        "default": embedded_field(5, any_value),
         "multipleOf": number_field(6),
         "maximum": number_field(7),
-        "exclusiveMaximum": flag(8),
+        "exclusiveMaximum": bool_field(8),
         "minimum": number_field(9),
-        "exclusiveMinimum": flag(10),
-        "maxLength": count(11),
-        "minLength": count(12),
-        "pattern": text(13),
-        "maxItems": count(14),
-        "minItems": count(15),
-        "uniqueItems": flag(16),
-        "maxProperties": count(17),
-        "minProperties": count(18),
-        "required": texts(19),
-        "enum": each(20, any_value),
-        "discriminator": text(26),
-        "readOnly": flag(27),
-        "externalDocs": inside(29, _EXTERNAL_DOCS),
-        "example": inside(30, any_value),
+        "exclusiveMinimum": bool_field(10),
+        "maxLength": int_field(11),
+        "minLength": int_field(12),
+        "pattern": string_field(13),
+        "maxItems": int_field(14),
+        "minItems": int_field(15),
+        "uniqueItems": bool_field(16),
+        "maxProperties": int_field(17),
+        "minProperties": int_field(18),
+        "required": repeated_string_field(19),
+        "enum": repeated_field(20, any_value),
+        "discriminator": string_field(26),
+        "readOnly": bool_field(27),
+        "externalDocs": embedded_field(29, _EXTERNAL_DOCS),
+        "example": embedded_field(30, any_value),
     },
     31,
 )
@@ -82,19 +82,19 @@ def _additional(value: JSONObject | bool) -> bytes:
     return encode_tag(2, VARINT) + encode_varint(value) if isinstance(value, bool) else _SUBSCHEMA(value)
 
 
-_TYPES: Final = texts(1)
-_SCHEMAS: Final = each(1, _SCHEMA)
-_SUBSCHEMA: Final = inside(1, _SCHEMA)
-_NAMED_SCHEMAS: Final = named(1, _SCHEMA)
+_TYPES: Final = repeated_string_field(1)
+_SCHEMAS: Final = repeated_field(1, _SCHEMA)
+_SUBSCHEMA: Final = embedded_field(1, _SCHEMA)
+_NAMED_SCHEMAS: Final = map_field(1, _SCHEMA)
 
 # Schemas are nested.
 _SCHEMA.fields.update(
     {
-        "additionalProperties": inside(21, _additional),
-        "type": inside(22, _type),
-        "items": inside(23, _items),
-        "allOf": each(24, _SCHEMA),
-        "properties": inside(25, _NAMED_SCHEMAS),
+        "additionalProperties": embedded_field(21, _additional),
+        "type": embedded_field(22, _type),
+        "items": embedded_field(23, _items),
+        "allOf": repeated_field(24, _SCHEMA),
+        "properties": embedded_field(25, _NAMED_SCHEMAS),
     }
 )
 
@@ -106,22 +106,22 @@ def _primitive(first: int) -> Message:
     @param first: The number of the first field.
     """
     forms: dict[str, Callable[[int], Encode]] = {
-        "type": text,
-        "format": text,
-        "items": lambda number: inside(number, _PRIMITIVES_ITEMS),
-        "collectionFormat": text,
-        "default": lambda number: inside(number, any_value),
+        "type": string_field,
+        "format": string_field,
+        "items": lambda number: embedded_field(number, _PRIMITIVES_ITEMS),
+        "collectionFormat": string_field,
+        "default": lambda number: embedded_field(number, any_value),
         "maximum": number_field,
-        "exclusiveMaximum": flag,
+        "exclusiveMaximum": bool_field,
         "minimum": number_field,
-        "exclusiveMinimum": flag,
-        "maxLength": count,
-        "minLength": count,
-        "pattern": text,
-        "maxItems": count,
-        "minItems": count,
-        "uniqueItems": flag,
-        "enum": lambda number: each(number, any_value),
+        "exclusiveMinimum": bool_field,
+        "maxLength": int_field,
+        "minLength": int_field,
+        "pattern": string_field,
+        "maxItems": int_field,
+        "minItems": int_field,
+        "uniqueItems": bool_field,
+        "enum": lambda number: repeated_field(number, any_value),
         "multipleOf": number_field,
     }
     return Message({name: form(first + at) for at, (name, form) in enumerate(forms.items())}, first + len(forms))
@@ -138,28 +138,30 @@ def _parameter_in(empty_values: bool) -> Message:
     @param empty_values: Whether the message has the field C{allow_empty_value}.
     """
     message = _primitive(6 if empty_values else 5)
-    message.fields.update({"required": flag(1), "in": text(2), "description": text(3), "name": text(4)})
+    message.fields.update(
+        {"required": bool_field(1), "in": string_field(2), "description": string_field(3), "name": string_field(4)}
+    )
     if empty_values:
-        message.fields["allowEmptyValue"] = flag(5)
+        message.fields["allowEmptyValue"] = bool_field(5)
     return message
 
 
-_BODY_PARAMETER: Final = inside(
+_BODY_PARAMETER: Final = embedded_field(
     1,
     Message(
         {
-            "description": text(1),
-            "name": text(2),
-            "in": text(3),
-            "required": flag(4),
-            "schema": inside(5, _SCHEMA),
+            "description": string_field(1),
+            "name": string_field(2),
+            "in": string_field(3),
+            "required": bool_field(4),
+            "schema": embedded_field(5, _SCHEMA),
         },
         6,
     ),
 )
 
 _OTHER_PARAMETERS: Final = {
-    place: inside(2, inside(number, _parameter_in(empty_values)))
+    place: embedded_field(2, embedded_field(number, _parameter_in(empty_values)))
     for place, number, empty_values in (
         ("header", 1, False),
         ("formData", 2, True),
@@ -174,46 +176,49 @@ def _parameter(value: JSONObject) -> bytes:
 
 
 _PARAMETERS_ITEM: Final = or_reference(1, _parameter, 2)
-_RESPONSE: Final = Message({"description": text(1), "schema": inside(2, _SUBSCHEMA)}, 5)
-_RESPONSES: Final = Message({}, 2, entry(1, or_reference(1, _RESPONSE, 2)))
-_SECURITY_REQUIREMENT: Final = named(1, texts(1))
+_RESPONSE: Final = Message({"description": string_field(1), "schema": embedded_field(2, _SUBSCHEMA)}, 5)
+_RESPONSES: Final = Message({}, 2, map_entry_field(1, or_reference(1, _RESPONSE, 2)))
+_SECURITY_REQUIREMENT: Final = map_field(1, repeated_string_field(1))
 
 _OPERATION: Final = Message(
     {
-        "tags": texts(1),
-        "summary": text(2),
-        "description": text(3),
-        "externalDocs": inside(4, _EXTERNAL_DOCS),
-        "operationId": text(5),
-        "produces": texts(6),
-        "consumes": texts(7),
-        "parameters": each(8, _PARAMETERS_ITEM),
-        "responses": inside(9, _RESPONSES),
-        "schemes": texts(10),
-        "deprecated": flag(11),
-        "security": each(12, _SECURITY_REQUIREMENT),
+        "tags": repeated_string_field(1),
+        "summary": string_field(2),
+        "description": string_field(3),
+        "externalDocs": embedded_field(4, _EXTERNAL_DOCS),
+        "operationId": string_field(5),
+        "produces": repeated_string_field(6),
+        "consumes": repeated_string_field(7),
+        "parameters": repeated_field(8, _PARAMETERS_ITEM),
+        "responses": embedded_field(9, _RESPONSES),
+        "schemes": repeated_string_field(10),
+        "deprecated": bool_field(11),
+        "security": repeated_field(12, _SECURITY_REQUIREMENT),
     },
     13,
 )
 
 _PATH_ITEM: Final = Message(
     {
-        "$ref": text(1),
-        "get": inside(2, _OPERATION),
-        "put": inside(3, _OPERATION),
-        "post": inside(4, _OPERATION),
-        "delete": inside(5, _OPERATION),
-        "options": inside(6, _OPERATION),
-        "head": inside(7, _OPERATION),
-        "patch": inside(8, _OPERATION),
-        "parameters": each(9, _PARAMETERS_ITEM),
+        "$ref": string_field(1),
+        "get": embedded_field(2, _OPERATION),
+        "put": embedded_field(3, _OPERATION),
+        "post": embedded_field(4, _OPERATION),
+        "delete": embedded_field(5, _OPERATION),
+        "options": embedded_field(6, _OPERATION),
+        "head": embedded_field(7, _OPERATION),
+        "patch": embedded_field(8, _OPERATION),
+        "parameters": repeated_field(9, _PARAMETERS_ITEM),
     },
     10,
 )
 
-_BASIC_SECURITY: Final = inside(1, Message({"type": text(1), "description": text(2)}, 3))
-_API_KEY_SECURITY: Final = inside(
-    2, Message({"type": text(1), "name": text(2), "in": text(3), "description": text(4)}, 5)
+_BASIC_SECURITY: Final = embedded_field(1, Message({"type": string_field(1), "description": string_field(2)}, 3))
+_API_KEY_SECURITY: Final = embedded_field(
+    2,
+    Message(
+        {"type": string_field(1), "name": string_field(2), "in": string_field(3), "description": string_field(4)}, 5
+    ),
 )
 
 
@@ -221,24 +226,32 @@ def _security_definition(value: JSONObject) -> bytes:
     return (_BASIC_SECURITY if value["type"] == "basic" else _API_KEY_SECURITY)(value)
 
 
-_INFO: Final = Message({"title": text(1), "version": text(2), "description": text(3), "termsOfService": text(4)}, 7)
+_INFO: Final = Message(
+    {
+        "title": string_field(1),
+        "version": string_field(2),
+        "description": string_field(3),
+        "termsOfService": string_field(4),
+    },
+    7,
+)
 
 _DOCUMENT: Final = Message(
     {
-        "swagger": text(1),
-        "info": inside(2, _INFO),
-        "host": text(3),
-        "basePath": text(4),
-        "schemes": texts(5),
-        "consumes": texts(6),
-        "produces": texts(7),
-        "paths": inside(8, Message({}, 1, entry(2, _PATH_ITEM))),
-        "definitions": inside(9, _NAMED_SCHEMAS),
-        "parameters": inside(10, named(1, _parameter)),
-        "responses": inside(11, named(1, _RESPONSE)),
-        "security": each(12, _SECURITY_REQUIREMENT),
-        "securityDefinitions": inside(13, named(1, _security_definition)),
-        "externalDocs": inside(15, _EXTERNAL_DOCS),
+        "swagger": string_field(1),
+        "info": embedded_field(2, _INFO),
+        "host": string_field(3),
+        "basePath": string_field(4),
+        "schemes": repeated_string_field(5),
+        "consumes": repeated_string_field(6),
+        "produces": repeated_string_field(7),
+        "paths": embedded_field(8, Message({}, 1, map_entry_field(2, _PATH_ITEM))),
+        "definitions": embedded_field(9, _NAMED_SCHEMAS),
+        "parameters": embedded_field(10, map_field(1, _parameter)),
+        "responses": embedded_field(11, map_field(1, _RESPONSE)),
+        "security": repeated_field(12, _SECURITY_REQUIREMENT),
+        "securityDefinitions": embedded_field(13, map_field(1, _security_definition)),
+        "externalDocs": embedded_field(15, _EXTERNAL_DOCS),
     },
     16,
 )

@@ -18,16 +18,16 @@ from .messages import (
     Encode,
     Message,
     any_value,
-    count,
-    each,
-    entry,
-    flag,
-    inside,
-    named,
+    bool_field,
+    embedded_field,
+    int_field,
+    map_entry_field,
+    map_field,
     number_field,
     or_reference,
-    text,
-    texts,
+    repeated_field,
+    repeated_string_field,
+    string_field,
 )
 
 
@@ -65,45 +65,45 @@ def _default(value: JSONValue) -> bytes:
 
 
 #: A oneof of three: the present field decides, even if it is empty.
-_DEFAULT_TEXT: Final = inside(3, str.encode)
+_DEFAULT_TEXT: Final = embedded_field(3, str.encode)
 
-_EXTERNAL_DOCS: Final = Message({"description": text(1), "url": text(2)}, 3)
+_EXTERNAL_DOCS: Final = Message({"description": string_field(1), "url": string_field(2)}, 3)
 
 _SCHEMA: Final = Message(
     {
-        "nullable": flag(1),
-        "readOnly": flag(3),
-        "writeOnly": flag(4),
-        "externalDocs": inside(6, _EXTERNAL_DOCS),
-        "example": inside(7, any_value),
-        "deprecated": flag(8),
-        "title": text(9),
+        "nullable": bool_field(1),
+        "readOnly": bool_field(3),
+        "writeOnly": bool_field(4),
+        "externalDocs": embedded_field(6, _EXTERNAL_DOCS),
+        "example": embedded_field(7, any_value),
+        "deprecated": bool_field(8),
+        "title": string_field(9),
         "multipleOf": number_field(10),
         "maximum": number_field(11),
-        "exclusiveMaximum": flag(12),
+        "exclusiveMaximum": bool_field(12),
         "minimum": number_field(13),
-        "exclusiveMinimum": flag(14),
-        "maxLength": count(15),
-        "minLength": count(16),
-        "pattern": text(17),
-        "maxItems": count(18),
-        "minItems": count(19),
-        "uniqueItems": flag(20),
-        "maxProperties": count(21),
-        "minProperties": count(22),
-        "required": texts(23),
-        "enum": each(24, any_value),
-        "type": text(25),
-        "default": inside(33, _default),
-        "description": text(34),
-        "format": text(35),
+        "exclusiveMinimum": bool_field(14),
+        "maxLength": int_field(15),
+        "minLength": int_field(16),
+        "pattern": string_field(17),
+        "maxItems": int_field(18),
+        "minItems": int_field(19),
+        "uniqueItems": bool_field(20),
+        "maxProperties": int_field(21),
+        "minProperties": int_field(22),
+        "required": repeated_string_field(23),
+        "enum": repeated_field(24, any_value),
+        "type": string_field(25),
+        "default": embedded_field(33, _default),
+        "description": string_field(34),
+        "format": string_field(35),
     },
     36,
 )
 _SCHEMA_OR_REFERENCE: Final = or_reference(1, _SCHEMA, 2, 3)
-_NAMED_SCHEMAS: Final = named(1, _SCHEMA_OR_REFERENCE)
-_ITEMS: Final = each(1, _SCHEMA_OR_REFERENCE)
-_ADDITIONAL: Final = inside(1, _SCHEMA_OR_REFERENCE)
+_NAMED_SCHEMAS: Final = map_field(1, _SCHEMA_OR_REFERENCE)
+_ITEMS: Final = repeated_field(1, _SCHEMA_OR_REFERENCE)
+_ADDITIONAL: Final = embedded_field(1, _SCHEMA_OR_REFERENCE)
 
 
 def _items(value: JSONObject | list[JSONObject]) -> bytes:
@@ -118,34 +118,36 @@ def _additional(value: JSONObject | bool) -> bytes:
 # Schemas are nested.
 _SCHEMA.fields.update(
     {
-        "allOf": each(26, _SCHEMA_OR_REFERENCE),
-        "oneOf": each(27, _SCHEMA_OR_REFERENCE),
-        "anyOf": each(28, _SCHEMA_OR_REFERENCE),
-        "not": inside(29, _SCHEMA),
-        "items": inside(30, _items),
-        "properties": inside(31, _NAMED_SCHEMAS),
-        "additionalProperties": inside(32, _additional),
+        "allOf": repeated_field(26, _SCHEMA_OR_REFERENCE),
+        "oneOf": repeated_field(27, _SCHEMA_OR_REFERENCE),
+        "anyOf": repeated_field(28, _SCHEMA_OR_REFERENCE),
+        "not": embedded_field(29, _SCHEMA),
+        "items": embedded_field(30, _items),
+        "properties": embedded_field(31, _NAMED_SCHEMAS),
+        "additionalProperties": embedded_field(32, _additional),
     }
 )
 
-_MEDIA_TYPE: Final = Message({"schema": inside(1, _SCHEMA_OR_REFERENCE), "example": inside(2, any_value)}, 5)
-_CONTENT: Final[Encode] = named(1, _MEDIA_TYPE)
+_MEDIA_TYPE: Final = Message(
+    {"schema": embedded_field(1, _SCHEMA_OR_REFERENCE), "example": embedded_field(2, any_value)}, 5
+)
+_CONTENT: Final[Encode] = map_field(1, _MEDIA_TYPE)
 _PARAMETER: Final = or_reference(
     1,
     Message(
         {
-            "name": text(1),
-            "in": text(2),
-            "description": text(3),
-            "required": flag(4),
-            "deprecated": flag(5),
-            "allowEmptyValue": flag(6),
-            "style": text(7),
-            "explode": flag(8),
-            "allowReserved": flag(9),
-            "schema": inside(10, _SCHEMA_OR_REFERENCE),
-            "example": inside(11, any_value),
-            "content": inside(13, _CONTENT),
+            "name": string_field(1),
+            "in": string_field(2),
+            "description": string_field(3),
+            "required": bool_field(4),
+            "deprecated": bool_field(5),
+            "allowEmptyValue": bool_field(6),
+            "style": string_field(7),
+            "explode": bool_field(8),
+            "allowReserved": bool_field(9),
+            "schema": embedded_field(10, _SCHEMA_OR_REFERENCE),
+            "example": embedded_field(11, any_value),
+            "content": embedded_field(13, _CONTENT),
         },
         14,
     ),
@@ -153,41 +155,46 @@ _PARAMETER: Final = or_reference(
     3,
 )
 _BODY: Final = or_reference(
-    1, Message({"description": text(1), "content": inside(2, _CONTENT), "required": flag(3)}, 4), 2, 3
+    1,
+    Message({"description": string_field(1), "content": embedded_field(2, _CONTENT), "required": bool_field(3)}, 4),
+    2,
+    3,
 )
-_RESPONSE: Final = or_reference(1, Message({"description": text(1), "content": inside(3, _CONTENT)}, 5), 2, 3)
-_RESPONSES: Final = Message({"default": inside(1, _RESPONSE)}, 3, entry(2, _RESPONSE))
-_SECURITY: Final = named(1, texts(1))
-_SERVER: Final = Message({"url": text(1), "description": text(2)}, 4)
+_RESPONSE: Final = or_reference(
+    1, Message({"description": string_field(1), "content": embedded_field(3, _CONTENT)}, 5), 2, 3
+)
+_RESPONSES: Final = Message({"default": embedded_field(1, _RESPONSE)}, 3, map_entry_field(2, _RESPONSE))
+_SECURITY: Final = map_field(1, repeated_string_field(1))
+_SERVER: Final = Message({"url": string_field(1), "description": string_field(2)}, 4)
 
 _OPERATION: Final = Message(
     {
-        "tags": texts(1),
-        "summary": text(2),
-        "description": text(3),
-        "externalDocs": inside(4, _EXTERNAL_DOCS),
-        "operationId": text(5),
-        "parameters": each(6, _PARAMETER),
-        "requestBody": inside(7, _BODY),
-        "responses": inside(8, _RESPONSES),
-        "deprecated": flag(10),
-        "security": each(11, _SECURITY),
-        "servers": each(12, _SERVER),
+        "tags": repeated_string_field(1),
+        "summary": string_field(2),
+        "description": string_field(3),
+        "externalDocs": embedded_field(4, _EXTERNAL_DOCS),
+        "operationId": string_field(5),
+        "parameters": repeated_field(6, _PARAMETER),
+        "requestBody": embedded_field(7, _BODY),
+        "responses": embedded_field(8, _RESPONSES),
+        "deprecated": bool_field(10),
+        "security": repeated_field(11, _SECURITY),
+        "servers": repeated_field(12, _SERVER),
     },
     13,
 )
 
 _PATH_ITEM: Final = Message(
     {
-        "$ref": text(1),
-        "summary": text(2),
-        "description": text(3),
+        "$ref": string_field(1),
+        "summary": string_field(2),
+        "description": string_field(3),
         **{
-            method: inside(number, _OPERATION)
+            method: embedded_field(number, _OPERATION)
             for number, method in enumerate(("get", "put", "post", "delete", "options", "head", "patch", "trace"), 4)
         },
-        "servers": each(12, _SERVER),
-        "parameters": each(13, _PARAMETER),
+        "servers": repeated_field(12, _SERVER),
+        "parameters": repeated_field(13, _PARAMETER),
     },
     14,
 )
@@ -196,13 +203,13 @@ _SECURITY_SCHEME: Final = or_reference(
     1,
     Message(
         {
-            "type": text(1),
-            "description": text(2),
-            "name": text(3),
-            "in": text(4),
-            "scheme": text(5),
-            "bearerFormat": text(6),
-            "openIdConnectUrl": text(8),
+            "type": string_field(1),
+            "description": string_field(2),
+            "name": string_field(3),
+            "in": string_field(4),
+            "scheme": string_field(5),
+            "bearerFormat": string_field(6),
+            "openIdConnectUrl": string_field(8),
         },
         9,
     ),
@@ -212,28 +219,35 @@ _SECURITY_SCHEME: Final = or_reference(
 
 _COMPONENTS: Final = Message(
     {
-        "schemas": inside(1, _NAMED_SCHEMAS),
-        "responses": inside(2, named(1, _RESPONSE)),
-        "parameters": inside(3, named(1, _PARAMETER)),
-        "requestBodies": inside(5, named(1, _BODY)),
-        "securitySchemes": inside(7, named(1, _SECURITY_SCHEME)),
+        "schemas": embedded_field(1, _NAMED_SCHEMAS),
+        "responses": embedded_field(2, map_field(1, _RESPONSE)),
+        "parameters": embedded_field(3, map_field(1, _PARAMETER)),
+        "requestBodies": embedded_field(5, map_field(1, _BODY)),
+        "securitySchemes": embedded_field(7, map_field(1, _SECURITY_SCHEME)),
     },
     10,
 )
 
 _INFO: Final = Message(
-    {"title": text(1), "description": text(2), "termsOfService": text(3), "version": text(6), "summary": text(8)}, 7
+    {
+        "title": string_field(1),
+        "description": string_field(2),
+        "termsOfService": string_field(3),
+        "version": string_field(6),
+        "summary": string_field(8),
+    },
+    7,
 )
 
 _DOCUMENT: Final = Message(
     {
-        "openapi": text(1),
-        "info": inside(2, _INFO),
-        "servers": each(3, _SERVER),
-        "paths": inside(4, Message({}, 2, entry(1, _PATH_ITEM))),
-        "components": inside(5, _COMPONENTS),
-        "security": each(6, _SECURITY),
-        "externalDocs": inside(8, _EXTERNAL_DOCS),
+        "openapi": string_field(1),
+        "info": embedded_field(2, _INFO),
+        "servers": repeated_field(3, _SERVER),
+        "paths": embedded_field(4, Message({}, 2, map_entry_field(1, _PATH_ITEM))),
+        "components": embedded_field(5, _COMPONENTS),
+        "security": repeated_field(6, _SECURITY),
+        "externalDocs": embedded_field(8, _EXTERNAL_DOCS),
     },
     9,
 )

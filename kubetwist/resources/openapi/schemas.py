@@ -19,7 +19,7 @@ class IDefinitions(Protocol):
 #: Kinds that belong to every group.
 _IN_EVERY_GROUP: Final = frozenset(("DeleteOptions", "WatchEvent"))
 #: Groups of the other servers of the chain, and groups that only webhooks use.
-_OF_OTHERS: Final = frozenset(
+_GROUPS_OF_OTHER_SERVERS: Final = frozenset(
     ("admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io")
 )
 
@@ -43,19 +43,19 @@ def reachable(
     for name, schema in found.items():
         kinds = schema.get("x-kubernetes-group-version-kind", ())
         if group_version is not None and len(kinds) > 1 and kinds[0]["kind"] in _IN_EVERY_GROUP:
-            shown = [("", "v1"), tuple(group_version)]
-            kept = [kind for kind in kinds if (kind["group"], kind["version"]) in shown]
+            listed = [("", "v1"), tuple(group_version)]
+            kept = [kind for kind in kinds if (kind["group"], kind["version"]) in listed]
             found[name] = schema | {"x-kubernetes-group-version-kind": kept}
     return dict(sorted(found.items()))
 
 
-def known_to_middle(schemas: JSONObject) -> JSONObject:
+def limit_to_kube_groups(schemas: JSONObject) -> JSONObject:
     """Return the same types, where types of every group name only groups that the API server in the middle knows."""
     found = dict(schemas)
     for name in schemas:
         kinds = schemas[name].get("x-kubernetes-group-version-kind", ())
         if len(kinds) > 1 and kinds[0]["kind"] in _IN_EVERY_GROUP:
-            kept = [kind for kind in kinds if kind["group"] not in _OF_OTHERS]
+            kept = [kind for kind in kinds if kind["group"] not in _GROUPS_OF_OTHER_SERVERS]
             found[name] = schemas[name] | {"x-kubernetes-group-version-kind": kept}
     return found
 

@@ -25,11 +25,11 @@ from ..remotedocuments import BadDocument
 from .protobufv2 import encode_v2
 
 #: Maximum bytes of a document.
-SIZE: Final = 8 * 1024 * 1024
+MAX_SIZE: Final = 8 * 1024 * 1024
 #: Maximum paths, definitions and parameters of a document.
-MEMBERS: Final = 20_000
+MAX_MEMBERS: Final = 20_000
 #: Maximum rounds of comparing definitions, each with the differences of the round before.
-ROUNDS: Final = 30
+MAX_ROUNDS: Final = 30
 PARAMETERS: Final = "#/parameters/"
 _KINDS: Final = "x-kubernetes-group-version-kind"
 _REFERENCE: Final = re.compile(rb'"\$ref"\s*:\s*"#/definitions/([^"\\]*)"')
@@ -55,8 +55,8 @@ def read_v2(body: bytes, group_versions: Collection[GroupVersion]) -> dict[Group
     @raise BadDocument: The document is not OpenAPI v2, or exceeds a limit.
     @raise BadJSON: The document is not JSON.
     """
-    if len(body) > SIZE:
-        raise BadDocument(f"it is longer than {SIZE} bytes")
+    if len(body) > MAX_SIZE:
+        raise BadDocument(f"it is longer than {MAX_SIZE} bytes")
     check_object(body)
     sections = {name: start for name, start, _ in members(body)}
     parts = [
@@ -64,8 +64,8 @@ def read_v2(body: bytes, group_versions: Collection[GroupVersion]) -> dict[Group
         for section in ("paths", "definitions", "parameters")
     ]
     paths, definitions, parameters = parts
-    if sum(map(len, parts)) > MEMBERS:
-        raise BadDocument(f"it has more than {MEMBERS} paths and definitions")
+    if sum(map(len, parts)) > MAX_MEMBERS:
+        raise BadDocument(f"it has more than {MAX_MEMBERS} paths and definitions")
     used = {found[1].decode() for found in _REFERENCE.finditer(body)}
     unused = [name for name in definitions if name not in used]
     read = _Reader(definitions, parameters)
@@ -85,26 +85,26 @@ class _Reader:
         pending = {(V2_REFERENCE, name) for name in unused}
         for name, text in paths.items():
             if name.startswith(prefix):
-                kept[name], needed = _sound("paths", name, text)
-                pending |= needed
+                kept[name], references = _check_member("paths", name, text)
+                pending |= references
         found: dict[str, dict[str, bytes]] = {V2_REFERENCE: {}, PARAMETERS: {}}
         while kept and pending:
             place, name = pending.pop()
             if name in found[place] or name not in self._sources[place]:
                 continue
-            found[place][name], needed = self._part(place, name)
-            pending |= needed
+            found[place][name], references = self._part(place, name)
+            pending |= references
         return RemoteSpec(kept, found[V2_REFERENCE], found[PARAMETERS])
 
     def _part(self, place: str, name: str) -> tuple[bytes, set[tuple[str, str]]]:
         known = self._known.get((place, name))
         if known is None:
             section = "definitions" if place == V2_REFERENCE else "parameters"
-            known = self._known[place, name] = _sound(section, name, self._sources[place][name])
+            known = self._known[place, name] = _check_member(section, name, self._sources[place][name])
         return known
 
 
-def _sound(section: str, name: str, text: bytes) -> tuple[bytes, set[tuple[str, str]]]:
+def _check_member(section: str, name: str, text: bytes) -> tuple[bytes, set[tuple[str, str]]]:
     """Check a part; return it with its references."""
     content = decoded(text)
     try:
@@ -112,12 +112,12 @@ def _sound(section: str, name: str, text: bytes) -> tuple[bytes, set[tuple[str, 
         encode_v2({section: {name: content}})
     except (TypeError, AttributeError, KeyError, ValueError, struct.error):
         raise BadDocument(f"{section} are not as they should be: {name[:200]}") from None
-    needed: set[tuple[str, str]] = set()
+    references: set[tuple[str, str]] = set()
     for target in _references(content):
         for place in (V2_REFERENCE, PARAMETERS):
             if target.startswith(place):
-                needed.add((place, target.removeprefix(place)))
-    return orjson.dumps(content), needed
+                references.add((place, target.removeprefix(place)))
+    return orjson.dumps(content), references
 
 
 def _references(content: JSONValue) -> Iterator[str]:
@@ -144,29 +144,29 @@ class SpecMerge:
     def __init__(
         self,
         schemas: MutableMapping[str, JSONObject],
-        taken: Collection[str],
+        reserved_names: Collection[str],
         parameters: MutableMapping[str, JSONObject],
         paths: Collection[str],
     ) -> None:
         """
-        @param schemas: Our definitions; those shared with kinds of other servers are replaced.
-        @param taken: Names of more definitions of ours, without their contents.
-        @param parameters: Our parameters; those of other servers are added.
-        @param paths: Our paths, which other servers do not change.
+        @param schemas: The local definitions; a definition shared with kinds of aggregated servers is replaced.
+        @param reserved_names: Names of further local definitions, without their contents.
+        @param parameters: The local parameters; parameters of aggregated servers are added.
+        @param paths: The local paths, which aggregated servers do not change.
         """
         self.paths: dict[str, bytes] = {}
         self.definitions: dict[str, bytes] = {}
         self._schemas = schemas
-        self._taken = taken
+        self._reserved_names = reserved_names
         self._parameters = parameters
-        self._own_paths = paths
+        self._local_paths = paths
         #: The added definitions before renaming, and the renamed references of each.
         self._originals: dict[str, JSONObject] = {}
         self._targets: dict[str, dict[str, str]] = {}
 
     def add(self, spec: RemoteSpec) -> None:
         """Merge the spec of one group-version."""
-        paths = [name for name in spec.paths if name not in self._own_paths and name not in self.paths]
+        paths = [name for name in spec.paths if name not in self._local_paths and name not in self.paths]
         if not paths:
             return
         definitions = {name: decoded(text) for name, text in spec.definitions.items()}
@@ -176,7 +176,7 @@ class SpecMerge:
         renames = {V2_REFERENCE + old: V2_REFERENCE + new for old, new in names.items() if old != new}
         renames |= {PARAMETERS + old: PARAMETERS + new for old, new in parameter_names.items() if old != new}
         for name, content in definitions.items():
-            self._put(names[name], content, renames, names)
+            self._add_definition(names[name], content, renames, names)
         for name, content in parameters.items():
             self._parameters.setdefault(parameter_names[name], _with_names(content, renames))
         for name in paths:
@@ -198,7 +198,7 @@ class SpecMerge:
         rounds = 0
         while True:
             rounds += 1
-            names = _renamed(definitions, self._definition, _same_definition, self._taken, different)
+            names = _renamed(definitions, self._definition, _same_definition, self._reserved_names, different)
             found = set()
             for name, new in names.items():
                 if self._definition(new) is not None:
@@ -207,19 +207,21 @@ class SpecMerge:
                         found.add((name, new))
             if not found:
                 return names
-            if rounds > ROUNDS:
+            if rounds > MAX_ROUNDS:
                 # Only an unrealistically long chain of references remains: no definition of it is shared.
                 found.update((name, new) for name, new in names.items() if self._definition(new) is not None)
             different |= found
 
-    def _put(self, name: str, content: JSONObject, renames: Mapping[str, str], names: Mapping[str, str]) -> None:
+    def _add_definition(
+        self, name: str, content: JSONObject, renames: Mapping[str, str], names: Mapping[str, str]
+    ) -> None:
         known = self._definition(name)
         if known is None:
             self._originals[name] = content
             self._targets[name] = {one: names.get(one, one) for one in _definition_names(content)}
             self.definitions[name] = orjson.dumps(_with_names(content, renames))
             return
-        kinds = _more_kinds(known, content)
+        kinds = _merge_kinds(known, content)
         if kinds is None:
             return
         if name in self._schemas:
@@ -238,7 +240,7 @@ def _renamed(
     parts: Mapping[str, JSONObject],
     ours: Callable[[str], JSONObject | None],
     same: Callable[[JSONObject, JSONObject], bool],
-    taken: Collection[str],
+    reserved_names: Collection[str],
     different: Collection[tuple[str, str]] = (),
 ) -> dict[str, str]:
     """
@@ -251,11 +253,11 @@ def _renamed(
     for name, content in parts.items():
         new, count = name, 1
         while True:
-            there = ours(new)
-            if there is not None and (name, new) not in different and same(there, content):
+            existing = ours(new)
+            if existing is not None and (name, new) not in different and same(existing, content):
                 break
-            free = there is None and new not in taken and new not in used
-            if free and (new == name or new not in parts):
+            is_free = existing is None and new not in reserved_names and new not in used
+            if is_free and (new == name or new not in parts):
                 break
             count += 1
             new = f"{name}_v{count}"
@@ -280,15 +282,15 @@ def _same_definition(one: JSONObject, other: JSONObject) -> bool:
     return all(value == other[name] for name, value in one.items() if name != _KINDS)
 
 
-def _more_kinds(known: JSONObject, content: JSONObject) -> list[JSONValue] | None:
+def _merge_kinds(known: JSONObject, content: JSONObject) -> list[JSONValue] | None:
     """Return the kinds of both, or L{None} if there are no more than the known ones."""
-    there, more = known.get(_KINDS, ()), content.get(_KINDS, ())
-    if not _are_kinds(more) or not _are_kinds(there):
+    existing, more = known.get(_KINDS, ()), content.get(_KINDS, ())
+    if not _are_kinds(more) or not _are_kinds(existing):
         return None
-    new = [kind for kind in more if kind not in there]
+    new = [kind for kind in more if kind not in existing]
     if not new:
         return None
-    return sorted([*there, *new], key=lambda kind: f"{kind['group']}/{kind['version']}.{kind['kind']}")
+    return sorted([*existing, *new], key=lambda kind: f"{kind['group']}/{kind['version']}.{kind['kind']}")
 
 
 def _are_kinds(kinds: JSONValue) -> bool:

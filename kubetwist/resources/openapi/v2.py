@@ -29,7 +29,14 @@ _MASK: Final = (1 << 64) - 1
 def v2_frame(
     paths: JSONObject, schemas: Mapping[str, JSONObject], shared: Mapping[str, JSONObject], release: str
 ) -> JSONObject:
-    """Return the document with the given paths, definitions and shared parameters."""
+    """
+    Return a document.
+
+    @param paths: The path items by path.
+    @param schemas: The definitions by name.
+    @param shared: The shared parameters by name; see L{path_item}.
+    @param release: Major and minor version: C{"1.36"}.
+    """
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": release},
@@ -55,19 +62,19 @@ def path_item(path: Path, shared: dict[str, JSONObject]) -> JSONObject:
 
 
 def _operation(operation: Operation, path: Path, shared: dict[str, JSONObject]) -> JSONObject:
-    takes = [_parameter(one, shared) for one in path.own(operation)]
+    parameters = [_parameter(one, shared) for one in path.specific(operation)]
     if operation.body:
         body: JSONObject = {"name": "body", "in": "body"}
         if operation.body_required:
             body["required"] = True
         body["schema"] = {"$ref": V2_REFERENCE + operation.body}
-        takes.insert(0, _shared(body, shared) if operation.body.startswith(_GENERIC) else body)
+        parameters.insert(0, _shared(body, shared) if operation.body.startswith(_GENERIC) else body)
     schema = {"type": "string"} if operation.answer == STRING else {"$ref": V2_REFERENCE + operation.answer}
     responses: JSONObject = {
         str(code): {"description": meaning, "schema": schema} for code, meaning in operation.answers
     }
     responses["401"] = {"description": "Unauthorized"}
-    written: JSONObject = {
+    result: JSONObject = {
         "description": operation.description,
         **({"consumes": list(operation.consumes)} if operation.consumes else {}),
         "produces": list(operation.produces),
@@ -76,13 +83,13 @@ def _operation(operation: Operation, path: Path, shared: dict[str, JSONObject]) 
         "operationId": operation.name,
         "responses": responses,
     }
-    if takes:
-        written["parameters"] = takes
-    return written | extensions(operation)
+    if parameters:
+        result["parameters"] = parameters
+    return result | extensions(operation)
 
 
 def _parameter(parameter: Parameter, shared: dict[str, JSONObject]) -> JSONObject:
-    written: JSONObject = {
+    result: JSONObject = {
         "uniqueItems": True,
         "type": parameter.type,
         "description": parameter.description,
@@ -90,18 +97,18 @@ def _parameter(parameter: Parameter, shared: dict[str, JSONObject]) -> JSONObjec
         "in": parameter.place,
     }
     if parameter.place == "path":
-        written["required"] = True
-    return written if parameter.name in _NOT_SHARED else _shared(written, shared)
+        result["required"] = True
+    return result if parameter.name in _NOT_SHARED else _shared(result, shared)
 
 
-def _shared(written: JSONObject, shared: dict[str, JSONObject]) -> JSONObject:
+def _shared(result: JSONObject, shared: dict[str, JSONObject]) -> JSONObject:
     """
     Add a parameter to the shared ones, under a name with its hash, and return a reference to it.
 
     See k8s.io/kube-openapi, C{pkg/builder/parameters.go}: the hash is FNV-1 of 64 bits of its JSON.
     """
-    key = f"{written['name']}-{_digest(orjson.dumps(written))}"
-    shared[key] = written
+    key = f"{result['name']}-{_digest(orjson.dumps(result))}"
+    shared[key] = result
     return {"$ref": f"#/parameters/{key}"}
 
 

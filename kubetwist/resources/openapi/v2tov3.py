@@ -46,30 +46,30 @@ def _pieces(spec: RemoteSpec) -> Iterator[bytes]:
 
 def v3_item(item: JSONObject, parameters: Mapping[str, JSONObject]) -> JSONObject:
     """Convert a path item."""
-    told: JSONObject = {method: _operation(item[method], parameters) for method in _METHODS if method in item}
-    shared = [_parameter(one) for one in _found(item.get("parameters", ()), parameters)]
+    converted: JSONObject = {method: _operation(item[method], parameters) for method in _METHODS if method in item}
+    shared = [_parameter(one) for one in _resolve_parameters(item.get("parameters", ()), parameters)]
     if shared:
-        told["parameters"] = shared
-    return told | _extensions(item)
+        converted["parameters"] = shared
+    return converted | _extensions(item)
 
 
 def v3_schema(schema: JSONObject) -> JSONObject:
     """Convert a schema; references with more members are wrapped, as v3 requires."""
-    told: JSONObject = {}
+    converted: JSONObject = {}
     for name, value in schema.items():
         if name == "$ref" and isinstance(value, str) and value.startswith(V2_REFERENCE):
-            told[name] = V3_REFERENCE + value.removeprefix(V2_REFERENCE)
+            converted[name] = V3_REFERENCE + value.removeprefix(V2_REFERENCE)
         elif name == "properties" and isinstance(value, dict):
-            told[name] = {one: _if_schema(part) for one, part in value.items()}
+            converted[name] = {one: _if_schema(part) for one, part in value.items()}
         elif name in ("items", "additionalProperties", "not"):
-            told[name] = [_if_schema(part) for part in value] if isinstance(value, list) else _if_schema(value)
+            converted[name] = [_if_schema(part) for part in value] if isinstance(value, list) else _if_schema(value)
         elif name in ("allOf", "anyOf", "oneOf") and isinstance(value, list):
-            told[name] = [_if_schema(part) for part in value]
+            converted[name] = [_if_schema(part) for part in value]
         else:
-            told[name] = value
-    if "$ref" in told and len(told) > 1:
-        told["allOf"] = [{"$ref": told.pop("$ref")}]
-    return told
+            converted[name] = value
+    if "$ref" in converted and len(converted) > 1:
+        converted["allOf"] = [{"$ref": converted.pop("$ref")}]
+    return converted
 
 
 def _if_schema(value: JSONValue) -> JSONValue:
@@ -77,29 +77,29 @@ def _if_schema(value: JSONValue) -> JSONValue:
 
 
 def _operation(operation: JSONObject, parameters: Mapping[str, JSONObject]) -> JSONObject:
-    told = {name: operation[name] for name in _SAME if name in operation} | _extensions(operation)
-    others = []
-    for parameter in _found(operation.get("parameters", ()), parameters):
+    converted = {name: operation[name] for name in _SAME if name in operation} | _extensions(operation)
+    converted_parameters = []
+    for parameter in _resolve_parameters(operation.get("parameters", ()), parameters):
         if parameter.get("in") == "body":
-            told["requestBody"] = _content(operation.get("consumes"), parameter.get("schema", {}))
+            converted["requestBody"] = _content(operation.get("consumes"), parameter.get("schema", {}))
             if parameter.get("required"):
-                told["requestBody"]["required"] = True
+                converted["requestBody"]["required"] = True
         else:
-            others.append(_parameter(parameter))
-    if others:
-        told["parameters"] = others
-    told["responses"] = {
+            converted_parameters.append(_parameter(parameter))
+    if converted_parameters:
+        converted["parameters"] = converted_parameters
+    converted["responses"] = {
         code: _response(response, operation.get("produces")) if isinstance(response, dict) else response
         for code, response in operation.get("responses", {}).items()
     }
-    return told
+    return converted
 
 
 def _response(response: JSONObject, produces: JSONValue) -> JSONObject:
-    told: JSONObject = {"description": response.get("description", "")} | _extensions(response)
+    converted: JSONObject = {"description": response.get("description", "")} | _extensions(response)
     if "schema" in response:
-        told |= _content(produces, response["schema"])
-    return told
+        converted |= _content(produces, response["schema"])
+    return converted
 
 
 def _content(media_types: JSONValue, schema: JSONObject) -> JSONObject:
@@ -109,15 +109,15 @@ def _content(media_types: JSONValue, schema: JSONObject) -> JSONObject:
 
 def _parameter(parameter: JSONObject) -> JSONObject:
     kept = ("name", "in", "description", "required", "allowEmptyValue")
-    told = {name: parameter[name] for name in kept if name in parameter} | _extensions(parameter)
+    converted = {name: parameter[name] for name in kept if name in parameter} | _extensions(parameter)
     schema = parameter.get("schema")
     if schema is None:
         schema = {name: parameter[name] for name in ("type", "format", "uniqueItems", "items") if name in parameter}
-    told["schema"] = v3_schema(schema)
-    return told
+    converted["schema"] = v3_schema(schema)
+    return converted
 
 
-def _found(uses: Iterable[JSONObject], parameters: Mapping[str, JSONObject]) -> list[JSONObject]:
+def _resolve_parameters(uses: Iterable[JSONObject], parameters: Mapping[str, JSONObject]) -> list[JSONObject]:
     """Return the parameters, with references resolved."""
     found = []
     for use in uses:

@@ -56,36 +56,36 @@ def path_item(path: Path) -> JSONObject:
 
 
 def _operation(operation: Operation, path: Path) -> JSONObject:
-    written: JSONObject = {
+    result: JSONObject = {
         "tags": [operation.tag],
         "description": operation.description,
         "operationId": operation.name,
     }
-    own = path.own(operation)
-    if own:
-        written["parameters"] = [_parameter(one) for one in own]
+    specific = path.specific(operation)
+    if specific:
+        result["parameters"] = [_parameter(one) for one in specific]
     if operation.body:
         body: JSONObject = {"content": _content(operation.consumes, operation.body)}
         if operation.body_required:
             body["required"] = True
-        written["requestBody"] = body
+        result["requestBody"] = body
     responses: JSONObject = {
         str(code): {"description": meaning, "content": _content(operation.produces, operation.answer)}
         for code, meaning in operation.answers
     }
     responses["401"] = {"description": "Unauthorized"}
-    written["responses"] = responses
-    return written | extensions(operation)
+    result["responses"] = responses
+    return result | extensions(operation)
 
 
 def extensions(operation: Operation) -> JSONObject:
     """Return the extensions by which Kubernetes clients find an operation."""
-    written: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     if operation.action:
-        written["x-kubernetes-action"] = operation.action
+        result["x-kubernetes-action"] = operation.action
     if operation.kind is not None:
-        written["x-kubernetes-group-version-kind"] = operation.kind._asdict()
-    return written
+        result["x-kubernetes-group-version-kind"] = operation.kind._asdict()
+    return result
 
 
 def _content(media_types: Iterable[str], kind: str) -> JSONObject:
@@ -94,7 +94,7 @@ def _content(media_types: Iterable[str], kind: str) -> JSONObject:
 
 
 def _parameter(parameter: Parameter) -> JSONObject:
-    written: JSONObject = {"name": parameter.name, "in": parameter.place, "description": parameter.description}
+    result: JSONObject = {"name": parameter.name, "in": parameter.place, "description": parameter.description}
     if parameter.place == "path":
-        written["required"] = True
-    return written | {"schema": {"type": parameter.type, "uniqueItems": True}}
+        result["required"] = True
+    return result | {"schema": {"type": parameter.type, "uniqueItems": True}}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...metrics.streams import StreamMetrics
 
 #: Maximum bytes of a kubelet's error text in our errors.
-_TOLD: Final = 50_000
+_MAX_ERROR_LENGTH: Final = 50_000
 _LOG: Final = GroupResource("", "pods/log")
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 
@@ -42,10 +42,10 @@ async def send_log(
     @param name: The pod's name.
     @raise APIStatusError: The kubelet is unreachable, or refuses.
     """
-    asking: Deferred[StreamingResponse] = Deferred.fromCoroutine(client.request(b"GET", target, ()))
-    request.register_long_running(asking.cancel)
+    request_sent: Deferred[StreamingResponse] = Deferred.fromCoroutine(client.request(b"GET", target, ()))
+    request.register_long_running(request_sent.cancel)
     try:
-        answer = await asking
+        response = await request_sent
     except Unreachable as error:
         if isinstance(error, AddressNotAllowed):
             raise not_allowed() from error
@@ -58,20 +58,20 @@ async def send_log(
         # The server stops, and a kubelet without new log lines may not answer for long.
         request.abort()
         return
-    if not 200 <= answer.code <= 206:
-        raise await _refusal(answer, _url(client, target), name)
+    if not 200 <= response.code <= 206:
+        raise await _kubelet_error(response, _url(client, target), name)
     if is_websocket(request.fields):
         from .websocketlogs import send_by_websocket
 
-        await send_by_websocket(request, answer)
+        await send_by_websocket(request, response)
         return
     request.code = 200
     request.setHeader(b"Content-Type", b"text/plain")
     # A client that follows a log needs the response head at once.
     request.write(b"")
-    request.register_long_running(answer.abort)
+    request.register_long_running(response.abort)
     try:
-        await answer.deliver(request)
+        await response.deliver(request)
     except CancelledError:
         raise
     except Exception:
@@ -81,31 +81,31 @@ async def send_log(
         request.finish()
 
 
-async def _refusal(answer: StreamingResponse, url: str, name: str) -> APIStatusError:
+async def _kubelet_error(response: StreamingResponse, url: str, name: str) -> APIStatusError:
     """Return the error for a kubelet's refusal."""
-    location = answer.field(b"location")
-    if location is not None and answer.code in _REDIRECTS:
-        answer.abort()
-        there = urljoin(url, location.decode("latin-1"))
-        return APIStatusError.unknown(f"Get {quoted(there)}: redirects forbidden")
-    beginning = _Beginning()
+    location = response.field(b"location")
+    if location is not None and response.code in _REDIRECTS:
+        response.abort()
+        redirect_url = urljoin(url, location.decode("latin-1"))
+        return APIStatusError.unknown(f"Get {quoted(redirect_url)}: redirects forbidden")
+    prefix = _PrefixConsumer()
     try:
-        await answer.deliver(beginning)
+        await response.deliver(prefix)
     except Unreachable as error:
         return APIStatusError.internal(str(error))
     except Exception:
-        if not beginning.full:
+        if not prefix.full:
             raise
-    said = bytes(beginning.content).decode("utf-8", "replace")
-    if answer.code == 500:
-        return APIStatusError.internal(said)
-    if answer.code == 400:
-        return APIStatusError.bad_request(said)
-    refusal = generic_server_error(answer.code, said, _LOG, name)
-    if refusal.code < 400:
-        # Neither an answer nor an error: clients must not take it for the server's own.
-        refusal.code = 502
-    return refusal
+    message = bytes(prefix.content).decode("utf-8", "replace")
+    if response.code == 500:
+        return APIStatusError.internal(message)
+    if response.code == 400:
+        return APIStatusError.bad_request(message)
+    status_error = generic_server_error(response.code, message, _LOG, name)
+    if status_error.code < 400:
+        # Neither a response with a log nor an error: clients must not take the code for one of this server.
+        status_error.code = 502
+    return status_error
 
 
 def _url(client: StreamingClient, target: bytes) -> str:
@@ -113,7 +113,7 @@ def _url(client: StreamingClient, target: bytes) -> str:
 
 
 @implementer(IConsumer)
-class _Beginning:
+class _PrefixConsumer:
     """Keeps the first written bytes, and then stops its producer."""
 
     def __init__(self) -> None:
@@ -128,8 +128,8 @@ class _Beginning:
         self._producer = None
 
     def write(self, data: bytes) -> None:
-        self.content += data[: _TOLD - len(self.content)]
-        if len(self.content) == _TOLD and not self.full:
+        self.content += data[: _MAX_ERROR_LENGTH - len(self.content)]
+        if len(self.content) == _MAX_ERROR_LENGTH and not self.full:
             self.full = True
             if self._producer is not None:
                 self._producer.stopProducing()

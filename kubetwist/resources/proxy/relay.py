@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from ...client.streaming import StreamingResponse
 
 
-class _End(Protocol):
-    """One of the two connections; its loss closes the other one after the remaining data is written."""
+class _RelayProtocol(Protocol):
+    """One of the two connections; its loss closes the peer's connection after the remaining data is written."""
 
     transport: Any = None
-    peer: _End
+    peer: _RelayProtocol
 
     def __init__(self, done: Deferred[None]) -> None:
         self._done = done
-        self._early: list[bytes] = []
-        self._joined = False
+        self._buffered: list[bytes] = []
+        self._relaying = False
         self._lost = False
 
-    def join(self) -> None:
-        """Start to relay, once the peer is connected, too."""
-        self._joined = True
-        early, self._early = self._early, []
-        for piece in early:
+    def start_relay(self) -> None:
+        """Start to relay when both sides are connected."""
+        self._relaying = True
+        buffered, self._buffered = self._buffered, []
+        for piece in buffered:
             self.peer.transport.write(piece)
         if self._lost:
             self.peer.transport.loseConnection()
@@ -42,15 +42,15 @@ class _End(Protocol):
 
     def dataReceived(self, data: bytes) -> None:
         """Write the data to the peer."""
-        if not self._joined:
-            self._early.append(data)
+        if not self._relaying:
+            self._buffered.append(data)
         elif not self.peer._lost:
             self.peer.transport.write(data)
 
     def connectionLost(self, reason: Failure = Failure(ConnectionDone())) -> None:  # noqa: B008
         """Close the peer."""
         self._lost = True
-        if not self._joined:
+        if not self._relaying:
             return
         if self.peer._lost:
             self._done.callback(None)
@@ -59,24 +59,25 @@ class _End(Protocol):
             self.peer.transport.loseConnection()
 
 
-def splice(request: KubeRequest, answer: StreamingResponse, fields: Sequence[tuple[bytes, bytes]]) -> Deferred[None]:
+def splice(request: KubeRequest, response: StreamingResponse, fields: Sequence[tuple[bytes, bytes]]) -> Deferred[None]:
     """
     Relay between the client of a request and a backend that has switched protocols.
 
-    @param answer: The backend's C{101}; it is taken over, or aborted if the client is gone.
-    @param fields: The header of our C{101}.
-    @return: Fires when both connections are closed. Its cancellation changes nothing.
+    @param request: The request of the client.
+    @param response: The backend's C{101}; its connection is taken over, or aborted if the client has disconnected.
+    @param fields: The header fields of the C{101} to the client.
+    @return: Fires when both connections are closed. Cancelling it has no effect.
     """
     done: Deferred[None] = Deferred()
-    here, there = _End(done), _End(done)
-    here.peer, there.peer = there, here
-    if not request.switch_protocols(fields, here):
-        answer.abort()
+    client_side, backend_side = _RelayProtocol(done), _RelayProtocol(done)
+    client_side.peer, backend_side.peer = backend_side, client_side
+    if not request.switch_protocols(fields, client_side):
+        response.abort()
         done.callback(None)
         return done
-    answer.hijack(there)
-    here.join()
-    there.join()
-    if here._lost and there._lost:
+    response.hijack(backend_side)
+    client_side.start_relay()
+    backend_side.start_relay()
+    if client_side._lost and backend_side._lost:
         done.callback(None)
     return done

@@ -34,7 +34,7 @@ _log = Logger()
 Fields = list[tuple[bytes, bytes]]
 
 #: Hop-by-hop fields.
-_HOP: Final = frozenset(
+HOP_BY_HOP_HEADERS: Final = frozenset(
     (
         b"connection",
         b"proxy-connection",
@@ -48,11 +48,11 @@ _HOP: Final = frozenset(
     )
 )
 #: Fields that are rebuilt for the backend, or meant for this server.
-_OURS: Final = frozenset((b"host", b"content-length", b"expect", b"authorization", b"audit-id"))
+REPLACED_HEADERS: Final = frozenset((b"host", b"content-length", b"expect", b"authorization", b"audit-id"))
 #: Fields with the user's identity: only this server sets them.
-_IDENTITY: Final = (b"x-remote-", b"impersonate-")
+_IDENTITY_PREFIXES: Final = (b"x-remote-", b"impersonate-")
 #: Response fields that a backend may not set, such as those of CORS.
-_NOT_BACK: Final = frozenset(
+BLOCKED_RESPONSE_HEADERS: Final = frozenset(
     (
         b"access-control-allow-credentials",
         b"access-control-allow-headers",
@@ -65,14 +65,14 @@ _NOT_BACK: Final = frozenset(
 #: it could read the session's key.
 SANDBOX: Final = b"sandbox allow-downloads allow-forms allow-popups allow-scripts"
 #: Prefix of the names of the server's own cookies: L{kubetwist.authentication.sessions}.
-_OWN_COOKIES: Final = b"__host-kubetwist-"
+_SERVER_COOKIES: Final = b"__host-kubetwist-"
 #: The protocols of upgrades.
 PROTOCOLS: Final = (b"websocket", b"spdy/3.1")
 
 REDIRECTED: Final = "the backend attempted to redirect this request, which is not permitted"
 UPGRADE_REQUIRED: Final = "Upgrade request required"
 
-_ODD: Final = re.compile(rb"[\x00-\x20\x7f-\xff\\]")
+_UNSAFE_LOCATION: Final = re.compile(rb"[\x00-\x20\x7f-\xff\\]")
 
 
 class ProxyError(Exception):
@@ -167,7 +167,7 @@ async def proxy_request(
     request.notifyFinish().addBoth(lambda _: None if exchange.settled else task.cancel())
     if request.info.long_running and not request.finished:
         # The end of a forwarded answer is unknown: it is aborted when the server stops.
-        request.register_long_running(lambda: _break_off(request))
+        request.register_long_running(lambda: _end_exchange(request))
     try:
         await task
     except CancelledError:
@@ -176,7 +176,7 @@ async def proxy_request(
             raise
 
 
-def _break_off(request: KubeRequest) -> None:
+def _end_exchange(request: KubeRequest) -> None:
     if request.startedWriting:
         request.truncate_response()
     else:
@@ -211,7 +211,7 @@ class _Exchange:
             elif upgrade_required:
                 raise ProxyError(400, UPGRADE_REQUIRED)
             else:
-                await self._pass_on()
+                await self._forward()
         except ProxyError as error:
             self.settled = True
             self.fail(request, error)
@@ -221,7 +221,7 @@ class _Exchange:
 
     # Requests and answers.
 
-    async def _pass_on(self) -> None:
+    async def _forward(self) -> None:
         from ...client.streaming import Upload
 
         request = self.request
@@ -237,21 +237,23 @@ class _Exchange:
             )
         except Unreachable as error:
             raise ProxyError(503, f"error trying to reach service: {error}", transport=True) from error
-        await self._pass_back(answer)
+        await self._respond(answer)
 
-    async def _pass_back(self, answer: StreamingResponse) -> None:
+    async def _respond(self, answer: StreamingResponse) -> None:
         request = self.request
         location = answer.field(b"location")
         redirect = 300 <= answer.code < 400 and (answer.code != 304 or location is not None)
         if location is not None and self.redirects:
-            location = self._rewritten(location)
+            location = self._rewrite(location)
         if redirect and (location is None or not self.redirects):
             answer.abort()
             raise ProxyError(502, REDIRECTED)
         request.setResponseCode(answer.code)
         headers = request.responseHeaders
         for name, value in _without_hops(answer.fields):
-            if _stays(name, value) or (name == b"cache-control" and value == request.cache_control):
+            if _is_blocked_response_header(name, value) or (
+                name == b"cache-control" and value == request.cache_control
+            ):
                 continue
             if name == b"content-length" and answer.code == 204:
                 # There is no body that the length could describe.
@@ -289,14 +291,14 @@ class _Exchange:
 
     async def _upgrade(self, allowed: bool) -> None:
         request, tunnel = self.request, self.tunnel
-        wanted = request.fields.get(b"upgrade") or [b""]
+        protocols = request.fields.get(b"upgrade") or [b""]
         if not allowed:
             raise ProxyError(400, "upgrades are not supported here")
-        if len(wanted) != 1 or wanted[0].lower() not in PROTOCOLS:
+        if len(protocols) != 1 or protocols[0].lower() not in PROTOCOLS:
             raise ProxyError(400, "only upgrades to websocket and SPDY/3.1 are supported")
         if request.body_length != 0:
             raise ProxyError(400, "an upgrade request can not have a body")
-        protocol = wanted[0]
+        protocol = protocols[0]
         fields = [*self._fields(), (b"connection", b"Upgrade"), (b"upgrade", protocol)]
         method = request.method
         if tunnel is not None:
@@ -314,7 +316,7 @@ class _Exchange:
                 raise ProxyError(500, f"invalid upgrade response: status code {answer.code}")
             # Both connections close after the answer: further data belongs to no protocol.
             request.connection.disable_keep_alive()
-            await self._pass_back(answer)
+            await self._respond(answer)
             return
         if (answer.field(b"upgrade") or b"").lower() != protocol.lower():
             answer.abort()
@@ -323,8 +325,12 @@ class _Exchange:
         if tunnel is not None:
             await tunnel.upgraded(request, answer)
         else:
-            back = [(name, value) for name, value in _without_hops(answer.fields) if not _stays(name, value)]
-            await splice(request, answer, [(b"upgrade", protocol), *back])
+            fields_back = [
+                (name, value)
+                for name, value in _without_hops(answer.fields)
+                if not _is_blocked_response_header(name, value)
+            ]
+            await splice(request, answer, [(b"upgrade", protocol), *fields_back])
 
     # The forwarded fields.
 
@@ -337,7 +343,7 @@ class _Exchange:
         for name, value in _without_hops((name, value) for name, values in request.fields.items() for value in values):
             if name == b"x-forwarded-for":
                 forwarded.append(value)
-            elif not (name in _OURS or name in replaced or _is_identity(name) or name == b"x-forwarded-uri"):
+            elif not (name in REPLACED_HEADERS or name in replaced or _is_identity(name) or name == b"x-forwarded-uri"):
                 fields.append((name, value))
         peer = getattr(request.client, "host", None)
         if peer:
@@ -355,7 +361,7 @@ class _Exchange:
 
     # Redirects.
 
-    def _rewritten(self, location: bytes) -> bytes | None:
+    def _rewrite(self, location: bytes) -> bytes | None:
         """Map a backend's C{Location} to our path; L{None} if it is not below our path for the backend."""
         hosts = {one.lower() for one in (self.client.host, self.host, self.request.header(b"host")) if one}
         return rewritten_location(location, self.target, self.prefix, hosts)
@@ -395,7 +401,7 @@ def rewritten_location(location: bytes, target: bytes, prefix: bytes, hosts: set
     @param hosts: The names of the backend, in lower case.
     @return: A path below C{prefix}; L{None} if it leads elsewhere, or is ambiguous to parsers.
     """
-    if _ODD.search(location) or not prefix:
+    if _UNSAFE_LOCATION.search(location) or not prefix:
         return None
     try:
         parts = urlsplit(location)
@@ -409,10 +415,10 @@ def rewritten_location(location: bytes, target: bytes, prefix: bytes, hosts: set
     path = parts.path
     if b"%2e" in path.lower() or b"%2f" in path.lower() or b"%5c" in path.lower():
         return None
-    own = prefix.rstrip(b"/")
-    if path == own or path.startswith(own + b"/"):
+    prefix_path = prefix.rstrip(b"/")
+    if path == prefix_path or path.startswith(prefix_path + b"/"):
         resolved = joined_path(b"/", path)
-        if not (resolved == own or resolved.startswith(own + b"/")):
+        if not (resolved == prefix_path or resolved.startswith(prefix_path + b"/")):
             return None
     else:
         base = target.partition(b"?")[0]
@@ -421,7 +427,7 @@ def rewritten_location(location: bytes, target: bytes, prefix: bytes, hosts: set
         elif not path.startswith(b"/"):
             path = base.rpartition(b"/")[0] + b"/" + path
         # A path must not lead out of the backend: dots are resolved before the prefix is added.
-        resolved = own + joined_path(b"/", path)
+        resolved = prefix_path + joined_path(b"/", path)
     query = b"?" + parts.query if parts.query else b""
     fragment = b"#" + parts.fragment if parts.fragment else b""
     return resolved + query + fragment
@@ -433,20 +439,20 @@ def _without_hops(fields: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes
     named = {
         token.strip(b" \t").lower() for name, value in fields if name == b"connection" for token in value.split(b",")
     }
-    return ((name, value) for name, value in fields if name not in _HOP and name not in named)
+    return ((name, value) for name, value in fields if name not in HOP_BY_HOP_HEADERS and name not in named)
 
 
-def _stays(name: bytes, value: bytes) -> bool:
+def _is_blocked_response_header(name: bytes, value: bytes) -> bool:
     """Return whether a backend may not send a field, for example a cookie that would sign the user out of the page."""
-    return name in _NOT_BACK or (name == b"set-cookie" and value.lower().startswith(_OWN_COOKIES))
+    return name in BLOCKED_RESPONSE_HEADERS or (name == b"set-cookie" and value.lower().startswith(_SERVER_COOKIES))
 
 
 def _is_identity(name: bytes) -> bool:
     # Gateways treat underscores like dashes.
-    return name.replace(b"_", b"-").startswith(_IDENTITY)
+    return name.replace(b"_", b"-").startswith(_IDENTITY_PREFIXES)
 
 
-def run(coroutine: Coroutine[Deferred[Any], Any, None], request: KubeRequest) -> None:
+def run_proxy(coroutine: Coroutine[Deferred[Any], Any, None], request: KubeRequest) -> None:
     """Run C{proxy_request} for a request without waiting for it."""
     task: Deferred[None] = Deferred.fromCoroutine(coroutine)
 

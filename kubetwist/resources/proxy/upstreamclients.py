@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...streams.handlers import StreamHandlers
 
 #: Maximum number of cached clients; the least recently used go first.
-_KEPT: Final = 512
+_MAX_CLIENTS: Final = 512
 #: Matches a name or an address that is valid in a URL; nodes may report anything.
 _host = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}").fullmatch
 
@@ -83,7 +83,7 @@ class UpstreamClientPool:
         self._loopback = loopback
         self._patience = patience
         self._clients: OrderedDict[_Key, StreamingClient] = OrderedDict()
-        self._shown = KubeletTLS()
+        self._last_kubelet_tls = KubeletTLS()
 
     async def client(self, target: Target) -> StreamingClient:
         """
@@ -96,14 +96,14 @@ class UpstreamClientPool:
         tls = KubeletTLS()
         if target.kubelet:
             tls = await self._kubelet_tls()
-            if tls != self._shown:
-                self._shown = tls
+            if tls != self._last_kubelet_tls:
+                self._last_kubelet_tls = tls
                 self._retire(lambda key: key[-1])
         key = target.scheme, target.host, target.port, target.insecure, target.kubelet
         client = self._clients.get(key)
         if client is None:
             client = self._clients[key] = self._outgoing.stream_client(self._settings(target, tls))
-            oldest = next(iter(self._clients)) if len(self._clients) > _KEPT else None
+            oldest = next(iter(self._clients)) if len(self._clients) > _MAX_CLIENTS else None
             self._retire(lambda key: key == oldest)
         self._clients.move_to_end(key)
         return client
@@ -123,7 +123,7 @@ class UpstreamClientPool:
         )
         return evolve(settings, patience=self._patience) if target.kubelet and self._patience else settings
 
-    def _retire(self, which: Callable[[_Key], bool]) -> None:
+    def _retire(self, matches: Callable[[_Key], bool]) -> None:
         """Remove the clients with matching keys; they close once they are idle."""
-        for key in [key for key in self._clients if which(key)]:
+        for key in [key for key in self._clients if matches(key)]:
             self._clients.pop(key).retire()

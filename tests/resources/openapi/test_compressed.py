@@ -17,11 +17,11 @@ class PackedTests(SynchronousTestCase):
     def test_pieces(self, pieces: list[bytes]) -> None:
         """In whatever pieces a document comes, it is the same one, and comes out whole."""
         found, whole = (CompressedDocument.pieces(some, b"a/b") for some in (pieces, [b"".join(pieces)]))
-        self.assertEqual(found.unpacked(), b"".join(pieces))
+        self.assertEqual(found.decompress(), b"".join(pieces))
         self.assertEqual((found.hash, found.size), (whole.hash, len(b"".join(pieces))))
 
     def test_other(self) -> None:
         """Another document has another hash."""
         one, other = (CompressedDocument.pack({"a": number}) for number in (1, 2))
         self.assertNotEqual(one.hash, other.hash)
-        self.assertEqual((one.unpacked(), one.media), (b'{"a":1}', b"application/json"))
+        self.assertEqual((one.decompress(), one.media), (b'{"a":1}', b"application/json"))

@@ -97,8 +97,8 @@ class DocumentsTests(SynchronousTestCase):
         installed = server.installer.installed
         snapshot = [(one, tuple(installed.resources(one))) for one in installed.group_versions()]
         builder = Builder(definitions(), "1.36")
-        self.v2 = json.loads(builder.v2(snapshot).unpacked())
-        self.v3 = {name: json.loads(packed.unpacked()) for name, (_, packed) in builder.v3(snapshot, {}).items()}
+        self.v2 = json.loads(builder.v2(snapshot).decompress())
+        self.v3 = {name: json.loads(packed.decompress()) for name, (_, packed) in builder.v3(snapshot, {}).items()}
 
     def test_discovery(self) -> None:
         """The discovery documents of custom resources are not described, those of built-in resources are."""

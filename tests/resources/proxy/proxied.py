@@ -13,7 +13,7 @@ from kubetwist.client.restconfig import RESTConfig
 from kubetwist.filters.requestinfo import with_request_info
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import KubeSite
-from kubetwist.resources.proxy.reverseproxy import proxy_request, run
+from kubetwist.resources.proxy.reverseproxy import proxy_request, run_proxy
 from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
 from kubetwist.server.credentials.tlscontext import ServingContextFactory
 from tests.wires import Backend, Wire, connect
@@ -66,7 +66,7 @@ class Proxied(TestCase):
         request.audit_id = "the-id"
         request.cache_control = b"no-cache, private"
         if self.options is not None:
-            run(proxy_request(request, self.client, request.uri, **self.options), request)
+            run_proxy(proxy_request(request, self.client, request.uri, **self.options), request)
 
     async def settled(self, condition: Any) -> None:
         """Let the reactor go round until it is so; the test's own timeout ends it otherwise."""
