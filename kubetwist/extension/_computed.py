@@ -115,9 +115,9 @@ class ComputedVersionResource(CRDVersionHandlers):
         """@see: L{CRDVersionHandlers.verbs}."""
         return ("get", "list")
 
-    def lines(self) -> list[APIResource]:
-        """@see: L{CRDVersionHandlers.lines}; nothing is stored."""
-        return [evolve(super().lines()[0], storage_version_hash="")]
+    def api_resources(self) -> list[APIResource]:
+        """@see: L{CRDVersionHandlers.api_resources}; nothing is stored."""
+        return [evolve(super().api_resources()[0], storage_version_hash="")]
 
     def handlers(self, subresource: str) -> dict[str, Callable[..., object]]:
         """@see: L{CRDVersionHandlers.handlers}."""

@@ -27,9 +27,9 @@ from ..storage.compaction import Compactor
 from ..streams.handlers import StreamHandlers
 from .aggregation.routes import ServiceResolver, add_aggregator
 from .customresources import CustomResources
-from .documents import install_documents, install_group_ends
+from .documents import install_documents, install_group_not_found
 from .endpoint import thread_deferrer
-from .handlers.connect import passes_on
+from .handlers.connect import is_proxy_stream
 from .handlers.watch import WatchFlusher
 from .hooks import ServerControllers, add_bootstrap_hooks, add_controllers, add_fairness
 from .install import Installer
@@ -98,7 +98,7 @@ class APIs:
         self.aggregation: Aggregation | None = None
         self._registration: AutoRegisterController | None = None
         self.availability: AvailabilityChecks | None = None
-        self.streams: Sequence[Callable[[KubeRequest], bool]] = (passes_on,)
+        self.streams: Sequence[Callable[[KubeRequest], bool]] = (is_proxy_stream,)
         listed: IServedResources = self.installed
         services = self.registry.stores.find(AGGREGATOR_GROUP, "apiservices")
         if services is not None:
@@ -120,7 +120,7 @@ class APIs:
             )
             added = add_aggregator(config, endpoints, self.aggregation, aggregator, self.installed)
             listed = added.paths.listed
-            self.streams = (passes_on, added.paths.streams)
+            self.streams = (is_proxy_stream, added.paths.is_proxy_stream)
             self.availability = added.checks
         self._install_documents(listed, aggregator, kube, extensions)
         compactor = Compactor(config.backend, config.reactor, options["etcd-compaction-interval"])
@@ -139,8 +139,8 @@ class APIs:
     @property
     def idle(self) -> bool:
         """Return whether no work on definitions of custom resources is pending."""
-        followers = self._definition_controller, self._registration
-        return all(follower is None or follower.idle for follower in followers)
+        controllers = self._definition_controller, self._registration
+        return all(controller is None or controller.idle for controller in controllers)
 
     @property
     def controllers(self) -> ControllerManager | LeaderElectedControllerManager | None:
@@ -187,7 +187,7 @@ class APIs:
             self._definitions,
             config.reactor,
             self.flusher,
-            conversion_of=conversions_over(config.outgoing, config.reactor),
+            make_converter=make_converter_factory(config.outgoing, config.reactor),
             min_request_timeout=config.options["min-request-timeout"],
             defer_to_thread=self._computing,
             traced=config.traced,
@@ -203,7 +203,7 @@ class APIs:
         """
         config = self._config
 
-        def other_paths() -> list[str]:
+        def non_api_paths() -> list[str]:
             layers = (aggregator.mux, kube.mux, extensions.mux)
             paths = {path for mux in layers for path in mux.listed_paths() if not path.startswith("/api")}
             return sorted(paths)
@@ -211,24 +211,24 @@ class APIs:
         text = "Number of times discovery was aggregated."
         documents = config.metrics.counter("aggregator_discovery_aggregation_count_total", text).with_label_values()
 
-        def made() -> None:
+        def count_document() -> None:
             documents.value += 1
 
-        others = install_documents(
+        aggregated_documents = install_documents(
             aggregator.mux,
             self.installed,
             self._definitions,
             config.reactor,
             lambda: config.address,
-            other_paths,
+            non_api_paths,
             listed,
             self.aggregation,
-            made,
+            count_document,
         )
-        if others is not None:
-            aggregator.add_post_start_hook("apiservice-discovery-controller", others.start)
-            aggregator.register_destroy_func("documents of other servers", others.stop)
-        install_group_ends(extensions.mux, self.installed)
+        if aggregated_documents is not None:
+            aggregator.add_post_start_hook("apiservice-discovery-controller", aggregated_documents.start)
+            aggregator.register_destroy_func("documents of other servers", aggregated_documents.stop)
+        install_group_not_found(extensions.mux, self.installed)
 
     async def register(self) -> None:
         """Create an APIService for each group-version that is served here, and keep them up to date."""
@@ -325,18 +325,20 @@ def make_clients(config: APIConfig) -> UpstreamClientPool:
     )
 
 
-def conversions_over(outgoing: ClientFactory, reactor: IServerReactor) -> Callable[[JSONObject], CRConverter | None]:
+def make_converter_factory(
+    outgoing: ClientFactory, reactor: IServerReactor
+) -> Callable[[JSONObject], CRConverter | None]:
     """
     Return the function that finds the conversion of a definition; webhooks and plugins are imported at its first use.
     """
 
     @cache
-    def find() -> Callable[[JSONObject], CRConverter | None]:
+    def factory() -> Callable[[JSONObject], CRConverter | None]:
         from ..registry.customresources.conversion import CRConverterFactory
 
         return CRConverterFactory(outgoing, reactor)
 
-    return lambda crd: find()(crd) if converts_elsewhere(crd) else None
+    return lambda crd: factory()(crd) if converts_elsewhere(crd) else None
 
 
 def registry_options(options: FlagValues) -> RegistryOptions:
@@ -350,7 +352,7 @@ def registry_options(options: FlagValues) -> RegistryOptions:
         cache_sizes=options["watch-cache-sizes"] if options["watch-cache"] else {},
         default_cache_size=options["default-watch-cache-size"] if options["watch-cache"] else 0,
         protobuf=options["storage-media-type"] == "application/vnd.kubernetes.protobuf",
-        open_gates=frozenset(name for name, opened in options["feature-gates"].items() if opened),
+        open_gates=frozenset(name for name, enabled in options["feature-gates"].items() if enabled),
         allow_privileged=options["allow-privileged"],
         toleration_seconds=(
             options["default-not-ready-toleration-seconds"],

@@ -17,7 +17,7 @@ from ..api.resource import JSONObject
 from ..http.negotiation import Negotiated, encode_yaml, error_media, wants_pretty
 
 #: Minimum bytes of an answer that is compressed for clients that accept gzip.
-GZIP_FROM = 128 * 1024
+MIN_GZIP_SIZE = 128 * 1024
 
 
 @implementer(IResource)
@@ -57,18 +57,18 @@ class Document:
     def form(self, media: str, pretty: bool) -> bytes:
         """Return the document as C{"json"}, C{"yaml"} or C{"protobuf"}."""
         name = "pretty" if pretty and media == "json" else media
-        found = self._forms.get(name)
-        if found is None:
-            found = self._forms[name] = encoded(orjson.loads(self.json), media)
-        return found
+        body = self._forms.get(name)
+        if body is None:
+            body = self._forms[name] = encoded(orjson.loads(self.json), media)
+        return body
 
-    def packed(self, media: str, pretty: bool) -> bytes:
+    def compressed(self, media: str, pretty: bool) -> bytes:
         """Return the body, compressed."""
         name = f"{media} {pretty} packed"
-        found = self._forms.get(name)
-        if found is None:
-            found = self._forms[name] = gzipped(self.form(media, pretty))
-        return found
+        body = self._forms.get(name)
+        if body is None:
+            body = self._forms[name] = gzipped(self.form(media, pretty))
+        return body
 
 
 class CachedDocument:
@@ -81,16 +81,16 @@ class CachedDocument:
         """
         self._generation = generation
         self._build = build
-        self._made = -1
+        self._built_generation = -1
         self._document: Document | None = None
 
     def get(self) -> Document | None:
         """Return the current document."""
         generation = self._generation()
-        if generation != self._made:
+        if generation != self._built_generation:
             content = self._build()
             self._document = None if content is None else Document(content)
-            self._made = generation
+            self._built_generation = generation
         return self._document
 
 
@@ -119,8 +119,8 @@ def answer_document(request: Request, document: Document, negotiated: Negotiated
     """Answer with a document in the negotiated form."""
     pretty = wants_pretty(negotiated, request.uri, header(request, b"user-agent"))
     body = document.form(negotiated.media, pretty)
-    if len(body) >= GZIP_FROM and takes_gzip(request):
-        return _answer(request, 200, document.packed(negotiated.media, pretty), negotiated.content_type, True)
+    if len(body) >= MIN_GZIP_SIZE and accepts_gzip(request):
+        return _answer(request, 200, document.compressed(negotiated.media, pretty), negotiated.content_type, True)
     return _answer(request, 200, body, negotiated.content_type)
 
 
@@ -143,14 +143,14 @@ def answer_error(request: Request, error: APIStatusError) -> bytes:
 
 def answer(request: Request, code: int, body: bytes, content_type: bytes) -> bytes:
     """Return C{body} for C{render}: compressed if that is worth it, and left out for HEAD."""
-    packed = len(body) >= GZIP_FROM and takes_gzip(request)
-    return _answer(request, code, gzipped(body) if packed else body, content_type, packed)
+    compressed = len(body) >= MIN_GZIP_SIZE and accepts_gzip(request)
+    return _answer(request, code, gzipped(body) if compressed else body, content_type, compressed)
 
 
-def _answer(request: Request, code: int, body: bytes, content_type: bytes, packed: bool = False) -> bytes:
+def _answer(request: Request, code: int, body: bytes, content_type: bytes, compressed: bool = False) -> bytes:
     request.setResponseCode(code)
     request.setHeader(b"content-type", content_type)
-    if packed:
+    if compressed:
         request.setHeader(b"content-encoding", b"gzip")
         request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
     request.setHeader(b"content-length", b"%d" % len(body))
@@ -167,7 +167,7 @@ def answer_bare(request: Request, code: int) -> int:
     return NOT_DONE_YET
 
 
-def takes_gzip(request: Request) -> bool:
+def accepts_gzip(request: Request) -> bool:
     """Return whether the client accepts gzip."""
     accepted = header(request, b"accept-encoding") or b""
     return any(one.partition(b";")[0].strip() == b"gzip" for one in accepted.split(b","))

@@ -71,20 +71,22 @@ class CRDVersionHandlers:
 
     def subresources(self) -> set[str]:
         """Return the names of the served subresources."""
-        found = {""}
+        names = {""}
         if self.version.has_status:
-            found.add("status")
+            names.add("status")
         if self.version.scale is not None:
-            found.add("scale")
-        return found
+            names.add("scale")
+        return names
 
     def handler(self, subresource: str, verb: str) -> Callable[..., object] | None:
         """Return the handler of a verb; L{None} if there is none. Requires the served objects."""
         if not self._handlers:
             for name in self.subresources():
-                for known, handler in self.handlers(name).items():
+                for supported_verb, handler in self.handlers(name).items():
                     traced = self._server.traced
-                    self._handlers[name, known] = traced_handler(handler, known) if traced else handler
+                    self._handlers[name, supported_verb] = (
+                        traced_handler(handler, supported_verb) if traced else handler
+                    )
         return self._handlers.get((subresource, verb))
 
     def verbs(self) -> tuple[str, ...]:
@@ -143,12 +145,12 @@ class CRDVersionHandlers:
             traced=self._server.traced,
         )
 
-    def lines(self) -> list[APIResource]:
+    def api_resources(self) -> list[APIResource]:
         """Return the entries for discovery and OpenAPI."""
         definition, version = self.served.definition, self.version
         info, group_version = definition.info, GroupVersion(definition.group, version.name)
 
-        def line(subresource: str, kind: GroupVersionKind, verbs: tuple[str, ...]) -> APIResource:
+        def api_resource(subresource: str, kind: GroupVersionKind, verbs: tuple[str, ...]) -> APIResource:
             main = not subresource
             return APIResource(
                 group=definition.group,
@@ -167,16 +169,16 @@ class CRDVersionHandlers:
                 custom=self._schemas,
             )
 
-        lines = [line("", version.gvk, self.verbs())]
+        entries = [api_resource("", version.gvk, self.verbs())]
         if version.has_status:
-            lines.append(line("status", version.gvk, SUBRESOURCE_VERBS))
+            entries.append(api_resource("status", version.gvk, SUBRESOURCE_VERBS))
         if version.scale is not None:
-            lines.append(line("scale", SCALE, SUBRESOURCE_VERBS))
-        return lines
+            entries.append(api_resource("scale", SCALE, SUBRESOURCE_VERBS))
+        return entries
 
 
 class CRDHandler(HandlerResource):
-    """Answers everything below C{/apis/<group>/<version>}; unknown paths get a 404, as in the reference."""
+    """Handles all paths below C{/apis/<group>/<version>}; unknown paths get a 404, as in kube-apiserver."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -228,10 +230,10 @@ class CRDHandler(HandlerResource):
         elif verb == "watch" and has_name:
             arguments["name"] = info.parts[1]
         result = handler(request, **arguments)
-        return _later(result) if iscoroutine(result) else result
+        return _to_deferred(result) if iscoroutine(result) else result
 
 
-def _later(result: Coroutine[Deferred[Any], Any, object]) -> Deferred[object]:
+def _to_deferred(result: Coroutine[Deferred[Any], Any, object]) -> Deferred[object]:
     return Deferred.fromCoroutine(result)
 
 
@@ -248,22 +250,30 @@ class CustomResources:
         self,
         mux: DelegatingMux,
         installed: ServedResources,
-        everything: IServedResources,
+        all_resources: IServedResources,
         registry: ResourceRegistry,
         definitions: Definitions,
         reactor: IServerReactor,
         flusher: WatchFlusher,
         *,
-        conversion_of: Callable[[JSONObject], CRConverter | None] = lambda crd: None,
+        make_converter: Callable[[JSONObject], CRConverter | None] = lambda crd: None,
         min_request_timeout: float = 1800.0,
         defer_to_thread: DeferToThread | None = None,
         traced: bool = False,
     ) -> None:
         """
         @param mux: The server that serves the paths.
-        @param everything: The resources of the whole chain.
-        @param registry: Provides the stores, to which those of the custom resources are added.
-        @param conversion_of: Returns the conversion of a definition.
+        @param installed: Receives the entries for discovery and OpenAPI.
+        @param all_resources: The resources of the whole chain.
+        @param registry: Provides the stores of built-in resources; the stores of custom resources are added to it.
+        @param definitions: The types of the release.
+        @param reactor: Runs the timers of watches.
+        @param flusher: Writes the events of all watches of the server.
+        @param make_converter: Returns the converter of a CRD; L{None} if its objects are not converted by a webhook or
+            plugin.
+        @param min_request_timeout: Minimum duration of watches without a timeout, in seconds.
+        @param defer_to_thread: Runs long computations; by default one at a time in a thread of C{reactor}.
+        @param traced: Whether requests are traced.
         """
         self.installed = installed
         self.reactor = reactor
@@ -274,16 +284,16 @@ class CustomResources:
             defer_to_thread = self._computing = Computing(thread_deferrer(reactor), reactor)
         self.defer_to_thread = defer_to_thread
         self.traced = traced
-        self._layer = mux
-        self._everything = everything
+        self._mux = mux
+        self._all_resources = all_resources
         self._registry = registry
         self._definitions = definitions
-        self._conversion_of = conversion_of
+        self._make_converter = make_converter
         self._served = registry.stores.custom
-        self._followers: list[Callable[[], None]] = []
-        self._leaves: dict[GroupVersion, CRDHandler] = {}
+        self._listeners: list[Callable[[], None]] = []
+        self._handlers: dict[GroupVersion, CRDHandler] = {}
         #: Group-versions that other servers of the chain serve: custom resources do not shadow them.
-        self._reserved = frozenset(everything.group_versions())
+        self._reserved = frozenset(all_resources.group_versions())
         self._reserved_groups = frozenset(one.group for one in self._reserved)
 
     @property
@@ -293,7 +303,7 @@ class CustomResources:
 
     def group_versions(self) -> set[GroupVersion]:
         """Return the group-versions that are served now."""
-        return set(self._leaves)
+        return set(self._handlers)
 
     def served(self, name: str) -> ServedResource | None:
         """Return the served resource of the definition with the name."""
@@ -303,54 +313,55 @@ class CustomResources:
         """Return the served resources of all definitions."""
         return self._served.values()
 
-    def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """
-        Call C{changed} after changes of the served resources or their objects in memory; return a function that
-        unsubscribes.
-        """
-        self._followers.append(changed)
-        unsubscribe = self.installed.subscribe(changed)
+        Call C{listener} after changes of the served resources and after their objects have been cached.
 
-        def unfollow() -> None:
-            self._followers.remove(changed)
+        @return: A function that unsubscribes the listener.
+        """
+        self._listeners.append(listener)
+        unsubscribe = self.installed.subscribe(listener)
+
+        def unsubscribe_all() -> None:
+            self._listeners.remove(listener)
             unsubscribe()
 
-        return unfollow
+        return unsubscribe_all
 
-    def _loaded(self) -> None:
-        for follower in list(self._followers):
-            follower()
+    def _notify_listeners(self) -> None:
+        for listener in list(self._listeners):
+            listener()
 
     def install(self, crd: JSONObject, *, terminating: bool) -> ServedResource:
         """Serve an established definition; changes nothing if it is served already."""
-        definition = CustomDefinition(crd, self._definitions, self._conversion_of)
-        before = self._served.get(definition.name)
-        if before is not None and before.definition.same_as(definition):
-            if before.terminating != terminating:
-                before.terminating = terminating
-                self._list(before.definition)
-            return before
+        definition = CustomDefinition(crd, self._definitions, self._make_converter)
+        previous = self._served.get(definition.name)
+        if previous is not None and previous.definition.same_as(definition):
+            if previous.terminating != terminating:
+                previous.terminating = terminating
+                self._publish_definition(previous.definition)
+            return previous
         served = ServedResource(
             definition,
             self._registry.custom_environment,
             self._registry.caches,
             self.defer_to_thread,
             terminating=terminating,
-            on_ready=self._loaded,
+            on_ready=self._notify_listeners,
         )
-        if before is not None:
-            self._unroute(before)
-            before.stop()
+        if previous is not None:
+            self._unroute(previous)
+            previous.stop()
         self._served[definition.name] = served
         for version in definition.served:
             group_version = GroupVersion(definition.group, version.name)
             if group_version in self._reserved:
                 self._log.warn("{crd} is not served: {version} is built in", crd=definition.name, version=group_version)
                 continue
-            self._leaf(group_version).resources[definition.plural] = self.version_handlers(served, version)
-        changed = {one.definition.group for one in (served, before) if one is not None}
-        for group in changed:
-            self._settle(group)
+            self._ensure_handler(group_version).resources[definition.plural] = self.version_handlers(served, version)
+        changed_groups = {one.definition.group for one in (served, previous) if one is not None}
+        for group in changed_groups:
+            self._update_group(group)
         return served
 
     def version_handlers(self, served: ServedResource, version: CustomVersion) -> CRDVersionHandlers:
@@ -363,7 +374,7 @@ class CustomResources:
         if served is not None:
             self._unroute(served)
             served.stop()
-            self._settle(served.definition.group)
+            self._update_group(served.definition.group)
 
     def stop(self) -> None:
         """End all watches and release the backend."""
@@ -372,45 +383,45 @@ class CustomResources:
         if self._computing is not None:
             self._computing.stop()
 
-    def _leaf(self, group_version: GroupVersion) -> CRDHandler:
-        leaf = self._leaves.get(group_version)
-        if leaf is None:
-            leaf = self._leaves[group_version] = CRDHandler()
+    def _ensure_handler(self, group_version: GroupVersion) -> CRDHandler:
+        handler = self._handlers.get(group_version)
+        if handler is None:
+            handler = self._handlers[group_version] = CRDHandler()
             path = f"/apis/{group_version}"
-            self._layer.handle_prefix(path, leaf)
-            self._layer.handle(path, DefinedGroupVersion(self._everything, group_version))
+            self._mux.handle_prefix(path, handler)
+            self._mux.handle(path, DefinedGroupVersion(self._all_resources, group_version))
             if group_version.group not in self._reserved_groups:
-                self._layer.handle(f"/apis/{group_version.group}", Group(self._everything, group_version.group))
-        return leaf
+                self._mux.handle(f"/apis/{group_version.group}", Group(self._all_resources, group_version.group))
+        return handler
 
     def _unroute(self, served: ServedResource) -> None:
         for version in served.definition.served:
-            leaf = self._leaves.get(GroupVersion(served.definition.group, version.name))
-            if leaf is not None and leaf.resources.get(served.definition.plural, None) is not None:
-                del leaf.resources[served.definition.plural]
+            handler = self._handlers.get(GroupVersion(served.definition.group, version.name))
+            if handler is not None and handler.resources.get(served.definition.plural, None) is not None:
+                del handler.resources[served.definition.plural]
 
-    def _settle(self, group: str) -> None:
+    def _update_group(self, group: str) -> None:
         """Update the documents of a group to match its routes."""
-        for group_version, leaf in list(self._leaves.items()):
+        for group_version, handler in list(self._handlers.items()):
             if group_version.group != group:
                 continue
-            if leaf.resources:
-                self._show(group_version, leaf)
+            if handler.resources:
+                self._publish(group_version, handler)
             else:
-                del self._leaves[group_version]
-                self._layer.unregister(f"/apis/{group_version}")
+                del self._handlers[group_version]
+                self._mux.unregister(f"/apis/{group_version}")
                 self.installed.remove_group_version(group_version)
-        if group not in self._reserved_groups and not any(one.group == group for one in self._leaves):
-            self._layer.unregister(f"/apis/{group}")
+        if group not in self._reserved_groups and not any(one.group == group for one in self._handlers):
+            self._mux.unregister(f"/apis/{group}")
 
-    def _list(self, definition: CustomDefinition) -> None:
+    def _publish_definition(self, definition: CustomDefinition) -> None:
         for version in definition.served:
             group_version = GroupVersion(definition.group, version.name)
-            leaf = self._leaves.get(group_version)
-            if leaf is not None:
-                self._show(group_version, leaf)
+            handler = self._handlers.get(group_version)
+            if handler is not None:
+                self._publish(group_version, handler)
 
-    def _show(self, group_version: GroupVersion, leaf: CRDHandler) -> None:
-        lines = [line for name in sorted(leaf.resources) for line in leaf.resources[name].lines()]
-        if tuple(lines) != tuple(self.installed.resources(group_version)):
-            self.installed.set_group_version(group_version, lines, PRIORITY)
+    def _publish(self, group_version: GroupVersion, handler: CRDHandler) -> None:
+        entries = [entry for name in sorted(handler.resources) for entry in handler.resources[name].api_resources()]
+        if tuple(entries) != tuple(self.installed.resources(group_version)):
+            self.installed.set_group_version(group_version, entries, PRIORITY)

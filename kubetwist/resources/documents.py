@@ -24,50 +24,64 @@ def install_documents(
     definitions: Definitions,
     reactor: IServerReactor,
     address: Callable[[], str],
-    other_paths: Callable[[], list[str]],
+    non_api_paths: Callable[[], list[str]],
     listed: IServedResources | None = None,
     aggregation: IRemotes | None = None,
-    made: Callable[[], object] = lambda: None,
+    on_build: Callable[[], object] = lambda: None,
 ) -> AggregatedDocuments | None:
     """
     Serve the documents that describe the whole chain from its first server.
 
-    @param address: The server's own address and port.
-    @param other_paths: Returns paths other than those of APIs, for the index and for OpenAPI; also called in a thread.
-    @param listed: The groups and versions that C{/apis} lists, if not those of C{installed}.
-    @param aggregation: The other servers, whose documents are merged.
-    @param made: Called when a document of aggregated discovery is built.
-    @return: The clients of the other servers' documents, to be started and stopped.
+    @param front: The mux of the first server of the chain.
+    @param installed: The resources of the whole chain.
+    @param definitions: The types of the release.
+    @param reactor: Provides the threads in which documents are built.
+    @param address: Returns the address and port of this server.
+    @param non_api_paths: Returns the paths outside of C{/api} and C{/apis}, for the index and OpenAPI; also called in
+        a thread.
+    @param listed: The groups and versions that C{/apis} lists; L{None} lists C{installed}.
+    @param aggregation: The aggregated servers, whose documents are merged; L{None} without aggregation.
+    @param on_build: Called when a document of aggregated discovery is built.
+    @return: The clients of the aggregated servers' documents, which the caller starts and stops; L{None} without
+        aggregation.
     """
     listed = listed or installed
-    run = thread_deferrer(reactor)
-    others = None if aggregation is None else AggregatedDocuments(aggregation, reactor, run)
+    defer_to_thread = thread_deferrer(reactor)
+    aggregated_documents = None if aggregation is None else AggregatedDocuments(aggregation, reactor, defer_to_thread)
     beta = int(definitions.minor.partition(".")[2]) < 33
     for path in ("/", "/index.html"):
-        front.handle(path, Index(lambda: [*index_paths(installed), *other_paths()]), exposed=False)
-    groups = Groups(installed, beta, lambda: None if others is None else others.discovery, listed, made)
+        front.handle(path, Index(lambda: [*index_paths(installed), *non_api_paths()]), exposed=False)
+    groups = Groups(
+        installed,
+        beta,
+        lambda: None if aggregated_documents is None else aggregated_documents.discovery,
+        listed,
+        on_build,
+    )
     front.handle("/apis", groups, slashes=False)
-    front.handle("/api", CoreVersions(installed, address, beta, made))
+    front.handle("/api", CoreVersions(installed, address, beta, on_build))
     for group_version in installed.group_versions():
         group = group_version.group
         front.handle(group_version_path(group_version), GroupVersionResources(installed, group_version))
         if group:
             front.handle(f"/apis/{group}", Group(listed, group))
-    builder = builder_of(definitions, definitions.minor, other_paths)
+    builder = builder_of(definitions, definitions.minor, non_api_paths)
 
     def documents() -> IRemoteDocuments | None:
-        return None if others is None else others.openapi
+        return None if aggregated_documents is None else aggregated_documents.openapi
 
-    front.handle_prefix("/openapi/v2", OpenAPIV2(installed, builder, run, documents))
+    front.handle_prefix("/openapi/v2", OpenAPIV2(installed, builder, defer_to_thread, documents))
     # The index lists this path with and without a slash.
-    v3 = OpenAPIV3(installed, builder, run, remote=documents)
+    v3 = OpenAPIV3(installed, builder, defer_to_thread, remote=documents)
     front.handle_prefix("/openapi/v3", v3, listed_subpaths=lambda: ("",))
-    return others
+    return aggregated_documents
 
 
-def install_group_ends(last: DelegatingMux, installed: IServedResources) -> None:
+def install_group_not_found(last: DelegatingMux, installed: IServedResources) -> None:
     """
-    Answer unknown versions of known groups on the last server: in JSON, while unknown groups are answered in text.
+    Answer unknown versions of known groups with a Status, on the last server of the chain.
+
+    Unknown groups get a 404 in plain text.
     """
     last.handle_prefix("/api", PathNotFound())
     for group in {one.group for one in installed.group_versions()}:

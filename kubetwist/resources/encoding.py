@@ -114,7 +114,7 @@ def list_meta(listing: Listing, token: str) -> JSONObject:
 
 
 #: Cost of an encoded item, in the bytes that L{kubetwist.resources.slices} counts.
-KEPT_COST: Final = 16
+CACHED_ITEM_COST: Final = 16
 
 
 class JSONEncoder:
@@ -161,7 +161,7 @@ class JSONEncoder:
 
     def cost(self, record: Record) -> int:
         """Return the cost of L{item}, in bytes of JSON that it reads."""
-        return KEPT_COST if self.codec.has_item(record) else len(record.item)
+        return CACHED_ITEM_COST if self.codec.has_item(record) else len(record.item)
 
     def items(self, listing: Listing) -> Slices:
         """Return the items of a list, in slices."""
@@ -194,7 +194,7 @@ class JSONEncoder:
 
     def encode_error_event(self, status: JSONObject) -> bytes:
         """Encode the ERROR event that ends a watch."""
-        return failed_event(status)
+        return error_event(status)
 
     def encode_bookmark(self, revision: int, initial_events_end: bool) -> bytes:
         """Encode a bookmark: the zero value of the kind."""
@@ -214,7 +214,7 @@ class JSONEncoder:
         }
 
 
-def failed_event(status: JSONObject) -> bytes:
+def error_event(status: JSONObject) -> bytes:
     """Return the last event of a failed watch, with its newline."""
     return b'{"type":"ERROR","object":%b}\n' % orjson.dumps(status)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 #: Groups whose objects contain CEL expressions or schemas; the validation of a kilobyte takes tens of milliseconds.
-COMPILED: Final = {"apiextensions.k8s.io": 16, "admissionregistration.k8s.io": 16, "resource.k8s.io": 16}
+VALIDATION_WEIGHTS: Final = {"apiextensions.k8s.io": 16, "admissionregistration.k8s.io": 16, "resource.k8s.io": 16}
 #: Matches a possible whole float in JSON or YAML; most bodies have none.
 _whole_float: Final = re.compile(rb"[0-9](?:\.0|[eE])").search
 Arguments = TypeVarTuple("Arguments")
@@ -92,9 +92,9 @@ class Endpoint:
 
     def __attrs_post_init__(self) -> None:
         # Reviews, bindings and actions have no rows; of subresources only these two do.
-        listed = ILister.providedBy(self.storage)
+        is_listable = ILister.providedBy(self.storage)
         self.negotiators = BUILT_IN if self.patch_types is PATCH_TYPES else CUSTOM
-        self.tables = self.subresource in ("status", "scale") or (not self.subresource and listed)
+        self.tables = self.subresource in ("status", "scale") or (not self.subresource and is_listable)
 
     def scope(self, request: KubeRequest, namespace: str, body: bytes = b"") -> RequestScope:
         """Return the scope of the request for the store."""
@@ -111,7 +111,7 @@ class Endpoint:
             request.deadline,
             from_storage=request.read_from_storage,
             size=len(body),
-            weight=COMPILED.get(self.info.group, 1),
+            weight=VALIDATION_WEIGHTS.get(self.info.group, 1),
             in_thread=self.defer_to_thread,
             pause=None if scheduler is None else scheduler.wait_for_slot,
         )

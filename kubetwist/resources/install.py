@@ -1,8 +1,8 @@
 """
 Registers routes for the capabilities of storage objects.
 
-One Klein app per group-version, created at its first request. Routes, verbs in discovery and operations in OpenAPI all
-derive from L{VERBS}.
+Each group-version has a Klein app, which is created at its first request. Routes, verbs in discovery and operations in
+OpenAPI all derive from L{VERBS}.
 """
 
 from __future__ import annotations
@@ -63,24 +63,25 @@ class Verb:
 
     @ivar names: The verbs in discovery.
     @ivar method: The HTTP method.
-    @ivar named: Whether the path names an object.
-    @ivar anywhere: Whether it is also served across all namespaces.
+    @ivar has_name: Whether the path names an object.
+    @ivar handler: The name of the method of L{ReadHandlers} or L{WriteHandlers}.
+    @ivar across_namespaces: Whether it is also served across all namespaces.
     """
 
     capability: type[Interface]
     names: tuple[str, ...]
     method: str
-    named: bool
+    has_name: bool
     handler: str
-    anywhere: bool = False
+    across_namespaces: bool = False
 
 
 VERBS: Final = (
     Verb(ICreator, ("create",), "POST", False, "create"),
     Verb(INamedCreator, ("create",), "POST", True, "create_named"),
     Verb(IGetter, ("get",), "GET", True, "get"),
-    Verb(ILister, ("list",), "GET", False, "list", anywhere=True),
-    Verb(IWatcher, ("watch",), "GET", False, "watch", anywhere=True),
+    Verb(ILister, ("list",), "GET", False, "list", across_namespaces=True),
+    Verb(IWatcher, ("watch",), "GET", False, "watch", across_namespaces=True),
     Verb(IUpdater, ("update",), "PUT", True, "update"),
     Verb(IPatcher, ("patch",), "PATCH", True, "patch"),
     Verb(IGracefulDeleter, ("delete",), "DELETE", True, "delete"),
@@ -126,7 +127,7 @@ class Installer:
         self._context = context
         self._clients = clients
         self._traced = traced
-        self._in_thread = defer_to_thread or Computing(thread_deferrer(reactor), reactor)
+        self._defer_to_thread = defer_to_thread or Computing(thread_deferrer(reactor), reactor)
 
     def install(self, infos: Iterable[ResourceInfo]) -> None:
         """Serve C{infos}, in all enabled versions."""
@@ -136,11 +137,11 @@ class Installer:
                 endpoints = by_version.setdefault(GroupVersion(info.group, version), [])
                 endpoints.extend(self._endpoints(info, version))
         for group_version, endpoints in by_version.items():
-            self.installed.set_group_version(group_version, [line(endpoint) for endpoint in endpoints])
+            self.installed.set_group_version(group_version, [api_resource(endpoint) for endpoint in endpoints])
             path = group_version_path(group_version)
-            self.mux.handle_prefix(path, self._leaf(path, endpoints))
+            self.mux.handle_prefix(path, self._make_resource(path, endpoints))
 
-    def _leaf(self, path: str, endpoints: list[Endpoint]) -> Callable[[], RoutedResource]:
+    def _make_resource(self, path: str, endpoints: list[Endpoint]) -> Callable[[], RoutedResource]:
         def make() -> RoutedResource:
             app = resource_routes()
             for endpoint in endpoints:
@@ -158,11 +159,13 @@ class Installer:
         gvk = info.gvk(version)
         yield self._endpoint(storage, info, version, gvk, info.storage_kind if info.stored else gvk)
         for subresource in info.subresources:
-            part = subresource_storage(info, version, subresource, self._context)
-            part_gvk = subresource_kind(info, subresource, version)
-            same = subresource.kind == info.kind
-            stored = info.storage_kind if same else part_gvk
-            yield self._endpoint(part, info, version, part_gvk, stored, subresource.name, same)
+            subresource_store = subresource_storage(info, version, subresource, self._context)
+            subresource_gvk = subresource_kind(info, subresource, version)
+            same_kind = subresource.kind == info.kind
+            storage_gvk = info.storage_kind if same_kind else subresource_gvk
+            yield self._endpoint(
+                subresource_store, info, version, subresource_gvk, storage_gvk, subresource.name, same_kind
+            )
 
     def _endpoint(
         self,
@@ -175,27 +178,29 @@ class Installer:
         defaults: bool = True,
     ) -> Endpoint:
         codec = Codec(self._definitions, gvk, stored)
-        fields = None
+        field_manager = None
         strategy = strategy_for(info.group, info.kind) if defaults else None
         if isinstance(storage, TokenRequests):
             strategy = strategy_for(gvk.group, gvk.kind)
         if isinstance(storage, ScaleStore | TokenRequests):
             versions = BuiltInVersionConverter(self._definitions, {gvk.api_version: gvk})
-            fields = FieldManager(gvk, versions, codec.zero, subresource=subresource)
+            field_manager = FieldManager(gvk, versions, codec.zero, subresource=subresource)
         elif not info.stored and not subresource:
-            fields = FieldManager(gvk, BuiltInVersionConverter(self._definitions, {gvk.api_version: gvk}), codec.zero)
+            field_manager = FieldManager(
+                gvk, BuiltInVersionConverter(self._definitions, {gvk.api_version: gvk}), codec.zero
+            )
         elif info.stored and defaults:
-            fields = built_in_field_manager(self._definitions, info, version, subresource)
+            field_manager = built_in_field_manager(self._definitions, info, version, subresource)
         return Endpoint(
             storage,
             info,
             GroupVersion(info.group, version),
             gvk,
             codec,
-            self._in_thread,
+            self._defer_to_thread,
             strategy,
             subresource,
-            field_manager=fields,
+            field_manager=field_manager,
             authorizer=self._context.authorizer,
             min_request_timeout=self._min_request_timeout,
             traced=self._traced,
@@ -205,36 +210,36 @@ class Installer:
         handlers = Handlers(endpoint, self._reactor, self._flusher)
         info, storage = endpoint.info, endpoint.storage
         collection = f"/{info.resource}"
-        inside = f"/namespaces/<namespace>{collection}" if info.namespaced else collection
+        scoped = f"/namespaces/<namespace>{collection}" if info.namespaced else collection
         tail = f"/{endpoint.subresource}" if endpoint.subresource else ""
         warning = deprecation_warning(endpoint.gvk, int(self._definitions.minor.partition(".")[2]))
         for verb in VERBS:
             if not verb.capability.providedBy(storage):
                 continue
-            handler = handlers.of(verb)
+            handler = handlers.handler_for(verb)
             if warning:
-                handler = warned(handler, warning)
+                handler = with_warning(handler, warning)
             if verb.capability is IWatcher:
                 # These are the deprecated watch paths, from before watches were list queries.
-                add(app, "GET", f"{base}/watch{inside}", handler)
-                add(app, "GET", f"{base}/watch{inside}/<name>", handler)
+                add_route(app, "GET", f"{base}/watch{scoped}", handler)
+                add_route(app, "GET", f"{base}/watch{scoped}/<name>", handler)
                 if info.namespaced:
-                    add(app, "GET", f"{base}/watch{collection}", handler)
+                    add_route(app, "GET", f"{base}/watch{collection}", handler)
                 continue
-            if verb.named:
-                add(app, verb.method, f"{base}{inside}/<name>{tail}", handler)
+            if verb.has_name:
+                add_route(app, verb.method, f"{base}{scoped}/<name>{tail}", handler)
             elif endpoint.subresource:
                 continue
             else:
-                add(app, verb.method, f"{base}{inside}", handler)
-                if verb.anywhere and info.namespaced:
-                    add(app, verb.method, f"{base}{collection}", handler)
+                add_route(app, verb.method, f"{base}{scoped}", handler)
+                if verb.across_namespaces and info.namespaced:
+                    add_route(app, verb.method, f"{base}{collection}", handler)
         if IConnecter.providedBy(storage):
             connect = ConnectHandler(endpoint, self._clients).connect
             for method in storage.methods:
-                add(app, method, f"{base}{inside}/<name>{tail}", connect)
+                add_route(app, method, f"{base}{scoped}/<name>{tail}", connect)
                 if storage.subpaths:
-                    add(app, method, f"{base}{inside}/<name>{tail}/<path:path>", connect)
+                    add_route(app, method, f"{base}{scoped}/<name>{tail}/<path:path>", connect)
 
 
 class Handlers:
@@ -245,22 +250,31 @@ class Handlers:
         self._writes = WriteHandlers(endpoint, self._reads)
         self._traced = endpoint.traced
 
-    def of(self, verb: Verb) -> Callable[..., object]:
+    def handler_for(self, verb: Verb) -> Callable[..., object]:
         """Return the handler of a verb."""
-        for part in (self._reads, self._writes):
-            handler: Callable[..., Any] | None = getattr(part, verb.handler, None)
+        for handlers in (self._reads, self._writes):
+            handler: Callable[..., Any] | None = getattr(handlers, verb.handler, None)
             if handler is not None:
                 return traced_handler(handler, verb.handler) if self._traced else handler
         raise AssertionError(f"no handler for {verb.names}")
 
 
-def add(app: Klein, method: str, path: str, handler: Callable[..., object]) -> None:
-    """Register a route with a Klein app."""
-    app.route(path, methods=[route_method(method)], endpoint=f"{method} {path}", strict_slashes=False)(bare(handler))
+def add_route(app: Klein, method: str, path: str, handler: Callable[..., object]) -> None:
+    """
+    Register a route with a Klein app.
+
+    @param app: The app.
+    @param method: The HTTP method.
+    @param path: The pattern of the path, from the root of the server.
+    @param handler: Called with the request and the named segments of the path.
+    """
+    app.route(path, methods=[route_method(method)], endpoint=f"{method} {path}", strict_slashes=False)(
+        as_function(handler)
+    )
 
 
-def warned(handler: Callable[..., object], warning: str) -> Callable[..., object]:
-    """Return a handler that adds a warning to every answer, also to errors, and records it in audit events."""
+def with_warning(handler: Callable[..., object], warning: str) -> Callable[..., object]:
+    """Return a handler that adds a warning to every response, also to errors, and records it in audit events."""
 
     def handle(request: KubeRequest, *arguments: str, **named: str) -> object:
         request.warn(warning)
@@ -270,7 +284,7 @@ def warned(handler: Callable[..., object], warning: str) -> Callable[..., object
     return handle
 
 
-def bare(handler: Callable[..., object]) -> Callable[..., Any]:
+def as_function(handler: Callable[..., object]) -> Callable[..., Any]:
     """Return a handler as a plain function for Klein, which cannot wrap bound methods."""
 
     def handle(request: KubeRequest, **arguments: str) -> object:
@@ -292,14 +306,14 @@ def subresource_kind(info: ResourceInfo, subresource: SubresourceInfo, version: 
 
 
 def verbs(storage: object) -> tuple[str, ...]:
-    """Return the verbs that a storage object supports, sorted as in discovery."""
-    found = {name for verb in VERBS if verb.capability.providedBy(storage) for name in verb.names}
+    """Return the verbs that a storage object supports, sorted."""
+    names = {name for verb in VERBS if verb.capability.providedBy(storage) for name in verb.names}
     if IConnecter.providedBy(storage):
-        found.update(CONNECT_VERBS[method] for method in storage.methods if method in CONNECT_VERBS)
-    return tuple(sorted(found))
+        names.update(CONNECT_VERBS[method] for method in storage.methods if method in CONNECT_VERBS)
+    return tuple(sorted(names))
 
 
-def line(endpoint: Endpoint) -> APIResource:
+def api_resource(endpoint: Endpoint) -> APIResource:
     """Return the entry of an endpoint for discovery and OpenAPI."""
     info, storage, gvk = endpoint.info, endpoint.storage, endpoint.gvk
     connects = IConnecter.providedBy(storage)

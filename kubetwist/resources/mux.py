@@ -77,15 +77,17 @@ class DelegatingMux(Resource):
     def listed_paths(self) -> list[str]:
         """Return all listed paths and their listed subpaths, sorted."""
         listed = {*self._exact, *self._prefixes} - self._unlisted
-        below = (f"{path}/{rest}" for path, beneath in self._listed_subpaths.items() for rest in beneath())
-        return sorted({*("/" + b"/".join(path).decode() for path in listed), *below})
+        subpaths = (
+            f"{path}/{rest}" for path, list_subpaths in self._listed_subpaths.items() for rest in list_subpaths()
+        )
+        return sorted({*("/" + b"/".join(path).decode() for path in listed), *subpaths})
 
     def getChild(self, path: bytes, request: IRequest) -> IResource:
         """Restore the segment that traversal has consumed, as resources route on the whole path."""
         del request.prepath[-1]
         request.postpath = [path, *request.postpath]
-        found = self._find(request.postpath)
-        return self.delegate if found is None else found
+        resource = self._find(request.postpath)
+        return self.delegate if resource is None else resource
 
     def _find(self, path: list[bytes]) -> IResource | None:
         """
@@ -96,26 +98,26 @@ class DelegatingMux(Resource):
         """
         if len(path) > 1 and not path[0]:
             return None
-        whole = path
+        full_path = path
         while path and not path[-1]:
             path = path[:-1]
         if self._overrides:
             for length in (3, 1):
-                taken = self._overrides.get(tuple(path[:length]))
-                if taken is not None:
-                    return taken
+                override = self._overrides.get(tuple(path[:length]))
+                if override is not None:
+                    return override
         exact = self._exact.get(tuple(path))
         if exact is not None:
-            return None if len(whole) > len(path) + 1 and tuple(path) in self._one_slash else exact
-        below = self._prefixes
+            return None if len(full_path) > len(path) + 1 and tuple(path) in self._one_slash else exact
+        prefixes = self._prefixes
         for length in (3, 2, 1):
             key = tuple(path[:length])
-            found = below.get(key)
-            if found is not None:
-                if not IResource.providedBy(found):
-                    assert callable(found)
-                    found = below[key] = found()
-                return found
+            resource = prefixes.get(key)
+            if resource is not None:
+                if not IResource.providedBy(resource):
+                    assert callable(resource)
+                    resource = prefixes[key] = resource()
+                return resource
         return None
 
 

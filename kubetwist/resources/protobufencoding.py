@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 #: Maximum bytes of a list's JSON that are encoded per slice, in a few hundred microseconds.
-AT_ONCE: Final = 4 * 1024
+MAX_SLICE_SIZE: Final = 4 * 1024
 #: Items of more bytes of JSON are encoded in the computation thread.
 LARGE_ITEM: Final = 64 * 1024
 #: Number of bytes of the length before each event.
-LENGTH_OF_FRAME: Final = 4
+FRAME_LENGTH_SIZE: Final = 4
 
 
 class ProtobufEncoder:
@@ -54,13 +54,13 @@ class ProtobufEncoder:
         self.inner = inner
         self._codec = codec
         self._partial = partial
-        said = orjson.loads(inner.list_head + b"null}")
-        self._list_said: tuple[str, str] = said["apiVersion"], said["kind"]
+        head = orjson.loads(inner.list_head + b"null}")
+        self._list_type: tuple[str, str] = head["apiVersion"], head["kind"]
         # See apimachinery, pkg/apis/meta/v1beta1/generated.proto.
-        self._items_first = partial and said["apiVersion"] == "meta.k8s.io/v1beta1"
+        self._items_first = partial and head["apiVersion"] == "meta.k8s.io/v1beta1"
         self._item_key = encode_tag(1 if self._items_first else 2, LENGTH)
-        said = orjson.loads(inner.head[:-1] + b"}")
-        self._said: tuple[str, str] = said["apiVersion"], said["kind"]
+        head = orjson.loads(inner.head[:-1] + b"}")
+        self._type: tuple[str, str] = head["apiVersion"], head["kind"]
 
     def _message(self, value: JSONObject) -> bytes:
         """Return the message of an object."""
@@ -68,7 +68,7 @@ class ProtobufEncoder:
             return encode_length_delimited(1, self._codec.message(value.get("metadata") or {}, f"{_META}.ObjectMeta"))
         return self._codec.message(value)
 
-    def of_document(self, document: bytes) -> bytes:
+    def encode_document(self, document: bytes) -> bytes:
         """
         Encode an object from its JSON.
 
@@ -82,7 +82,7 @@ class ProtobufEncoder:
 
     def encode_object(self, result: Result) -> bytes:
         """Encode a single object."""
-        return self.of_document(self.inner.encode_object(result))
+        return self.encode_document(self.inner.encode_object(result))
 
     async def encode_list(
         self,
@@ -102,23 +102,23 @@ class ProtobufEncoder:
         meta = self._codec.message(list_meta(listing, token), f"{_META}.ListMeta")
         parts = [] if self._items_first else [encode_length_delimited(1, meta)]
         records = listing.records
-        done = 0
-        while done < len(records):
-            if defer_to_thread is not None and len(records[done].item) > LARGE_ITEM:
-                done = await defer_to_thread(self._some_items, records, done, parts)
+        position = 0
+        while position < len(records):
+            if defer_to_thread is not None and len(records[position].item) > LARGE_ITEM:
+                position = await defer_to_thread(self._encode_slice, records, position, parts)
                 continue
-            if scheduler is not None and done:
+            if scheduler is not None and position:
                 await scheduler.wait_for_slot()
-            done = self._some_items(records, done, parts)
+            position = self._encode_slice(records, position, parts)
         if self._items_first:
             parts.append(encode_length_delimited(2, meta))
-        start = envelope_start(*self._list_said, sum(map(len, parts)))
+        start = envelope_start(*self._list_type, sum(map(len, parts)))
         return Body([start, *parts, ENVELOPE_END])
 
-    def _some_items(self, records: Sequence[Record], begin: int, parts: list[bytes]) -> int:
+    def _encode_slice(self, records: Sequence[Record], begin: int, parts: list[bytes]) -> int:
         """Encode as many items as are encoded at once, from C{begin}; returns where to go on."""
         value, key, end, size = self.inner.value, self._item_key, begin, 0
-        while end < len(records) and size < AT_ONCE and (end == begin or len(records[end].item) <= LARGE_ITEM):
+        while end < len(records) and size < MAX_SLICE_SIZE and (end == begin or len(records[end].item) <= LARGE_ITEM):
             record = records[end]
             end += 1
             size += len(record.item)
@@ -135,7 +135,7 @@ class ProtobufEncoder:
             message = self._message(self.inner.value(record))
         except WireError as error:
             return self.encode_error_event(APIStatusError.internal(str(error)).status())
-        return _frame(event_type, envelope(*self._said, message))
+        return _frame(event_type, envelope(*self._type, message))
 
     #: The first event of a watch is like the others.
     encode_first_event = encode_event
@@ -143,22 +143,22 @@ class ProtobufEncoder:
     def encode_bookmark(self, revision: int, initial_events_end: bool) -> bytes:
         """Encode a bookmark."""
         return _frame(
-            "BOOKMARK", self.of_document(orjson.dumps(self.inner.bookmark_object(revision, initial_events_end)))
+            "BOOKMARK", self.encode_document(orjson.dumps(self.inner.bookmark_object(revision, initial_events_end)))
         )
 
     def encode_error_event(self, status: JSONObject) -> bytes:
         """Encode the ERROR event that ends a watch."""
-        return failed_frame(status)
+        return error_frame(status)
 
 
-def failed_frame(status: JSONObject) -> bytes:
+def error_frame(status: JSONObject) -> bytes:
     """Return the event with the reason for the end of a watch."""
     return _frame("ERROR", encode_protobuf(status))
 
 
-def _frame(event_type: str, shown: bytes) -> bytes:
+def _frame(event_type: str, obj: bytes) -> bytes:
     """Return a C{WatchEvent} behind its length; the object in it has its envelope."""
     event = encode_length_delimited(1, event_type.encode()) + encode_length_delimited(
-        2, encode_length_delimited(1, shown)
+        2, encode_length_delimited(1, obj)
     )
     return pack(">I", len(event)) + event

@@ -27,9 +27,9 @@ from ..http.responses import respond_error, respond_status
 from ..storage.errors import OutcomeUnknown, StorageUnavailable
 
 #: Maximum number of cached matches per app; the cache is cleared above that.
-REMEMBERED = 16384
+MATCH_CACHE_SIZE = 16384
 #: Longer paths are not cached, so that a client cannot fill the memory.
-REMEMBERED_PATH = 256
+MAX_CACHED_PATH_LENGTH = 256
 
 
 def route_method(method: str) -> str:
@@ -79,13 +79,13 @@ class HandlerResource(Resource):
             respond_error(request, error, True)
             return NOT_DONE_YET
         except Exception:
-            self._failed(Failure(), request)
+            self._handle_failure(Failure(), request)
             return NOT_DONE_YET
         if isinstance(result, Deferred):
-            self._later(result, request)
+            self._handle_deferred(result, request)
         return NOT_DONE_YET
 
-    def _later(self, result: Deferred[object], request: KubeRequest) -> None:
+    def _handle_deferred(self, result: Deferred[object], request: KubeRequest) -> None:
         """
         Wait for a handler; cancel it when the client goes away.
 
@@ -93,9 +93,9 @@ class HandlerResource(Resource):
         """
         if request.method == b"GET" and (not result.called or result.paused):
             request.notifyFinish().addErrback(lambda reason: result.cancel())
-        result.addErrback(self._failed, request)
+        result.addErrback(self._handle_failure, request)
 
-    def _failed(self, failure: Failure, request: KubeRequest) -> None:
+    def _handle_failure(self, failure: Failure, request: KubeRequest) -> None:
         error = failure.value
         if isinstance(error, CancelledError):
             clear_frames(error)
@@ -105,9 +105,9 @@ class HandlerResource(Resource):
             clear_frames(error)
             respond_error(request, APIStatusError.unknown(error.client_message), True)
         else:
-            self._bug(failure, request)
+            self._handle_bug(failure, request)
 
-    def _bug(self, failure: Failure, request: KubeRequest) -> None:
+    def _handle_bug(self, failure: Failure, request: KubeRequest) -> None:
         self._log.failure(
             "{method} {path} failed (audit id {audit_id})",
             failure,
@@ -157,8 +157,8 @@ class RoutedResource(HandlerResource):
             raise APIStatusError.method_not_allowed() from None
         handler = self._handler(endpoint)
         match = (handler, dict(arguments))
-        if len(path) <= REMEMBERED_PATH:
-            if len(self._matches) >= REMEMBERED:
+        if len(path) <= MAX_CACHED_PATH_LENGTH:
+            if len(self._matches) >= MATCH_CACHE_SIZE:
                 self._matches.clear()
             self._matches[method, path] = match
         return match

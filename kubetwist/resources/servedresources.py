@@ -187,9 +187,9 @@ class MergedServedResources:
     def resources(self, group_version: GroupVersion) -> Sequence[APIResource]:
         """@see: L{IServedResources}."""
         for layer in self.layers:
-            found = layer.resources(group_version)
-            if found:
-                return found
+            resources = layer.resources(group_version)
+            if resources:
+                return resources
         return ()
 
 

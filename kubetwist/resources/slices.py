@@ -1,8 +1,8 @@
 """
-Build lists that need more than stored bytes in slices, between which the reactor serves other requests.
+Encodes lists in slices, between which the reactor serves other requests.
 
 An encoder estimates the cost of a record, in bytes of JSON that are read; a slice ends when its cost reaches
-L{AT_ONCE}. A short list, or one of records that are encoded already, is one slice and built immediately.
+L{MAX_SLICE_COST}. A short list, or a list of cached items, is one slice and encoded immediately.
 """
 
 from __future__ import annotations
@@ -15,59 +15,64 @@ if TYPE_CHECKING:
     from ..http.collaborators import WorkScheduler
 
 #: Cost of a slice, about half a millisecond of work; it may be exceeded by one record.
-AT_ONCE: Final = 16 * 1024
+MAX_SLICE_COST: Final = 16 * 1024
 
-#: Builds a list: yields after each slice but the last, and returns the result.
+#: Encodes a list: yields after each slice but the last, and returns the encoded items.
 Slices = Generator[None, None, list[bytes]]
 
 
 def slices(
-    records: Sequence[Record], show: Callable[[Record], bytes], cost: Callable[[Record], int], at_once: int = AT_ONCE
+    records: Sequence[Record],
+    encode: Callable[[Record], bytes],
+    cost: Callable[[Record], int],
+    max_cost: int = MAX_SLICE_COST,
 ) -> Slices:
     """
     Encode records one after the other.
 
-    @param cost: Returns the cost of a record.
-    @return: A generator that encodes them in slices.
+    @param encode: Encodes a record.
+    @param cost: Returns the cost of a record, in bytes of JSON that are read.
+    @param max_cost: Cost at which a slice ends, in the same unit.
+    @return: A generator that encodes one slice per step.
     """
-    shown: list[bytes] = []
-    spent = 0
+    encoded: list[bytes] = []
+    slice_cost = 0
     for record in records:
-        if spent >= at_once:
+        if slice_cost >= max_cost:
             yield
-            spent = 0
-        spent += cost(record)
-        shown.append(show(record))
-    return shown
+            slice_cost = 0
+        slice_cost += cost(record)
+        encoded.append(encode(record))
+    return encoded
 
 
-def first_slice(making: Slices) -> list[bytes] | None:
-    """Build the first slice; L{None} if there are more, for L{other_slices}."""
+def first_slice(generator: Slices) -> list[bytes] | None:
+    """Encode one slice; return the whole list, or L{None} if further slices remain for L{remaining_slices}."""
     try:
-        next(making)
+        next(generator)
     except StopIteration as end:
-        made: list[bytes] = end.value
-        return made
+        items: list[bytes] = end.value
+        return items
     return None
 
 
-def made_at_once(making: Slices) -> list[bytes]:
-    """Build all slices at once."""
-    made = None
-    while made is None:
-        made = first_slice(making)
-    return made
+def encode_at_once(generator: Slices) -> list[bytes]:
+    """Encode all slices at once."""
+    items = None
+    while items is None:
+        items = first_slice(generator)
+    return items
 
 
-async def other_slices(making: Slices, scheduler: WorkScheduler | None) -> list[bytes]:
+async def remaining_slices(generator: Slices, scheduler: WorkScheduler | None) -> list[bytes]:
     """
-    Build all remaining slices.
+    Encode all remaining slices.
 
-    @param scheduler: Schedules them; L{None} builds them at once.
+    @param scheduler: Schedules them; L{None} encodes them at once.
     """
     while True:
         if scheduler is not None:
             await scheduler.wait_for_slot()
-        made = first_slice(making)
-        if made is not None:
-            return made
+        items = first_slice(generator)
+        if items is not None:
+            return items

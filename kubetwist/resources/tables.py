@@ -26,23 +26,23 @@ from ..api.times import posix_now
 from ..http.responses import Body
 from ..registry.printers import AgeCell, columns, has_printer, human_age, row, row_conditions, row_order
 from . import slices
-from .encoding import KEPT_COST, JSONEncoder, Result, bookmark_meta, failed_event, list_body, list_meta
-from .slices import Slices, made_at_once
+from .encoding import CACHED_ITEM_COST, JSONEncoder, Result, bookmark_meta, error_event, list_body, list_meta
+from .slices import Slices, encode_at_once
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint
 
 #: The part of the object that a row contains besides the cells.
-INCLUDE = ("None", "Metadata", "Object")
+INCLUDE_OBJECT_VALUES = ("None", "Metadata", "Object")
 #: Maximum number of values that the columns of a custom resource visit in all rows of an answer; later cells are null.
-MOST_SEEN_BY_REQUEST: Final = 100 * MAX_VISITED
+MAX_VALUES_PER_REQUEST: Final = 100 * MAX_VISITED
 #: Cost of a row besides the JSON that is parsed for it.
 ROW_COST: Final = 256
 #: The JSON of a row before its first age, that age, the JSON up to the next one, and all further ages with the JSON
 #: after them; then the JSON after the cells, and the end of the metadata in the object's JSON.
 _Pieces = tuple[bytes, float | None, bytes, list[tuple[float, bytes]], bytes, int]
 #: Maximum size of the cached cells of a row, in bytes; columns may show whole objects.
-KEPT_ROW: Final = 16 * 1024
+MAX_CACHED_ROW_SIZE: Final = 16 * 1024
 
 
 def check_include(text: str) -> str:
@@ -53,11 +53,11 @@ def check_include(text: str) -> str:
     """
     if not text:
         return "Metadata"
-    if text not in INCLUDE:
-        shown = orjson.dumps(text).decode()
+    if text not in INCLUDE_OBJECT_VALUES:
+        quoted = orjson.dumps(text).decode()
         raise APIStatusError.bad_request(
             "Unable to convert to Table as requested: includeObject: Invalid value: "
-            f"{shown}: must be 'Metadata', 'Object', 'None', or empty"
+            f"{quoted}: must be 'Metadata', 'Object', 'None', or empty"
         )
     return text
 
@@ -67,7 +67,7 @@ class TableEncoder:
     Encodes objects as rows of a C{Table}.
 
     @ivar version: The version in the group meta.k8s.io.
-    @ivar include: One of L{INCLUDE}.
+    @ivar include: One of L{INCLUDE_OBJECT_VALUES}.
     @cvar first_differs: Whether the first event of a watch differs from later ones.
     """
 
@@ -95,7 +95,7 @@ class TableEncoder:
         #: Tables never consist of stored bytes alone.
         self.stored = False
         self._columns = orjson.dumps(self.columns)
-        self._head = b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":' % version.encode()
+        self._table_head = b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":' % version.encode()
         self._partial = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%b",' % version.encode()
 
     def _pieces(self, record: Record, budget: Budget | None) -> _Pieces:
@@ -111,13 +111,13 @@ class TableEncoder:
             obj = {"kind": gvk.kind, "apiVersion": gvk.api_version, **orjson.loads(item)}
             group, kind = self.endpoint.info.group, self.endpoint.gvk.kind
             cells, complete = self._cells(obj, budget)
-            kept = cell_pieces(cells)
+            cell_texts = cell_pieces(cells)
             conditions = row_conditions(group, kind, obj)
             rest = b'],"conditions":%b,"object":' % orjson.dumps(conditions) if conditions else b'],"object":'
             stored = codec.plain_metadata and (self._internal or not codec.converts)
             meta_end = len(b'{"metadata":') + len(orjson.dumps(obj["metadata"])) if stored else 0
-            pieces = (*kept, rest, meta_end)
-            if complete and len(kept[0]) + len(kept[2]) <= KEPT_ROW:
+            pieces = (*cell_texts, rest, meta_end)
+            if complete and len(cell_texts[0]) + len(cell_texts[2]) <= MAX_CACHED_ROW_SIZE:
                 views[self._view] = pieces
         return pieces
 
@@ -129,11 +129,11 @@ class TableEncoder:
         """
         if budget is None or self._internal:
             return self._row(obj), True
-        own = Budget(min(MAX_VISITED, max(budget.remaining, 0)))
-        before = own.remaining
-        cells: tuple[Any, ...] = self._row(obj, own)
-        budget.remaining -= before - max(own.remaining, 0)
-        return cells, before == MAX_VISITED or own.remaining >= 0
+        row_budget = Budget(min(MAX_VISITED, max(budget.remaining, 0)))
+        granted = row_budget.remaining
+        cells: tuple[Any, ...] = self._row(obj, row_budget)
+        budget.remaining -= granted - max(row_budget.remaining, 0)
+        return cells, granted == MAX_VISITED or row_budget.remaining >= 0
 
     def row(self, record: Record, ages: dict[float | None, bytes], now: float, budget: Budget | None = None) -> bytes:
         """
@@ -153,12 +153,12 @@ class TableEncoder:
         @param ages: Texts of ages in this answer, by timestamp.
         @param now: The time, for texts of ages.
         """
-        before, stamp, after, more, rest, meta_end = pieces
+        before, stamp, after, other_ages, rest, meta_end = pieces
         age = ages.get(stamp)
         if age is None:
             age = ages[stamp] = b"" if stamp is None else human_age(stamp, now).encode()
         cells = before + age + after
-        for stamp, text in more:
+        for stamp, text in other_ages:
             cells += human_age(stamp, now).encode() + text
         if self.include == "None":
             return b'{"cells":[%b%bnull}' % (cells, rest)
@@ -177,19 +177,19 @@ class TableEncoder:
 
         @param end: The text after the rows.
         """
-        shown = self._columns if with_columns else b"null"
-        head = self._head + meta + b',"columnDefinitions":' + shown + b',"rows":'
+        columns = self._columns if with_columns else b"null"
+        head = self._table_head + meta + b',"columnDefinitions":' + columns + b',"rows":'
         if not rows:
             return Body([head + self._empty + b"}" + end])
         return list_body(head + b"[", rows, b"]}" + end)
 
     def encode_object(self, result: Result) -> bytes:
         """Encode a single object, as a table of one row."""
-        record = result if isinstance(result, Record) else self._made_up(result)
+        record = result if isinstance(result, Record) else self._unstored_record(result)
         meta = b"{}" if not record.revision else b'{"resourceVersion":"%d"}' % record.revision
         return self.table(meta, [self.row(record, {}, posix_now())]).joined()
 
-    def _made_up(self, obj: JSONObject) -> Record:
+    def _unstored_record(self, obj: JSONObject) -> Record:
         """Return a record for an object that is not stored, such as the result of a dry run or a subresource."""
         codec = self.plain.codec
         meta = obj.get("metadata") or {}
@@ -201,28 +201,28 @@ class TableEncoder:
         record.views = {codec.gvk: record.item}
         return record
 
-    def _in_order(self, records: Sequence[Record]) -> Sequence[Record]:
+    def _sorted(self, records: Sequence[Record]) -> Sequence[Record]:
         order = self._order
         return records if order is None else sorted(records, key=lambda record: order(orjson.loads(record.item)))
 
     def items(self, listing: Listing) -> Slices:
         """Return the rows of a list, in slices."""
-        join, view, shown = self._joined, self._view, self.include != "Metadata"
+        join, view, without_metadata = self._joined, self._view, self.include != "Metadata"
         ages: dict[float | None, bytes] = {}
-        now, budget = posix_now(), Budget(MOST_SEEN_BY_REQUEST)
+        now, budget = posix_now(), Budget(MAX_VALUES_PER_REQUEST)
         rows: list[bytes] = []
-        spent = 0
+        cost = 0
         # As L{slices.slices}, inlined: most rows are cached and take a microsecond.
-        for record in self._in_order(listing.records):
-            if spent >= slices.AT_ONCE:
+        for record in self._sorted(listing.records):
+            if cost >= slices.MAX_SLICE_COST:
                 yield
-                spent = 0
+                cost = 0
             pieces = record.views.get(view) if record.views is not None else None
             if pieces is None:
-                spent += ROW_COST + len(record.item)
+                cost += ROW_COST + len(record.item)
                 pieces = self._pieces(record, budget)
             else:
-                spent += KEPT_COST if shown or pieces[-1] else len(record.item)
+                cost += CACHED_ITEM_COST if without_metadata or pieces[-1] else len(record.item)
             rows.append(join(record, pieces, ages, now))
         return rows
 
@@ -232,7 +232,7 @@ class TableEncoder:
 
         @param items: The result of L{items}.
         """
-        rows = made_at_once(self.items(listing)) if items is None else items
+        rows = encode_at_once(self.items(listing)) if items is None else items
         return self.table(orjson.dumps(list_meta(listing, token)), rows, end=b"\n")
 
     def encode_event(self, event_type: str, record: Record) -> bytes:
@@ -253,13 +253,13 @@ class TableEncoder:
 
     def encode_error_event(self, status: JSONObject) -> bytes:
         """Encode the ERROR event that ends a watch."""
-        return failed_event(status)
+        return error_event(status)
 
     def encode_bookmark(self, revision: int, initial_events_end: bool) -> bytes:
         """Encode a bookmark: a row of blanks."""
         zero = self.plain.bookmark_object(revision, initial_events_end)
         cells = cell_pieces(self._row(zero))
-        shown = cells[0]
+        cell_text = cells[0]
         meta = orjson.dumps(bookmark_meta(revision, initial_events_end))
         if self.include == "None":
             obj = b"null"
@@ -267,7 +267,7 @@ class TableEncoder:
             obj = orjson.dumps(zero)
         else:
             obj = b'%b"metadata":%b}' % (self._partial, meta)
-        line = b'{"cells":[%b],"object":%b}' % (shown, obj)
+        line = b'{"cells":[%b],"object":%b}' % (cell_text, obj)
         head = b'{"resourceVersion":"%d"}' % revision
         return b'{"type":"BOOKMARK","object":%b}\n' % self.table(head, [line], with_columns=False).joined()
 
@@ -281,8 +281,8 @@ def cell_pieces(cells: tuple[JSONValue, ...]) -> tuple[bytes, float | None, byte
     """
     texts: list[bytes] = [b""]
     stamps: list[float] = []
-    for place, cell in enumerate(cells):
-        if place:
+    for index, cell in enumerate(cells):
+        if index:
             texts[-1] += b","
         if not isinstance(cell, AgeCell):
             texts[-1] += orjson.dumps(cell)

@@ -48,15 +48,15 @@ def traced_handler(handler: Callable[..., object], verb: str) -> Callable[..., o
         return handler
 
     def handle(request: KubeRequest, *arguments: object, **named: object) -> object:
-        place = current.get()
-        if not isinstance(place, Span) or request.info.verb == "watch":
+        parent = current.get()
+        if not isinstance(parent, Span) or request.info.verb == "watch":
             return handler(request, *arguments, **named)
-        return run_in_span(place.child(name, attributes_of(request)), handler, request, *arguments, **named)
+        return run_in_span(parent.child(name, span_attributes(request)), handler, request, *arguments, **named)
 
     return handle
 
 
-def attributes_of(request: KubeRequest) -> dict[str, Value]:
+def span_attributes(request: KubeRequest) -> dict[str, Value]:
     """Return the attributes that the reference gives the span of a request at its handler."""
     info = request.info
     scope = "resource" if info.name or info.verb == "create" else "namespace" if info.namespace else "cluster"
@@ -73,31 +73,31 @@ class TracedReading:
 
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{kubetwist.interfaces.IGetter.get}."""
-        place = current.get()
-        if not isinstance(place, Span):
+        parent = current.get()
+        if not isinstance(parent, Span):
             return self._storage.get(scope, name, options)
         key = f"{self._directory}{scope.namespace}/{name}" if scope.namespace else self._directory + name
         attributes: dict[str, Value] = {
-            "audit-id": place.trace.audit_id,
+            "audit-id": parent.trace.audit_id,
             "key": key,
             "resource-version": options.resource_version[:MAX_AUDIT_ID_LENGTH],
         }
-        return run_in_span(place.child("cacher.Get", attributes), self._storage.get, scope, name, options)
+        return run_in_span(parent.child("cacher.Get", attributes), self._storage.get, scope, name, options)
 
     def list(self, scope: RequestScope, options: ListOptions) -> Any:
         """See L{kubetwist.interfaces.ILister.list}."""
-        return self._within("cacher.GetList", self._storage.list, scope, options)
+        return self._in_span("cacher.GetList", self._storage.list, scope, options)
 
     def watch(self, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> Any:
         """See L{kubetwist.interfaces.IWatcher.watch}."""
-        return self._within("cacher.Watch", self._storage.watch, scope, options, sink)
+        return self._in_span("cacher.Watch", self._storage.watch, scope, options, sink)
 
-    def _within(self, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
-        place = current.get()
-        if not isinstance(place, Span):
+    def _in_span(self, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
+        parent = current.get()
+        if not isinstance(parent, Span):
             return call(*arguments)
-        attributes: dict[str, Value] = {"audit-id": place.trace.audit_id, "type": self._type}
-        return run_in_span(place.child(name, attributes), call, *arguments)
+        attributes: dict[str, Value] = {"audit-id": parent.trace.audit_id, "type": self._type}
+        return run_in_span(parent.child(name, attributes), call, *arguments)
 
 
 class TracedEncoder:
@@ -115,15 +115,15 @@ class TracedEncoder:
 
     def encode_object(self, result: Result) -> bytes:
         """Encode a single object."""
-        return self._within(self._encoder.encode_object, result)
+        return self._in_span(self._encoder.encode_object, result)
 
     def encode_list(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
         """Encode a list."""
-        return self._within(self._encoder.encode_list, listing, token, items)
+        return self._in_span(self._encoder.encode_list, listing, token, items)
 
-    def _within(self, call: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
-        place = current.get()
-        if not isinstance(place, Span):
+    def _in_span(self, call: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
+        parent = current.get()
+        if not isinstance(parent, Span):
             return call(*arguments)
-        with place.child("SerializeObject", {"audit-id": place.trace.audit_id, **self._attributes}):
+        with parent.child("SerializeObject", {"audit-id": parent.trace.audit_id, **self._attributes}):
             return call(*arguments)

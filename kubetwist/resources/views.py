@@ -11,8 +11,8 @@ from ..api.resource import JSONObject
 from ..http.negotiation import Negotiated, wants_pretty
 from ..http.request import KubeRequest
 from ..http.responses import pretty
-from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, failed_event, not_a_list
-from .protobufencoding import ProtobufEncoder, failed_frame
+from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, error_event, not_a_list
+from .protobufencoding import ProtobufEncoder, error_frame
 from .tables import TableEncoder, check_include
 from .traced import TracedEncoder
 
@@ -77,7 +77,7 @@ class ProtobufOutputFormat(NamedTuple):
         with LatencyTracker(SERIALIZATION):
             document: bytes = self.encoder.inner.encode_object(result)
             self.audit_response(document)
-            return self.encoder.of_document(document)
+            return self.encoder.encode_document(document)
 
     async def encode_async(self, result: Result, scope: RequestScope) -> bytes:
         """Encode a single object, in the computation thread if it is large."""
@@ -103,48 +103,48 @@ def negotiate_output(endpoint: Endpoint, request: KubeRequest, *, collection: bo
     @return: The encoder may be L{NotAcceptableEncoder}, which raises an error at the first object.
     @raise APIStatusError: No accepted media type is available (406), or a watch requests an unknown part (400).
     """
-    negotiated = _negotiated(endpoint, request, collection)
+    negotiated = _negotiate(endpoint, request, collection)
     transform = negotiated.transform
     include = ""
     if transform:
-        watched = request.info.verb == "watch"
-        problem = _unshowable(endpoint, transform, collection, watched)
+        is_watch = request.info.verb == "watch"
+        error = _transform_error(endpoint, transform, collection, is_watch)
         if transform == "Table":
             try:
-                include = check_include(first(request, "includeObject"))
-            except APIStatusError as error:
-                if watched:
+                include = check_include(first_query_value(request, "includeObject"))
+            except APIStatusError as invalid:
+                if is_watch:
                     raise
-                problem = error
-        if problem is not None:
-            return OutputFormat(NotAcceptableEncoder(problem, negotiated.media), negotiated.content_type, False)
+                error = invalid
+        if error is not None:
+            return OutputFormat(NotAcceptableEncoder(error, negotiated.media), negotiated.content_type, False)
     key = (negotiated.media, transform, negotiated.version, include)
     encoder = endpoint.encoders.get(key)
     if encoder is None:
-        encoder = endpoint.encoders[key] = _make(endpoint, *key)
+        encoder = endpoint.encoders[key] = _make_encoder(endpoint, *key)
     if negotiated.media == "protobuf":
         return ProtobufOutputFormat(encoder, negotiated.content_type, request)
     indented = wants_pretty(negotiated, request.uri, request.getHeader(b"user-agent"))
     return OutputFormat(encoder, negotiated.content_type, indented and negotiated.media == "json")
 
 
-def _unshowable(endpoint: Endpoint, transform: str, collection: bool, watched: bool) -> APIStatusError | None:
+def _transform_error(endpoint: Endpoint, transform: str, collection: bool, is_watch: bool) -> APIStatusError | None:
     """Return the error for a view that this endpoint lacks; the reference reports it at the first object."""
     kind, group = endpoint.gvk.kind, endpoint.gvk.group
-    if transform == "PartialObjectMetadataList" and (watched or not collection):
+    if transform == "PartialObjectMetadataList" and (is_watch or not collection):
         if not endpoint.codec.protobuf:
             # The reference treats any custom resource as a list until it looks for items.
             return APIStatusError.unknown("content is not a list")
         return not_a_list(transform, kind, group)
-    if transform == "PartialObjectMetadata" and collection and not watched:
-        shown = f"*{group.partition('.')[0] or 'core'}.{kind}List" if endpoint.codec.protobuf else _CUSTOM_LIST
+    if transform == "PartialObjectMetadata" and collection and not is_watch:
+        list_type = f"*{group.partition('.')[0] or 'core'}.{kind}List" if endpoint.codec.protobuf else _CUSTOM_LIST
         return APIStatusError(
-            406, "NotAcceptable", f"you requested {transform}, but the requested object is a list ({shown})"
+            406, "NotAcceptable", f"you requested {transform}, but the requested object is a list ({list_type})"
         )
     return None
 
 
-def _negotiated(endpoint: Endpoint, request: KubeRequest, collection: bool) -> Negotiated:
+def _negotiate(endpoint: Endpoint, request: KubeRequest, collection: bool) -> Negotiated:
     accept = request.getHeader(b"accept")
     negotiators = endpoint.negotiators
     if request.method == b"DELETE":
@@ -161,21 +161,21 @@ class NotAcceptableEncoder:
 
     def __init__(self, error: APIStatusError, media: str) -> None:
         self._error = error
-        self._failed_event = failed_frame if media == "protobuf" else failed_event
+        self._error_event = error_frame if media == "protobuf" else error_event
 
-    def _refuse(self, *_: object) -> NoReturn:
+    def _raise(self, *_: object) -> NoReturn:
         raise self._error
 
     #: No encoding is needed.
     stored = True
-    encode_object = encode_list = _refuse
+    encode_object = encode_list = _raise
 
     def encode_error_event(self, status: JSONObject) -> bytes:
         """Encode the ERROR event that ends a watch."""
-        return self._failed_event(status)
+        return self._error_event(status)
 
 
-def _make(endpoint: Endpoint, media: str, transform: str, version: str, include: str) -> Any:
+def _make_encoder(endpoint: Endpoint, media: str, transform: str, version: str, include: str) -> Any:
     encoder: Any
     if transform == "Table":
         encoder = TableEncoder(endpoint, version, include)
@@ -190,7 +190,7 @@ def _make(endpoint: Endpoint, media: str, transform: str, version: str, include:
     return YAMLEncoder(encoder) if media == "yaml" else encoder
 
 
-def first(request: KubeRequest, name: str) -> str:
+def first_query_value(request: KubeRequest, name: str) -> str:
     """Return the first value of a query parameter; C{""} without one."""
     values = request.query.get(name)
     return values[0] if values else ""

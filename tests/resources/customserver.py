@@ -25,12 +25,12 @@ class CustomServer(Server):
     def __init__(
         self,
         *resources: str,
-        conversion_of: Callable[[dict[str, Any]], Any] = lambda crd: None,
+        make_converter: Callable[[dict[str, Any]], Any] = lambda crd: None,
         **options: Any,
     ) -> None:
         """
         @param resources: The names of further built-in resources.
-        @param conversion_of: As L{CustomResources} takes it.
+        @param make_converter: As L{CustomResources} takes it.
         @param options: As L{Server} takes them.
         """
         options.setdefault("types", definitions())
@@ -44,7 +44,7 @@ class CustomServer(Server):
             definitions(),
             self.clock,
             WatchFlusher(self.clock),
-            conversion_of=conversion_of,
+            make_converter=make_converter,
             defer_to_thread=self._in_thread,
         )
         self.controller = CRDController(store, self.custom, self.clock)

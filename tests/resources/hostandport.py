@@ -102,7 +102,7 @@ class ConversionTestCase(SynchronousTestCase):
         self.plugin = HostAndPort()
         outgoing = ClientFactory(None, lambda namespace, name: None)
         self.server = CustomServer()
-        self.server.custom._conversion_of = CRConverterFactory(outgoing, self.server.clock, [self.plugin])
+        self.server.custom._make_converter = CRConverterFactory(outgoing, self.server.clock, [self.plugin])
         self.client = self.server.client()
 
     def define(self, **options: Any) -> None:

@@ -145,7 +145,7 @@ class DamagedTests(SynchronousTestCase):
         installed = server.custom.installed
         snapshot = [(one, tuple(installed.resources(one))) for one in installed.group_versions()]
         for document in (builder.v2(snapshot), builder.v3(snapshot, {})["apis/example.com/v1"][1]):
-            paths = json.loads(document.unpacked())["paths"]
+            paths = json.loads(document.decompress())["paths"]
             self.assertIn("/apis/example.com/v1/namespaces/{namespace}/kites", paths)
         self.assertTrue([entry for entry in told if entry.get("log_level") in (LogLevel.error, LogLevel.critical)])
         self.flushLoggedErrors()

@@ -15,7 +15,7 @@ from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import traverse
 from kubetwist.resources import routing
-from kubetwist.resources.install import add
+from kubetwist.resources.install import add_route
 from kubetwist.resources.mux import DelegatingMux
 from kubetwist.resources.routing import RoutedResource
 from kubetwist.server.chain import NotFound
@@ -36,7 +36,7 @@ class HandlerTests(SynchronousTestCase):
     def client(self, handler: Any, method: str = "GET") -> JSONClient:
         """A connection to a server with one route, C{/api/v1/things/<name>}."""
         app = Klein()
-        add(app, method, "/api/v1/things/<name>", handler)
+        add_route(app, method, "/api/v1/things/<name>", handler)
         mux = DelegatingMux("test", NotFound())
         self.resource = RoutedResource(app)
         mux.handle_prefix("/api/v1", self.resource)
@@ -149,7 +149,7 @@ class HandlerTests(SynchronousTestCase):
 
     def test_remembered(self) -> None:
         """Matches are remembered for short paths only, and not without end."""
-        self.patch(routing, "REMEMBERED", 3)
+        self.patch(routing, "MATCH_CACHE_SIZE", 3)
         client = self.client(lambda request, name: request.respond(200, b"", b"text/plain"))
         for name in ("a", "b", "a", "c", "d", "e", "x" * 300):
             self.assertEqual(client.request("GET", f"/api/v1/things/{name}").code, 200)

@@ -16,7 +16,7 @@ from kubetwist.api.record import Record
 from kubetwist.flowcontrol.scheduler import CooperativeScheduler
 from kubetwist.resources import slices as module
 from kubetwist.resources import tables
-from kubetwist.resources.slices import AT_ONCE, first_slice, made_at_once, slices
+from kubetwist.resources.slices import MAX_SLICE_COST, encode_at_once, first_slice, slices
 from tests.resources.server import Server, config_map
 from tests.resources.slicesvalues import TABLE
 
@@ -29,7 +29,7 @@ PARTIALS = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 class SliceTests(SynchronousTestCase):
     """Tests for L{slices}."""
 
-    @given(st.lists(st.integers(1, 3 * AT_ONCE), max_size=30))
+    @given(st.lists(st.integers(1, 3 * MAX_SLICE_COST), max_size=30))
     def test_cost(self, costs: list[int]) -> None:
         """No slice exceeds its cost except by its last record, and together they contain all records in order."""
         records = [Record(str(number), 1, b"{}", {}, {}) for number in range(len(costs))]
@@ -45,12 +45,14 @@ class SliceTests(SynchronousTestCase):
         self.assertEqual(made, [record.key.encode() for record in records])
         self.assertEqual([cost for slice_ in spent for cost in slice_], costs)
         for slice_ in spent:
-            self.assertLess(sum(slice_[:-1]), AT_ONCE)
+            self.assertLess(sum(slice_[:-1]), MAX_SLICE_COST)
 
     def test_at_once(self) -> None:
         """Without scheduler, all slices are built at once."""
         records = [Record(str(number), 1, b"{}", {}, {}) for number in range(3)]
-        self.assertEqual(made_at_once(slices(records, lambda record: b"x", lambda record: AT_ONCE)), [b"x"] * 3)
+        self.assertEqual(
+            encode_at_once(slices(records, lambda record: b"x", lambda record: MAX_SLICE_COST)), [b"x"] * 3
+        )
 
 
 class ListTests(SynchronousTestCase):
@@ -65,7 +67,7 @@ class ListTests(SynchronousTestCase):
         self.turning = Clock()
         self.server.site.scheduler = self.scheduler = CooperativeScheduler(self.turning)
         record = next(iter(self.server.stores.get("", "configmaps").cache.list("").records))
-        self.patch(module, "AT_ONCE", 4 * len(record.item))
+        self.patch(module, "MAX_SLICE_COST", 4 * len(record.item))
         self.patch(slices, "__defaults__", (4 * len(record.item),))
 
     def _begun(self, accept: str) -> Any:

@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 
 from kubetwist.api.resource import GroupVersionKind
 from kubetwist.flowcontrol.scheduler import CooperativeScheduler
-from kubetwist.resources.protobufencoding import AT_ONCE
+from kubetwist.resources.protobufencoding import MAX_SLICE_SIZE
 from kubetwist.schema.protobuf.wire import WireError
 from tests.resources.protobufcase import MAPS, PROTOBUF, AnswerTestCase, opened
 from tests.resources.server import JSONClient, config_map, definitions
@@ -42,7 +42,7 @@ class ListTests(AnswerTestCase):
     def begin_long(self, *names: str) -> JSONClient:
         """Request a list whose items each have the size of a slice; C{at_once} has the first part."""
         for name in names:
-            self.client.ask("POST", MAPS, config_map(name, x="y" * AT_ONCE))
+            self.client.ask("POST", MAPS, config_map(name, x="y" * MAX_SLICE_SIZE))
         self.turning = Clock()
         self.server.site.scheduler = CooperativeScheduler(self.turning)
         client = self.server.client()

@@ -78,7 +78,7 @@ class ObjectTests(AnswerTestCase):
         """What is large is encoded in a thread."""
         self.patch(reads, "PROTOBUF_IN_REACTOR", 100)
         self.same(f"{MAPS}/a")
-        self.assertEqual([one.__name__ for one in self.server.done_in_threads], ["of_document"])
+        self.assertEqual([one.__name__ for one in self.server.done_in_threads], ["encode_document"])
 
     def test_audit(self) -> None:
         """The audit tells what is answered in protobuf as it tells what is answered in JSON."""
