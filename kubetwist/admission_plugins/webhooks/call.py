@@ -82,11 +82,11 @@ async def call_webhook(
     except WebhookCallError:
         code, error = 0, "" if webhook.ignore_failures else "calling_webhook_error"
         raise
-    except APIStatusError as refusal:
-        code, error = refusal.code, "no_error"
+    except APIStatusError as denial:
+        code, error = denial.code, "no_error"
         raise
     finally:
-        metrics.called(webhook.name, attributes.operation, perf_counter() - began, code, error)
+        metrics.observe(webhook.name, attributes.operation, perf_counter() - began, code, error)
 
 
 async def _call_webhook(
@@ -120,10 +120,10 @@ async def _call_webhook(
     try:
         with current_span().child(*_span_attributes(webhook, attributes, uid, mutating)) as span:
             with LatencyTracker(MUTATING_WEBHOOK) if mutating else LatencyTracker(VALIDATING_WEBHOOK, concurrent=True):
-                answer = await client.post(body, timeout=_seconds(webhook, attributes))
-            raise_for_status(answer)
+                http_response = await client.post(body, timeout=_seconds(webhook, attributes))
+            raise_for_status(http_response)
             span.add_event("Request completed")
-            response = decode_response(answer.body, version, uid, mutating)
+            response = decode_response(http_response.body, version, uid, mutating)
     except CallError as error:
         raise WebhookCallError(webhook, f"failed to call webhook: {error}") from None
     except ValueError as error:
@@ -162,16 +162,23 @@ def _seconds(webhook: Webhook, attributes: AdmissionAttributes) -> float:
     """Return the timeout of a call in seconds, limited by the deadline of the request."""
     if attributes.deadline is None:
         return webhook.timeout
-    left = attributes.deadline - attributes.context.reactor.seconds()
-    return min(webhook.timeout, float(max(ceil(left), 1)))
+    remaining = attributes.deadline - attributes.context.reactor.seconds()
+    return min(webhook.timeout, float(max(ceil(remaining), 1)))
 
 
 def annotate_audit_event(attributes: AdmissionAttributes, key: str, value: str, level: str = "Metadata") -> None:
-    """Add an audit annotation; log invalid annotations instead."""
+    """
+    Add an audit annotation; an invalid annotation is logged instead.
+
+    @param attributes: The admission request.
+    @param key: The key of the annotation.
+    @param value: The value of the annotation.
+    @param level: The lowest audit level of events with the annotation.
+    """
     try:
         attributes.annotate(key, value, level)
     except ValueError as error:
-        _log.warn("audit annotation {key} of a webhook is left out: {error}", key=key, error=error)
+        _log.warn("invalid audit annotation of a webhook omitted: key={key} error={error}", key=key, error=error)
 
 
 def json_fragment(obj: JSONValue) -> orjson.Fragment:

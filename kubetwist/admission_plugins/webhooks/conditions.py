@@ -67,10 +67,10 @@ class MatchConditions:
             )
 
         request = request_value(admission_request(attributes, equivalent), attributes.dry_run, attributes.options)
-        seen = VersionedRequest(
+        versioned_request = VersionedRequest(
             await versioned(attributes.object), await versioned(attributes.old_object), request, None, attributes
         )
-        values = seen.for_conditions(_NAMES, cel_authorizer(attributes), None)
+        values = versioned_request.for_conditions(_NAMES, cel_authorizer(attributes), None)
         try:
             return await evaluate_with_authorizer(
                 lambda: compiled.matches(Evaluation(values, {}, MATCH_BUDGET)), attributes

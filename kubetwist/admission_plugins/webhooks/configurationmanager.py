@@ -32,7 +32,9 @@ class WebhookConfigurationManager:
         self, server: ServerAdmissionContext, resource: str, credentials: AuthenticationInfoResolver | None
     ) -> None:
         """
-        @param resource: C{"mutatingwebhookconfigurations"} or the other one.
+        @param server: The server.
+        @param resource: C{"mutatingwebhookconfigurations"} or C{"validatingwebhookconfigurations"}.
+        @param credentials: The client credentials of webhooks; L{None} for none.
         """
         self._server = server
         self._credentials = credentials
@@ -74,18 +76,18 @@ class WebhookConfigurationManager:
         equivalents = self._server.versions.equivalents_for(
             attributes.group, attributes.resource, attributes.subresource, attributes.request_kind
         )
-        found = []
+        matches = []
         for webhook in self.webhooks:
             equivalent = webhook.matcher.match_rules(attributes, equivalents)
             if equivalent is not None:
-                found.append((webhook, equivalent))
-        return tuple(found)
+                matches.append((webhook, equivalent))
+        return tuple(matches)
 
     def _compile(self, configuration: JSONObject) -> list[Webhook]:
         from .webhook import Webhook
 
         outgoing = self._server.outgoing
-        assert outgoing is not None, "a server that has webhooks can call them"
+        assert outgoing is not None, "a server with webhooks can make outgoing calls"
         numbers: dict[str, int] = {}
         webhooks = []
         for webhook in configuration.get("webhooks") or ():

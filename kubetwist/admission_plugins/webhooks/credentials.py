@@ -26,10 +26,11 @@ _FIELDS: Final = ("kind", "apiVersion", "kubeConfigFile")
 @frozen
 class AuthenticationInfoResolver:
     """
-    Client credentials by the server that the name of a kubeconfig user stands for.
+    Client credentials by server: names of kubeconfig users are names of servers.
 
     A name is a host and port, C{*.} and a suffix, or C{*}; the port 443 can be omitted.
 
+    @ivar users: Client settings by name.
     @ivar default: The user of the current context.
     """
 

@@ -14,8 +14,8 @@ from ...metrics.registry import Histogram, MetricSnapshot
 _DURATION_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0)
 #: Maximum value of the label C{code}; greater status codes are reported as this.
 _MAX_CODE: Final = 600
-#: Maximum number of label combinations, because configurations come and go.
-_MAX_WEBHOOKS: Final = 2000
+#: Maximum number of label combinations; metrics of deleted webhooks are kept.
+_MAX_SERIES: Final = 2000
 _CALL: Final = ("name", "type", "operation")
 
 
@@ -24,7 +24,7 @@ class WebhookMetrics:
 
     def __init__(self, kind: str) -> None:
         """
-        @param kind: C{"admit"} or C{"validating"}: what metrics call the phase.
+        @param kind: The value of the label C{type}: C{"admit"} or C{"validating"}.
         """
         self._kind = kind
         self._seconds: dict[tuple[str, str, str, str], Histogram] = {}
@@ -32,7 +32,7 @@ class WebhookMetrics:
         self._rejections: dict[tuple[str, str, str, str, str], int] = {}
         self._open: dict[tuple[str, str], int] = {}
 
-    def called(self, name: str, operation: str, took: float, code: int, error: str) -> None:
+    def observe(self, name: str, operation: str, took: float, code: int, error: str) -> None:
         """
         Record a call.
 
@@ -46,21 +46,21 @@ class WebhookMetrics:
         labels = (name, self._kind, operation, rejected)
         seconds = self._seconds.get(labels)
         if seconds is None:
-            if len(self._seconds) >= _MAX_WEBHOOKS:
+            if len(self._seconds) >= _MAX_SERIES:
                 return
             seconds = self._seconds[labels] = Histogram(_DURATION_BUCKETS)
         seconds.observe(took)
-        versioned = str(min(code, _MAX_CODE))
-        request = (name, self._kind, operation, versioned, rejected)
+        code_label = str(min(code, _MAX_CODE))
+        request = (name, self._kind, operation, code_label, rejected)
         self._requests[request] = self._requests.get(request, 0) + 1
         if error:
-            rejection = (name, self._kind, operation, error, versioned if error == "no_error" else "0")
+            rejection = (name, self._kind, operation, error, code_label if error == "no_error" else "0")
             self._rejections[rejection] = self._rejections.get(rejection, 0) + 1
 
     def failed_open(self, name: str) -> None:
         """Count a request that was admitted because a call failed."""
         labels = (name, self._kind)
-        if labels in self._open or len(self._open) < _MAX_WEBHOOKS:
+        if labels in self._open or len(self._open) < _MAX_SERIES:
             self._open[labels] = self._open.get(labels, 0) + 1
 
     def collect(self) -> Iterator[MetricSnapshot]:

@@ -45,7 +45,10 @@ class MutatingDispatcher:
         metrics: WebhookMetrics,
     ) -> None:
         """
+        @param attributes: The admission request.
+        @param versions: Converts objects between versions.
         @param webhooks: All webhooks: audit annotations contain the index in this list.
+        @param metrics: The metrics of the plugin.
         """
         self._attributes = attributes
         self._versions = versions
@@ -63,7 +66,7 @@ class MutatingDispatcher:
         reinvoke_context = reinvocation.plugin_values.setdefault("MutatingAdmissionWebhook", ReinvokeContext())
         if reinvocation.is_reinvoke and reinvoke_context.last_output != canonical_json(attributes.object):
             reinvoke_context.require_reinvocation()
-        places = {webhook.uid: place for place, webhook in enumerate(self._webhooks)}
+        indexes = {webhook.uid: index for index, webhook in enumerate(self._webhooks)}
         for webhook, equivalent in matched:
             if not webhook.matcher.match_selectors(attributes):
                 continue
@@ -74,32 +77,36 @@ class MutatingDispatcher:
                 continue
             if reinvocation.is_reinvoke and webhook.uid not in reinvoke_context.to_reinvoke:
                 continue
-            place = f"round_{int(reinvocation.is_reinvoke)}_index_{places.get(webhook.uid, 0)}"
-            if await self._call(webhook, equivalent, place):
+            key = f"round_{int(reinvocation.is_reinvoke)}_index_{indexes.get(webhook.uid, 0)}"
+            if await self._call(webhook, equivalent, key):
                 reinvoke_context.require_reinvocation()
                 reinvocation.request_reinvocation()
             if webhook.reinvocable:
                 reinvoke_context.previously_invoked.add(webhook.uid)
         reinvoke_context.last_output = canonical_json(attributes.object)
 
-    async def _call(self, webhook: Webhook, equivalent: EquivalentResource, place: str) -> bool:
-        """Call one webhook; return whether it changed the object."""
+    async def _call(self, webhook: Webhook, equivalent: EquivalentResource, key: str) -> bool:
+        """
+        Call one webhook and apply its patch; return whether it changed the object.
+
+        @param key: The suffix of the keys of audit annotations: round and index.
+        """
         attributes = self._attributes
         changed = False
         try:
-            changed = await self._changed(webhook, equivalent, place)
+            changed = await self._apply_response(webhook, equivalent, key)
         except WebhookCallError as error:
             if not webhook.ignore_failures:
                 raise APIStatusError.internal(str(error)) from None
             self._log.warn("failing open: {error}", error=error.logged)
             self._metrics.failed_open(webhook.name)
-            annotate_audit_event(attributes, f"failed-open.{PREFIX}{place}", webhook.name)
+            annotate_audit_event(attributes, f"failed-open.{PREFIX}{key}", webhook.name)
         finally:
             details = {"configuration": webhook.configuration, "webhook": webhook.name, "mutated": changed}
-            annotate_audit_event(attributes, f"{PREFIX}{place}", orjson.dumps(details).decode())
+            annotate_audit_event(attributes, f"{PREFIX}{key}", orjson.dumps(details).decode())
         return changed
 
-    async def _changed(self, webhook: Webhook, equivalent: EquivalentResource, place: str) -> bool:
+    async def _apply_response(self, webhook: Webhook, equivalent: EquivalentResource, key: str) -> bool:
         attributes = self._attributes
         versions = self._versions
         names = attributes.group, attributes.resource
@@ -121,8 +128,8 @@ class MutatingDispatcher:
         if not operations:
             return False
         if versioned is None or attributes.object is None:
-            why = f"admission webhook {quoted(webhook.name)} attempted to modify the object"
-            raise APIStatusError.internal(f"{why}, which is not supported for this operation")
+            message = f"admission webhook {quoted(webhook.name)} attempted to modify the object"
+            raise APIStatusError.internal(f"{message}, which is not supported for this operation")
         if response.patch_type != JSON_PATCH:
             raise WebhookCallError(webhook, "unsupported patch type", quoted(response.patch_type), " ")
         before = canonical_json(versioned)
@@ -139,7 +146,7 @@ class MutatingDispatcher:
             "patch": operations,
             "patchType": JSON_PATCH,
         }
-        annotate_audit_event(attributes, f"{_PATCHES}{place}", orjson.dumps(details).decode(), "Request")
+        annotate_audit_event(attributes, f"{_PATCHES}{key}", orjson.dumps(details).decode(), "Request")
         replace_in_place(attributes.object, obj)
         return before != canonical_json(patched)
 
@@ -153,6 +160,6 @@ def _operations(webhook: Webhook, response: Response) -> JSONValue:
     except BodyError as error:
         raise WebhookCallError(webhook, "received undecodable patch in webhook response", error) from None
     if operations is not None and not isinstance(operations, list):
-        why = "json: cannot unmarshal object into Go value of type jsonpatch.Patch"
-        raise WebhookCallError(webhook, "received undecodable patch in webhook response", why)
+        message = "json: cannot unmarshal object into Go value of type jsonpatch.Patch"
+        raise WebhookCallError(webhook, "received undecodable patch in webhook response", message)
     return operations

@@ -1,4 +1,4 @@
-"""The two webhook plugins. The dispatchers are imported when there are webhooks."""
+"""The admission plugins of webhooks. The dispatchers are imported when there are webhooks."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class MutatingAdmissionWebhook(_Webhooks):
             return None
         from .mutating import MutatingDispatcher
 
-        calls = MutatingDispatcher(attributes, self._server.versions, self._configurations.webhooks, self._metrics)
-        return calls.dispatch(matched)
+        dispatcher = MutatingDispatcher(attributes, self._server.versions, self._configurations.webhooks, self._metrics)
+        return dispatcher.dispatch(matched)
 
 
 @implementer(IMeasuredAdmission, IValidatingAdmission)

@@ -89,11 +89,11 @@ def decode_response(body: bytes, version: str, uid: str, mutating: bool) -> Resp
     @raise InvalidAdmissionResponse: The response does not match the request.
     """
     review = _review(body, version)
-    response = _typed(review, "response", dict, "AdmissionReview")
+    response = _typed_field(review, "response", dict, "AdmissionReview")
     if response is None:
         raise InvalidAdmissionResponse("webhook response was absent")
     fields = {
-        name: _typed(response, name, kind, "AdmissionResponse.response")
+        name: _typed_field(response, name, kind, "AdmissionResponse.response")
         for name, kind in (
             ("uid", str),
             ("allowed", bool),
@@ -117,8 +117,8 @@ def decode_response(body: bytes, version: str, uid: str, mutating: bool) -> Resp
     warnings = fields["warnings"] or []
     for value in (*annotations.values(), *warnings):
         if not isinstance(value, str):
-            where = "Go struct field AdmissionResponse.response"
-            raise ValueError(f"json: cannot unmarshal {json_type(value)} into {where} of type string")
+            field = "Go struct field AdmissionResponse.response"
+            raise ValueError(f"json: cannot unmarshal {json_type(value)} into {field} of type string")
     # v1beta1 ignores the patch type.
     if version != "v1" or not patch_type:
         patch_type = JSON_PATCH
@@ -143,19 +143,34 @@ def _review(body: bytes, version: str) -> JSONObject:
                 f"{json_type(review[name])} into Go struct field .{name} of type string"
             )
     kind, api_version = review.get("kind") or "AdmissionReview", review.get("apiVersion") or f"{GROUP}/{version}"
-    group, _, details = api_version.rpartition("/")
-    if kind != "AdmissionReview" or group != GROUP or details not in VERSIONS:
+    group, _, review_version = api_version.rpartition("/")
+    if kind != "AdmissionReview" or group != GROUP or review_version not in VERSIONS:
         raise ValueError(
             f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:110"'
         )
-    if details != version:
-        raise ValueError(f"converting ({details}.AdmissionReview) to ({version}.AdmissionReview): unknown conversion")
+    if review_version != version:
+        raise ValueError(
+            f"converting ({review_version}.AdmissionReview) to ({version}.AdmissionReview): unknown conversion"
+        )
     return review
 
 
-def _check_v1(review: JSONObject, details: str, uid: str, patch: bytes, patch_type: str | None, mutating: bool) -> None:
-    if details != uid:
-        raise InvalidAdmissionResponse(f"expected response.uid={quoted(uid)}, got {quoted(details)}")
+def _check_v1(
+    review: JSONObject, response_uid: str, uid: str, patch: bytes, patch_type: str | None, mutating: bool
+) -> None:
+    """
+    Check a response in v1.
+
+    @param review: The decoded review.
+    @param response_uid: The uid in the response.
+    @param uid: The uid of the request.
+    @param patch: The decoded patch; C{b""} for none.
+    @param patch_type: The type of the patch; L{None} if it is absent.
+    @param mutating: Whether patches are accepted.
+    @raise InvalidAdmissionResponse: The response is invalid.
+    """
+    if response_uid != uid:
+        raise InvalidAdmissionResponse(f"expected response.uid={quoted(uid)}, got {quoted(response_uid)}")
     api_version, kind = review.get("apiVersion") or "", review.get("kind") or ""
     if not api_version or not kind:
         group, _, version = api_version.rpartition("/")
@@ -176,14 +191,23 @@ def _check_v1(review: JSONObject, details: str, uid: str, patch: bytes, patch_ty
         raise InvalidAdmissionResponse('webhook returned invalid response.patchType of ""')
 
 
-def _typed(value: JSONObject, name: str, kind: type, where: str) -> JSONValue:
-    found = value.get(name)
-    if found is not None and not isinstance(found, kind):
+def _typed_field(obj: JSONObject, name: str, kind: type, struct: str) -> JSONValue:
+    """
+    Return a field of an object; L{None} if it is absent.
+
+    @param obj: The object.
+    @param name: The name of the field.
+    @param kind: The expected type.
+    @param struct: The name of the Go struct for the error text.
+    @raise ValueError: The field has another type.
+    """
+    value = obj.get(name)
+    if value is not None and not isinstance(value, kind):
         go_type = {str: "string", bool: "bool", dict: "map[string]string", list: "[]string"}[kind]
         raise ValueError(
-            f"json: cannot unmarshal {json_type(found)} into Go struct field {where}.{name} of type {go_type}"
+            f"json: cannot unmarshal {json_type(value)} into Go struct field {struct}.{name} of type {go_type}"
         )
-    return found
+    return value
 
 
 def to_status_error(webhook: str, status: JSONObject | None) -> APIStatusError:

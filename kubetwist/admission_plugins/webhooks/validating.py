@@ -46,7 +46,7 @@ class ValidatingDispatcher:
         @raise APIStatusError: A webhook denied the request or failed.
         """
         attributes = self._attributes
-        called: list[tuple[Webhook, EquivalentResource]] = []
+        to_call: list[tuple[Webhook, EquivalentResource]] = []
         for webhook, equivalent in matched:
             if not webhook.matcher.match_selectors(attributes):
                 continue
@@ -55,18 +55,18 @@ class ValidatingDispatcher:
                 attributes, equivalent, self._versions, webhook.ignore_failures
             ):
                 continue
-            called.append((webhook, equivalent))
+            to_call.append((webhook, equivalent))
         versioned: dict[GroupVersionKind, _VersionedObjects] = {}
-        for _, equivalent in called:
+        for _, equivalent in to_call:
             if equivalent.kind not in versioned:
                 versioned[equivalent.kind] = await self._versioned(equivalent)
-        if len(called) == 1:
-            webhook, equivalent = called[0]
+        if len(to_call) == 1:
+            webhook, equivalent = to_call[0]
             await self._call(webhook, equivalent, versioned[equivalent.kind], 0)
             return
         calls = [
             Deferred.fromCoroutine(self._call(webhook, equivalent, versioned[equivalent.kind], index))
-            for index, (webhook, equivalent) in enumerate(called)
+            for index, (webhook, equivalent) in enumerate(to_call)
         ]
         failures: list[Failure] = []
 

@@ -1,4 +1,4 @@
-"""One webhook of a configuration, compiled."""
+"""The compiled form of one webhook of a configuration."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Webhook:
     One webhook of a configuration.
 
     @ivar uid: A unique identifier; names need not be unique.
-    @ivar supports_dry_run: Whether it may be called in a dry run.
-    @ivar timeout: In seconds.
+    @ivar supports_dry_run: Whether the webhook may be called in a dry run.
+    @ivar timeout: The timeout of a call, in seconds.
     @ivar ignore_failures: Whether the request continues when the call fails.
-    @ivar reinvocable: Whether it is called again after later changes.
+    @ivar reinvocable: Whether the webhook is called again after later changes.
     """
 
     def __init__(
@@ -36,6 +36,13 @@ class Webhook:
         outgoing: ClientFactory,
         credentials: AuthenticationInfoResolver | None,
     ) -> None:
+        """
+        @param configuration: The name of the configuration.
+        @param webhook: An item of C{webhooks}.
+        @param number: The number of preceding webhooks with the same name.
+        @param outgoing: The factory of clients.
+        @param credentials: The client credentials of webhooks; L{None} for none.
+        """
         self.name: str = webhook.get("name") or ""
         self.configuration = configuration
         self.uid = f"{configuration}/{self.name}/{number}"

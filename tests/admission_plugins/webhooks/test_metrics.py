@@ -14,9 +14,9 @@ class WebhookTallyTests(SynchronousTestCase):
     def test_webhooks(self) -> None:
         """Calls are told by their code, refusals by why, and codes that webhooks make up are cut off."""
         metrics = WebhookMetrics("admit")
-        metrics.called("a", "CREATE", 0.1, 200, "")
-        metrics.called("a", "CREATE", 0.1, 99999, "no_error")
-        metrics.called("a", "CREATE", 0.1, 0, "calling_webhook_error")
+        metrics.observe("a", "CREATE", 0.1, 200, "")
+        metrics.observe("a", "CREATE", 0.1, 99999, "no_error")
+        metrics.observe("a", "CREATE", 0.1, 0, "calling_webhook_error")
         metrics.failed_open("a")
         found = told(*metrics.collect())
         codes = {dict(labels)["code"] for labels in found["apiserver_admission_webhook_request_total"]}
@@ -32,7 +32,7 @@ class WebhookTallyTests(SynchronousTestCase):
         """CVE-2020-8552: however many webhooks come and go, only so many are told of."""
         metrics = WebhookMetrics("admit")
         for number in range(6000):
-            metrics.called(f"w{number}", "CREATE", 0.1, 200, "")
+            metrics.observe(f"w{number}", "CREATE", 0.1, 200, "")
             metrics.failed_open(f"w{number}")
         found = told(*metrics.collect())
         self.assertEqual(len(found["apiserver_admission_webhook_request_total"]), 2000)
