@@ -1,4 +1,4 @@
-"""Has nothing against anything."""
+"""AlwaysAdmit: admits every request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AlwaysAdmit:
     name: ClassVar[str] = "AlwaysAdmit"
 
     def handles(self, operation: str) -> bool:
-        """Return false: the plugin has no objections."""
+        """Return false: the plugin rejects nothing, so it is never called."""
         return False
 
     def admit(self, attributes: AdmissionAttributes) -> None:

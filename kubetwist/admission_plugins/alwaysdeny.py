@@ -1,4 +1,4 @@
-"""Refuses everything; for tests of what happens then."""
+"""AlwaysDeny: rejects every request; for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Has nodes ask the registry for each image, with the pod's own credentials, even if they have it already."""
+"""AlwaysPullImages: sets the pull policy Always, so that a pod needs credentials for images that a node has cached."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AlwaysPullImages:
 
     def admit(self, attributes: AdmissionAttributes) -> None:
         """See L{IMutatingAdmission.admit}."""
-        spec = _concerned(attributes)
+        spec = _spec_with_new_images(attributes)
         if spec is None:
             return
         for container, _, _ in containers(spec):
@@ -42,15 +42,15 @@ class AlwaysPullImages:
                 volume["image"]["pullPolicy"] = _ALWAYS
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """See L{IValidatingAdmission.validate}: other plugins may have changed it back."""
-        spec = _concerned(attributes)
+        """See L{IValidatingAdmission.validate}: other plugins may have changed the policy after L{admit}."""
+        spec = _spec_with_new_images(attributes)
         causes = [] if spec is None else list(_causes(spec))
         if causes:
             raise attributes.forbidden(aggregate(causes).removeprefix(": "))
 
 
-def _concerned(attributes: AdmissionAttributes) -> JSONObject | None:
-    """Return the spec of a new pod, or of a pod that gets new images."""
+def _spec_with_new_images(attributes: AdmissionAttributes) -> JSONObject | None:
+    """Return the spec of a new pod, or of a pod that gets new images; L{None} for other updates."""
     assert attributes.object is not None
     spec: JSONObject = attributes.object["spec"]
     old = attributes.old_object

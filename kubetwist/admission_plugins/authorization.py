@@ -13,25 +13,24 @@ from ..api.authorization import (
 )
 
 
-async def authorize(attributes: AdmissionAttributes, verb: str, **what: Any) -> Verdict:
+async def authorize(attributes: AdmissionAttributes, verb: str, **fields: Any) -> Verdict:
     """
     Return the authorizer's decision for the user of a request; without an authorizer, everything is allowed.
 
-    @param what: Fields of L{AuthorizerAttributes}.
+    @param fields: Fields of L{AuthorizerAttributes}.
     """
     authorizer = attributes.context.authorizer
     if authorizer is None:
         return Verdict(Decision.ALLOW)
-    question = AuthorizerAttributes(attributes.user, verb, **what)
-    return await decide(authorizer, question)
+    return await decide(authorizer, AuthorizerAttributes(attributes.user, verb, **fields))
 
 
 async def is_authorized_for_signer_name(attributes: AdmissionAttributes, verb: str, signer: str) -> bool:
-    """Return whether the sender may do something with a signer, or with all signers of its domain."""
+    """Return whether the user of a request may use a verb on a signer, or on all signers of its domain."""
     for name in (signer, f"{signer.split('/', 1)[0]}/*"):
-        found = await authorize(
+        verdict = await authorize(
             attributes, verb, group="certificates.k8s.io", version="*", resource="signers", name=name
         )
-        if found.decision is Decision.ALLOW:
+        if verdict.decision is Decision.ALLOW:
             return True
     return False

@@ -1,4 +1,4 @@
-"""Requires permission for the signer from users who approve certificate signing requests."""
+"""CertificateApproval: approving a CertificateSigningRequest requires the permission C{approve} on its signer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CertificateApproval:
         return operation == "UPDATE"
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """See L{IValidatingAdmission.validate}: the signer is that of the stored request, not that of the update."""
+        """See L{IValidatingAdmission.validate}: uses the signer of the stored request, not of the update."""
         old = attributes.old_object
         assert old is not None
         signer = old["spec"].get("signerName") or ""

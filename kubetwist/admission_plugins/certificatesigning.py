@@ -1,4 +1,4 @@
-"""Requires permission for the signer from users who issue certificates for certificate signing requests."""
+"""CertificateSigning: setting a certificate requires the permission C{sign} on the signer of the request."""
 
 from __future__ import annotations
 

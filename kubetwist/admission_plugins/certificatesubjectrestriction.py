@@ -1,4 +1,4 @@
-"""Keeps anyone from asking for a client certificate that makes an admin of them."""
+"""CertificateSubjectRestriction: rejects requests for client certificates of the group C{system:masters}."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CertificateSubjectRestriction:
     resources: ClassVar[tuple[str, ...]] = ("certificatesigningrequests.certificates.k8s.io",)
 
     def handles(self, operation: str) -> bool:
-        """Return true for CREATE; the request never changes."""
+        """Return true for CREATE; C{spec.request} is immutable."""
         return operation == "CREATE"
 
     def validate(self, attributes: AdmissionAttributes) -> None:
@@ -42,5 +42,5 @@ class CertificateSubjectRestriction:
             raise attributes.forbidden(f"failed to parse CSR: {error}") from error
         organizations = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
         if any(one.value == MASTERS for one in organizations):
-            why = f"use of {CLIENT_SIGNER} signer with {MASTERS} group is not allowed"
-            raise attributes.forbidden(why)
+            message = f"use of {CLIENT_SIGNER} signer with {MASTERS} group is not allowed"
+            raise attributes.forbidden(message)

@@ -44,7 +44,7 @@ class CompiledObjectCache(Generic[_Compiled]):
         self._watch: CacheWatch | None = None
         self._by_name: dict[str, tuple[int, _Compiled]] = {}
 
-    # The watch cache's side.
+    # IWatchSink, called by the watch cache.
 
     def send(self, event_type: str, record: object, event: object) -> None:
         """See L{IWatchSink.send}."""
@@ -54,11 +54,11 @@ class CompiledObjectCache(Generic[_Compiled]):
         """Ignore bookmarks."""
 
     def end(self, error: Exception | None) -> None:
-        """Forget the watch; it is started again by the next L{refresh}."""
+        """Discard the watch; the next L{refresh} starts a new one."""
         self._watch = None
         self.is_current = False
 
-    # The plugin's side.
+    # Called by the plugin.
 
     def refresh(self) -> None:
         """
@@ -70,7 +70,7 @@ class CompiledObjectCache(Generic[_Compiled]):
             return
         store = self._server.stores.find(GROUP, self._resource)
         if store is None:
-            # Switched off by --runtime-config.
+            # The resource is disabled by --runtime-config.
             self.is_current = True
             return
         cache = store.cache

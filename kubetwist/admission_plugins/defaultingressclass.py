@@ -1,4 +1,4 @@
-"""Gives ingresses that name no class the cluster's default one."""
+"""DefaultIngressClass: sets the default IngressClass of the cluster on Ingresses without a class."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..interfaces import IMutatingAdmission
 from .defaultstorageclass import newest_default
 
 DEFAULT: Final = "ingressclass.kubernetes.io/is-default-class"
-_OLD_CLASS: Final = "kubernetes.io/ingress.class"
+_CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 
 
 @implementer(IMutatingAdmission)
@@ -34,7 +34,7 @@ class DefaultIngressClass:
         assert ingress is not None
         if ingress["spec"].get("ingressClassName") is not None:
             return
-        if _OLD_CLASS in (ingress["metadata"].get("annotations") or {}):
+        if _CLASS_ANNOTATION in (ingress["metadata"].get("annotations") or {}):
             return
         classes = attributes.context.list_decoded("networking.k8s.io", "ingressclasses")
         chosen = newest_default(classes, (DEFAULT,))

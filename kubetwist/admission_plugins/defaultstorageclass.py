@@ -1,4 +1,4 @@
-"""Gives claims of storage that name no class the cluster's default one."""
+"""DefaultStorageClass: sets the default StorageClass of the cluster on PersistentVolumeClaims without a class."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..api.admission import AdmissionAttributes
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission
 
-#: Marks a default class; the second is from before that was settled.
+#: Annotations of a default class; the second one is the beta form.
 DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
-_OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 @implementer(IMutatingAdmission)
@@ -35,7 +35,7 @@ class DefaultStorageClass:
         assert claim is not None
         if claim["spec"].get("storageClassName") is not None:
             return
-        if _OLD_CLASS in (claim["metadata"].get("annotations") or {}):
+        if _CLASS_ANNOTATION in (claim["metadata"].get("annotations") or {}):
             return
         classes = attributes.context.list_decoded("storage.k8s.io", "storageclasses")
         chosen = newest_default(classes, DEFAULT)
@@ -43,10 +43,16 @@ class DefaultStorageClass:
             claim["spec"]["storageClassName"] = chosen["metadata"]["name"]
 
 
-def newest_default(classes: list[JSONObject], marks: tuple[str, ...]) -> JSONObject | None:
-    """Return the newest class with a default annotation; of several, the first by name."""
-    found = [
-        one for one in classes if any((one["metadata"].get("annotations") or {}).get(mark) == "true" for mark in marks)
+def newest_default(classes: list[JSONObject], annotations: tuple[str, ...]) -> JSONObject | None:
+    """
+    Return the newest default class; of several with the same creation time, the first by name.
+
+    @param annotations: The annotations that mark a default class with the value C{true}.
+    """
+    defaults = [
+        one
+        for one in classes
+        if any((one["metadata"].get("annotations") or {}).get(annotation) == "true" for annotation in annotations)
     ]
-    found.sort(key=lambda one: str(one["metadata"]["name"]))
-    return max(found, key=lambda one: str(one["metadata"]["creationTimestamp"]), default=None)
+    defaults.sort(key=lambda one: str(one["metadata"]["name"]))
+    return max(defaults, key=lambda one: str(one["metadata"]["creationTimestamp"]), default=None)

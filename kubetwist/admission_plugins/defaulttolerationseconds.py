@@ -1,4 +1,4 @@
-"""Lets every pod stay on a node that fails for a while, unless it says itself for how long."""
+"""DefaultTolerationSeconds: adds tolerations of limited duration for failed nodes to pods without such tolerations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DefaultTolerationSeconds:
     """
     See kubernetes, C{plugin/pkg/admission/defaulttolerationseconds/admission.go}.
 
-    @ivar seconds: How long, for each of L{TAINTS}: C{--default-not-ready-toleration-seconds} and
+    @ivar seconds: The duration in seconds for each of L{TAINTS}: C{--default-not-ready-toleration-seconds} and
         C{--default-unreachable-toleration-seconds}.
     """
 

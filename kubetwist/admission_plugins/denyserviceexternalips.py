@@ -1,4 +1,4 @@
-"""Rejects new external IPs: a service could intercept the traffic of a foreign address (CVE-2020-8554)."""
+"""DenyServiceExternalIPs: rejects new external IPs, which could intercept traffic of other hosts (CVE-2020-8554)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class DenyServiceExternalIPs:
     def validate(self, attributes: AdmissionAttributes) -> None:
         """See L{IValidatingAdmission.validate}: existing addresses may stay."""
         assert attributes.object is not None
-        wanted = attributes.object["spec"].get("externalIPs")
-        if not wanted:
+        new_ips = attributes.object["spec"].get("externalIPs")
+        if not new_ips:
             return
         old = attributes.old_object
-        had = ((old or {}).get("spec") or {}).get("externalIPs") or ()
-        if not set(wanted) <= set(had):
+        old_ips = ((old or {}).get("spec") or {}).get("externalIPs") or ()
+        if not set(new_ips) <= set(old_ips):
             raise attributes.forbidden("Use of external IPs is denied by admission control")

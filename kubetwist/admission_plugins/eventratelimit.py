@@ -1,4 +1,4 @@
-"""Limits the rate of events per server, namespace, user, or source and object."""
+"""EventRateLimit: limits the rate of events per server, namespace, user, or source and object."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
 from .pluginconfig import (
     InvalidConfiguration,
-    collected,
-    items,
-    of_kind,
-    only,
+    collect_causes,
+    decode_configuration,
+    list_field,
+    strict_object,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class _Clock(Protocol):
 
 
 class TokenBucket:
-    """Holds up to C{burst} tokens, is full at first, and gets C{rate} of them a second."""
+    """A token bucket that holds up to C{burst} tokens, is full initially, and gains C{rate} tokens per second."""
 
     __slots__ = ("_burst", "_last", "_rate", "_tokens")
 
@@ -48,7 +48,7 @@ class TokenBucket:
         self._tokens, self._last = float(burst), now
 
     def try_acquire(self, now: float) -> bool:
-        """Take a token if there is one."""
+        """Take a token and return true; return false if there is none."""
         self._tokens = min(self._burst, self._tokens + max(0.0, now - self._last) * self._rate)
         self._last = now
         if self._tokens < 1:
@@ -86,14 +86,21 @@ _KEYS: Final[dict[str, Callable[[AdmissionAttributes], str]]] = {
 
 class Limit:
     """
-    One limit, with a bucket for each that it limits.
+    One limit, with a token bucket for each key.
 
-    @ivar kind: Of what: C{Server}, C{Namespace}, C{User} or C{SourceAndObject}.
+    @ivar kind: The type of the keys: C{Server}, C{Namespace}, C{User} or C{SourceAndObject}.
     """
 
     def __init__(self, kind: str, rate: int, burst: int, cache_size: int, clock: _Clock) -> None:
+        """
+        @param kind: The type of the keys.
+        @param rate: Number of events per second.
+        @param burst: Maximum number of events that are admitted immediately one after the other.
+        @param cache_size: Maximum number of token buckets; the least recently used one is evicted.
+        @param clock: The reactor.
+        """
         self.kind = kind
-        self._rate, self._burst, self._remembered, self._clock = rate, burst, cache_size, clock
+        self._rate, self._burst, self._cache_size, self._clock = rate, burst, cache_size, clock
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def rejection_reason(self, attributes: AdmissionAttributes) -> str:
@@ -103,7 +110,7 @@ class Limit:
         bucket = self._buckets.get(key)
         if bucket is None:
             bucket = self._buckets[key] = TokenBucket(self._rate, self._burst, now)
-            if len(self._buckets) > self._remembered:
+            if len(self._buckets) > self._cache_size:
                 self._buckets.popitem(last=False)
         else:
             self._buckets.move_to_end(key)
@@ -124,15 +131,15 @@ class EventRateLimit:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         if configuration is None:
             raise InvalidConfiguration("EventRateLimit needs a configuration: limits must not be empty")
-        said = of_kind(configuration, "Configuration", (_API_VERSION,), ("limits",))
-        with collected() as causes:
-            found = [
+        decoded = decode_configuration(configuration, "Configuration", (_API_VERSION,), ("limits",))
+        with collect_causes() as causes:
+            limits = [
                 _limit(one, f"limits[{index}]", server.reactor, causes)
-                for index, one in enumerate(items(said.get("limits"), "limits"))
+                for index, one in enumerate(list_field(decoded.get("limits"), "limits"))
             ]
-            if not found:
-                causes.append(invalid("limits", said.get("limits"), "must not be empty"))
-        return cls(found)
+            if not limits:
+                causes.append(invalid("limits", decoded.get("limits"), "must not be empty"))
+        return cls(limits)
 
     def handles(self, operation: str) -> bool:
         """Return true for CREATE and UPDATE."""
@@ -142,17 +149,17 @@ class EventRateLimit:
         """See L{IValidatingAdmission.validate}: each limit counts an event, even if another limit rejects it."""
         if attributes.dry_run:
             return
-        refusals = [why for limit in self.limits if (why := limit.rejection_reason(attributes))]
-        if refusals:
-            raise APIStatusError(429, "TooManyRequests", f"Too many requests: {refusals[-1]}")
+        reasons = [reason for limit in self.limits if (reason := limit.rejection_reason(attributes))]
+        if reasons:
+            raise APIStatusError(429, "TooManyRequests", f"Too many requests: {reasons[-1]}")
 
 
 def _limit(value: JSONValue, path: str, clock: _Clock, causes: list[FieldError]) -> Limit:
-    said = only(value, ("type", "qps", "burst", "cacheSize"), path)
-    kind = said.get("type") or ""
+    limit = strict_object(value, ("type", "qps", "burst", "cacheSize"), path)
+    kind = limit.get("type") or ""
     if kind not in _KEYS:
         causes.append(not_supported(f"{path}.type", kind, _KEYS))
-    numbers = {field: _number(said.get(field), f"{path}.{field}") for field in ("burst", "qps", "cacheSize")}
+    numbers = {field: _number(limit.get(field), f"{path}.{field}") for field in ("burst", "qps", "cacheSize")}
     for field in ("burst", "qps"):
         if numbers[field] <= 0:
             causes.append(invalid(f"{path}.{field}", numbers[field], "must be positive"))

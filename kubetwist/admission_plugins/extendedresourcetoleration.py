@@ -1,4 +1,4 @@
-"""Adds tolerations for dedicated nodes to pods that request extended resources, such as GPUs."""
+"""ExtendedResourceToleration: adds tolerations for dedicated nodes to pods that request extended resources."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ def _tolerate(spec: JSONObject, toleration: JSONObject) -> None:
     tolerations = spec.get("tolerations") or ()
     if toleration in tolerations:
         return
-    replaced = [toleration if _what(one) == _what(toleration) else one for one in tolerations]
+    replaced = [toleration if _identity(one) == _identity(toleration) else one for one in tolerations]
     spec["tolerations"] = replaced if toleration in replaced else [*replaced, toleration]
 
 
-def _what(toleration: JSONObject) -> tuple[str, ...]:
+def _identity(toleration: JSONObject) -> tuple[str, ...]:
+    """Return all fields of a toleration except for its seconds."""
     return tuple(toleration.get(field) or "" for field in ("key", "effect", "operator", "value"))

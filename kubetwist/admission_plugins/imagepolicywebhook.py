@@ -1,4 +1,4 @@
-"""Asks a webhook whether a pod's images may be run."""
+"""ImagePolicyWebhook: sends the images of a pod to a webhook, which admits or rejects them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from ..client.retrying import Backoff, with_backoff
 from ..interfaces import IValidatingAdmission
 from .pluginconfig import (
     InvalidConfiguration,
-    only,
-    text,
+    strict_object,
+    string_field,
 )
 
 if TYPE_CHECKING:
@@ -60,33 +60,34 @@ class WebhookTimings:
 
 
 class ReviewCache:
-    """A cache of the webhook's responses, each kept for its time to live."""
+    """Cache of review statuses with different TTLs for allowed and denied reviews."""
 
-    def __init__(self, seconds: Callable[[], float], timings: WebhookTimings) -> None:
-        self._seconds, self._durations = seconds, timings
-        self._known: OrderedDict[bytes, tuple[float, JSONObject]] = OrderedDict()
+    def __init__(self, now: Callable[[], float], timings: WebhookTimings) -> None:
+        """@param now: Returns the seconds of a monotonic clock."""
+        self._now, self._timings = now, timings
+        self._entries: OrderedDict[bytes, tuple[float, JSONObject]] = OrderedDict()
 
     def get(self, spec: bytes) -> JSONObject | None:
-        """Return the status of a review; L{None} if it is not known any more."""
-        found = self._known.get(spec)
-        if found is None:
+        """Return the cached status of a review; L{None} if there is none or it has expired."""
+        entry = self._entries.get(spec)
+        if entry is None:
             return None
-        until, status = found
-        if self._seconds() > until:
-            del self._known[spec]
+        expires_at, status = entry
+        if self._now() > expires_at:
+            del self._entries[spec]
             return None
-        self._known.move_to_end(spec)
+        self._entries.move_to_end(spec)
         return status
 
     def add(self, spec: bytes, status: JSONObject) -> None:
-        """Remember a status."""
-        seconds = self._durations.allow_ttl if status.get("allowed") else self._durations.deny_ttl
-        if seconds <= 0:
+        """Cache the status of a review for its TTL."""
+        ttl = self._timings.allow_ttl if status.get("allowed") else self._timings.deny_ttl
+        if ttl <= 0:
             return
-        self._known[spec] = self._seconds() + seconds, status
-        self._known.move_to_end(spec)
-        if len(self._known) > _MAX_CACHE_ENTRIES:
-            self._known.popitem(last=False)
+        self._entries[spec] = self._now() + ttl, status
+        self._entries.move_to_end(spec)
+        if len(self._entries) > _MAX_CACHE_ENTRIES:
+            self._entries.popitem(last=False)
 
 
 @implementer(IValidatingAdmission)
@@ -101,7 +102,7 @@ class ImagePolicyWebhook:
 
     name: ClassVar[str] = "ImagePolicyWebhook"
     resources: ClassVar[tuple[str, ...]] = ("pods", "pods/ephemeralcontainers")
-    # Each call has its own limit.
+    # Each call has a timeout.
     timeout: ClassVar[float | None] = None
     post: Callable[[bytes], Awaitable[Response]]
     reactor: Any
@@ -112,25 +113,25 @@ class ImagePolicyWebhook:
     @classmethod
     def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> ImagePolicyWebhook:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        said = only(configuration, ("imagePolicy", "podNodeSelectorPluginConfig"), "")
+        decoded = strict_object(configuration, ("imagePolicy", "podNodeSelectorPluginConfig"), "")
         fields = ("kubeConfigFile", "allowTTL", "denyTTL", "retryBackoff", "defaultAllow")
-        policy = only(said.get("imagePolicy"), fields, "imagePolicy")
+        policy = strict_object(decoded.get("imagePolicy"), fields, "imagePolicy")
         timings = WebhookTimings(
             retry_backoff=_duration(policy, "retryBackoff", 1e-3, 1e-9, 300, 0.5),
             allow_ttl=_duration(policy, "allowTTL", 1, 1, 1800, 300),
             deny_ttl=_duration(policy, "denyTTL", 1, 1, 1800, 30),
         )
-        path = text(policy.get("kubeConfigFile"), "imagePolicy.kubeConfigFile")
+        path = string_field(policy.get("kubeConfigFile"), "imagePolicy.kubeConfigFile")
         if not path:
             raise InvalidConfiguration("imagePolicy.kubeConfigFile is required")
         if not isinstance(policy.get("defaultAllow") or False, bool):
             raise InvalidConfiguration("imagePolicy.defaultAllow: expected true or false")
-        assert server.outgoing is not None, "servers with plugins call others"
+        assert server.outgoing is not None, "a server with plugins can make outgoing calls"
         client = server.outgoing.client(read_kubeconfig(path), limit=_MAX_RESPONSE_BYTES)
 
         async def post(review: bytes) -> Response:
-            found: Response = await client.post(review, timeout=_CALL_TIMEOUT)
-            return found
+            response: Response = await client.post(review, timeout=_CALL_TIMEOUT)
+            return response
 
         reviews = ReviewCache(server.reactor.seconds, timings)
         return cls(post, server.reactor, reviews, timings, bool(policy.get("defaultAllow")))
@@ -148,7 +149,7 @@ class ImagePolicyWebhook:
         status = self.reviews.get(key)
         if status is None:
             try:
-                status = await self._ask(spec)
+                status = await self._review(spec)
             except (CallError, APIStatusError, ValueError) as error:
                 self._handle_webhook_error(attributes, pod, error)
                 return
@@ -157,12 +158,12 @@ class ImagePolicyWebhook:
             attributes.annotate(_PREFIX + name, value)
         if not status.get("allowed"):
             reason = status.get("reason")
-            why = "one or more images rejected by webhook backend"
+            message = "one or more images rejected by webhook backend"
             if reason:
-                why = f"image policy webhook backend denied one or more images: {reason}"
-            raise attributes.forbidden(why)
+                message = f"image policy webhook backend denied one or more images: {reason}"
+            raise attributes.forbidden(message)
 
-    async def _ask(self, spec: JSONObject) -> JSONObject:
+    async def _review(self, spec: JSONObject) -> JSONObject:
         """
         Return the status of a review by the webhook.
 
@@ -179,13 +180,13 @@ class ImagePolicyWebhook:
         }
         body = orjson.dumps(review)
 
-        async def once() -> Response:
-            answer = await self.post(body)
-            raise_for_status(answer)
-            return answer
+        async def attempt() -> Response:
+            response = await self.post(body)
+            raise_for_status(response)
+            return response
 
-        answer = await with_backoff(self.reactor, once, Backoff(initial=self.timings.retry_backoff))
-        return read_status(answer.body)
+        response = await with_backoff(self.reactor, attempt, Backoff(initial=self.timings.retry_backoff))
+        return read_status(response.body)
 
     def _handle_webhook_error(self, attributes: AdmissionAttributes, pod: JSONObject, error: Exception) -> None:
         """
@@ -203,14 +204,18 @@ class ImagePolicyWebhook:
 
 
 def review_spec(attributes: AdmissionAttributes, pod: JSONObject) -> JSONObject:
-    """Return the spec of an ImageReview: all images, or only the ephemeral containers' if these are written."""
+    """
+    Return the spec of an ImageReview.
+
+    It contains the images of all containers but ephemeral ones; requests for the subresource
+    C{ephemeralcontainers} review only these.
+    """
     spec = pod["spec"]
-    # Ephemeral containers are added through a subresource.
-    added = bool(attributes.subresource)
-    asked_about = [(container, kind) for container, _, kind in containers(spec) if (kind == DEBUGGING) == added]
-    # The reference's order, in which the usual ones lead.
-    asked_about.sort(key=lambda one: one[1] != "container")
-    images = [{"image": container.get("image") or ""} for container, _ in asked_about]
+    only_ephemeral = bool(attributes.subresource)
+    reviewed = [(container, kind) for container, _, kind in containers(spec) if (kind == DEBUGGING) == only_ephemeral]
+    # Regular containers first, as in the reference.
+    reviewed.sort(key=lambda one: one[1] != "container")
+    images = [{"image": container.get("image") or ""} for container, _ in reviewed]
     annotations = {
         key: value for key, value in (pod["metadata"].get("annotations") or {}).items() if _FORWARDED_ANNOTATIONS in key
     }
@@ -226,7 +231,7 @@ def read_status(body: bytes) -> JSONObject:
     """
     Return the status of an C{ImageReview}.
 
-    @raise ValueError: The value is invalid.
+    @raise ValueError: The body is not an ImageReview.
     """
     review = orjson.loads(body)
     if not isinstance(review, dict) or review.get("kind") != "ImageReview":
@@ -235,17 +240,23 @@ def read_status(body: bytes) -> JSONObject:
     status = {} if review.get("status") is None else review["status"]
     annotations = status.get("auditAnnotations") if isinstance(status, dict) else None
     if not isinstance(status, dict) or not isinstance(status.get("allowed", False), bool):
-        raise ValueError("the status of the ImageReview makes no sense")
+        raise ValueError("invalid status of the ImageReview")
     if not isinstance(annotations or {}, dict) or not all(isinstance(one, str) for one in (annotations or {}).values()):
-        raise ValueError("the audit annotations of the ImageReview make no sense")
+        raise ValueError("invalid audit annotations of the ImageReview")
     return status
 
 
 def _duration(policy: JSONObject, field: str, scale: float, minimum: float, maximum: float, default: float) -> float:
     """
-    Return a duration in seconds: C{-1} is none at all, C{0} the usual one.
+    Return a duration of the configuration, in seconds.
 
-    @raise InvalidConfiguration: It is out of bounds.
+    @param policy: The configuration C{imagePolicy}.
+    @param field: The field: a whole number, C{-1} for a duration of 0, or C{0} for the default.
+    @param scale: The unit of the field, in seconds.
+    @param minimum: The exclusive minimum in seconds.
+    @param maximum: The maximum in seconds.
+    @param default: The default in seconds.
+    @raise InvalidConfiguration: The value is out of bounds.
     """
     value = policy.get(field) or 0
     if type(value) is not int:

@@ -1,4 +1,4 @@
-"""The pods of a job that are scheduled all or none stay as many as they are."""
+"""JobValidation: rejects changes of the parallelism of gang-scheduled Jobs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
-from .pluginconfig import minor
+from .pluginconfig import release_minor
 
 if TYPE_CHECKING:
     from ..api.admission import AdmissionContext
@@ -28,9 +28,9 @@ class JobValidation:
     """
     See kubernetes, C{plugin/pkg/admission/job/admission.go}.
 
-    The reference looks at feature gates; here groups of pods are served or not.
+    The reference checks feature gates. This plugin depends on whether PodGroups are served.
 
-    @ivar active: Whether the release has it: 1.37 lets such jobs change.
+    @ivar active: Whether the release has the check, which 1.37 removed.
     """
 
     name: ClassVar[str] = "JobValidation"
@@ -41,7 +41,7 @@ class JobValidation:
     @classmethod
     def configured(cls, server: AdmissionContext, configuration: JSONValue) -> JobValidation:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        return cls(minor(server) == 36)
+        return cls(release_minor(server) == 36)
 
     def handles(self, operation: str) -> bool:
         """Return true for UPDATE."""
@@ -56,8 +56,8 @@ class JobValidation:
         for group in _groups(attributes, old):
             if ((group.get("spec") or {}).get("schedulingPolicy") or {}).get("gang") is not None:
                 name = quoted(group["metadata"]["name"])
-                why = f"cannot change parallelism for a Job referencing gang-scheduled PodGroup {name}"
-                raise attributes.forbidden(why)
+                message = f"cannot change parallelism for a Job referencing gang-scheduled PodGroup {name}"
+                raise attributes.forbidden(message)
 
 
 def _groups(attributes: AdmissionAttributes, job: JSONObject) -> Iterator[JSONObject]:

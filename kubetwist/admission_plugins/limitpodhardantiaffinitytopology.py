@@ -1,4 +1,4 @@
-"""Rejects pods with required anti-affinity whose topology is larger than a node."""
+"""LimitPodHardAntiAffinityTopology: rejects required anti-affinity whose topology is larger than a node."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class LimitPodHardAntiAffinityTopology:
         """See L{IValidatingAdmission.validate}."""
         pod = attributes.object
         assert pod is not None
-        away = (pod["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
-        for term in away.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
+        anti_affinity = (pod["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
+        for term in anti_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
             key = term.get("topologyKey") or ""
             if key != _HOSTNAME:
-                why = (
+                message = (
                     f"affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {key} "
                     f"but only key {_HOSTNAME} is allowed"
                 )
-                # The name in the object, not in the request: one that is to be generated is not there yet.
-                raise APIStatusError.forbidden(attributes.group_resource, pod["metadata"].get("name") or "", why)
+                # The name in the object, not in the request, as in the reference: generateName is not resolved yet.
+                raise APIStatusError.forbidden(attributes.group_resource, pod["metadata"].get("name") or "", message)

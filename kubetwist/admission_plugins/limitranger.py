@@ -1,4 +1,4 @@
-"""Fills in and enforces what the limit ranges of a namespace say of pods and claims."""
+"""LimitRanger: sets default resources of pods, and enforces the LimitRanges of a namespace on pods and claims."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def _validate_all(attributes: AdmissionAttributes, limit_ranges: Sequence[JSONOb
     for limit_range in limit_ranges:
         problems = list(dict.fromkeys(problems_of(obj["spec"], limit_range)))
         if problems:
-            why = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-            raise attributes.forbidden(why)
+            message = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+            raise attributes.forbidden(message)
 
 
 def _is_limited(attributes: AdmissionAttributes) -> bool:
-    """Return whether it is a new or resized pod, or a claim that is not being deleted."""
+    """Return whether limits apply to a request: new objects, resized pods, and claims that are not being deleted."""
     if attributes.operation == "CREATE":
         return not attributes.subresource
     if attributes.resource == "pods" and not attributes.subresource:
@@ -108,24 +108,24 @@ def _merge_pod_resource_defaults(pod: JSONObject, limit_range: JSONObject) -> No
         limits.update(limit.get("default") or {})
     if not limits and not requests:
         return
-    notes: list[str] = []
+    changes: list[str] = []
     for container, kind in _containers(pod["spec"]):
-        for part, defaults, word in (("requests", requests, "request"), ("limits", limits, "limit")):
+        for field, defaults, word in (("requests", requests, "request"), ("limits", limits, "limit")):
             resources = container.setdefault("resources", {})
-            said = resources.get(part) or {}
-            added = {name: value for name, value in defaults.items() if name not in said}
+            existing = resources.get(field) or {}
+            added = {name: value for name, value in defaults.items() if name not in existing}
             if added:
-                resources[part] = {**said, **added}
-                notes.append(f"{', '.join(sorted(added))} {word} for {kind} {container.get('name', '')}")
-    if notes:
+                resources[field] = {**existing, **added}
+                changes.append(f"{', '.join(sorted(added))} {word} for {kind} {container.get('name', '')}")
+    if changes:
         annotations = pod["metadata"].get("annotations") or {}
-        pod["metadata"]["annotations"] = {**annotations, ANNOTATION: f"LimitRanger plugin set: {'; '.join(notes)}"}
+        pod["metadata"]["annotations"] = {**annotations, ANNOTATION: f"LimitRanger plugin set: {'; '.join(changes)}"}
 
 
 def _containers(spec: JSONObject) -> list[tuple[JSONObject, str]]:
     """Return the containers that may request resources with their kinds; regular ones first, as in the reference."""
-    found = [(container, kind) for container, _, kind in declared(spec)]
-    return sorted(found, key=lambda one: one[1] != "container")
+    pairs = [(container, kind) for container, _, kind in declared(spec)]
+    return sorted(pairs, key=lambda one: one[1] != "container")
 
 
 def validate_pod_limits(spec: JSONObject, limit_range: JSONObject) -> Iterator[str]:
@@ -143,8 +143,8 @@ def validate_pod_limits(spec: JSONObject, limit_range: JSONObject) -> Iterator[s
 def _pod_totals(spec: JSONObject, which: Literal["requests", "limits"]) -> ResourceList:
     """Return a pod's totals for limits of type Pod, with the pod-level amounts of supported resources."""
     total = aggregate_container_resources(spec, which)
-    whole = amounts((spec.get("resources") or {}).get(which))
-    total.update({name: whole[name] for name in _POD_LEVEL_RESOURCES if name in whole})
+    pod_level = amounts((spec.get("resources") or {}).get(which))
+    total.update({name: pod_level[name] for name in _POD_LEVEL_RESOURCES if name in pod_level})
     return total
 
 

@@ -1,4 +1,4 @@
-"""Makes namespaces as things are created in them."""
+"""NamespaceAutoProvision: creates the namespace of a new object if it does not exist."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NamespaceAutoProvision:
         return operation == "CREATE"
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
-        """See L{IMutatingAdmission.admit}; a dry run makes nothing."""
+        """See L{IMutatingAdmission.admit}; a dry run creates no namespace."""
         namespace = attributes.namespace
         if not namespace or attributes.dry_run or attributes.group_resource == _NAMESPACES:
             return

@@ -1,4 +1,4 @@
-"""Nothing happens in namespaces that are not there, not even a delete."""
+"""NamespaceExists: rejects writes in namespaces that do not exist, including deletes."""
 
 from __future__ import annotations
 

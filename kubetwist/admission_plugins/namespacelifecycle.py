@@ -1,4 +1,4 @@
-"""Nothing new in namespaces that are not there or on their way out; the cluster's own namespaces stay."""
+"""NamespaceLifecycle: rejects new objects in missing or terminating namespaces, and deletes of system namespaces."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REVIEWS: Final = "localsubjectaccessreviews"
 @frozen
 class NamespaceLifecycle:
     """
-    Refuses to create in a namespace that is missing or terminating, and to delete some namespaces.
+    See kubernetes/apiserver, C{pkg/admission/plugin/namespace/lifecycle/admission.go}.
 
     It runs in the mutating phase, before other plugins process the object, as in the reference.
     """
@@ -44,10 +44,10 @@ class NamespaceLifecycle:
             return
         if not namespace or (resource == "namespaces" and not attributes.group) or resource == _REVIEWS:
             return
-        found = attributes.context.get_decoded("", "namespaces", "", namespace)
-        if found is None:
+        existing = attributes.context.get_decoded("", "namespaces", "", namespace)
+        if existing is None:
             raise APIStatusError.not_found(_NAMESPACES, namespace)
-        if found["metadata"].get("deletionTimestamp") is not None:
+        if existing["metadata"].get("deletionTimestamp") is not None:
             raise terminating(attributes)
 
 

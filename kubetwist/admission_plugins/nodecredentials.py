@@ -65,9 +65,9 @@ async def _check_audience(attributes: AdmissionAttributes, audiences: list[str],
     if _needs_audience(attributes, pod, audience, problems):
         return
     if problems:
-        why = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-        raise attributes.forbidden(f"error validating audience {quoted(audience)}: {why}")
-    asked = await authorize(
+        message = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+        raise attributes.forbidden(f"error validating audience {quoted(audience)}: {message}")
+    verdict = await authorize(
         attributes,
         _AUDIENCE_VERB,
         version="v1",
@@ -75,7 +75,7 @@ async def _check_audience(attributes: AdmissionAttributes, audiences: list[str],
         namespace=attributes.namespace,
         name=attributes.name,
     )
-    if asked.decision is not Decision.ALLOW:
+    if verdict.decision is not Decision.ALLOW:
         raise attributes.forbidden(
             f"audience {quoted(audience)} not found in pod spec volume,"
             f" {attributes.user.name} is not authorized to request tokens for this audience"
@@ -97,11 +97,11 @@ def _needs_audience(attributes: AdmissionAttributes, pod: JSONObject, audience: 
             driver = _driver_of(attributes, pod, volume)
             if not driver:
                 continue
-            found = _existing(attributes, "storage.k8s.io", "csidrivers", "", driver)
-        except _Missing as missing:
-            problems.append(str(missing))
+            csi_driver = _get(attributes, "storage.k8s.io", "csidrivers", "", driver)
+        except _NotFound as not_found:
+            problems.append(str(not_found))
             continue
-        requests = (found.get("spec") or {}).get("tokenRequests") or ()
+        requests = (csi_driver.get("spec") or {}).get("tokenRequests") or ()
         if any((one.get("audience") or "") == audience for one in requests):
             return True
     return False
@@ -109,31 +109,31 @@ def _needs_audience(attributes: AdmissionAttributes, pod: JSONObject, audience: 
 
 def _driver_of(attributes: AdmissionAttributes, pod: JSONObject, volume: JSONObject) -> str:
     """
-    Return the CSI driver that provides a volume; C{""} when it is another volume, or not bound yet.
+    Return the CSI driver that provides a volume; C{""} for other volumes and for claims that are not bound.
 
-    @raise _Missing: The claim or the volume behind it is not there.
+    @raise _NotFound: The claim or its volume does not exist.
     """
     name = claim_of(pod, volume)
     if not name:
         return (volume.get("csi") or {}).get("driver") or ""
-    claim = _existing(attributes, "", "persistentvolumeclaims", attributes.namespace, name)
-    bound = claim["spec"].get("volumeName")
-    if not bound:
+    claim = _get(attributes, "", "persistentvolumeclaims", attributes.namespace, name)
+    volume_name = claim["spec"].get("volumeName")
+    if not volume_name:
         return ""
-    found = _existing(attributes, "", "persistentvolumes", "", bound)
-    return (found["spec"].get("csi") or {}).get("driver") or ""
+    persistent_volume = _get(attributes, "", "persistentvolumes", "", volume_name)
+    return (persistent_volume["spec"].get("csi") or {}).get("driver") or ""
 
 
-class _Missing(Exception):
-    """An object that is looked for is not there."""
+class _NotFound(Exception):
+    """An object does not exist."""
 
 
-def _existing(attributes: AdmissionAttributes, group: str, resource: str, namespace: str, name: str) -> JSONObject:
-    found = attributes.context.get_decoded(group, resource, namespace, name)
-    if found is None:
+def _get(attributes: AdmissionAttributes, group: str, resource: str, namespace: str, name: str) -> JSONObject:
+    obj = attributes.context.get_decoded(group, resource, namespace, name)
+    if obj is None:
         # The reference's listers use the singular in this error text.
-        raise _Missing(f"{GroupResource(group, resource.removesuffix('s'))} {quoted(name)} not found")
-    return found
+        raise _NotFound(f"{GroupResource(group, resource.removesuffix('s'))} {quoted(name)} not found")
+    return obj
 
 
 def admit_pod_certificate_request(attributes: AdmissionAttributes, node: str) -> None:
@@ -150,57 +150,65 @@ def admit_pod_certificate_request(attributes: AdmissionAttributes, node: str) ->
         raise attributes.forbidden(f"unexpected subresource {attributes.subresource}")
     assert attributes.object is not None
     spec = attributes.object.get("spec") or {}
-    wanted, pod_name = spec.get("nodeName", ""), spec.get("podName", "")
-    if wanted != node:
+    node_name, pod_name = spec.get("nodeName", ""), spec.get("podName", "")
+    if node_name != node:
         raise attributes.forbidden(
-            f"PodCertificateRequest.Spec.NodeName={quoted(wanted)}, which is not the requesting node {quoted(node)}"
+            f"PodCertificateRequest.Spec.NodeName={quoted(node_name)}, which is not the requesting node {quoted(node)}"
         )
     namespace = attributes.namespace
-    shown = quoted(f"{namespace}/{pod_name}")
-    whose = f"PodCertificateRequest for pod {shown}"
-    found = _named(attributes, "nodes", "", node, f"node {quoted(node)}")
-    uid = found["metadata"].get("uid", "")
+    pod_key = quoted(f"{namespace}/{pod_name}")
+    prefix = f"PodCertificateRequest for pod {pod_key}"
+    uid = _get_named(attributes, "nodes", "", node, f"node {quoted(node)}")["metadata"].get("uid", "")
     if uid != spec.get("nodeUID"):
         raise APIStatusError.unknown(
-            f"{whose} names node UID {quoted(spec.get('nodeUID', ''))},"
+            f"{prefix} names node UID {quoted(spec.get('nodeUID', ''))},"
             f" inconsistent with the running node ({quoted(uid)})"
         )
-    pod = _named(attributes, "pods", namespace, pod_name, f"pod {shown}")
+    pod = _get_named(attributes, "pods", namespace, pod_name, f"pod {pod_key}")
     uid = pod["metadata"].get("uid", "")
     if uid != spec.get("podUID"):
         raise APIStatusError.unknown(
-            f"{whose} contains pod UID ({quoted(spec.get('podUID', ''))}) which differs from running pod {quoted(uid)}"
+            f"{prefix} contains pod UID ({quoted(spec.get('podUID', ''))}) which differs from running pod {quoted(uid)}"
         )
     if pod["spec"].get("nodeName") != node:
-        why = f"pod {shown} is not running on node {quoted(node)} named in the PodCertificateRequest"
-        raise attributes.forbidden(why)
+        message = f"pod {pod_key} is not running on node {quoted(node)} named in the PodCertificateRequest"
+        raise attributes.forbidden(message)
     if MIRROR_ANNOTATION in (pod["metadata"].get("annotations") or {}):
-        raise attributes.forbidden(f"pod {shown} is a mirror pod")
+        raise attributes.forbidden(f"pod {pod_key} is a mirror pod")
     account, running = spec.get("serviceAccountName", ""), pod["spec"].get("serviceAccountName", "")
     if account != running:
         raise attributes.forbidden(
-            f"{whose} contains serviceAccountName ({quoted(account)}) that differs from running pod ({quoted(running)})"
+            f"{prefix} contains serviceAccountName ({quoted(account)})"
+            f" that differs from running pod ({quoted(running)})"
         )
-    which = f"service account {quoted(f'{namespace}/{account}')}"
-    uid = _named(attributes, "serviceaccounts", namespace, account, which)["metadata"].get("uid", "")
+    account_text = f"service account {quoted(f'{namespace}/{account}')}"
+    uid = _get_named(attributes, "serviceaccounts", namespace, account, account_text)["metadata"].get("uid", "")
     if uid != spec.get("serviceAccountUID"):
         raise APIStatusError.unknown(
-            f"{whose} names service account UID {quoted(spec.get('serviceAccountUID', ''))},"
+            f"{prefix} names service account UID {quoted(spec.get('serviceAccountUID', ''))},"
             f" which differs from the running service account ({quoted(uid)})"
         )
 
 
-def _named(attributes: AdmissionAttributes, resource: str, namespace: str, name: str, shown: str) -> JSONObject:
+def _get_named(
+    attributes: AdmissionAttributes, resource: str, namespace: str, name: str, description: str
+) -> JSONObject:
+    """
+    Return an object that the request names.
+
+    @param description: The kind and name of the object, for the error text.
+    @raise APIStatusError: The object does not exist (500).
+    """
     try:
-        return _existing(attributes, "", resource, namespace, name)
-    except _Missing as missing:
-        text = f"while retrieving {shown} named in the PodCertificateRequest: {missing}"
+        return _get(attributes, "", resource, namespace, name)
+    except _NotFound as not_found:
+        text = f"while retrieving {description} named in the PodCertificateRequest: {not_found}"
         raise APIStatusError.unknown(text) from None
 
 
 def admit_csr(attributes: AdmissionAttributes, node: str) -> None:
     """
-    Check a CertificateSigningRequest of a node: kubelet certificates must be for its own name.
+    Check a CertificateSigningRequest of a node: kubelet certificates must have the name of the node.
 
     @raise APIStatusError: The certificate is for another name (403).
     """
@@ -211,7 +219,7 @@ def admit_csr(attributes: AdmissionAttributes, node: str) -> None:
     if spec.get("signerName") not in _KUBELET_SIGNERS:
         return
     try:
-        request = _parsed(spec.get("request") or "")
+        request = _parse_csr(spec.get("request") or "")
     except ValueError as error:
         raise attributes.forbidden(f"unable to parse csr: {error}") from None
     from cryptography.x509.oid import NameOID
@@ -222,11 +230,11 @@ def admit_csr(attributes: AdmissionAttributes, node: str) -> None:
         raise attributes.forbidden(f"can only create a node CSR with CN=system:node:{node}")
 
 
-def _parsed(text: str) -> CertificateSigningRequest:
+def _parse_csr(text: str) -> CertificateSigningRequest:
     """
     Parse a certificate request in base64-encoded PEM.
 
-    @raise ValueError: The value is invalid.
+    @raise ValueError: The text is not a certificate request.
     """
     from cryptography.x509 import load_pem_x509_csr
 

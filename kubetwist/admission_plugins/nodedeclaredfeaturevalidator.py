@@ -1,4 +1,4 @@
-"""Pods change only in ways that their node says it can carry out."""
+"""NodeDeclaredFeatureValidator: rejects pod updates that need features which the node does not declare."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
 from ..registry.core.pod.resources import amounts
-from .pluginconfig import minor
+from .pluginconfig import release_minor
 
 if TYPE_CHECKING:
     from ..api.admission import AdmissionContext
@@ -28,7 +28,7 @@ class NodeDeclaredFeatureValidator:
     """
     See kubernetes, C{plugin/pkg/admission/nodedeclaredfeatures/admission.go}.
 
-    @ivar active: Whether the release has it, which is from 1.36 on.
+    @ivar active: Whether the release has the check, which 1.36 added.
     """
 
     name: ClassVar[str] = "NodeDeclaredFeatureValidator"
@@ -39,7 +39,7 @@ class NodeDeclaredFeatureValidator:
     @classmethod
     def configured(cls, server: AdmissionContext, configuration: JSONValue) -> NodeDeclaredFeatureValidator:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        return cls(minor(server) >= 36)
+        return cls(release_minor(server) >= 36)
 
     def handles(self, operation: str) -> bool:
         """Return true for UPDATE."""
@@ -61,29 +61,31 @@ class NodeDeclaredFeatureValidator:
         declared = (node.get("status") or {}).get("declaredFeatures") or ()
         missing = [feature for feature in needed if feature not in declared]
         if missing:
-            why = f"pod update requires features {', '.join(missing)} which are not available on node {quoted(name)}"
-            raise attributes.forbidden(why)
+            message = (
+                f"pod update requires features {', '.join(missing)} which are not available on node {quoted(name)}"
+            )
+            raise attributes.forbidden(message)
 
 
 def needed_features(pod: JSONObject, old: JSONObject) -> Iterator[str]:
-    """Return the features, by their names, that a node needs for this change of one of its pods."""
+    """Return the names of the features that a node needs for an update of one of its pods."""
     new_spec, old_spec = pod["spec"], old["spec"]
     if (old.get("status") or {}).get("qosClass") == "Guaranteed" and _cpus(new_spec) != _cpus(old_spec):
         yield "GuaranteedQoSPodCPUResize"
-    if _whole(new_spec) != _whole(old_spec):
+    if _pod_level_resources(new_spec) != _pod_level_resources(old_spec):
         yield "InPlacePodLevelResourcesVerticalScaling"
 
 
 def _cpus(spec: JSONObject) -> list[Quantity]:
-    """Return the CPU that each container asks for."""
+    """Return the CPU request of each container."""
     zero = Quantity.parse("0")
     containers = spec.get("containers") or ()
     return [amounts((one.get("resources") or {}).get("requests")).get("cpu", zero) for one in containers]
 
 
-def _whole(spec: JSONObject) -> dict[str, object] | None:
-    """Return the resources of the pod as a whole."""
+def _pod_level_resources(spec: JSONObject) -> dict[str, object] | None:
+    """Return the pod-level resources; L{None} without them."""
     resources = spec.get("resources")
     if resources is None:
         return None
-    return {part: amounts(resources.get(part)) for part in ("requests", "limits")}
+    return {field: amounts(resources.get(field)) for field in ("requests", "limits")}

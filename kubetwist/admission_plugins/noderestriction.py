@@ -1,8 +1,8 @@
 """
-Kubelets write about their own node and the pods on it, and about nothing else.
+NodeRestriction: limits kubelets to writes of their Node and of the pods on it.
 
-The authorizer C{Node} lets them write kinds of objects; what is looked at here is which, and what in them. What a node
-asks for in the name of its pods, tokens and certificates, is in L{kubetwist.admission_plugins.nodecredentials}.
+The authorizer C{Node} allows kubelets to write some resources. This plugin checks which objects and fields they write.
+Requests of kubelets for tokens and certificates are checked by L{kubetwist.admission_plugins.nodecredentials}.
 
 @see: kubernetes, C{plugin/pkg/admission/noderestriction/admission.go}.
 """
@@ -37,7 +37,7 @@ from .nodecredentials import (
 
 LEASES_NAMESPACE: Final = "kube-node-lease"
 
-#: Labels of the API's own domains that kubelets may have on their nodes: these, and those below two domains.
+#: Labels below L{_API_DOMAINS} that kubelets may set on their Node, in addition to labels of L{_KUBELET_DOMAINS}.
 _KUBELET_LABELS: Final = frozenset(
     (
         "kubernetes.io/hostname",
@@ -66,7 +66,7 @@ _CLAIM_STATUS: Final = ("capacity", "conditions", "allocatedResources", "allocat
 @implementer(IMutatingAdmission)
 @frozen
 class NodeRestriction:
-    """Holds kubelets to their own node. It changes nothing, but looks before those that come after it change things."""
+    """Checks writes of kubelets. It runs in the mutating phase, before other plugins change the object."""
 
     name: ClassVar[str] = "NodeRestriction"
 
@@ -95,14 +95,14 @@ def _admit_pod(attributes: AdmissionAttributes, node: str) -> None:
     elif subresource == "eviction":
         _admit_pod_eviction(attributes, node)
     elif subresource:
-        why = f"unexpected pod subresource {quoted(subresource)}, only 'status' and 'eviction' are allowed"
-        raise attributes.forbidden(why)
+        message = f"unexpected pod subresource {quoted(subresource)}, only 'status' and 'eviction' are allowed"
+        raise attributes.forbidden(message)
     elif attributes.operation == CREATE:
         _admit_pod_create(attributes, node)
     elif attributes.operation == DELETE:
         if _existing_pod(attributes, attributes.name)["spec"].get("nodeName") != node:
-            why = f"node {quoted(node)} can only delete pods with spec.nodeName set to itself"
-            raise attributes.forbidden(why)
+            message = f"node {quoted(node)} can only delete pods with spec.nodeName set to itself"
+            raise attributes.forbidden(message)
     else:
         raise attributes.forbidden(
             f"unexpected operation {quoted(attributes.operation)},"
@@ -131,12 +131,12 @@ def _admit_pod_create(attributes: AdmissionAttributes, node: str) -> None:
         raise attributes.forbidden(f"{can_only} a controller owner reference set to itself")
     if owner.get("blockOwnerDeletion"):
         raise attributes.forbidden(f"node {quoted(node)} must not set blockOwnerDeletion on an owner reference")
-    found = attributes.context.get_decoded("", "nodes", "", node)
-    if found is None:
+    node_object = attributes.context.get_decoded("", "nodes", "", node)
+    if node_object is None:
         raise APIStatusError.not_found(GroupResource("", "node"), node)
-    uid, wanted = owner.get("uid", ""), found["metadata"].get("uid", "")
-    if uid != wanted:
-        raise attributes.forbidden(f"node {node} UID mismatch: expected {uid} got {wanted}")
+    uid, actual_uid = owner.get("uid", ""), node_object["metadata"].get("uid", "")
+    if uid != actual_uid:
+        raise attributes.forbidden(f"node {node} UID mismatch: expected {uid} got {actual_uid}")
     reference = object_reference(pod)
     if reference:
         raise attributes.forbidden(f"node {quoted(node)} can not create pods that reference {reference}")
@@ -147,8 +147,8 @@ def _admit_pod_status(attributes: AdmissionAttributes, node: str) -> None:
         raise attributes.forbidden(f"unexpected operation {quoted(attributes.operation)}")
     old, new = _old(attributes), _object(attributes)
     if (old.get("spec") or {}).get("nodeName") != node:
-        why = f"node {quoted(node)} can only update pod status for pods with spec.nodeName set to itself"
-        raise attributes.forbidden(why)
+        message = f"node {quoted(node)} can only update pod status for pods with spec.nodeName set to itself"
+        raise attributes.forbidden(message)
     if (old["metadata"].get("labels") or {}) != (new["metadata"].get("labels") or {}):
         raise attributes.forbidden(f"node {quoted(node)} cannot update labels through pod status")
     if _claim_statuses(old) != _claim_statuses(new):
@@ -195,25 +195,25 @@ def _admit_node(attributes: AdmissionAttributes, node: str) -> None:
 def _admit_node_create(attributes: AdmissionAttributes, node: str) -> None:
     new = _object(attributes)
     if (new.get("spec") or {}).get("configSource") is not None:
-        why = f"node {quoted(node)} is not allowed to create pods with a non-nil configSource"
-        raise attributes.forbidden(why)
+        message = f"node {quoted(node)} is not allowed to create pods with a non-nil configSource"
+        raise attributes.forbidden(message)
     if new["metadata"].get("ownerReferences"):
-        # The reference looks at updates only; but an owner named at creation can be made to go later.
+        # The reference checks only updates. An owner set at creation could be deleted later, which deletes the node.
         raise attributes.forbidden(f"node {quoted(node)} is not allowed to modify ownerReferences")
     labels = forbidden_labels(new["metadata"].get("labels") or {}, {})
     if labels:
-        why = f"node {quoted(node)} is not allowed to set the following labels: {', '.join(labels)}"
-        raise attributes.forbidden(why)
+        message = f"node {quoted(node)} is not allowed to set the following labels: {', '.join(labels)}"
+        raise attributes.forbidden(message)
 
 
 def _admit_node_update(attributes: AdmissionAttributes, node: str) -> None:
-    """Reject changes by which a node could attract pods, hide, or have itself deleted: CVE-2025-5187."""
+    """Reject changes by which a node could attract pods, avoid eviction, or have itself deleted (CVE-2025-5187)."""
     new, old = _object(attributes), _old(attributes)
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     source = spec.get("configSource")
     if source is not None and not same(source, before.get("configSource")):
-        why = f"node {quoted(node)} is not allowed to update configSource to a new non-nil configSource"
-        raise attributes.forbidden(why)
+        message = f"node {quoted(node)} is not allowed to update configSource to a new non-nil configSource"
+        raise attributes.forbidden(message)
     if not same(spec.get("taints"), before.get("taints")):
         raise attributes.forbidden(f"node {quoted(node)} is not allowed to modify taints")
     if not same(new["metadata"].get("ownerReferences"), old["metadata"].get("ownerReferences")):
@@ -226,10 +226,10 @@ def _admit_node_update(attributes: AdmissionAttributes, node: str) -> None:
 def forbidden_labels(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
     """Return the sorted labels that differ between C{new} and C{old} and that kubelets may not modify."""
     changed = {label for label in {*new, *old} if new.get(label) != old.get(label)}
-    return sorted(label for label in changed if not _is_kubelets(label))
+    return sorted(label for label in changed if not _may_kubelet_set(label))
 
 
-def _is_kubelets(label: str) -> bool:
+def _may_kubelet_set(label: str) -> bool:
     domain, slash, _ = label.partition("/")
     domain = domain if slash else ""
     if _is_below(domain, _RESTRICTED_DOMAIN):
@@ -237,11 +237,12 @@ def _is_kubelets(label: str) -> bool:
     return not _is_below(domain, _API_DOMAINS) or label in _KUBELET_LABELS or _is_below(domain, _KUBELET_DOMAINS)
 
 
-def _is_below(domain: str, tops: Iterable[str]) -> bool:
-    return any(domain == top or domain.endswith(f".{top}") for top in tops)
+def _is_below(domain: str, parents: Iterable[str]) -> bool:
+    """Return whether a domain is one of the parents or a subdomain of one."""
+    return any(domain == parent or domain.endswith(f".{parent}") for parent in parents)
 
 
-# --- the rest
+# --- other resources
 
 
 def _admit_pvc_status(attributes: AdmissionAttributes, node: str) -> None:
@@ -263,8 +264,8 @@ def _comparable(claim: JSONObject) -> JSONObject:
         name: value for name, value in claim["metadata"].items() if name not in ("resourceVersion", "managedFields")
     }
     status = {name: value for name, value in (claim.get("status") or {}).items() if name not in _CLAIM_STATUS}
-    rest = {name: value for name, value in claim.items() if name not in ("kind", "apiVersion")}
-    return {**rest, "metadata": meta, "status": status}
+    other_fields = {name: value for name, value in claim.items() if name not in ("kind", "apiVersion")}
+    return {**other_fields, "metadata": meta, "status": status}
 
 
 def _differences(old: JSONObject, new: JSONObject) -> Iterable[str]:
@@ -305,14 +306,14 @@ def _written_name(attributes: AdmissionAttributes) -> str:
 
 
 def _admit_resource_slice(attributes: AdmissionAttributes, node: str) -> None:
-    """Check what the authorizer cannot see: the contents of a new slice, and the slices of a collection."""
+    """Check the content that is not in the authorizer's attributes: new slices, and slices of a deletecollection."""
     if attributes.operation == CREATE:
-        verb, found = "create", _object(attributes)
+        verb, resource_slice = "create", _object(attributes)
     elif attributes.operation == DELETE:
-        verb, found = "delete", _old(attributes)
+        verb, resource_slice = "delete", _old(attributes)
     else:
         return
-    if (found.get("spec") or {}).get("nodeName") != node:
+    if (resource_slice.get("spec") or {}).get("nodeName") != node:
         raise attributes.forbidden(f"can only {verb} ResourceSlice with the same NodeName as the requesting node")
 
 

@@ -1,4 +1,8 @@
-"""Requires delete permission to set owner references, and finalizer permission on owners whose deletion is blocked."""
+"""
+OwnerReferencesPermissionEnforcement: setting owner references requires permissions.
+
+The user must be allowed to delete the object, and to update C{finalizers} of owners whose deletion the object blocks.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ class OwnerReferencesPermissionEnforcement:
     async def validate(self, attributes: AdmissionAttributes) -> None:
         """See L{IValidatingAdmission.validate}."""
         if (attributes.group, attributes.resource, attributes.subresource) == ("", "pods", "status"):
-            # Its strategy keeps the owners anyhow; old kubelets send what makes no sense.
+            # The status strategy keeps the old owners, and old kubelets send invalid ones.
             return
         new = _owners(attributes.object)
         if new is None:
@@ -39,10 +43,10 @@ class OwnerReferencesPermissionEnforcement:
         if attributes.operation == "CREATE":
             old: list[JSONObject] = []
         else:
-            known = _owners(attributes.old_object)
-            if known is None:
+            old_owners = _owners(attributes.old_object)
+            if old_owners is None:
                 return
-            old = known
+            old = old_owners
         if new == old:
             return
         if attributes.operation != "CREATE":
@@ -66,7 +70,7 @@ def _new_blocking_owner_refs(new: list[JSONObject], old: list[JSONObject]) -> It
 
 
 async def _check_delete_permission(attributes: AdmissionAttributes) -> None:
-    found = await authorize(
+    verdict = await authorize(
         attributes,
         "delete",
         group=attributes.group,
@@ -76,8 +80,8 @@ async def _check_delete_permission(attributes: AdmissionAttributes) -> None:
         namespace=attributes.namespace,
         name=attributes.name,
     )
-    if found.decision is not Decision.ALLOW:
-        raise attributes.forbidden(f"cannot set an ownerRef on a resource you can't delete: {found.reason}, <nil>")
+    if verdict.decision is not Decision.ALLOW:
+        raise attributes.forbidden(f"cannot set an ownerRef on a resource you can't delete: {verdict.reason}, <nil>")
 
 
 async def _check_finalizers_permission(attributes: AdmissionAttributes, owner: JSONObject) -> None:
@@ -88,10 +92,10 @@ async def _check_finalizers_permission(attributes: AdmissionAttributes, owner: J
         raise _rest_mapping_error(attributes, api_version, kind, str(error)) from error
     mappings = attributes.context.resources_for_kind(version.group, version.version, kind)
     if not mappings:
-        why = f'no matches for kind "{kind}" in version "{api_version}"'
-        raise _rest_mapping_error(attributes, api_version, kind, why)
+        message = f'no matches for kind "{kind}" in version "{api_version}"'
+        raise _rest_mapping_error(attributes, api_version, kind, message)
     for resource, namespaced in mappings:
-        found = await authorize(
+        verdict = await authorize(
             attributes,
             "update",
             group=version.group,
@@ -101,16 +105,16 @@ async def _check_finalizers_permission(attributes: AdmissionAttributes, owner: J
             namespace=attributes.namespace if namespaced else "",
             name=owner.get("name") or "",
         )
-        if found.decision is not Decision.ALLOW:
-            why = (
+        if verdict.decision is not Decision.ALLOW:
+            message = (
                 "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: "
-                f"{found.reason}, <nil>"
+                f"{verdict.reason}, <nil>"
             )
-            raise attributes.forbidden(why)
+            raise attributes.forbidden(message)
 
 
-def _rest_mapping_error(attributes: AdmissionAttributes, api_version: str, kind: str, why: str) -> APIStatusError:
+def _rest_mapping_error(attributes: AdmissionAttributes, api_version: str, kind: str, message: str) -> APIStatusError:
     return attributes.forbidden(
         "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for "
-        f"APIVersion {api_version} Kind {kind}: {why}"
+        f"APIVersion {api_version} Kind {kind}: {message}"
     )

@@ -1,4 +1,4 @@
-"""Has claims of storage grow only where the storage can."""
+"""PersistentVolumeClaimResize: rejects larger claims whose StorageClass does not allow volume expansion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
 
-_OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 @implementer(IValidatingAdmission)
@@ -36,21 +36,23 @@ class PersistentVolumeClaimResize:
             return
         if (old.get("status") or {}).get("phase") != "Bound":
             raise attributes.forbidden("Only bound persistent volume claims can be expanded")
-        name = _class(old)
-        same = name and name == _class(claim)
-        storage_class = attributes.context.get_decoded("storage.k8s.io", "storageclasses", "", name) if same else None
+        name = _class_name(old)
+        is_same = name and name == _class_name(claim)
+        storage_class = (
+            attributes.context.get_decoded("storage.k8s.io", "storageclasses", "", name) if is_same else None
+        )
         if storage_class is None or not storage_class.get("allowVolumeExpansion"):
-            why = (
+            message = (
                 "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
                 "support resize"
             )
-            raise attributes.forbidden(why)
+            raise attributes.forbidden(message)
 
 
 def _size(claim: JSONObject) -> Quantity:
     return Quantity.parse(((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0"))
 
 
-def _class(claim: JSONObject) -> str:
-    said = (claim["metadata"].get("annotations") or {}).get(_OLD_CLASS)
-    return (claim["spec"].get("storageClassName") if said is None else said) or ""
+def _class_name(claim: JSONObject) -> str:
+    annotation = (claim["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION)
+    return (claim["spec"].get("storageClassName") if annotation is None else annotation) or ""

@@ -1,4 +1,4 @@
-"""Decoding of plugin configurations: checks of their kinds, and strict checks for unknown fields."""
+"""Strict decoding of plugin configurations: checks of kinds, types and unknown fields."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 
 #: Maximum length of lists in a configuration.
-MOST_ITEMS: Final = 10_000
+MAX_ITEMS: Final = 10_000
 
 
 class InvalidConfiguration(ValueError):
-    """The configuration of a plugin cannot be used; says why."""
+    """The configuration of a plugin cannot be used; the text has the reason."""
 
 
-def minor(server: AdmissionContext) -> int:
-    """Return the C{36} of release 1.36, for plugins that not every release has."""
+def release_minor(server: AdmissionContext) -> int:
+    """Return the minor version of the release, C{36} for 1.36, for checks that not every release has."""
     return int(server.release.partition(".")[2])
 
 
-def of_kind(configuration: JSONValue, kind: str, api_versions: Collection[str], fields: Collection[str]) -> JSONObject:
+def decode_configuration(
+    configuration: JSONValue, kind: str, api_versions: Collection[str], fields: Collection[str]
+) -> JSONObject:
     """
     Check the kind and the fields of a configuration and return it.
 
@@ -39,13 +41,13 @@ def of_kind(configuration: JSONValue, kind: str, api_versions: Collection[str], 
     """
     if not isinstance(configuration, dict):
         raise InvalidConfiguration(f"expected {kind}, got {type(configuration).__name__}")
-    found, version = configuration.get("kind"), configuration.get("apiVersion")
-    if found != kind or version not in api_versions:
-        raise InvalidConfiguration(f'no kind "{found}" is registered for version "{version}"; it is {kind}')
-    return only(configuration, {"kind", "apiVersion", *fields}, "")
+    actual_kind, version = configuration.get("kind"), configuration.get("apiVersion")
+    if actual_kind != kind or version not in api_versions:
+        raise InvalidConfiguration(f'no kind "{actual_kind}" is registered for version "{version}"; it is {kind}')
+    return strict_object(configuration, {"kind", "apiVersion", *fields}, "")
 
 
-def only(value: JSONValue, fields: Collection[str], path: str) -> JSONObject:
+def strict_object(value: JSONValue, fields: Collection[str], path: str) -> JSONObject:
     """
     Return an object that has only these fields; an empty object for null.
 
@@ -61,7 +63,7 @@ def only(value: JSONValue, fields: Collection[str], path: str) -> JSONObject:
     return value
 
 
-def items(value: JSONValue, path: str) -> list[JSONValue]:
+def list_field(value: JSONValue, path: str) -> list[JSONValue]:
     """
     Return a list; an empty list for null.
 
@@ -71,12 +73,12 @@ def items(value: JSONValue, path: str) -> list[JSONValue]:
         return []
     if not isinstance(value, list):
         raise InvalidConfiguration(f"{path}: expected a list")
-    if len(value) > MOST_ITEMS:
-        raise InvalidConfiguration(f"{path}: more than {MOST_ITEMS} items")
+    if len(value) > MAX_ITEMS:
+        raise InvalidConfiguration(f"{path}: more than {MAX_ITEMS} items")
     return value
 
 
-def text(value: JSONValue, path: str) -> str:
+def string_field(value: JSONValue, path: str) -> str:
     """
     Return a string; C{""} for null.
 
@@ -90,7 +92,7 @@ def text(value: JSONValue, path: str) -> str:
 
 
 @contextmanager
-def collected() -> Iterator[list[FieldError]]:
+def collect_causes() -> Iterator[list[FieldError]]:
     """
     Collect field errors in a C{with} block and raise them at its end.
 

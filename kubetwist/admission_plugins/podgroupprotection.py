@@ -1,4 +1,4 @@
-"""Keeps deleted pod groups until their last pod is gone, and admits no new pods to them."""
+"""PodGroupProtection: adds a finalizer to pod groups and their pods, and rejects new members of a deleted group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
-from .pluginconfig import minor
+from .pluginconfig import release_minor
 
 if TYPE_CHECKING:
     from ..api.admission import AdmissionContext
@@ -23,7 +23,7 @@ _FINALIZERS: Final = {
     "podgroups": "scheduling.k8s.io/podgroup-protection",
     "compositepodgroups": "scheduling.k8s.io/compositepodgroup-protection",
 }
-#: By resource: its kind, the kind and the resource of what it can be part of.
+#: By resource: its kind, and the kind and resource of its parent.
 _PARENTS: Final = {
     "pods": ("Pod", "PodGroup", "podgroups"),
     "podgroups": ("PodGroup", "CompositePodGroup", "compositepodgroups"),
@@ -37,20 +37,20 @@ class PodGroupProtection:
     """
     See kubernetes, C{plugin/pkg/admission/scheduling/podgroupprotection/admission.go}.
 
-    The reference looks at feature gates; here these kinds are served or not.
+    The reference checks feature gates. This plugin depends on whether these kinds are served.
 
-    @ivar closing: Whether nothing new comes into a group that is deleted, as from 1.37 on.
+    @ivar rejects_deleted_parent: Whether new members of a deleted group are rejected, as 1.37 does.
     """
 
     name: ClassVar[str] = "PodGroupProtection"
     resources: ClassVar[tuple[str, ...]] = ("pods", f"podgroups.{_GROUP}", f"compositepodgroups.{_GROUP}")
 
-    closing: bool = True
+    rejects_deleted_parent: bool = True
 
     @classmethod
     def configured(cls, server: AdmissionContext, configuration: JSONValue) -> PodGroupProtection:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        return cls(minor(server) >= 37)
+        return cls(release_minor(server) >= 37)
 
     def handles(self, operation: str) -> bool:
         """Return true for CREATE."""
@@ -69,7 +69,7 @@ class PodGroupProtection:
 
     def validate(self, attributes: AdmissionAttributes) -> None:
         """See L{IValidatingAdmission.validate}."""
-        if not self.closing:
+        if not self.rejects_deleted_parent:
             return
         assert attributes.object is not None
         spec: JSONObject = attributes.object.get("spec") or {}
@@ -82,5 +82,5 @@ class PodGroupProtection:
         kind, parent_kind, parents = _PARENTS[attributes.resource]
         parent = attributes.context.get_decoded(_GROUP, parents, attributes.namespace, name)
         if parent is not None and parent["metadata"].get("deletionTimestamp") is not None:
-            why = f"cannot create {kind} referencing {parent_kind} {quoted(name)} because it is being deleted"
-            raise attributes.forbidden(why)
+            message = f"cannot create {kind} referencing {parent_kind} {quoted(name)} because it is being deleted"
+            raise attributes.forbidden(message)

@@ -1,4 +1,4 @@
-"""A group of pods that comes from a workload needs that workload, and the template in it."""
+"""PodGroupWorkloadExists: rejects PodGroups whose Workload, or the template in it, does not exist."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ class PodGroupWorkloadExists:
             raise attributes.forbidden(f"PodGroup rejected: Workload {quoted(name)} is being deleted")
         templates = (workload.get("spec") or {}).get("podGroupTemplates") or ()
         if not any(one.get("name") == template for one in templates):
-            why = f"PodGroup rejected: PodGroupTemplate {quoted(template)} not found in Workload {quoted(name)}"
-            raise attributes.forbidden(why)
+            message = f"PodGroup rejected: PodGroupTemplate {quoted(template)} not found in Workload {quoted(name)}"
+            raise attributes.forbidden(message)

@@ -1,4 +1,4 @@
-"""Keeps the pods of a namespace on the nodes that are for it."""
+"""PodNodeSelector: adds the node selector of a namespace to its pods, and rejects conflicting selectors."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..api.names import validate_label_value, validate_qualified_name
 from ..api.resource import GroupResource
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from .pluginconfig import (
-    only,
-    text,
+    strict_object,
+    string_field,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ class PodNodeSelector:
     """
     See kubernetes, C{plugin/pkg/admission/podnodeselector/admission.go}.
 
-    @ivar selectors: By namespace, which labels pods may select by; and what namespaces without an own selector have.
+    @ivar selectors: By namespace, the allowed labels in node selectors; by C{clusterDefaultNodeSelector}, the selector
+        of namespaces without the annotation.
     """
 
     name: ClassVar[str] = "PodNodeSelector"
@@ -44,10 +45,12 @@ class PodNodeSelector:
     @classmethod
     def configured(cls, server: AdmissionContext, configuration: JSONValue) -> PodNodeSelector:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        said = only(configuration, ("podNodeSelectorPluginConfig", "imagePolicy"), "")
-        selectors = said.get("podNodeSelectorPluginConfig")
-        known = selectors if isinstance(selectors, dict) else only(selectors, (), "podNodeSelectorPluginConfig")
-        return cls({name: text(value, f"podNodeSelectorPluginConfig.{name}") for name, value in known.items()})
+        decoded = strict_object(configuration, ("podNodeSelectorPluginConfig", "imagePolicy"), "")
+        value = decoded.get("podNodeSelectorPluginConfig")
+        selectors = value if isinstance(value, dict) else strict_object(value, (), "podNodeSelectorPluginConfig")
+        return cls(
+            {name: string_field(text, f"podNodeSelectorPluginConfig.{name}") for name, text in selectors.items()}
+        )
 
     def handles(self, operation: str) -> bool:
         """Return true for CREATE."""
@@ -57,53 +60,53 @@ class PodNodeSelector:
         """See L{IMutatingAdmission.admit}."""
         pod = attributes.object
         assert pod is not None
-        own = pod["spec"].get("nodeSelector") or {}
-        wanted = self._wanted(attributes, own)
-        if wanted:
-            pod["spec"]["nodeSelector"] = {**wanted, **own}
+        pod_selector = pod["spec"].get("nodeSelector") or {}
+        namespace_selector = self._namespace_selector(attributes, pod_selector)
+        if namespace_selector:
+            pod["spec"]["nodeSelector"] = {**namespace_selector, **pod_selector}
         self.validate(attributes)
 
     def validate(self, attributes: AdmissionAttributes) -> None:
         """See L{IValidatingAdmission.validate}."""
         pod = attributes.object
         assert pod is not None
-        own = pod["spec"].get("nodeSelector") or {}
-        self._wanted(attributes, own)
+        pod_selector = pod["spec"].get("nodeSelector") or {}
+        self._namespace_selector(attributes, pod_selector)
         allowed = parse_labels(self.selectors.get(attributes.namespace, ""))
-        if allowed and not own.items() <= allowed.items():
-            raise _refused(attributes, "pod node label selector labels conflict with its namespace whitelist")
+        if allowed and not pod_selector.items() <= allowed.items():
+            raise _forbidden(attributes, "pod node label selector labels conflict with its namespace whitelist")
 
-    def _wanted(self, attributes: AdmissionAttributes, own: Mapping[str, str]) -> dict[str, str]:
+    def _namespace_selector(self, attributes: AdmissionAttributes, pod_selector: Mapping[str, str]) -> dict[str, str]:
         """
         Return the node selector that the namespace sets on its pods.
 
-        @raise APIStatusError: The pod says otherwise (403), or the namespace nothing that makes sense (500).
+        @raise APIStatusError: The pod's selector conflicts with it (403), or the annotation is invalid (500).
         """
         namespace = attributes.context.get_decoded("", "namespaces", "", attributes.namespace)
         if namespace is None:
             raise APIStatusError.not_found(GroupResource("", "namespaces"), attributes.namespace)
-        said = (namespace["metadata"].get("annotations") or {}).get(_ANNOTATION)
-        wanted = parse_labels(self.selectors.get(_DEFAULT, "") if said is None else said)
-        if any(own.get(key, value) != value for key, value in wanted.items()):
-            raise _refused(attributes, "pod node label selector conflicts with its namespace node label selector")
-        return wanted
+        annotation = (namespace["metadata"].get("annotations") or {}).get(_ANNOTATION)
+        selector = parse_labels(self.selectors.get(_DEFAULT, "") if annotation is None else annotation)
+        if any(pod_selector.get(key, value) != value for key, value in selector.items()):
+            raise _forbidden(attributes, "pod node label selector conflicts with its namespace node label selector")
+        return selector
 
 
-def _refused(attributes: AdmissionAttributes, why: str) -> APIStatusError:
+def _forbidden(attributes: AdmissionAttributes, message: str) -> APIStatusError:
     name = (attributes.object or {})["metadata"].get("name") or ""
-    return APIStatusError.forbidden(attributes.group_resource, name, why)
+    return APIStatusError.forbidden(attributes.group_resource, name, message)
 
 
 def parse_labels(selector: str) -> dict[str, str]:
     """
     Parse a selector such as C{a=b,c=d}; other forms are not supported.
 
-    @raise APIStatusError: It is another one (500, without a reason).
+    @raise APIStatusError: The selector has another form (500, without a reason).
     @see: kubernetes/apimachinery, C{pkg/labels/labels.go}: ConvertSelectorToLabelsMap.
     """
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     if not selector:
-        return found
+        return labels
     for part in selector.split(","):
         pieces = part.split("=")
         if len(pieces) != 2:
@@ -115,5 +118,5 @@ def parse_labels(selector: str) -> dict[str, str]:
         problems = validate_label_value(value)
         if problems:
             raise APIStatusError.unknown(f"[{key}]: Invalid value: {quoted(value)}: {'; '.join(problems)}")
-        found[key] = value
-    return found
+        labels[key] = value
+    return labels

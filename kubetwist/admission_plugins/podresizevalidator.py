@@ -1,4 +1,4 @@
-"""Pods grow no larger than their node."""
+"""PodResizeValidator: rejects resizes of pods beyond the allocatable resources of their node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..api.jsontypes import JSONValue
 from ..api.quantity import Quantity
 from ..interfaces import IValidatingAdmission
 from ..registry.core.pod.resources import pod_resources
-from .pluginconfig import minor
+from .pluginconfig import release_minor
 
 if TYPE_CHECKING:
     from ..api.admission import AdmissionContext
@@ -31,7 +31,7 @@ class PodResizeValidator:
     """
     See kubernetes, C{plugin/pkg/admission/podresize/admission.go}.
 
-    @ivar active: Whether the release has it, which is from 1.36 on.
+    @ivar active: Whether the release has the check, which 1.36 added.
     """
 
     name: ClassVar[str] = "PodResizeValidator"
@@ -42,7 +42,7 @@ class PodResizeValidator:
     @classmethod
     def configured(cls, server: AdmissionContext, configuration: JSONValue) -> PodResizeValidator:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        return cls(minor(server) >= 36)
+        return cls(release_minor(server) >= 36)
 
     def handles(self, operation: str) -> bool:
         """Return true for UPDATE."""
@@ -63,13 +63,13 @@ class PodResizeValidator:
         requested = pod_resources(spec, "requests")
         problems = []
         for resource, exponent in _COMPARED:
-            wanted = requested.get(resource, _ZERO).scaled(exponent)
-            there = Quantity.parse(allocatable.get(resource, "0")).scaled(exponent)
-            if wanted > there:
-                problems.append(f"{resource}, requested: {wanted}, allocatable: {there}")
+            request = requested.get(resource, _ZERO).scaled(exponent)
+            capacity = Quantity.parse(allocatable.get(resource, "0")).scaled(exponent)
+            if request > capacity:
+                problems.append(f"{resource}, requested: {request}, allocatable: {capacity}")
         if problems:
             raise attributes.forbidden(f"Node didn't have enough allocatable resources: {'; '.join(problems)}")
         system = (node["metadata"].get("labels") or {}).get(_OS) or ""
         if system != "linux":
-            why = f"pod resize is only supported on linux nodes, node {quoted(name)} is {quoted(system)}"
-            raise attributes.forbidden(why)
+            message = f"pod resize is only supported on linux nodes, node {quoted(name)} is {quoted(system)}"
+            raise attributes.forbidden(message)

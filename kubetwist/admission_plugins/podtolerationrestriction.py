@@ -1,4 +1,4 @@
-"""Adds a namespace's default tolerations to its pods, and restricts their tolerations to its whitelist."""
+"""PodTolerationRestriction: adds a namespace's default tolerations to its pods, and enforces its whitelist."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from ..registry.core.pod.qos import qos_class
 from .pluginconfig import (
     InvalidConfiguration,
-    items,
-    of_kind,
+    decode_configuration,
+    list_field,
 )
 from .tolerations import implies, merge_tolerations
 
@@ -53,14 +53,14 @@ class PodTolerationRestriction:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         if configuration is None:
             return cls()
-        said = of_kind(configuration, "Configuration", (_API_VERSION,), ("default", "whitelist"))
-        found = []
+        decoded = decode_configuration(configuration, "Configuration", (_API_VERSION,), ("default", "whitelist"))
+        lists = []
         for field in ("default", "whitelist"):
             try:
-                found.append(_tolerations(items(said.get(field), field)))
+                lists.append(_tolerations(list_field(decoded.get(field), field)))
             except ValueError as error:
                 raise InvalidConfiguration(f"{field}: {error}") from error
-        return cls(*found)
+        return cls(*lists)
 
     def handles(self, operation: str) -> bool:
         """Return true for CREATE and UPDATE."""
@@ -70,14 +70,14 @@ class PodTolerationRestriction:
         """See L{IMutatingAdmission.admit}."""
         assert attributes.object is not None
         spec = attributes.object["spec"]
-        extra: list[JSONObject] = []
+        added: list[JSONObject] = []
         if attributes.operation == "CREATE":
-            own = _of_namespace(attributes, _DEFAULTS)
-            extra += self.default if own is None else own
+            defaults = _namespace_tolerations(attributes, _DEFAULTS)
+            added += self.default if defaults is None else defaults
         if qos_class(spec) != "BestEffort":
-            extra.append(_PRESSURE)
-        if extra:
-            spec["tolerations"] = merge_tolerations(spec.get("tolerations") or (), [dict(one) for one in extra])
+            added.append(_PRESSURE)
+        if added:
+            spec["tolerations"] = merge_tolerations(spec.get("tolerations") or (), [dict(one) for one in added])
         self.validate(attributes)
 
     def validate(self, attributes: AdmissionAttributes) -> None:
@@ -86,7 +86,7 @@ class PodTolerationRestriction:
         tolerations = attributes.object["spec"].get("tolerations")
         if not tolerations:
             return
-        allowed: Sequence[JSONObject] | None = _of_namespace(attributes, _ALLOWED)
+        allowed: Sequence[JSONObject] | None = _namespace_tolerations(attributes, _ALLOWED)
         scope = "namespace"
         if allowed is None:
             allowed, scope = self.allowed, "cluster"
@@ -97,22 +97,22 @@ class PodTolerationRestriction:
             )
 
 
-def _of_namespace(attributes: AdmissionAttributes, annotation: str) -> list[JSONObject] | None:
+def _namespace_tolerations(attributes: AdmissionAttributes, annotation: str) -> list[JSONObject] | None:
     """
     Return the tolerations in an annotation of the namespace; L{None} if there is no such annotation.
 
-    @raise APIStatusError: They cannot be read (500), or there is no namespace (404).
+    @raise APIStatusError: The annotation is invalid (500), or the namespace does not exist (404).
     """
     namespace = attributes.context.get_decoded("", "namespaces", "", attributes.namespace)
     if namespace is None:
         raise APIStatusError.not_found(GroupResource("", "namespaces"), attributes.namespace)
-    written = (namespace["metadata"].get("annotations") or {}).get(annotation)
-    if written is None:
+    value = (namespace["metadata"].get("annotations") or {}).get(annotation)
+    if value is None:
         return None
-    if not written:
+    if not value:
         return []
     try:
-        return _tolerations(decode_json(written.encode()).value)
+        return _tolerations(decode_json(value.encode()).value)
     except ValueError as error:
         raise APIStatusError.unknown(str(error)) from error
 
@@ -122,20 +122,20 @@ def _tolerations(value: JSONValue) -> list[JSONObject]:
         return []
     if not isinstance(value, list):
         raise ValueError(f"json: cannot unmarshal {json_type(value)} into Go value of type []v1.Toleration")
-    found: list[JSONObject] = []
+    tolerations: list[JSONObject] = []
     for one in value:
         if not isinstance(one, dict):
             raise ValueError(f"json: cannot unmarshal {json_type(one)} into Go value of type v1.Toleration")
         toleration: JSONObject = {}
         for field, kind in _FIELDS.items():
-            said = one.get(field)
-            if said is None:
+            field_value = one.get(field)
+            if field_value is None:
                 continue
-            if type(said) is not kind:
-                went = "string" if kind is str else "int64"
+            if type(field_value) is not kind:
+                actual, go_type = json_type(field_value), "string" if kind is str else "int64"
                 raise ValueError(
-                    f"json: cannot unmarshal {json_type(said)} into Go struct field Toleration.{field} of type {went}"
+                    f"json: cannot unmarshal {actual} into Go struct field Toleration.{field} of type {go_type}"
                 )
-            toleration[field] = said
-        found.append(toleration)
-    return found
+            toleration[field] = field_value
+        tolerations.append(toleration)
+    return tolerations

@@ -39,10 +39,10 @@ class PodTopologyLabels:
             node = target.get("name") if target.get("kind") in ("Node", None, "") else None
         else:
             node = obj["spec"].get("nodeName")
-        found = attributes.context.get_decoded("", "nodes", "", node) if node else None
-        if found is None:
+        node_object = attributes.context.get_decoded("", "nodes", "", node) if node else None
+        if node_object is None:
             return
-        told = found["metadata"].get("labels") or {}
-        added = {label: told[label] for label in LABELS if label in told}
+        node_labels = node_object["metadata"].get("labels") or {}
+        added = {label: node_labels[label] for label in LABELS if label in node_labels}
         if added:
             obj["metadata"]["labels"] = {**(obj["metadata"].get("labels") or {}), **added}

@@ -1,4 +1,4 @@
-"""Turns the name of a pod's priority class into the priority and preemption policy that schedulers read."""
+"""Priority: sets the priority and preemption policy of a pod from its PriorityClass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..interfaces import IMutatingAdmission, IValidatingAdmission
 _GROUP: Final = "scheduling.k8s.io"
 _PREEMPT: Final = "PreemptLowerPriority"
 
-#: Classes that are there even while their objects are not.
+#: The built-in classes, which pods can use before their objects exist.
 SYSTEM: Final = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
 
 
@@ -38,28 +38,28 @@ class Priority:
         assert attributes.object is not None
         spec = attributes.object["spec"]
         if attributes.operation == "UPDATE":
-            _keep(spec, attributes)
+            _keep_old_values(spec, attributes)
             return
         value, policy = _class_of(spec, attributes)
-        given = spec.get("priority")
-        if given is not None and given != value:
-            why = (
-                f"the integer value of priority ({given}) must not be provided in pod spec; "
+        requested_priority = spec.get("priority")
+        if requested_priority is not None and requested_priority != value:
+            message = (
+                f"the integer value of priority ({requested_priority}) must not be provided in pod spec; "
                 f"priority admission controller computed {value} from the given PriorityClass name"
             )
-            raise attributes.forbidden(why)
+            raise attributes.forbidden(message)
         spec["priority"] = value
-        chosen = spec.get("preemptionPolicy")
-        if chosen is not None and chosen != policy:
-            why = (
-                f"the string value of PreemptionPolicy ({chosen}) must not be provided in pod spec; "
+        requested_policy = spec.get("preemptionPolicy")
+        if requested_policy is not None and requested_policy != policy:
+            message = (
+                f"the string value of PreemptionPolicy ({requested_policy}) must not be provided in pod spec; "
                 f"priority admission controller computed {policy} from the given PriorityClass name"
             )
-            raise attributes.forbidden(why)
+            raise attributes.forbidden(message)
         spec["preemptionPolicy"] = policy
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """See L{IValidatingAdmission.validate}: there is one default class."""
+        """See L{IValidatingAdmission.validate}: only one PriorityClass can be the default."""
         obj = attributes.object
         assert obj is not None
         if attributes.resource == "pods" or not obj.get("globalDefault"):
@@ -69,12 +69,12 @@ class Priority:
             return
         name = default["metadata"]["name"]
         if attributes.operation == "CREATE" or name != obj["metadata"].get("name"):
-            why = f"PriorityClass {name} is already marked as default. Only one default can exist"
-            raise attributes.forbidden(why)
+            message = f"PriorityClass {name} is already marked as default. Only one default can exist"
+            raise attributes.forbidden(message)
 
 
-def _keep(spec: JSONObject, attributes: AdmissionAttributes) -> None:
-    """Carry over fields that an old client does not know."""
+def _keep_old_values(spec: JSONObject, attributes: AdmissionAttributes) -> None:
+    """Copy fields from the old pod that an old client does not know and omits."""
     before = (attributes.old_object or {}).get("spec") or {}
     for field in ("priority", "preemptionPolicy"):
         if spec.get(field) is None and before.get(field) is not None:
@@ -83,26 +83,26 @@ def _keep(spec: JSONObject, attributes: AdmissionAttributes) -> None:
 
 def _class_of(spec: JSONObject, attributes: AdmissionAttributes) -> tuple[int, str]:
     """
-    Return the value and the policy of the pod's class, or of the default one, which the pod then has.
+    Return the value and the preemption policy of the pod's class; set the default class on pods without one.
 
-    @raise APIStatusError: The class is not there (403).
+    @raise APIStatusError: The class does not exist (403).
     """
     name = spec.get("priorityClassName")
     if name:
-        found = attributes.context.get_decoded(_GROUP, "priorityclasses", "", name)
-        if found is None:
+        priority_class = attributes.context.get_decoded(_GROUP, "priorityclasses", "", name)
+        if priority_class is None:
             if name in SYSTEM:
                 return SYSTEM[name], _PREEMPT
             raise attributes.forbidden(f"no PriorityClass with name {name} was found")
     else:
-        found = _default_class(attributes)
-        if found is None:
+        priority_class = _default_class(attributes)
+        if priority_class is None:
             return 0, _PREEMPT
-        spec["priorityClassName"] = found["metadata"]["name"]
-    return found.get("value") or 0, found.get("preemptionPolicy") or _PREEMPT
+        spec["priorityClassName"] = priority_class["metadata"]["name"]
+    return priority_class.get("value") or 0, priority_class.get("preemptionPolicy") or _PREEMPT
 
 
 def _default_class(attributes: AdmissionAttributes) -> JSONObject | None:
-    """Return the class of pods that name none; of several, which a race can leave behind, the lowest."""
+    """Return the default class; of several, which concurrent creates can leave, the one with the lowest value."""
     classes = attributes.context.list_decoded(_GROUP, "priorityclasses")
     return min((one for one in classes if one.get("globalDefault")), key=lambda one: one["value"], default=None)

@@ -33,11 +33,11 @@ from ..registry.core.resourcequota.usage import (
     usage,
 )
 from .pluginconfig import (
-    collected,
-    items,
-    of_kind,
-    only,
-    text,
+    collect_causes,
+    decode_configuration,
+    list_field,
+    strict_object,
+    string_field,
 )
 
 if TYPE_CHECKING:
@@ -72,9 +72,8 @@ class ResourceQuota:
     """
     See kubernetes, C{staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota}.
 
-    A quota is enforced once its status contains the limits. The usage is written in the same transaction as the
-    object that uses it: they are both there, or none. Writes that a quota counts follow one another in each
-    namespace, so that they do not get into each other's way.
+    A quota is enforced once its status contains the limits. The usage is written in the same transaction as the object
+    that uses it. Writes that a quota counts are serialized in each namespace to avoid conflicts.
 
     @ivar limited: The resources that need a quota: C{limitedResources} of the configuration.
     """
@@ -89,13 +88,13 @@ class ResourceQuota:
         if configuration is None:
             return cls()
         kind = "ResourceQuotaConfiguration" if configuration.get("apiVersion") == _API_VERSIONS[0] else "Configuration"
-        said = of_kind(configuration, kind, _API_VERSIONS, ("limitedResources",))
-        with collected() as causes:
-            found = [
+        decoded = decode_configuration(configuration, kind, _API_VERSIONS, ("limitedResources",))
+        with collect_causes() as causes:
+            limited = [
                 _limited_resource(one, f"limitedResources[{index}]", causes)
-                for index, one in enumerate(items(said.get("limitedResources"), "limitedResources"))
+                for index, one in enumerate(list_field(decoded.get("limitedResources"), "limitedResources"))
             ]
-        return cls(found)
+        return cls(limited)
 
     def handles(self, operation: str) -> bool:
         """Return true for CREATE and UPDATE."""
@@ -151,34 +150,34 @@ class ResourceQuota:
         self, quotas: Sequence[JSONObject], attributes: AdmissionAttributes, obj: JSONObject
     ) -> dict[str, ResourceList]:
         """
-        Return the usage that a write adds to each quota, by quota name; quotas without added usage are left out.
+        Return the usage that a write adds to each quota, by quota name; quotas without added usage are omitted.
 
         @raise APIStatusError: A quota cannot be evaluated, or a required quota is missing.
         """
         group, resource = attributes.group, attributes.resource
         covered: set[str] = set()
         covered_scopes: list[JSONObject] = []
-        concerned: list[JSONObject] = []
+        matching: list[JSONObject] = []
         for quota in quotas:
             covered_scopes += matching_scopes(scopes_of(quota), group, resource, obj)
             restricted = _restricted_resources(quota, attributes, obj)
             if restricted:
-                concerned.append(quota)
+                matching.append(quota)
                 covered |= restricted
         used = usage(group, resource, obj)
         negative = sorted(name for name, amount in used.items() if amount < _ZERO)
         if negative:
             raise attributes.forbidden(f"quota usage is negative for resource(s): {','.join(negative)}")
-        more = _delta_usage(used, attributes)
-        charges = {}
-        for quota in concerned:
-            had = attributes.old_object is None or in_scope(quota, group, resource, attributes.old_object)
-            delta = more if had else {name: amount for name, amount in used.items() if amount}
+        added = _delta_usage(used, attributes)
+        deltas = {}
+        for quota in matching:
+            was_in_scope = attributes.old_object is None or in_scope(quota, group, resource, attributes.old_object)
+            delta = added if was_in_scope else {name: amount for name, amount in used.items() if amount}
             if delta:
-                charges[quota["metadata"]["name"]] = delta
-        if self.limited and (charges or (not concerned and more)):
+                deltas[quota["metadata"]["name"]] = delta
+        if self.limited and (deltas or (not matching and added)):
             self._check_limited_resources(attributes, obj, used, covered, covered_scopes)
-        return charges
+        return deltas
 
     def _check_limited_resources(
         self,
@@ -191,6 +190,11 @@ class ResourceQuota:
         """
         Check that limited resources are covered by a quota.
 
+        @param attributes: The request.
+        @param obj: The new object.
+        @param used: The usage of the object.
+        @param covered: The resources that matching quotas limit.
+        @param covered_scopes: The scope requirements of quotas that the object matches.
         @raise APIStatusError: A quota is missing (403).
         """
         group, resource = attributes.group, attributes.resource
@@ -199,21 +203,21 @@ class ResourceQuota:
             for limited in self.limited
             if (limited.group, limited.resource) == (group, resource)
             for name, amount in used.items()
-            if amount and any(part in name for part in limited.match_contains)
+            if amount and any(substring in name for substring in limited.match_contains)
         }
         missing = sorted(needed - covered)
         if missing:
             raise attributes.forbidden(f"insufficient quota to consume: {','.join(missing)}")
-        known = {scope.get("scopeName") for scope in covered_scopes}
-        match_scopes = [
+        covered_names = {scope.get("scopeName") for scope in covered_scopes}
+        uncovered_scopes = [
             scope
             for limited in self.limited
             for scope in matching_scopes(limited.match_scopes, group, resource, obj)
-            if scope.get("scopeName") not in known
+            if scope.get("scopeName") not in covered_names
         ]
-        if match_scopes:
-            shown = " ".join(_shown(scope) for scope in match_scopes)
-            raise APIStatusError.unknown(f"insufficient quota to match these scopes: [{shown}]")
+        if uncovered_scopes:
+            listed = " ".join(map(_format_scope, uncovered_scopes))
+            raise APIStatusError.unknown(f"insufficient quota to match these scopes: [{listed}]")
 
 
 def _delta_usage(used: ResourceList, attributes: AdmissionAttributes) -> ResourceList:
@@ -245,8 +249,8 @@ def _restricted_resources(quota: JSONObject, attributes: AdmissionAttributes, ob
             raise attributes.forbidden(f"failed quota: {name}: {missing}")
     unknown = restricted.difference(quota["status"].get("used") or {})
     if unknown:
-        why = f"status unknown for quota: {name}, resources: {','.join(sorted(restricted))}"
-        raise attributes.forbidden(why)
+        message = f"status unknown for quota: {name}, resources: {','.join(sorted(restricted))}"
+        raise attributes.forbidden(message)
     return restricted
 
 
@@ -263,27 +267,31 @@ def _add_usage(quota: JSONObject, delta: ResourceList, attributes: AdmissionAttr
     exceeded = [name for name, amount in total.items() if amount > hard[name]]
     # The status contains the current usage.
     if exceeded and attributes.subresource != "status":
-        why = (
+        message = (
             f"exceeded quota: {quota['metadata']['name']}, requested: {in_text(requested, exceeded)}, "
             f"used: {in_text(used, exceeded)}, limited: {in_text(hard, exceeded)}"
         )
-        raise attributes.forbidden(why)
+        raise attributes.forbidden(message)
     return {name: str(amount) for name, amount in {**used, **total}.items()}
 
 
-def _shown(scope: JSONObject) -> str:
-    """Return a requirement as Go prints one."""
+def _format_scope(scope: JSONObject) -> str:
+    """Format a scope selector requirement as Go does."""
     return f"{{{scope.get('scopeName', '')} {scope.get('operator', '')} [{' '.join(scope.get('values') or ())}]}}"
 
 
 def _limited_resource(value: JSONValue, path: str, causes: list[FieldError]) -> LimitedResource:
-    said = only(value, ("apiGroup", "resource", "matchContains", "matchScopes"), path)
-    resource = text(said.get("resource"), f"{path}.resource")
+    limited = strict_object(value, ("apiGroup", "resource", "matchContains", "matchScopes"), path)
+    resource = string_field(limited.get("resource"), f"{path}.resource")
     if not resource:
         causes.append(required(f"{path}.resource"))
-    match_contains = tuple(text(one, f"{path}.matchContains") for one in items(said.get("matchContains"), path))
-    match_scopes = tuple(
-        only(one, ("scopeName", "operator", "values"), f"{path}.matchScopes[{index}]")
-        for index, one in enumerate(items(said.get("matchScopes"), f"{path}.matchScopes"))
+    match_contains = tuple(
+        string_field(one, f"{path}.matchContains") for one in list_field(limited.get("matchContains"), path)
     )
-    return LimitedResource(text(said.get("apiGroup"), f"{path}.apiGroup"), resource, match_contains, match_scopes)
+    match_scopes = tuple(
+        strict_object(one, ("scopeName", "operator", "values"), f"{path}.matchScopes[{index}]")
+        for index, one in enumerate(list_field(limited.get("matchScopes"), f"{path}.matchScopes"))
+    )
+    return LimitedResource(
+        string_field(limited.get("apiGroup"), f"{path}.apiGroup"), resource, match_contains, match_scopes
+    )

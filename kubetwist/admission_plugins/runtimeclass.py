@@ -1,4 +1,4 @@
-"""Gives pods what the runtime class they name asks for: overhead, and nodes that have such a runtime."""
+"""RuntimeClass: sets the overhead, node selector and tolerations of a pod's RuntimeClass."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RuntimeClass:
     resources: ClassVar[tuple[str, ...]] = ("pods",)
 
     def handles(self, operation: str) -> bool:
-        """Return true for CREATE; the class of a pod never changes."""
+        """Return true for CREATE; the class of a pod is immutable."""
         return operation == "CREATE"
 
     def admit(self, attributes: AdmissionAttributes) -> None:
@@ -43,7 +43,7 @@ class RuntimeClass:
             spec["overhead"] = dict(fixed)
         scheduling = runtime.get("scheduling") or {}
         if scheduling.get("nodeSelector"):
-            spec["nodeSelector"] = _merged_selector(
+            spec["nodeSelector"] = _merge_selectors(
                 spec.get("nodeSelector") or {}, scheduling["nodeSelector"], attributes
             )
         if scheduling.get("tolerations"):
@@ -61,8 +61,8 @@ class RuntimeClass:
             if not _same_amounts(spec.get("overhead") or {}, fixed):
                 raise _mismatch(attributes)
         elif spec.get("overhead"):
-            why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
-            raise attributes.forbidden(why)
+            message = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+            raise attributes.forbidden(message)
 
 
 def _class_of(spec: JSONObject, attributes: AdmissionAttributes) -> JSONObject | None:
@@ -71,10 +71,10 @@ def _class_of(spec: JSONObject, attributes: AdmissionAttributes) -> JSONObject |
         return None
     if not name:
         raise APIStatusError.unknown("resource name may not be empty")
-    found = attributes.context.get_decoded("node.k8s.io", "runtimeclasses", "", name)
-    if found is None:
+    runtime_class = attributes.context.get_decoded("node.k8s.io", "runtimeclasses", "", name)
+    if runtime_class is None:
         raise attributes.forbidden(f'pod rejected: RuntimeClass "{name}" not found')
-    return found
+    return runtime_class
 
 
 def _mismatch(attributes: AdmissionAttributes) -> APIStatusError:
@@ -90,13 +90,13 @@ def _same_amounts(one: JSONObject, other: JSONObject) -> bool:
         return False
 
 
-def _merged_selector(own: JSONObject, added: JSONObject, attributes: AdmissionAttributes) -> JSONObject:
-    merged = dict(own)
+def _merge_selectors(pod_selector: JSONObject, added: JSONObject, attributes: AdmissionAttributes) -> JSONObject:
+    merged = dict(pod_selector)
     for key, value in added.items():
         if merged.setdefault(key, value) != value:
-            why = (
+            message = (
                 f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
                 f"pod.spec.nodeSelector[{key}] = {merged[key]}"
             )
-            raise attributes.forbidden(why)
+            raise attributes.forbidden(message)
     return merged

@@ -1,4 +1,4 @@
-"""Gives every new pod a service account, that account's pull secrets, and a volume with its token."""
+"""ServiceAccount: sets the service account of new pods, its imagePullSecrets, and a volume with its token."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ..registry.core.pod.references import MIRROR_ANNOTATION, secret_names
 #: The path at which the token is mounted in containers.
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 _VOLUME: Final = "kube-api-access-"
-#: An hour and seven seconds: kubelets renew such tokens after some of that time.
+#: An hour and seven seconds, which marks injected tokens; kubelets renew them before they expire.
 _TOKEN_EXPIRATION_SECONDS: Final = 3607
-#: Seconds to wait for an account that is not there: the reference asks ten times, with a pause of 0.1 to 0.2 s.
+#: Seconds to wait for an account that does not exist: the reference makes ten attempts, 0.1 to 0.2 s apart.
 _SERVICE_ACCOUNT_WAIT: Final = 1.5
 _ENFORCE: Final = "kubernetes.io/enforce-mountable-secrets"
 #: The values that Go's C{strconv.ParseBool} parses as true.
@@ -65,9 +65,9 @@ class ServiceAccount:
         account = await attributes.context.wait_for_object(
             "", "serviceaccounts", attributes.namespace, name, _SERVICE_ACCOUNT_WAIT
         )
-        given = self._apply_account_async(spec, account or _get_service_account(spec, attributes), attributes)
-        if given is not None:
-            await given
+        applying = self._apply_account_async(spec, account or _get_service_account(spec, attributes), attributes)
+        if applying is not None:
+            await applying
 
     def _apply_account_async(
         self, spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes
@@ -117,33 +117,33 @@ def _get_service_account(spec: JSONObject, attributes: AdmissionAttributes) -> J
     """
     Return the account of a pod.
 
-    @raise APIStatusError: It is not there (403).
+    @raise APIStatusError: The account does not exist (403).
     """
     name = spec["serviceAccountName"]
     account = attributes.context.get_decoded("", "serviceaccounts", attributes.namespace, name)
     if account is None:
-        why = f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found'
-        raise attributes.forbidden(why)
+        message = f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found'
+        raise attributes.forbidden(message)
     return account
 
 
 def enforces_mountable_secrets(account: JSONObject) -> bool:
-    """Return whether the pods of an account may have no secrets but those that the account names."""
+    """Return whether pods of an account may refer only to secrets that the account lists."""
     return (account["metadata"].get("annotations") or {}).get(_ENFORCE) in _TRUE
 
 
 def _should_automount(spec: JSONObject, account: JSONObject) -> bool:
     for one in (spec, account):
-        wanted = one.get("automountServiceAccountToken")
-        if wanted is not None:
-            return bool(wanted)
+        automount = one.get("automountServiceAccountToken")
+        if automount is not None:
+            return bool(automount)
     return True
 
 
 def _mount_token(spec: JSONObject) -> None:
     volumes = spec.get("volumes") or []
-    held = next((one["name"] for one in volumes if (one.get("name") or "").startswith(_VOLUME)), None)
-    name = held or generate_name(_VOLUME)
+    existing = next((one["name"] for one in volumes if (one.get("name") or "").startswith(_VOLUME)), None)
+    name = existing or generate_name(_VOLUME)
     mounted = False
     for container, _, _ in declared(spec):
         mounts = container.get("volumeMounts") or []
@@ -151,7 +151,7 @@ def _mount_token(spec: JSONObject) -> None:
             continue
         container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}]
         mounted = True
-    if mounted and held is None:
+    if mounted and existing is None:
         spec["volumes"] = [*volumes, {"name": name, "projected": token_volume()}]
 
 
@@ -187,7 +187,7 @@ def _check_mirror(pod: JSONObject, attributes: AdmissionAttributes) -> None:
 
 
 def _secret_variables(container: JSONObject) -> Iterator[tuple[str, str]]:
-    """Yield the variable and secret of each variable from a secret; no variable where all come from it."""
+    """Yield the secrets of environment variables, each with the name of the variable; C{""} for C{envFrom}."""
     for variable in container.get("env") or ():
         reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
         if reference is not None:
@@ -199,7 +199,11 @@ def _secret_variables(container: JSONObject) -> Iterator[tuple[str, str]]:
 
 
 def _limit_secret_references(spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes) -> None:
-    """Let a pod have only secrets that its account names."""
+    """
+    Check that a pod refers only to secrets that its account lists.
+
+    @raise APIStatusError: The pod refers to another secret (403).
+    """
     name = account["metadata"]["name"]
     allowed = {one.get("name") for one in account.get("secrets") or ()}
     for volume in spec.get("volumes") or ():
@@ -207,30 +211,33 @@ def _limit_secret_references(spec: JSONObject, account: JSONObject, attributes: 
             continue
         secret = volume["secret"].get("secretName") or ""
         if secret not in allowed:
-            why = (
+            message = (
                 f'volume with secret.secretName="{secret}" is not allowed because service account {name} '
                 "does not reference that secret"
             )
-            raise attributes.forbidden(why)
+            raise attributes.forbidden(message)
     _check_containers(spec, account, attributes)
-    pulled = {one.get("name") for one in account.get("imagePullSecrets") or ()}
+    pull_secrets = {one.get("name") for one in account.get("imagePullSecrets") or ()}
     for index, reference in enumerate(spec.get("imagePullSecrets") or ()):
-        if reference.get("name") not in pulled:
-            why = (
+        if reference.get("name") not in pull_secrets:
+            message = (
                 f'imagePullSecrets[{index}].name="{reference.get("name", "")}" is not allowed because service account '
                 f"{name} does not reference that imagePullSecret"
             )
-            raise attributes.forbidden(why)
+            raise attributes.forbidden(message)
 
 
 def _check_containers(
     spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes, only: str | None = None
 ) -> None:
     """
-    Check the variables of containers likewise.
+    Check that environment variables of containers refer only to secrets that the account lists.
 
-    @param only: The kind of containers that are looked at; L{None} for all there are.
-    @raise APIStatusError: One has another (403); an error by the same text alone where only some are looked at.
+    @param spec: The spec of the pod.
+    @param account: The service account.
+    @param attributes: The request.
+    @param only: The kind of containers to check; L{None} for all containers.
+    @raise APIStatusError: A variable refers to another secret: 403; with C{only}, 500 without the usual prefix.
     """
     name = account["metadata"]["name"]
     allowed = {one.get("name") for one in account.get("secrets") or ()}
@@ -239,10 +246,10 @@ def _check_containers(
             continue
         for variable, secret in _secret_variables(container):
             if secret not in allowed:
-                what = f"with envVar {variable}" if variable else "with envFrom"
-                why = (
-                    f'{kind} {container.get("name", "")} {what} referencing secret.secretName="{secret}" is not '
+                source = f"with envVar {variable}" if variable else "with envFrom"
+                message = (
+                    f'{kind} {container.get("name", "")} {source} referencing secret.secretName="{secret}" is not '
                     f"allowed because service account {name} does not reference that secret"
                 )
                 # The reference reports only the problem, without the prefix of a forbidden request.
-                raise attributes.forbidden(why) if only is None else APIStatusError.unknown(why)
+                raise attributes.forbidden(message) if only is None else APIStatusError.unknown(message)

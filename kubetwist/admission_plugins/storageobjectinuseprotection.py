@@ -1,4 +1,4 @@
-"""Keeps deleted volumes and claims until they are no longer in use."""
+"""StorageObjectInUseProtection: adds finalizers that keep deleted volumes and claims while they are in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps pods off a new node until it is found ready."""
+"""TaintNodesByCondition: adds the taint C{not-ready} to new nodes."""
 
 from __future__ import annotations
 

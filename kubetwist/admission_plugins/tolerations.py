@@ -1,4 +1,4 @@
-"""Merging of pod tolerations, without those implied by others."""
+"""Merging of pod tolerations."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from ..api.resource import JSONObject
 
 
 def merge_tolerations(first: Sequence[JSONObject], second: Sequence[JSONObject]) -> list[JSONObject]:
-    """Return the tolerations of both that no other one implies."""
-    every = [*first, *second]
+    """Return the tolerations of both lists, without tolerations that another one implies (C{MergeTolerations})."""
+    combined = [*first, *second]
     merged: list[JSONObject] = []
-    for place, one in enumerate(every):
+    for index, one in enumerate(combined):
         if any(implies(other, one) for other in merged):
             continue
-        if any(other != one and implies(other, one) for other in every[place + 1 :]):
+        if any(other != one and implies(other, one) for other in combined[index + 1 :]):
             continue
         merged.append(one)
     return merged
@@ -31,8 +31,8 @@ def implies(wide: JSONObject, narrow: JSONObject) -> bool:
         return False
     seconds = wide.get("tolerationSeconds")
     if wide.get("effect") == "NoExecute" and seconds is not None:
-        least = narrow.get("tolerationSeconds")
-        if least is None or least > seconds:
+        narrow_seconds = narrow.get("tolerationSeconds")
+        if narrow_seconds is None or narrow_seconds > seconds:
             return False
     if exists:
         return True

@@ -5,14 +5,14 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.pluginconfig import (
-    MOST_ITEMS,
+    MAX_ITEMS,
     InvalidConfiguration,
-    collected,
-    items,
-    minor,
-    of_kind,
-    only,
-    text,
+    collect_causes,
+    decode_configuration,
+    list_field,
+    release_minor,
+    strict_object,
+    string_field,
 )
 from kubetwist.api.errors import invalid
 from tests.admission_plugins.fakes import Context
@@ -26,43 +26,45 @@ class ConfigurationTests(SynchronousTestCase):
     def test_kind(self) -> None:
         """A configuration has its kind, one of the versions, and no other fields than those of the kind."""
         good = {**KIND, "limit": 3}
-        self.assertIs(of_kind(good, "Limits", ("example.com/v1",), ("limit",)), good)
+        self.assertIs(decode_configuration(good, "Limits", ("example.com/v1",), ("limit",)), good)
         for bad, text_of in (
             ([], "expected Limits, got list"),
             ({**KIND, "kind": "Other"}, 'no kind "Other" is registered'),
             ({**KIND, "apiVersion": "example.com/v2"}, 'for version "example.com/v2"; it is Limits'),
             ({**good, "more": 1}, 'strict decoding error: unknown field "more"'),
         ):
-            error = self.assertRaises(InvalidConfiguration, of_kind, bad, "Limits", ("example.com/v1",), ("limit",))
+            error = self.assertRaises(
+                InvalidConfiguration, decode_configuration, bad, "Limits", ("example.com/v1",), ("limit",)
+            )
             self.assertIn(text_of, str(error))
 
     def test_fields(self) -> None:
         """An unknown field is named with its path; nothing is an empty object."""
-        self.assertEqual(only(None, ("a",), "spec"), {})
-        error = self.assertRaises(InvalidConfiguration, only, {"b": 1, "c": 2}, ("a",), "spec")
+        self.assertEqual(strict_object(None, ("a",), "spec"), {})
+        error = self.assertRaises(InvalidConfiguration, strict_object, {"b": 1, "c": 2}, ("a",), "spec")
         self.assertEqual(str(error), 'strict decoding error: unknown field "spec.b", unknown field "spec.c"')
-        error = self.assertRaises(InvalidConfiguration, only, 7, ("a",), "")
+        error = self.assertRaises(InvalidConfiguration, strict_object, 7, ("a",), "")
         self.assertEqual(str(error), "the configuration: expected an object")
 
     def test_values(self) -> None:
         """Lists and strings may be left out, but must not be something else; lists are bounded."""
-        self.assertEqual((items(None, "l"), items([1], "l")), ([], [1]))
-        self.assertEqual((text(None, "t"), text("a", "t")), ("", "a"))
+        self.assertEqual((list_field(None, "l"), list_field([1], "l")), ([], [1]))
+        self.assertEqual((string_field(None, "t"), string_field("a", "t")), ("", "a"))
         for function, value, why in (
-            (items, {}, "p: expected a list"),
-            (items, [0] * (MOST_ITEMS + 1), "p: more than 10000 items"),
-            (text, 1, "p: expected a string"),
+            (list_field, {}, "p: expected a list"),
+            (list_field, [0] * (MAX_ITEMS + 1), "p: more than 10000 items"),
+            (string_field, 1, "p: expected a string"),
         ):
             self.assertEqual(str(self.assertRaises(InvalidConfiguration, function, value, "p")), why)
 
     def test_collected(self) -> None:
         """All that is wrong is in one error; without causes there is none."""
-        with collected():
+        with collect_causes():
             pass
-        with self.assertRaises(InvalidConfiguration) as raised, collected() as causes:
+        with self.assertRaises(InvalidConfiguration) as raised, collect_causes() as causes:
             causes += [invalid("a", 1, "no"), invalid("b", 2, "neither")]
         self.assertEqual(str(raised.exception), "[a: Invalid value: 1: no, b: Invalid value: 2: neither]")
 
     def test_minor(self) -> None:
         """The minor version is that of the release that the server emulates."""
-        self.assertEqual(minor(Context(release="1.34")), 34)
+        self.assertEqual(release_minor(Context(release="1.34")), 34)

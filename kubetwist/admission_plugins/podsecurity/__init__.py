@@ -1,9 +1,9 @@
 """
-The Pod Security Standards: how much a pod may get at of the node that it runs on.
+The Pod Security Standards, which limit the access of pods to their node.
 
-C{levels} is what the labels of a namespace say; C{baseline} and C{restricted} are the checks of the levels that have
-any; C{standards} puts them together for each version; C{configuration} and C{plugin} make an admission plugin of it.
-All but the last are pure.
+C{levels} reads the policy from the labels of a namespace. C{baseline} and C{restricted} have the checks of these
+levels, and C{standards} selects the checks of a level and version. C{evaluation} evaluates pods and namespaces.
+C{configuration} and C{plugin} are the admission plugin. All modules except for C{plugin} are pure.
 
 @see: kubernetes, C{staging/src/k8s.io/pod-security-admission}.
 """

@@ -75,20 +75,21 @@ def apparmor_profile(annotations: _Annotations, spec: JSONObject) -> CheckResult
         kinds.add(profile.get("type") or "")
         return True
 
-    who = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
-    written = sorted(
+    violators = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
+    forbidden_annotations = sorted(
         f"{key}={quoted(value)}"
         for key, value in annotations.items()
         if key.startswith(_APPARMOR) and value not in ("", "runtime/default") and not value.startswith("localhost/")
     )
-    if written:
-        who = " and ".join(filter(None, (who, plural("annotation", "annotations", len(written)))))
-    if not who:
+    if forbidden_annotations:
+        annotations_text = plural("annotation", "annotations", len(forbidden_annotations))
+        violators = " and ".join(filter(None, (violators, annotations_text)))
+    if not violators:
         return None
-    values = [*sorted(kinds), *written]
+    values = [*sorted(kinds), *forbidden_annotations]
     return CheckResult(
         plural("forbidden AppArmor profile", "forbidden AppArmor profiles", len(values)),
-        f"{who} must not set AppArmor profile type to {quoted_list(values)}",
+        f"{violators} must not set AppArmor profile type to {quoted_list(values)}",
     )
 
 
@@ -97,9 +98,9 @@ def capabilities(annotations: _Annotations, spec: JSONObject) -> CheckResult | N
     added: set[str] = set()
 
     def is_forbidden(context: JSONObject) -> bool:
-        more = set((context.get("capabilities") or {}).get("add") or ()) - CAPABILITIES
-        added.update(more)
-        return bool(more)
+        forbidden = set((context.get("capabilities") or {}).get("add") or ()) - CAPABILITIES
+        added.update(forbidden)
+        return bool(forbidden)
 
     names = bad_containers(spec, is_forbidden)
     if not names:
@@ -127,41 +128,41 @@ def host_path_volumes(annotations: _Annotations, spec: JSONObject) -> CheckResul
 def host_ports(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """Check that the pod uses no host ports."""
     names: list[str] = []
-    taken: set[str] = set()
+    host_ports: set[str] = set()
     for container, _, _ in containers(spec):
         ports = [str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")]
         if ports:
             names.append(container.get("name") or "")
-            taken.update(ports)
+            host_ports.update(ports)
     if not names:
         return None
     return CheckResult(
         "hostPort",
-        f"{named(names)} {plural('uses', 'use', len(names))} {plural('hostPort', 'hostPorts', len(taken))} "
-        f"{', '.join(sorted(taken))}",
+        f"{named(names)} {plural('uses', 'use', len(names))} {plural('hostPort', 'hostPorts', len(host_ports))} "
+        f"{', '.join(sorted(host_ports))}",
     )
 
 
 def host_probes(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """Check that probes and hooks name no other host."""
+    """Check that probes and lifecycle hooks do not set a host."""
     names: set[str] = set()
     hosts: set[str] = set()
     for container, _, _ in containers(spec):
-        results = set(_hosts(container))
-        if results:
+        container_hosts = set(_hosts(container))
+        if container_hosts:
             names.add(container.get("name") or "")
-            hosts.update(results)
+            hosts.update(container_hosts)
     if not names:
         return None
-    what = plural("probe or lifecycle host", "probe or lifecycle hosts", len(hosts))
+    noun = plural("probe or lifecycle host", "probe or lifecycle hosts", len(hosts))
     return CheckResult(
         "probe or lifecycle host",
-        f"{named(sorted(names))} {plural('uses', 'use', len(names))} {what} {quoted_list(sorted(hosts))}",
+        f"{named(sorted(names))} {plural('uses', 'use', len(names))} {noun} {quoted_list(sorted(hosts))}",
     )
 
 
 def _hosts(container: JSONObject) -> Iterator[str]:
-    """Return the hosts that probes and hooks of a container name."""
+    """Yield the hosts of the probes and lifecycle hooks of a container."""
     lifecycle = container.get("lifecycle") or {}
     actions = [container.get(probe) for probe in ("livenessProbe", "readinessProbe", "startupProbe")]
     actions += [lifecycle.get(hook) for hook in ("postStart", "preStop")]
@@ -197,32 +198,32 @@ def proc_mount(annotations: _Annotations, spec: JSONObject) -> CheckResult | Non
 
 
 def proc_mount_35(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """Check L{proc_mount} except for pods in a user namespace, where a full C{/proc} does no harm."""
+    """Check L{proc_mount} except for pods in a user namespace, which may unmask C{/proc}."""
     return None if in_user_namespace(spec) else proc_mount(annotations, spec)
 
 
 def _selinux_options(types: frozenset[str]) -> PodCheck:
     def selinux_options(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-        """Check that SELinux type, user and role are not less confining."""
+        """Check that the SELinux type is allowed, and that user and role are not set."""
         kinds: set[str] = set()
-        others: set[str] = set()
+        set_fields: set[str] = set()
 
         def is_forbidden(context: JSONObject) -> bool:
             options = context.get("seLinuxOptions") or {}
             kind = options.get("type") or ""
-            given = {field for field in ("user", "role") if options.get(field)}
-            others.update(given)
+            fields = {field for field in ("user", "role") if options.get(field)}
+            set_fields.update(fields)
             if kind not in types:
                 kinds.add(kind)
-            return bool(given) or kind not in types
+            return bool(fields) or kind not in types
 
-        who = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
-        if not who:
+        violators = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
+        if not violators:
             return None
-        level_version = [f"{plural('type', 'types', len(kinds))} {quoted_list(sorted(kinds))}"] if kinds else []
-        level_version += [f"{field} may not be set" for field in ("user", "role") if field in others]
+        details = [f"{plural('type', 'types', len(kinds))} {quoted_list(sorted(kinds))}"] if kinds else []
+        details += [f"{field} may not be set" for field in ("user", "role") if field in set_fields]
         return CheckResult(
-            "seLinuxOptions", f"{who} set forbidden securityContext.seLinuxOptions: {'; '.join(level_version)}"
+            "seLinuxOptions", f"{violators} set forbidden securityContext.seLinuxOptions: {'; '.join(details)}"
         )
 
     return selinux_options
@@ -235,21 +236,21 @@ selinux_options_31 = _selinux_options(SELINUX_TYPES_31)
 def seccomp_annotations(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """Check that seccomp profiles confine, in the annotations that preceded the fields."""
     keys = [_SECCOMP_POD, *(f"{_SECCOMP}{container.get('name') or ''}" for container, _, _ in containers(spec))]
-    results = {
-        f"{key}={quoted(annotations[key])}" for key in keys if key in annotations and _unconfined(annotations[key])
+    forbidden = {
+        f"{key}={quoted(annotations[key])}" for key in keys if key in annotations and _is_unconfined(annotations[key])
     }
-    if not results:
+    if not forbidden:
         return None
-    listed = ", ".join(sorted(results))
-    return CheckResult("seccompProfile", f"forbidden {plural('annotation', 'annotations', len(results))} {listed}")
+    listed = ", ".join(sorted(forbidden))
+    return CheckResult("seccompProfile", f"forbidden {plural('annotation', 'annotations', len(forbidden))} {listed}")
 
 
-def _unconfined(profile: str) -> bool:
+def _is_unconfined(profile: str) -> bool:
     return profile not in ("runtime/default", "docker/default") and not profile.startswith("localhost/")
 
 
 def bad_seccomp(kinds: set[str]) -> Callable[[JSONObject], bool]:
-    """Return whether a security context has a profile that does not confine, whose kind is then added to C{kinds}."""
+    """Return a predicate for security contexts with an unconfined profile; it adds the profile's type to C{kinds}."""
 
     def is_forbidden(context: JSONObject) -> bool:
         profile = context.get("seccompProfile")
@@ -265,10 +266,10 @@ def seccomp_profile(annotations: _Annotations, spec: JSONObject) -> CheckResult 
     """Check that seccomp profiles confine."""
     kinds: set[str] = set()
     is_forbidden = bad_seccomp(kinds)
-    who = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
-    if not who:
+    violators = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
+    if not violators:
         return None
-    detail = f"{who} must not set securityContext.seccompProfile.type to {quoted_list(sorted(kinds))}"
+    detail = f"{violators} must not set securityContext.seccompProfile.type to {quoted_list(sorted(kinds))}"
     return CheckResult("seccompProfile", detail)
 
 
@@ -290,14 +291,14 @@ sysctls_37 = _sysctls(SYSCTLS_37)
 
 
 def windows_host_process(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """Check that no Windows host process is used."""
+    """Check that neither the pod nor a container is a Windows HostProcess."""
 
     def is_forbidden(context: JSONObject) -> bool:
         return bool((context.get("windowsOptions") or {}).get("hostProcess"))
 
-    who = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
+    violators = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
     return (
-        CheckResult("hostProcess", f"{who} must not set securityContext.windowsOptions.hostProcess=true")
-        if who
+        CheckResult("hostProcess", f"{violators} must not set securityContext.windowsOptions.hostProcess=true")
+        if violators
         else None
     )

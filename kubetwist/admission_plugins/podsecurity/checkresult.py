@@ -13,9 +13,9 @@ from ...api.resource import JSONObject
 @frozen
 class CheckResult:
     """
-    A violation that a check has found (C{policy.CheckResult}).
+    The violation that a check reports (C{policy.CheckResult}).
 
-    @ivar reason: In a few words, the same for all such pods.
+    @ivar reason: The kind of violation, independent of the pod.
     @ivar detail: The violating fields and values.
     """
 
@@ -26,12 +26,12 @@ class CheckResult:
         return f"{self.reason} ({self.detail})" if self.detail else self.reason
 
 
-#: Given the annotations and the spec of a pod; L{None} if it has nothing against it.
+#: Checks a pod, given its annotations and spec; returns L{None} if the pod is allowed.
 PodCheck = Callable[[Mapping[str, str], JSONObject], CheckResult | None]
 
 
 def plural(singular: str, several: str, number: int) -> str:
-    """Return the form of a word that goes with a number."""
+    """Return the singular or plural of a word, depending on a number."""
     return singular if number == 1 else several
 
 
@@ -45,11 +45,16 @@ def named(names: Collection[str]) -> str:
     return f"{plural('container', 'containers', len(names))} {quoted_list(names)}"
 
 
-def setters(pod: bool, is_forbidden: Collection[str]) -> str:
-    """Return the phrase for the parts of a pod that set a field: the pod itself, containers, or both."""
+def setters(pod: bool, containers: Collection[str]) -> str:
+    """
+    Return the phrase for the parts of a pod that set a field; C{""} for none.
+
+    @param pod: Whether the pod itself sets the field.
+    @param containers: The names of the containers that set the field.
+    """
     parts = ["pod"] if pod else []
-    if is_forbidden:
-        parts.append(named(is_forbidden))
+    if containers:
+        parts.append(named(containers))
     return " and ".join(parts)
 
 
@@ -60,9 +65,9 @@ def contexts(spec: JSONObject) -> Iterable[tuple[str, JSONObject]]:
 
 
 def pod_context(spec: JSONObject) -> JSONObject:
-    """Return the security context of the pod as a whole; an empty one if it has none."""
-    results: JSONObject | None = spec.get("securityContext")
-    return results or {}
+    """Return the security context of the pod itself; an empty one if it has none."""
+    context: JSONObject | None = spec.get("securityContext")
+    return context or {}
 
 
 def bad_containers(spec: JSONObject, is_forbidden: Callable[[JSONObject], object]) -> list[str]:
@@ -71,7 +76,7 @@ def bad_containers(spec: JSONObject, is_forbidden: Callable[[JSONObject], object
 
 
 def is_windows(spec: JSONObject) -> bool:
-    """Return whether a pod says that it is for Windows, where Linux' ways of confinement do not exist."""
+    """Return whether a pod is for Windows, which does not have the confinement of Linux."""
     return bool((spec.get("os") or {}).get("name") == "windows")
 
 

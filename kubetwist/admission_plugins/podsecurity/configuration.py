@@ -1,4 +1,4 @@
-"""C{PodSecurityConfiguration}: what holds where no label says otherwise, and for whom nothing holds."""
+"""The configuration C{PodSecurityConfiguration}: the policy of namespaces without labels, and exemptions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...api.jsontypes import JSONValue
 from ...api.names import validate_dns1123_label, validate_dns1123_subdomain
 from ...api.resource import JSONObject
 from ..pluginconfig import (
-    collected,
-    items,
-    of_kind,
-    only,
-    text,
+    collect_causes,
+    decode_configuration,
+    list_field,
+    strict_object,
+    string_field,
 )
 from .levels import LATEST, MODES, PRIVILEGED, LevelVersion, Policy, level_problem, parse_version
 
@@ -44,30 +44,30 @@ def load(configuration: JSONValue) -> Configuration:
     """
     Read the configuration.
 
-    @param configuration: As decoded; L{None} for none.
-    @raise InvalidConfiguration: It cannot be used.
+    @param configuration: The decoded configuration; L{None} for none.
+    @raise InvalidConfiguration: The configuration is invalid.
     """
     if configuration is None:
         return Configuration()
-    level_version = of_kind(configuration, "PodSecurityConfiguration", _API_VERSIONS, ("defaults", "exemptions"))
+    decoded = decode_configuration(configuration, "PodSecurityConfiguration", _API_VERSIONS, ("defaults", "exemptions"))
     fields = [field for mode in MODES for field in (mode, f"{mode}-version")]
-    defaults = only(level_version.get("defaults"), fields, "defaults")
-    exempt = only(level_version.get("exemptions"), ("usernames", "namespaces", "runtimeClasses"), "exemptions")
-    with collected() as causes:
-        levels = {mode: _level(defaults, mode, causes) for mode in ("enforce", "warn", "audit")}
+    defaults = strict_object(decoded.get("defaults"), fields, "defaults")
+    exempt = strict_object(decoded.get("exemptions"), ("usernames", "namespaces", "runtimeClasses"), "exemptions")
+    with collect_causes() as causes:
+        levels = {mode: _level_version(defaults, mode, causes) for mode in ("enforce", "warn", "audit")}
         namespaces = _names(exempt, "namespaces", validate_dns1123_label, causes)
         classes = _names(exempt, "runtimeClasses", validate_dns1123_subdomain, causes)
-        usernames = _names(exempt, "usernames", _username_problems, causes)
+        usernames = _names(exempt, "usernames", _validate_username, causes)
     return Configuration(Policy(**levels), usernames, namespaces, classes)
 
 
-def _level(defaults: JSONObject, mode: str, causes: list[FieldError]) -> LevelVersion:
+def _level_version(defaults: JSONObject, mode: str, causes: list[FieldError]) -> LevelVersion:
     path = f"defaults.{mode}"
-    level = text(defaults.get(mode), path) or PRIVILEGED
+    level = string_field(defaults.get(mode), path) or PRIVILEGED
     problem = level_problem(level)
     if problem:
         causes.append(invalid(path, level, problem))
-    version, minor = text(defaults.get(f"{mode}-version"), f"{path}-version") or LATEST, None
+    version, minor = string_field(defaults.get(f"{mode}-version"), f"{path}-version") or LATEST, None
     try:
         minor = parse_version(version)
     except ValueError as error:
@@ -76,13 +76,13 @@ def _level(defaults: JSONObject, mode: str, causes: list[FieldError]) -> LevelVe
 
 
 def _names(
-    exempt: JSONObject, field: str, problems_of: Callable[[str], Sequence[str]], causes: list[FieldError]
+    exempt: JSONObject, field: str, validate_name: Callable[[str], Sequence[str]], causes: list[FieldError]
 ) -> frozenset[str]:
     names: set[str] = set()
-    for index, value in enumerate(items(exempt.get(field), f"exemptions.{field}")):
+    for index, value in enumerate(list_field(exempt.get(field), f"exemptions.{field}")):
         path = f"exemptions.{field}[{index}]"
-        name = text(value, path)
-        problems = problems_of(name)
+        name = string_field(value, path)
+        problems = validate_name(name)
         if problems:
             causes.append(invalid(path, name, ", ".join(problems)))
         elif name in names:
@@ -91,5 +91,5 @@ def _names(
     return frozenset(names)
 
 
-def _username_problems(name: str) -> Sequence[str]:
+def _validate_username(name: str) -> Sequence[str]:
     return () if name else ("username must not be empty",)

@@ -115,12 +115,12 @@ class PodSecurityEvaluator:
         if spec.get("runtimeClassName") in self.configuration.runtime_classes:
             return Evaluation(audit_annotations={"exempt": "runtimeClass"})
         annotations = metadata.get("annotations") or {}
-        known: dict[LevelVersion, list[CheckResult]] = {}
+        cached: dict[LevelVersion, list[CheckResult]] = {}
 
         def evaluate_pod(level_version: LevelVersion) -> list[CheckResult]:
-            if level_version not in known:
-                known[level_version] = self.standards.evaluate_pod(level_version, annotations, spec)
-            return known[level_version]
+            if level_version not in cached:
+                cached[level_version] = self.standards.evaluate_pod(level_version, annotations, spec)
+            return cached[level_version]
 
         evaluation = Evaluation()
         if causes:
@@ -173,12 +173,12 @@ class PodSecurityEvaluator:
         """Return the warning that the labels of an exempt namespace have no effect."""
         if policy.fully_privileged or policy.equivalent(self.configuration.defaults):
             return []
-        level_version = []
-        for mode, level in (("enforce", policy.enforce), ("audit", policy.audit), ("warn", policy.warn)):
+        modes = []
+        for mode, level_version in (("enforce", policy.enforce), ("audit", policy.audit), ("warn", policy.warn)):
             label = f"{PREFIX}{mode}"
-            if level.level != PRIVILEGED and (label in labels or f"{label}-version" in labels):
-                level_version.append(f"{mode}={level}")
-        listed = ", ".join(level_version)
+            if level_version.level != PRIVILEGED and (label in labels or f"{label}-version" in labels):
+                modes.append(f"{mode}={level_version}")
+        listed = ", ".join(modes)
         return [f'namespace "{name}" is exempt from Pod Security, and the policy ({listed}) will be ignored']
 
 

@@ -14,25 +14,27 @@ NAMESPACE_MAX_PODS_TO_CHECK: Final = 3000
 #: Timeout of the check, in seconds.
 NAMESPACE_POD_CHECK_TIMEOUT: Final = 1.0
 
-#: Decodes a pod: many pods are not kept decoded.
+#: Decodes a pod; only undecoded pods are kept in memory.
 _Loader = Callable[[], JSONObject]
 
 
 class ExistingPods:
     """Checks pods one by one and collects the violations."""
 
-    def __init__(
-        self, standards: CheckRegistry, recheck_existing_pods_at: LevelVersion, exempt_classes: Collection[str] = ()
-    ) -> None:
+    def __init__(self, standards: CheckRegistry, enforced: LevelVersion, exempt_classes: Collection[str] = ()) -> None:
         """
+        @param standards: The checks.
+        @param enforced: The new enforce level.
         @param exempt_classes: Exempt runtime classes.
         """
         self._standards = standards
-        self._enforced = recheck_existing_pods_at
+        self._enforced = enforced
         self._exempt_classes = exempt_classes
-        self._first: list[_Loader] = []
-        self._more: list[_Loader] = []
-        self._seen: set[str] = set()
+        #: The first pod of each controller, and pods without a controller.
+        self._first_replicas: list[_Loader] = []
+        self._replicas: list[_Loader] = []
+        self._controllers: set[str] = set()
+        #: Names of violating pods by the reasons.
         self._names: dict[str, list[str]] = {}
         self.checked = 0
 
@@ -43,16 +45,16 @@ class ExistingPods:
             return
         owners = pod["metadata"].get("ownerReferences") or ()
         controller = next((owner.get("uid") for owner in owners if owner.get("controller")), None)
-        if controller in self._seen:
-            self._more.append(loader)
+        if controller in self._controllers:
+            self._replicas.append(loader)
             return
         if controller is not None:
-            self._seen.add(controller)
-        self._first.append(loader)
+            self._controllers.add(controller)
+        self._first_replicas.append(loader)
 
     def prioritized(self) -> list[_Loader]:
         """Return the pods by priority: one pod of each controller first (C{prioritizePods})."""
-        return self._first + self._more
+        return self._first_replicas + self._replicas
 
     def check(self, pod: JSONObject) -> None:
         """Check a pod."""
@@ -78,11 +80,11 @@ class ExistingPods:
             warnings.append(
                 f'existing pods in namespace "{namespace}" violate the new PodSecurity enforce level "{self._enforced}"'
             )
-        return warnings + sorted(f"{_pod_names(names)}: {why}" for why, names in self._names.items())
+        return warnings + sorted(f"{_pod_names(names)}: {reasons}" for reasons, names in self._names.items())
 
 
 def _pod_names(names: list[str]) -> str:
-    first, others = min(names), len(names) - 1
-    if not others:
+    first, remaining = min(names), len(names) - 1
+    if not remaining:
         return first
-    return f"{first} (and {others} other pod{'s' if others > 1 else ''})"
+    return f"{first} (and {remaining} other pod{'s' if remaining > 1 else ''})"

@@ -13,7 +13,7 @@ from ...api.errors import FieldError, invalid
 PRIVILEGED: Final = "privileged"
 BASELINE: Final = "baseline"
 RESTRICTED: Final = "restricted"
-#: From the least strict one.
+#: All levels, the least strict one first.
 LEVELS: Final = (PRIVILEGED, BASELINE, RESTRICTED)
 LATEST: Final = "latest"
 #: The prefix of labels and of audit annotation keys.
@@ -32,7 +32,7 @@ _LABELS: Final = {
 @frozen
 class LevelVersion:
     """
-    One level as of one version.
+    A level and the version of its checks.
 
     @ivar minor: The C{x} of C{v1.x}; L{None} for the latest.
     """
@@ -71,26 +71,26 @@ class Policy:
 
 
 def level_problem(text: object) -> str:
-    """Return why this is not a level; C{""} if it is one."""
+    """Return the error text for an invalid level; C{""} for a valid one."""
     return "" if text in LEVELS else _LEVEL_PROBLEM
 
 
 def parse_version(text: object) -> int | None:
     """
-    Return the minor version that is meant; L{None} is the latest.
+    Return the minor version of C{v1.x}; L{None} for C{latest}.
 
-    @raise ValueError: It is not a version.
+    @raise ValueError: The text is not a version.
     """
     if text == LATEST:
         return None
-    results = _VERSION.fullmatch(text) if isinstance(text, str) else None
-    if results is None or int(results[1]) > _MAX_MINOR:
+    match = _VERSION.fullmatch(text) if isinstance(text, str) else None
+    if match is None or int(match[1]) > _MAX_MINOR:
         raise ValueError(_VERSION_PROBLEM)
-    return int(results[1])
+    return int(match[1])
 
 
 def stricter(one: str, other: str) -> bool:
-    """Return whether a level forbids more than another."""
+    """Return whether level C{one} is stricter than level C{other}."""
     return LEVELS.index(one) > LEVELS.index(other)
 
 
@@ -105,8 +105,8 @@ def policy_to_evaluate(labels: Mapping[str, str], defaults: Policy) -> tuple[Pol
     enforce = _level_from_labels(labels, "enforce", defaults.enforce, RESTRICTED, causes)
     audit = _level_from_labels(labels, "audit", defaults.audit, PRIVILEGED, causes)
     warn = _level_from_labels(labels, "warn", defaults.warn, PRIVILEGED, causes)
-    recheck_existing_pods_at = labels.get(_LABELS["enforce"][0])
-    if recheck_existing_pods_at in LEVELS and _LABELS["warn"][0] not in labels and stricter(enforce.level, warn.level):
+    is_enforced = labels.get(_LABELS["enforce"][0]) in LEVELS
+    if is_enforced and _LABELS["warn"][0] not in labels and stricter(enforce.level, warn.level):
         # The enforce level is also the warn level, for objects that are not enforced, such as pod templates.
         minor = warn.minor if _LABELS["warn"][1] in labels else enforce.minor
         warn = LevelVersion(enforce.level, minor)
@@ -130,7 +130,7 @@ def _level_from_labels(
     if version is not None:
         try:
             level_version = evolve(level_version, minor=parse_version(version))
-        except ValueError as problem_found:
-            causes.append(invalid(f"{path[:-1]}-version]", version, str(problem_found)))
+        except ValueError as error:
+            causes.append(invalid(f"{path[:-1]}-version]", version, str(error)))
             level_version = evolve(level_version, minor=None)
     return level_version

@@ -36,12 +36,15 @@ class PodSecurityMetrics:
         """
         Count an evaluation.
 
-        @param request_labels: The operation, what kind of resource, and which subresource.
+        @param mode: C{"enforce"}, C{"audit"} or C{"warn"}.
+        @param level_version: The level and version of the policy.
+        @param allowed: Whether there was no violation.
+        @param request_labels: The operation, C{"pod"} or C{"controller"}, and the subresource.
         """
         version = LATEST
         if level_version.minor is not None and level_version.level != PRIVILEGED:
             version = f"v1.{level_version.minor}" if level_version.minor <= self._newest else "future"
-        # The last label has a meaning elsewhere only; an empty one is to Prometheus as if it were not there.
+        # The last label is used by OpenShift only; for Prometheus, an empty label is the same as an absent one.
         labels = ("allow" if allowed else "deny", level_version.level, version, mode, *request_labels, "")
         self._evaluations[labels] = self._evaluations.get(labels, 0) + 1
 

@@ -18,7 +18,7 @@ from ...api.podspecs import TEMPLATES, pod_template
 from ...api.resource import GroupKind
 from ...interfaces import IMeasuredAdmission, IValidatingAdmission
 from ...metrics.registry import MetricSnapshot
-from ..pluginconfig import minor
+from ..pluginconfig import release_minor
 from .configuration import load
 from .evaluation import (
     IGNORED_POD_SUBRESOURCES,
@@ -61,7 +61,7 @@ class PodSecurity:
     @classmethod
     def configured(cls, server: AdmissionContext, configuration: JSONValue) -> PodSecurity:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        return cls(PodSecurityEvaluator(load(configuration), CheckRegistry(minor(server))))
+        return cls(PodSecurityEvaluator(load(configuration), CheckRegistry(release_minor(server))))
 
     def handles(self, operation: str) -> bool:
         """Return true for CREATE and UPDATE."""
@@ -105,16 +105,16 @@ class PodSecurity:
             raise APIStatusError.internal(missing)
         assert attributes.object is not None
         # The old object is decoded only if it is needed.
-        fully_privileged_result = self.evaluator.fully_privileged_result(labels)
-        if fully_privileged_result is not None:
-            return fully_privileged_result
+        evaluation = self.evaluator.fully_privileged_result(labels)
+        if evaluation is not None:
+            return evaluation
         return self.evaluator.pod(labels, attributes.object, attributes.old_object)
 
     def _template(self, attributes: AdmissionAttributes) -> Evaluation:
         labels = _labels(attributes)
         if labels is None:
-            why = f"failed to lookup namespace {quoted(attributes.namespace)}: {_not_found(attributes)}"
-            return Evaluation(audit_annotations={"error": why})
+            message = f"failed to lookup namespace {quoted(attributes.namespace)}: {_not_found(attributes)}"
+            return Evaluation(audit_annotations={"error": message})
         template = pod_template(attributes.group, attributes.resource, attributes.object)
         return self.evaluator.template(labels, template)
 
@@ -135,30 +135,26 @@ class PodSecurity:
             else self._warn_of_existing_pods(attributes, evaluation.recheck_existing_pods_at)
         )
 
-    async def _warn_of_existing_pods(
-        self, attributes: AdmissionAttributes, recheck_existing_pods_at: LevelVersion
-    ) -> None:
+    async def _warn_of_existing_pods(self, attributes: AdmissionAttributes, enforced: LevelVersion) -> None:
         """Warn about existing pods that violate the new enforce level."""
         context = attributes.context
         loaders = context.list_lazy("", "pods", attributes.name)
-        until = context.reactor.seconds() + NAMESPACE_POD_CHECK_TIMEOUT
-        existing = ExistingPods(
-            self.evaluator.standards, recheck_existing_pods_at, self.evaluator.configuration.runtime_classes
-        )
+        deadline = context.reactor.seconds() + NAMESPACE_POD_CHECK_TIMEOUT
+        existing = ExistingPods(self.evaluator.standards, enforced, self.evaluator.configuration.runtime_classes)
         for start in range(0, len(loaders), _SLICE):
             if start:
                 await deferLater(context.reactor, 0, _do_nothing)
             for loader in loaders[start : start + _SLICE]:
                 existing.add(loader)
-        chosen = existing.prioritized()
-        for start in range(0, min(len(chosen), NAMESPACE_MAX_PODS_TO_CHECK), _SLICE):
+        prioritized = existing.prioritized()
+        for start in range(0, min(len(prioritized), NAMESPACE_MAX_PODS_TO_CHECK), _SLICE):
             if start:
                 await deferLater(context.reactor, 0, _do_nothing)
-            for loader in chosen[start : min(start + _SLICE, NAMESPACE_MAX_PODS_TO_CHECK)]:
+            for loader in prioritized[start : min(start + _SLICE, NAMESPACE_MAX_PODS_TO_CHECK)]:
                 existing.check(loader())
-            if context.reactor.seconds() > until:
+            if context.reactor.seconds() > deadline:
                 break
-        for text in existing.warnings(attributes.name, len(chosen)):
+        for text in existing.warnings(attributes.name, len(prioritized)):
             attributes.warn(text)
 
 

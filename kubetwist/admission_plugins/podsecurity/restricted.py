@@ -1,4 +1,4 @@
-"""Checks that the level C{restricted} adds: privileges that a hardened pod does not need."""
+"""Checks that the level C{restricted} adds to C{baseline}."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from .checkresult import (
 
 _Annotations = Mapping[str, str]
 
-#: Kinds of volumes that are harmless.
-VOLUMES: Final = (
+#: The allowed types of volumes.
+ALLOWED_VOLUMES: Final = (
     "configMap",
     "csi",
     "downwardAPI",
@@ -35,7 +35,7 @@ VOLUMES: Final = (
     "projected",
     "secret",
 )
-#: Those that are not, in the order in which a volume that is several of them is named.
+#: The forbidden types of volumes; for a volume of several types, the first one is reported.
 RESTRICTED_VOLUMES: Final = (
     "hostPath",
     "gcePersistentDisk",
@@ -94,20 +94,20 @@ def capabilities(annotations: _Annotations, spec: JSONObject) -> CheckResult | N
     adding: list[str] = []
     added: set[str] = set()
     for name, context in contexts(spec):
-        level_version = context.get("capabilities") or {}
-        if "ALL" not in (level_version.get("drop") or ()):
+        capabilities = context.get("capabilities") or {}
+        if "ALL" not in (capabilities.get("drop") or ()):
             keeping.append(name)
-        more = set(level_version.get("add") or ()) - {"NET_BIND_SERVICE"}
-        if more:
+        forbidden = set(capabilities.get("add") or ()) - {"NET_BIND_SERVICE"}
+        if forbidden:
             adding.append(name)
-            added.update(more)
-    forbidden_details = []
+            added.update(forbidden)
+    details = []
     if keeping:
-        forbidden_details.append(f'{named(keeping)} must set securityContext.capabilities.drop=["ALL"]')
+        details.append(f'{named(keeping)} must set securityContext.capabilities.drop=["ALL"]')
     if adding:
-        what = quoted_list(sorted(added))
-        forbidden_details.append(f"{named(adding)} must not include {what} in securityContext.capabilities.add")
-    return CheckResult("unrestricted capabilities", "; ".join(forbidden_details)) if forbidden_details else None
+        listed = quoted_list(sorted(added))
+        details.append(f"{named(adding)} must not include {listed} in securityContext.capabilities.add")
+    return CheckResult("unrestricted capabilities", "; ".join(details)) if details else None
 
 
 def volumes(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
@@ -115,16 +115,16 @@ def volumes(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     names: list[str] = []
     kinds: set[str] = set()
     for volume in spec.get("volumes") or ():
-        if any(volume.get(kind) is not None for kind in VOLUMES):
+        if any(volume.get(kind) is not None for kind in ALLOWED_VOLUMES):
             continue
         names.append(volume.get("name") or "")
         kinds.add(next((kind for kind in RESTRICTED_VOLUMES if volume.get(kind) is not None), "unknown"))
     if not names:
         return None
-    what = plural("restricted volume type", "restricted volume types", len(kinds))
+    noun = plural("restricted volume type", "restricted volume types", len(kinds))
     return CheckResult(
         "restricted volume types",
-        f"{plural('volume', 'volumes', len(names))} {quoted_list(names)} {plural('uses', 'use', len(names))} {what} "
+        f"{plural('volume', 'volumes', len(names))} {quoted_list(names)} {plural('uses', 'use', len(names))} {noun} "
         f"{quoted_list(sorted(kinds))}",
     )
 
@@ -132,14 +132,14 @@ def volumes(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
 def run_as_non_root(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """Check that the kubelet enforces that no container runs as root."""
     pod = pod_context(spec).get("runAsNonRoot")
-    level_version = [(name, context.get("runAsNonRoot")) for name, context in contexts(spec)]
-    who = setters(pod is False, [name for name, value in level_version if value is False])
-    if who:
-        return CheckResult("runAsNonRoot != true", f"{who} must not set securityContext.runAsNonRoot=false")
-    silent = [] if pod else [name for name, value in level_version if value is None]
-    if not silent:
+    values = [(name, context.get("runAsNonRoot")) for name, context in contexts(spec)]
+    violators = setters(pod is False, [name for name, value in values if value is False])
+    if violators:
+        return CheckResult("runAsNonRoot != true", f"{violators} must not set securityContext.runAsNonRoot=false")
+    unset = [] if pod else [name for name, value in values if value is None]
+    if not unset:
         return None
-    return CheckResult("runAsNonRoot != true", f"pod or {named(silent)} must set securityContext.runAsNonRoot=true")
+    return CheckResult("runAsNonRoot != true", f"pod or {named(unset)} must set securityContext.runAsNonRoot=true")
 
 
 def run_as_user(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
@@ -148,25 +148,25 @@ def run_as_user(annotations: _Annotations, spec: JSONObject) -> CheckResult | No
     def is_forbidden(context: JSONObject) -> bool:
         return bool(context.get("runAsUser") == 0)
 
-    who = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
-    return CheckResult("runAsUser=0", f"{who} must not set runAsUser=0") if who else None
+    violators = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
+    return CheckResult("runAsUser=0", f"{violators} must not set runAsUser=0") if violators else None
 
 
 def seccomp_profile(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
-    """Return a profile of seccomp that confines, and not by default."""
+    """Check that every container has a confining seccomp profile, in its context or in the pod's."""
     kinds: set[str] = set()
     is_forbidden = bad_seccomp(kinds)
     pod = pod_context(spec)
-    who = setters(is_forbidden(pod), bad_containers(spec, is_forbidden))
-    if who:
-        detail = f"{who} must not set securityContext.seccompProfile.type to {quoted_list(sorted(kinds))}"
+    violators = setters(is_forbidden(pod), bad_containers(spec, is_forbidden))
+    if violators:
+        detail = f"{violators} must not set securityContext.seccompProfile.type to {quoted_list(sorted(kinds))}"
         return CheckResult("seccompProfile", detail)
     if pod.get("seccompProfile") is not None:
         return None
-    silent = bad_containers(spec, lambda context: context.get("seccompProfile") is None)
-    if not silent:
+    unset = bad_containers(spec, lambda context: context.get("seccompProfile") is None)
+    if not unset:
         return None
     return CheckResult(
         "seccompProfile",
-        f'pod or {named(silent)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"',
+        f'pod or {named(unset)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"',
     )

@@ -22,21 +22,21 @@ class Check:
     A check with its versions.
 
     @ivar name: The ID of the check; messages are sorted by it.
-    @ivar versions: The forms of the rule, each with the minor version it came in.
-    @ivar override_check_id: The rule of C{baseline} that is not looked at where this one is.
+    @ivar versions: The versions of the check, each with the first minor version that it applies to.
+    @ivar override_check_id: The ID of the C{baseline} check that this check replaces; C{""} for none.
     """
 
     name: str
     versions: tuple[tuple[int, PodCheck], ...]
     override_check_id: str = ""
 
-    def at(self, minor: int) -> PodCheck | None:
-        """Return the form of the rule in a version; L{None} before there was one."""
-        results = None
-        for first, form in self.versions:
+    def for_version(self, minor: int) -> PodCheck | None:
+        """Return the check for a minor version; L{None} for versions before the first one."""
+        selected = None
+        for first, check in self.versions:
             if first <= minor:
-                results = form
-        return results
+                selected = check
+        return selected
 
 
 BASELINE_CHECKS: Final = (
@@ -92,14 +92,14 @@ RESTRICTED_CHECKS: Final = (
 
 class CheckRegistry:
     """
-    The levels as one release knows them.
+    The checks of each level and version, as one release has them (C{policy.checkRegistry}).
 
-    @param newest: The minor version of the release, for which later ones and the latest are taken.
+    @ivar newest: The minor version of the release, which also stands for C{latest} and for later versions.
     """
 
     def __init__(self, newest: int) -> None:
         self.newest = newest
-        self._known: dict[tuple[bool, int], list[PodCheck]] = {}
+        self._cache: dict[tuple[bool, int], list[PodCheck]] = {}
 
     def checks(self, level_version: LevelVersion) -> Sequence[PodCheck]:
         """Return the checks of a level and version, in the order of their messages."""
@@ -107,10 +107,10 @@ class CheckRegistry:
             return ()
         minor = self.newest if level_version.minor is None else min(level_version.minor, self.newest)
         key = level_version.level == BASELINE, minor
-        results = self._known.get(key)
-        if results is None:
-            results = self._known[key] = _checks(*key)
-        return results
+        checks = self._cache.get(key)
+        if checks is None:
+            checks = self._cache[key] = _checks(*key)
+        return checks
 
     def evaluate_pod(
         self, level_version: LevelVersion, annotations: Mapping[str, str], spec: JSONObject
@@ -121,17 +121,17 @@ class CheckRegistry:
 
 
 def _checks(only_baseline: bool, minor: int) -> list[PodCheck]:
-    stricter = [] if only_baseline else [check for check in RESTRICTED_CHECKS if check.at(minor)]
-    replaced = {check.override_check_id for check in stricter}
-    chosen = [check for check in BASELINE_CHECKS if check.name not in replaced] + stricter
-    return [form for check in chosen if (form := check.at(minor)) is not None]
+    restricted_checks = [] if only_baseline else [check for check in RESTRICTED_CHECKS if check.for_version(minor)]
+    overridden = {check.override_check_id for check in restricted_checks}
+    selected = [check for check in BASELINE_CHECKS if check.name not in overridden] + restricted_checks
+    return [versioned for check in selected if (versioned := check.for_version(minor)) is not None]
 
 
-def forbidden_reasons(evaluate_pod: Sequence[CheckResult]) -> str:
-    """Return the reasons why a pod, or any pod with the same violations, is rejected."""
-    return ", ".join(finding.reason for finding in evaluate_pod)
+def forbidden_reasons(results: Sequence[CheckResult]) -> str:
+    """Return the reasons of the violations, which are the same for all pods with these violations."""
+    return ", ".join(result.reason for result in results)
 
 
-def forbidden_details(evaluate_pod: Sequence[CheckResult]) -> str:
+def forbidden_details(results: Sequence[CheckResult]) -> str:
     """Return the violations of a pod in detail."""
-    return ", ".join(map(str, evaluate_pod))
+    return ", ".join(map(str, results))

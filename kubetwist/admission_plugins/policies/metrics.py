@@ -1,5 +1,5 @@
 """
-Metrics of the checks of validating policies.
+Metrics of validating policies.
 
 @see: kubernetes/apiserver, C{pkg/admission/plugin/policy/validating/metrics/metrics.go}.
 """
@@ -13,27 +13,30 @@ from ...metrics.registry import Histogram, MetricSnapshot
 
 _LABELS: Final = ("policy", "policy_binding", "error_type", "enforcement_action")
 _DURATION_BUCKETS: Final = (0.0000005, 0.001, 0.01, 0.1, 1.0)
-#: Policies and bindings come and go, and this is for ever.
-_MAX_POLICIES: Final = 5000
+#: Maximum number of label combinations; metrics of deleted policies and bindings are kept.
+_MAX_SERIES: Final = 5000
 
 
 class PolicyMetrics:
-    """The duration of checks by their result."""
+    """Durations of evaluations by policy, binding and result."""
 
     def __init__(self) -> None:
         self._seconds: dict[tuple[str, str, str, str], Histogram] = {}
 
-    def checked(self, policy: str, binding: str, error: str, action: str, took: float) -> None:
+    def observe(self, policy: str, binding: str, error: str, action: str, took: float) -> None:
         """
-        Count an evaluation of a policy for a request.
+        Record an evaluation of a policy for a request.
 
-        @param error: C{"no_error"}, or why it could not say anything.
-        @param action: C{"allow"}, or what its binding has done about it.
+        @param policy: The name of the policy.
+        @param binding: The name of the binding.
+        @param error: The type of the error: C{"no_error"}, C{"invalid_error"} or C{"out_of_budget"}.
+        @param action: C{"allow"}, or the enforced action in lower case: C{"deny"}, C{"warn"}, C{"audit"}.
+        @param took: The duration in seconds.
         """
         labels = (policy, binding, error, action)
         seconds = self._seconds.get(labels)
         if seconds is None:
-            if len(self._seconds) >= _MAX_POLICIES:
+            if len(self._seconds) >= _MAX_SERIES:
                 return
             seconds = self._seconds[labels] = Histogram(_DURATION_BUCKETS)
         seconds.observe(took)

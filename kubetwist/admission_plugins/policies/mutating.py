@@ -1,5 +1,5 @@
 """
-MutatingAdmissionPolicy: what policies change of an object.
+MutatingAdmissionPolicy: evaluates policies and applies their mutations to the object.
 
 @see: kubernetes/apiserver, C{pkg/admission/plugin/policy}: C{mutating/dispatcher.go}, C{generic/policy_dispatcher.go}.
 """
@@ -59,9 +59,9 @@ class Mutation:
 
 class MutatingPolicy(Policy):
     """
-    A MutatingAdmissionPolicy, compiled.
+    A compiled MutatingAdmissionPolicy.
 
-    @ivar reinvocable: Whether it is called again after later changes (C{reinvocationPolicy} is C{IfNeeded}).
+    @ivar reinvocable: Whether the policy is called again after later changes (C{reinvocationPolicy} is C{IfNeeded}).
     """
 
     def __init__(self, obj: JSONObject, server: ServerAdmissionContext) -> None:
@@ -74,11 +74,11 @@ class MutatingPolicy(Policy):
         self.mutations: list[Mutation] = []
         for one in spec.get("mutations") or ():
             kind = one.get("patchType") or ""
-            part, wanted = (
+            field, expected = (
                 ("jsonPatch", JSON_PATCHES_TYPE) if kind == JSON_PATCH else ("applyConfiguration", OBJECT_TYPE)
             )
-            text = (one.get(part) or {}).get("expression") or ""
-            self.mutations.append(Mutation(kind, self.compiler.compile(text, self.patching, (wanted,))))
+            text = (one.get(field) or {}).get("expression") or ""
+            self.mutations.append(Mutation(kind, self.compiler.compile(text, self.patching, (expected,))))
 
     def match_conditions_hold(
         self, request: VersionedRequest, authorizer: Authorizer, params: JSONObject | None
@@ -150,7 +150,7 @@ class _MutatingDispatcher:
         self, hooks: Sequence[tuple[MutatingPolicy, Sequence[Binding]]], equivalents: Sequence[EquivalentResource]
     ) -> list[Any]:
         """Return the policies to run; record the errors of misconfigured ones."""
-        found = []
+        invocations = []
         for policy, bindings in hooks:
             try:
                 equivalent = policy.matching.match(self._attributes, equivalents)
@@ -168,8 +168,8 @@ class _MutatingDispatcher:
                 except (APIStatusError, ConfigurationError) as error:
                     self._record_error(policy, binding, f"failed to configure binding: {error}")
                     continue
-                found += [_Invocation(policy, binding, equivalent, one) for one in params]
-        return found
+                invocations += [_Invocation(policy, binding, equivalent, one) for one in params]
+        return invocations
 
     async def run(
         self, invocations: Sequence[_Invocation], reinvocation: ReinvocationContext, reinvoke_context: ReinvokeContext
@@ -231,11 +231,11 @@ class _MutatingDispatcher:
         if name != kind.kind or api_version == kind.api_version or not isinstance(api_version, str):
             return
         group, _, version = api_version.rpartition("/")
-        details = GroupVersionKind(group, version, kind.kind)
+        patched_kind = GroupVersionKind(group, version, kind.kind)
         definitions = self._server.definitions
-        if details in STILL_KNOWN or (definitions is not None and definitions.knows(details)):
-            why = f"converting ({version}.{name}) to ({kind.version}.{name}): unknown conversion"
-            raise MutationFailed(why)
+        if patched_kind in STILL_KNOWN or (definitions is not None and definitions.knows(patched_kind)):
+            message = f"converting ({version}.{name}) to ({kind.version}.{name}): unknown conversion"
+            raise MutationFailed(message)
 
     def _type(self, kind: GroupVersionKind) -> MergeType:
         """
@@ -247,13 +247,13 @@ class _MutatingDispatcher:
         if definitions is not None and definitions.knows(kind):
             return definitions.merge_type_for(kind)
         served = self._server.stores.custom.get(f"{self._attributes.resource}.{kind.group}")
-        found = served.versions.type_of(kind.api_version) if served is not None else None
-        if found is None:
+        merge_type = served.versions.type_of(kind.api_version) if served is not None else None
+        if merge_type is None:
             raise APIStatusError.service_unavailable(
                 f"Resource kind {kind.group}/{kind.version}, Kind={kind.kind} not found. There can be a delay between "
                 "when CustomResourceDefinitions are created and when they are available."
             )
-        return found
+        return merge_type
 
     async def _store_patched(self, patched: JSONObject, kind: GroupVersionKind, strict: bool) -> None:
         """
@@ -280,13 +280,13 @@ class _MutatingDispatcher:
         replace_in_place(attributes.object, obj)
         self._versioned.invalidate()
 
-    def _record_error(self, policy: MutatingPolicy, binding: Binding | None, why: str, reason: str = "") -> None:
+    def _record_error(self, policy: MutatingPolicy, binding: Binding | None, message: str, reason: str = "") -> None:
         if policy.ignore_failures:
             return
         if binding is None:
-            text = f'policy "{policy.name}" denied request: {why}'
+            text = f'policy "{policy.name}" denied request: {message}'
         else:
-            text = f"policy '{policy.name}' with binding '{binding.name}' denied request: {why}"
+            text = f"policy '{policy.name}' with binding '{binding.name}' denied request: {message}"
         self._errors.append(_PolicyError(text, reason))
 
     def raise_errors(self) -> None:
@@ -320,11 +320,11 @@ class MutatingAdmissionPolicy:
     @classmethod
     def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> MutatingAdmissionPolicy:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        fixed = read_manifests(configuration, cls.name, server)
-        return cls(server, PolicySource(server, "mutatingadmissionpolicies", MutatingPolicy, fixed))
+        manifests = read_manifests(configuration, cls.name, server)
+        return cls(server, PolicySource(server, "mutatingadmissionpolicies", MutatingPolicy, manifests))
 
     def handles(self, operation: str) -> bool:
-        """Return true except for DELETE, where there is no object to change; rules decide on the others."""
+        """Return true except for DELETE, which has no object to change."""
         return operation != "DELETE"
 
     def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
@@ -335,13 +335,13 @@ class MutatingAdmissionPolicy:
     async def _mutate(
         self, attributes: AdmissionAttributes, hooks: Sequence[tuple[MutatingPolicy, Sequence[Binding]]]
     ) -> None:
-        changes = _MutatingDispatcher(attributes, self._server, VersionedAttributeAccessor(attributes, self._server))
-        invocations = await changes.invocations(hooks, self._policies.equivalents(attributes))
+        dispatcher = _MutatingDispatcher(attributes, self._server, VersionedAttributeAccessor(attributes, self._server))
+        invocations = await dispatcher.invocations(hooks, self._policies.equivalents(attributes))
         if invocations:
             reinvocation = attributes.reinvocation or ReinvocationContext()
             reinvoke_context = reinvocation.plugin_values.setdefault(self.name, ReinvokeContext())
             if reinvocation.is_reinvoke and reinvoke_context.last_output != canonical_json(attributes.object):
                 reinvoke_context.require_reinvocation()
-            await changes.run(invocations, reinvocation, reinvoke_context)
+            await dispatcher.run(invocations, reinvocation, reinvoke_context)
             reinvoke_context.last_output = canonical_json(attributes.object)
-        changes.raise_errors()
+        dispatcher.raise_errors()

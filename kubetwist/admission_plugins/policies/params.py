@@ -45,11 +45,11 @@ class ParamKind:
 
         @raise ConfigurationError: The kind does not exist.
         """
-        found = self._server.resources_for_kind(self.gvk.group, self.gvk.version, self.gvk.kind)
-        if not found:
+        resources = self._server.resources_for_kind(self.gvk.group, self.gvk.version, self.gvk.kind)
+        if not resources:
             gvk = f"{self.gvk.group}/{self.gvk.version}, Kind={self.gvk.kind}"
             raise ConfigurationError(f"failed to find resource referenced by paramKind: '{gvk}'")
-        return found[0]
+        return resources[0]
 
     def check(self) -> None:
         """
@@ -69,17 +69,17 @@ class ParamKind:
             Deny.
         """
         resource, namespaced = self._resource()
-        where = ref.get("namespace") or ""
+        params_namespace = ref.get("namespace") or ""
         if namespaced:
-            where = where or namespace
-            if not where:
+            params_namespace = params_namespace or namespace
+            if not params_namespace:
                 raise ConfigurationError(
                     "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
                 )
-        elif where:
+        elif params_namespace:
             raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
         store = await self._store(resource)
-        records = self._chosen(store, ref, where)
+        records = self._matching_records(store, ref, params_namespace)
         if not records and ref.get("parameterNotFoundAction") == "Deny":
             raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
         await store.ensure_converted(records)
@@ -96,7 +96,7 @@ class ParamKind:
         return served.store(served.definition.version(self.gvk.version))
 
     @staticmethod
-    def _chosen(store: Store, ref: JSONObject, namespace: str) -> Sequence[Record]:
+    def _matching_records(store: Store, ref: JSONObject, namespace: str) -> Sequence[Record]:
         name, selector = ref.get("name"), ref.get("selector")
         if name:
             if selector is not None:
@@ -113,7 +113,7 @@ class ParamKind:
         return [record for record in store.cache.list(prefix).records if matches(record.labels)]
 
     async def _versioned(self, store: Store, record: Record) -> JSONObject:
-        """Return an object in the version of the policy; made once, and kept with the record."""
+        """Return an object in the version of the policy; converted once and cached in the record."""
         key = ("params", self.gvk)
         if record.views is None:
             record.views = {}

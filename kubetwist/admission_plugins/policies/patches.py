@@ -16,22 +16,22 @@ from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...schema.merge.types import MergeType, TypedError
 
-#: The maximum nesting depth of the patches of policies.
-_DEEPEST: Final = 200
+#: Maximum nesting depth of the patches of policies.
+_MAX_DEPTH: Final = 200
 
 
 class MutationFailed(Exception):
-    """A mutation does not work on this object; the failure policy decides. The text is the reference's."""
+    """A mutation cannot be applied; the failure policy decides. The text is the reference's."""
 
 
 def apply_operations(obj: JSONObject, value: JSONValue) -> JSONObject:
     """
     Apply a JSON patch.
 
-    @param obj: Stays as it is.
+    @param obj: The object; it is not changed.
     @param value: The result of the expression: a list of L{kubetwist.cel.library.mutation.JSONPatch}.
-    @return: The patched object; C{obj} itself when a test in the patch says that it is not for this one.
-    @raise MutationFailed: It does not apply.
+    @return: The patched object; C{obj} itself if a C{test} operation fails.
+    @raise MutationFailed: The patch cannot be applied.
     """
     from ...cel.errors import CelError
 
@@ -46,17 +46,19 @@ def apply_operations(obj: JSONObject, value: JSONValue) -> JSONObject:
             return obj
         raise MutationFailed(f"JSON Patch: {error.__cause__ or error.message}") from None
     if not isinstance(patched, dict):
-        raise MutationFailed("JSON Patch: the object is none any more")
+        raise MutationFailed("JSON Patch: the result is not an object")
     return patched
 
 
 def apply_configuration(obj: JSONObject, value: JSONValue, kind: MergeType) -> JSONObject:
     """
-    Merge what an expression gave into an object.
+    Merge the result of an expression into an object.
 
-    @param obj: Stays as it is, and shares parts with the result.
+    @param obj: The object; it is not changed, and shares values with the result.
     @param value: A L{kubetwist.cel.library.mutation.ObjectValue}.
-    @raise MutationFailed: It does not fit the type, or would replace what can only be replaced as a whole.
+    @param kind: The merge type of the object.
+    @return: The merged object.
+    @raise MutationFailed: The value does not match the type, or changes an atomic list, map or struct.
     """
     from ...cel.errors import CelError
     from ...cel.library.mutation import ObjectValue, to_object, type_mismatches
@@ -71,14 +73,14 @@ def apply_configuration(obj: JSONObject, value: JSONValue, kind: MergeType) -> J
     except CelError as error:
         raise MutationFailed(error.message) from None
     patch = {**patch, "kind": obj["kind"], "apiVersion": obj["apiVersion"]}
-    wrong = kind.validate(patch, False)
-    if wrong:
-        why = f"failed to convert patch object to typed object: {TypedError.from_errors(wrong)}"
-        raise MutationFailed(f"error applying patch: {why}")
-    atomic = list(_atomic(kind, patch, "", _DEEPEST))
+    errors = kind.validate(patch, False)
+    if errors:
+        message = f"failed to convert patch object to typed object: {TypedError.from_errors(errors)}"
+        raise MutationFailed(f"error applying patch: {message}")
+    atomic = list(_atomic(kind, patch, "", _MAX_DEPTH))
     if atomic:
-        why = f"may not mutate atomic arrays, maps or structs: {', '.join(atomic)}"
-        raise MutationFailed(f"error applying patch: invalid ApplyConfiguration: {why}")
+        message = f"may not mutate atomic arrays, maps or structs: {', '.join(atomic)}"
+        raise MutationFailed(f"error applying patch: invalid ApplyConfiguration: {message}")
     try:
         merged: JSONObject = kind.merge(obj, patch)
     except TypedError as error:
@@ -87,7 +89,14 @@ def apply_configuration(obj: JSONObject, value: JSONValue, kind: MergeType) -> J
 
 
 def _atomic(kind: MergeType | None, value: JSONValue, path: str, depth: int) -> Iterator[str]:
-    """Return the paths of values with an atomic type."""
+    """
+    Yield the paths of values with an atomic type.
+
+    @param kind: The type of the value; L{None} if unknown.
+    @param value: The value.
+    @param path: The path of the value; C{""} for the object itself.
+    @param depth: The remaining nesting depth.
+    """
     if kind is None or not depth:
         return
     kind = kind.resolve(value)
@@ -95,11 +104,11 @@ def _atomic(kind: MergeType | None, value: JSONValue, path: str, depth: int) -> 
         if kind.atomic:
             yield path
         field = getattr(kind, "field", None)
-        for name, part in value.items():
+        for name, child in value.items():
             if field is not None:
-                yield from _atomic(field(name), part, f"{path}.{name}", depth - 1)
+                yield from _atomic(field(name), child, f"{path}.{name}", depth - 1)
     elif isinstance(value, list):
         if kind.atomic:
             yield path
-        for index, part in enumerate(value):
-            yield from _atomic(getattr(kind, "item", None), part, f"{path}[{index}]", depth - 1)
+        for index, child in enumerate(value):
+            yield from _atomic(getattr(kind, "item", None), child, f"{path}[{index}]", depth - 1)

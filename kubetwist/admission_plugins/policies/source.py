@@ -116,20 +116,24 @@ class PolicySource(Generic[_Policy]):
         server: ServerAdmissionContext,
         resource: str,
         make: Callable[[JSONObject, ServerAdmissionContext], _Policy],
-        fixed: tuple[Sequence[JSONObject], Sequence[JSONObject]] = ((), ()),
+        manifests: tuple[Sequence[JSONObject], Sequence[JSONObject]] = ((), ()),
     ) -> None:
         """
+        @param server: The server.
         @param resource: The plural of the policies: C{"validatingadmissionpolicies"}.
-        @param fixed: Policies from manifest files, and their bindings.
+        @param make: Compiles a policy.
+        @param manifests: Policies from manifest files, and their bindings.
         """
-        bindings = f"{resource.removesuffix('ies')}ybindings"
+        binding_resource = f"{resource.removesuffix('ies')}ybindings"
         self._policies = CompiledObjectCache(server, resource, lambda obj: make(obj, server))
-        self._bindings = CompiledObjectCache(server, bindings, Binding)
-        hooks = list(map(Binding, fixed[1]))
-        policies = [make(obj, server) for obj in fixed[0]]
-        self._fixed = tuple((one, [binding for binding in hooks if binding.policy == one.name]) for one in policies)
+        self._bindings = CompiledObjectCache(server, binding_resource, Binding)
+        bindings = list(map(Binding, manifests[1]))
+        policies = [make(obj, server) for obj in manifests[0]]
+        self._manifest_hooks = tuple(
+            (one, [binding for binding in bindings if binding.policy == one.name]) for one in policies
+        )
         self._server = server
-        self._all: tuple[tuple[_Policy, Sequence[Binding]], ...] = self._fixed
+        self._hooks: tuple[tuple[_Policy, Sequence[Binding]], ...] = self._manifest_hooks
 
     def hooks(self) -> tuple[tuple[_Policy, Sequence[Binding]], ...]:
         """
@@ -138,15 +142,15 @@ class PolicySource(Generic[_Policy]):
         @raise StorageUnavailable: The caches are not synced yet.
         """
         if self._policies.is_current and self._bindings.is_current:
-            return self._all
+            return self._hooks
         self._policies.refresh()
         self._bindings.refresh()
         by_policy: dict[str, list[Binding]] = {}
         for binding in self._bindings.objects:
             by_policy.setdefault(binding.policy, []).append(binding)
         pairs = ((policy, by_policy[policy.name]) for policy in self._policies.objects if policy.name in by_policy)
-        self._all = (*self._fixed, *pairs)
-        return self._all
+        self._hooks = (*self._manifest_hooks, *pairs)
+        return self._hooks
 
     def hooks_for(self, attributes: AdmissionAttributes) -> tuple[tuple[_Policy, Sequence[Binding]], ...]:
         """
@@ -161,12 +165,12 @@ class PolicySource(Generic[_Policy]):
         return () if is_exempt_admission_configuration(attributes) else hooks
 
     def equivalents(self, attributes: AdmissionAttributes) -> tuple[EquivalentResource, ...]:
-        """Return the equivalent resources of a request; that of the request is the first."""
-        own = EquivalentResource(attributes.request_resource, attributes.request_kind)
-        known = self._server.versions.equivalents_for(
+        """Return the equivalent resources of a request, the requested resource first."""
+        requested = EquivalentResource(attributes.request_resource, attributes.request_kind)
+        equivalents = self._server.versions.equivalents_for(
             attributes.group, attributes.resource, attributes.subresource, attributes.request_kind
         )
-        return (own, *(equivalent for equivalent in known if equivalent.resource != own.resource))
+        return (requested, *(one for one in equivalents if one.resource != requested.resource))
 
 
 class VersionedAttributeAccessor:
@@ -179,14 +183,14 @@ class VersionedAttributeAccessor:
 
     async def versioned_objects(self, kind: GroupVersionKind) -> tuple[JSONObject | None, JSONObject | None]:
         """Return the object and the old object, converted to a kind."""
-        found = self._kinds.get(kind)
-        if found is None:
-            found = (
+        objects = self._kinds.get(kind)
+        if objects is None:
+            objects = (
                 await self._versioned(self.attributes.object, kind),
                 await self._versioned(self.attributes.old_object, kind),
             )
-            self._kinds[kind] = found
-        return found
+            self._kinds[kind] = objects
+        return objects
 
     async def _versioned(self, obj: JSONObject | None, kind: GroupVersionKind) -> JSONObject | None:
         if obj is None:

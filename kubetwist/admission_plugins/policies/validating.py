@@ -66,11 +66,15 @@ class Validation:
     message_expression: CompilationResult | None
     reason: str
 
-    def failure_message(self, made: EvaluationResult | None) -> str:
-        """Return the message of a failed validation."""
+    def failure_message(self, evaluated: EvaluationResult | None) -> str:
+        """
+        Return the message of a failed validation.
+
+        @param evaluated: The result of the message expression; L{None} if it was not evaluated.
+        """
         text = ""
-        if made is not None and not made.error and isinstance(made.value, str):
-            text = made.value.strip()
+        if evaluated is not None and not evaluated.error and isinstance(evaluated.value, str):
+            text = evaluated.value.strip()
             if len(text.encode()) > _MESSAGE_LIMIT or "\n" in text:
                 text = ""
         return text or self.message.strip() or f"failed expression: {self.expression.text.strip()}"
@@ -107,28 +111,28 @@ class ValidateResult:
 
 
 class ValidatingPolicy(Policy):
-    """A ValidatingAdmissionPolicy, compiled."""
+    """A compiled ValidatingAdmissionPolicy."""
 
     def __init__(self, obj: JSONObject, server: ServerAdmissionContext) -> None:
         super().__init__(obj, server)
         from ...cel.types import BOOL, NULL, STRING
 
         spec = obj["spec"]
-        compiled, messages = (
-            self.compiler.compile,
-            OptionalVariables(has_params=self.names.has_params, has_authorizer=False),
-        )
+        compile_expression = self.compiler.compile
+        message_names = OptionalVariables(has_params=self.names.has_params, has_authorizer=False)
         self._validations = [
             Validation(
-                compiled(one.get("expression") or "", self.names, (BOOL,)),
+                compile_expression(one.get("expression") or "", self.names, (BOOL,)),
                 one.get("message") or "",
-                compiled(one["messageExpression"], messages, (STRING,)) if one.get("messageExpression") else None,
+                compile_expression(one["messageExpression"], message_names, (STRING,))
+                if one.get("messageExpression")
+                else None,
                 one.get("reason") or "",
             )
             for one in spec.get("validations") or ()
         ]
         self._annotations = [
-            (one.get("key") or "", compiled(one.get("valueExpression") or "", self.names, (STRING, NULL)))
+            (one.get("key") or "", compile_expression(one.get("valueExpression") or "", self.names, (STRING, NULL)))
             for one in spec.get("auditAnnotations") or ()
         ]
 
@@ -137,9 +141,9 @@ class ValidatingPolicy(Policy):
         result = ValidateResult()
         values = request.activation(self.names, authorizer, params)
         if self.conditions is not None:
-            conditional = request.for_conditions(self.names, authorizer, params)
+            condition_values = request.for_conditions(self.names, authorizer, params)
             try:
-                if not self.conditions.matches(self.evaluation(conditional, MATCH_BUDGET)):
+                if not self.conditions.matches(self.evaluation(condition_values, MATCH_BUDGET)):
                     return result
             except MatchConditionError as error:
                 if not self.ignore_failures:
@@ -156,14 +160,14 @@ class ValidatingPolicy(Policy):
         evaluation = self.evaluation(values, POLICY_BUDGET)
         outcomes = [evaluation.run(one.expression) for one in self._validations]
         failed = [bool(outcome.error) or outcome.value is not True for outcome in outcomes]
-        made: list[EvaluationResult | None] = [None] * len(outcomes)
+        messages: list[EvaluationResult | None] = [None] * len(outcomes)
         out_of_budget = ""
         if any(failed):
             # Message expressions have separate variables, because they must not use the authorizer.
-            messages = self.evaluation(values, evaluation.budget)
+            message_evaluation = self.evaluation(values, evaluation.budget)
             try:
-                made = [
-                    None if one.message_expression is None else messages.run(one.message_expression)
+                messages = [
+                    None if one.message_expression is None else message_evaluation.run(one.message_expression)
                     for one in self._validations
                 ]
             except CostBudgetExceeded as error:
@@ -179,7 +183,7 @@ class ValidatingPolicy(Policy):
                         )
                     )
             elif failed[index]:
-                result.failures.append(PolicyDecision(one.failure_message(made[index]), index, one.reason))
+                result.failures.append(PolicyDecision(one.failure_message(messages[index]), index, one.reason))
 
     def _annotate(self, values: dict[str, Value], result: ValidateResult) -> None:
         if not self._annotations:
@@ -252,12 +256,12 @@ class _ValidatingDispatcher:
             self._annotate(f"{policy.name}/{key}", ", ".join(dict.fromkeys(values)))
 
     def _count(self, policy: ValidatingPolicy, binding: Binding, result: ValidateResult, took: float) -> None:
-        checked = partial(self._metrics.checked, policy.name, binding.name)
+        observe = partial(self._metrics.observe, policy.name, binding.name)
         if not result.failures:
-            checked("no_error", "allow", took)
+            observe("no_error", "allow", took)
         for failure in result.failures:
             for action in binding.validation_actions:
-                checked(failure.error, action.lower(), took)
+                observe(failure.error, action.lower(), took)
 
     def _enforce_actions(
         self, policy: ValidatingPolicy, binding: Binding, result: ValidateResult, annotations: dict[str, list[str]]
@@ -287,19 +291,19 @@ class _ValidatingDispatcher:
 
     def _misconfigured(self, policy: ValidatingPolicy, binding: Binding | None, error: Exception) -> None:
         if not policy.ignore_failures:
-            what = "policy" if binding is None else "binding"
-            self._deny(policy, binding, f"failed to configure {what}: {error}")
+            misconfigured = "policy" if binding is None else "binding"
+            self._deny(policy, binding, f"failed to configure {misconfigured}: {error}")
 
     def _deny(self, policy: ValidatingPolicy, binding: Binding | None, message: str, reason: str = "") -> None:
-        by = f" with binding '{binding.name}'" if binding is not None else ""
-        text = f"ValidatingAdmissionPolicy '{policy.name}'{by} denied request: {message}"
+        with_binding = f" with binding '{binding.name}'" if binding is not None else ""
+        text = f"ValidatingAdmissionPolicy '{policy.name}'{with_binding} denied request: {message}"
         self._denials.append(_Denial(text, reason or "Invalid"))
 
     def _annotate(self, key: str, value: str) -> None:
         try:
             self._attributes.annotate(key, value)
         except ValueError as error:
-            self._log.warn("no audit annotation {key}: {error}", key=key, error=error)
+            self._log.warn("invalid audit annotation omitted: key={key} error={error}", key=key, error=error)
 
     def raise_errors(self) -> None:
         """
@@ -309,10 +313,10 @@ class _ValidatingDispatcher:
         """
         if not self._denials:
             return
-        to_status_error = self._denials[0]
-        error = self._attributes.forbidden(to_status_error.message)
-        error.code, error.reason = _CODES.get(to_status_error.reason, 422), to_status_error.reason
-        error.details = {**(error.details or {}), "causes": [{"message": to_status_error.message}]}
+        denial = self._denials[0]
+        error = self._attributes.forbidden(denial.message)
+        error.code, error.reason = _CODES.get(denial.reason, 422), denial.reason
+        error.details = {**(error.details or {}), "causes": [{"message": denial.message}]}
         raise error
 
 
@@ -336,8 +340,8 @@ class ValidatingAdmissionPolicy:
     @classmethod
     def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> ValidatingAdmissionPolicy:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        fixed = read_manifests(configuration, cls.name, server)
-        return cls(server, PolicySource(server, "validatingadmissionpolicies", ValidatingPolicy, fixed))
+        manifests = read_manifests(configuration, cls.name, server)
+        return cls(server, PolicySource(server, "validatingadmissionpolicies", ValidatingPolicy, manifests))
 
     def handles(self, operation: str) -> bool:
         """Return true: the rules of policies decide."""
@@ -346,13 +350,14 @@ class ValidatingAdmissionPolicy:
     def validate(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IValidatingAdmission.validate}."""
         hooks = self._policies.hooks_for(attributes)
-        return self._review(attributes, hooks) if hooks else None
+        return self._dispatch(attributes, hooks) if hooks else None
 
-    async def _review(
+    async def _dispatch(
         self, attributes: AdmissionAttributes, hooks: Sequence[tuple[ValidatingPolicy, Sequence[Binding]]]
     ) -> None:
-        review = _ValidatingDispatcher(attributes, VersionedAttributeAccessor(attributes, self._server), self._metrics)
+        versioned = VersionedAttributeAccessor(attributes, self._server)
+        dispatcher = _ValidatingDispatcher(attributes, versioned, self._metrics)
         equivalents = self._policies.equivalents(attributes)
         for policy, bindings in hooks:
-            await review.evaluate_policy(policy, bindings, equivalents)
-        review.raise_errors()
+            await dispatcher.evaluate_policy(policy, bindings, equivalents)
+        dispatcher.raise_errors()

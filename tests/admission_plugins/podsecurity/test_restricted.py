@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.podsecurity.levels import RESTRICTED
-from kubetwist.admission_plugins.podsecurity.restricted import RESTRICTED_VOLUMES, VOLUMES
+from kubetwist.admission_plugins.podsecurity.restricted import ALLOWED_VOLUMES, RESTRICTED_VOLUMES
 from kubetwist.api.resource import JSONObject
 from tests.admission_plugins.fakes import every_container
 from tests.admission_plugins.podsecurity.checks import hardened, judged
@@ -47,7 +47,7 @@ class RestrictedTests(SynchronousTestCase):
 
     def test_volumes(self) -> None:
         """Volumes are of harmless kinds; what is of none that is known is refused."""
-        for kind in VOLUMES:
+        for kind in ALLOWED_VOLUMES:
             self.check(hardened(volumes=[{"name": "v", kind: {}}]), "")
         for kind in RESTRICTED_VOLUMES:
             self.check(

@@ -14,9 +14,9 @@ class PolicyTallyTests(SynchronousTestCase):
     def test_checks(self) -> None:
         """Checks are counted by policy, binding, error and action."""
         metrics = PolicyMetrics()
-        metrics.checked("p", "b", "no_error", "allow", 0.1)
-        metrics.checked("p", "b", "no_error", "allow", 0.2)
-        metrics.checked("p", "b", "no_error", "deny", 0.1)
+        metrics.observe("p", "b", "no_error", "allow", 0.1)
+        metrics.observe("p", "b", "no_error", "allow", 0.2)
+        metrics.observe("p", "b", "no_error", "deny", 0.1)
         counts = {
             dict(labels)["enforcement_action"]: count
             for labels, count in told(*metrics.collect())["apiserver_validating_admission_policy_check_total"].items()
@@ -27,6 +27,6 @@ class PolicyTallyTests(SynchronousTestCase):
         """CVE-2020-8552: however many policies come and go, only so many are told of."""
         metrics = PolicyMetrics()
         for number in range(6000):
-            metrics.checked(f"p{number}", "b", "no_error", "allow", 0.1)
+            metrics.observe(f"p{number}", "b", "no_error", "allow", 0.1)
         found = told(*metrics.collect())
         self.assertEqual(len(found["apiserver_validating_admission_policy_check_total"]), 5000)
