@@ -1,5 +1,5 @@
 """
-Every interface of the server, by layer: storage backends, the capabilities of a resource, admission, who and may they.
+The interfaces of the server: storage backends, capabilities of resources, admission, authentication and authorization.
 
 A capability is what a resource's storage object provides. The installer asks with C{providedBy} and registers one
 route per capability; discovery's verbs, OpenAPI and authorization follow from the same place.
@@ -83,22 +83,24 @@ class IStorageWatch(Interface):
 
 class IStorageBackend(Interface):
     """
-    An ordered, watchable store of bytes under one logical clock; knows nothing of HTTP, kinds or admission.
+    An ordered, watchable store of bytes with one logical clock, independent of HTTP, kinds and admission.
 
     Its methods, and those of the capabilities below, raise a L{StorageError<kubetwist.storage.errors.StorageError>} and
     nothing else, except for L{MemoryError}.
     """
 
-    revision: int = Attribute("The newest committed revision; it only grows, over restarts too.")
-    compacted: int = Attribute("States before this revision cannot be read any more.")
-    shared: bool = Attribute("Whether other servers may work on the same storage; then only one runs controllers.")
+    revision: int = Attribute("The newest committed revision. It never decreases, not even by a restart.")
+    compacted: int = Attribute("The revision before which states cannot be read any more.")
+    shared: bool = Attribute(
+        "Whether other servers may use the same storage, so that only one of them runs controllers."
+    )
 
     async def open() -> None:
         """
-        Make ready for use.
+        Open the storage.
 
-        @raise StorageCorrupt: The data is damaged, foreign or of a newer format.
-        @raise StorageUnavailable: It cannot be reached, written, or is in use by another process.
+        @raise StorageCorrupt: The data is damaged, belongs to another program or has a newer format.
+        @raise StorageUnavailable: The storage cannot be reached or written, or another process uses it.
         """
 
     async def close() -> None:
@@ -106,15 +108,16 @@ class IStorageBackend(Interface):
 
     def commit(writes: Sequence[Write]) -> Deferred[int]:
         """
-        Do all of C{writes} (at most one per key), or none, as one revision.
+        Commit all of C{writes}, or none of them, as one revision.
 
-        @return: Fires with that revision once it is durable and observers in this process know it.
-        @raise KeyExists: A write expects revision 0 and something is there.
-        @raise KeyNotFound: A write expects a revision, or deletes, where nothing is.
-        @raise RevisionConflict: A key is at another revision than expected. This and the two above
+        @param writes: At most one write for each key.
+        @return: Fires with the new revision when it is durable and the observers in this process have received it.
+        @raise KeyExists: A write expects that its key does not exist (revision 0), and it does.
+        @raise KeyNotFound: A write expects a revision of a key, or deletes a key, that does not exist.
+        @raise RevisionConflict: A key is at another revision than expected. This error and the two before it
             are raised only after the conflicting state is durable and observers have received it.
-        @raise StorageUnavailable: Nothing was written and nothing will be.
-        @raise OutcomeUnknown: The writes may be done, or may still be.
+        @raise StorageUnavailable: Nothing was written, and nothing will be written later.
+        @raise OutcomeUnknown: The writes may have been committed, or may be committed later.
         @raise TransformToStorageError: Nothing was written, as a value cannot be encrypted.
         @raise InvalidArgument: There are no writes, several of one key or too many, or a key cannot be encoded.
         """
@@ -124,31 +127,31 @@ class IStorageBackend(Interface):
         Return the newest committed state of one key.
 
         @raise KeyNotFound: The key does not exist.
-        @raise CorruptObjectError: There is something, and it cannot be read.
+        @raise CorruptObjectError: The key exists, but its value cannot be read.
         @raise StorageUnavailable: The store is not open, or does not answer.
         """
 
     async def read_page(prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
         """
-        Read values below C{prefix}, all as of one revision.
+        Read values below C{prefix}, all of them at one revision.
 
-        @param prefix: With its last slash.
-        @param start: The first key wanted; C{""} for the first there is.
-        @param limit: The most to return; 0 for all.
-        @param revision: As of which; 0 for the newest.
-        @return: Values that cannot be read are included with their problem.
-        @raise RevisionCompacted: That revision is forgotten.
-        @raise FutureRevision: That revision is not there yet.
+        @param prefix: A prefix of keys that ends with a slash.
+        @param start: The first key to return; C{""} starts with the first key of the prefix.
+        @param limit: The maximum number of values; 0 for no limit.
+        @param revision: The revision to read at; 0 for the newest one.
+        @return: The page. A value that cannot be read is included with its error.
+        @raise RevisionCompacted: The revision is compacted.
+        @raise FutureRevision: The revision does not exist yet.
         @raise StorageUnavailable: The store is not open, or does not answer; L{DecryptionUnavailable
-            <kubetwist.storage.errors.DecryptionUnavailable>} if what is stored cannot be decrypted at present.
+            <kubetwist.storage.errors.DecryptionUnavailable>} if the values cannot be decrypted at present.
         """
 
     async def watch(prefix: str, revision: int, observer: IStorageObserver) -> IStorageWatch:
         """
         Pass every change below C{prefix} after C{revision} to C{observer}.
 
-        @raise RevisionCompacted: Changes after that revision are forgotten.
-        @raise FutureRevision: That revision is not there yet.
+        @raise RevisionCompacted: Changes after the revision are compacted.
+        @raise FutureRevision: The revision does not exist yet.
         @raise InvalidArgument: C{prefix} does not end with a slash.
         @raise StorageUnavailable: The store is not open, or does not answer.
         """
@@ -157,15 +160,15 @@ class IStorageBackend(Interface):
         """
         Delete values that were superseded at or before C{revision}, in slices between which writes can run.
 
-        The state at C{revision} itself can still be read, and watched from.
+        The state at C{revision} itself can still be read, and a watch can start from it.
 
-        @raise FutureRevision: That revision is not there yet.
+        @raise FutureRevision: The revision does not exist yet.
         @raise StorageUnavailable: The store is not open, cannot be written, or does not answer.
         """
 
 
 class ISharedStorage(IStorageBackend):
-    """A storage backend that other servers work on, too; L{kubetwist.storage.wrappers.find_shared_storage} finds it."""
+    """A storage backend shared with other servers; L{kubetwist.storage.wrappers.find_shared_storage} finds it."""
 
     async def current_revision() -> int:
         """
@@ -176,26 +179,26 @@ class ISharedStorage(IStorageBackend):
 
     async def claim_compaction(revision: int) -> bool:
         """
-        Agree with other servers on who compacts.
+        Claim the next compaction, so that one of several servers compacts.
 
         @param revision: The revision to compact to.
-        @return: Whether it is to do so: no other has since it last asked.
-        @raise StorageError: They cannot agree.
+        @return: Whether this server compacts: no other server has claimed a compaction since the previous call.
+        @raise StorageError: The claim cannot be written.
         """
 
 
 class IStorageWrapper(IStorageBackend):
-    """A storage backend over another one; L{kubetwist.storage.wrappers.unwrap_backend} finds the one at the bottom."""
+    """A storage backend over another one; L{kubetwist.storage.wrappers.unwrap_backend} finds the innermost one."""
 
-    inner: IStorageBackend = Attribute("The backend below.")
+    inner: IStorageBackend = Attribute("The wrapped backend.")
 
 
 class IExpiringStorage(Interface):
-    """Capability of the innermost storage backend: it knows when keys with a time to live expire."""
+    """Capability of the innermost storage backend: it can list when keys with a time to live expire."""
 
     async def expiries(prefix: str) -> Mapping[str, float]:
         """
-        Return when those keys below C{prefix} that have a time to live are due, by the wall time.
+        Return the expiry, in seconds since the epoch, of each key below C{prefix} that has a time to live.
 
         @raise StorageUnavailable: The store does not answer.
         """
@@ -237,31 +240,31 @@ class IProbedStorage(Interface):
 
     async def probe_writing() -> None:
         """
-        Find out whether writes work; costs nothing while they do.
+        Check that writes work; this has no cost as long as they do.
 
-        @raise StorageUnavailable: They do not.
+        @raise StorageUnavailable: The store cannot be written.
         """
 
 
-class IRewriting(Interface):
-    """Provided by storage backends whose values may be stored in an outdated form."""
+class IStaleFormatDetector(Interface):
+    """A storage backend whose values may be stored in an outdated format."""
 
     async def is_stale(key: str) -> bool:
         """
-        Return whether a key would be stored in another form now, so that it is to be written even if nothing changes.
+        Return whether the value of a key has an outdated format, so that an update without changes must write it.
 
-        @raise CorruptObjectError: It cannot be read.
+        @raise CorruptObjectError: The value cannot be read.
         """
 
 
 class IStorageBackendFactory(Interface):
-    """A Twisted plugin that makes storage backends; C{--storage-backend} names it."""
+    """A Twisted plugin that creates storage backends."""
 
-    name: str = Attribute("What --storage-backend calls it.")
+    name: str = Attribute("The value of --storage-backend.")
 
     def make(options: FlagValues, reactor: IServerReactor) -> IStorageBackend:
         """
-        Build a backend, not opened yet.
+        Create a backend, which is not open yet.
 
         @param options: The parsed command line, L{kubetwist.cli.kubeapi.Options}.
         """
@@ -269,24 +272,32 @@ class IStorageBackendFactory(Interface):
 
 # --- capabilities of a resource ----------------------------------------------------------------------------------
 #
-# A result is a record for stored objects, and a dict for objects that are made to answer. C{get} and C{list} may return
-# their result at once instead of an awaitable of it: most reads need not wait for anything.
+# A result is a record for stored objects, and a dict for objects that are created for the response. C{get} and C{list}
+# may return their result instead of an awaitable: most reads do not wait.
 
 
 class ICreator(Interface):
-    """Objects can be made: POST on the collection."""
+    """Objects can be created: POST on the collection."""
 
     async def create(scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Record | JSONObject:
-        """Store C{obj}, which the caller hands over; the name may be left to the server (C{generateName})."""
+        """Store C{obj}, which the caller must not use afterwards; C{generateName} lets the server choose the name."""
 
 
 class INamedCreator(Interface):
-    """Something can be made under an object: POST on a subresource (binding, eviction, token)."""
+    """An object has a subresource that can be created: POST on C{binding}, C{eviction}, C{token}."""
 
     async def create_named(
         scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions
     ) -> Record | JSONObject:
-        """Act on the object called C{name} with C{obj}."""
+        """
+        Create the subresource C{obj} of an object.
+
+        @param scope: The resource, namespace and user of the request.
+        @param name: The name of the object.
+        @param obj: The body of the request, which the caller must not use afterwards.
+        @param options: The options of the request.
+        @raise APIStatusError: The object does not exist (404), or the request is rejected.
+        """
 
 
 class IGetter(Interface):
@@ -304,7 +315,7 @@ class ILister(Interface):
 
 
 class IWatcher(Interface):
-    """Changes can be followed."""
+    """Changes can be watched."""
 
     async def watch(scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
         """
@@ -329,12 +340,15 @@ class IUpdater(Interface):
         may_create: Callable[[], Awaitable[None]] | None = None,
     ) -> tuple[Record | JSONObject, bool]:
         """
-        Replace an object by what C{change} makes of its current state.
+        Replace an object by the result of C{change}.
 
-        @param change: Called with a copy of the newest state, again after a conflict, so it must be repeatable; with
-            L{None} when there is nothing and PUT may create this kind.
-        @param patching: The change starts from the current state: a missing resourceVersion is allowed then, and
-            there is nothing to create, unless C{creating}.
+        @param scope: The resource, namespace and user of the request.
+        @param name: The name of the object.
+        @param change: Called with a copy of the newest state, and again after a conflict, so it must be repeatable. It
+            is called with L{None} if the object does not exist and PUT may create this kind.
+        @param options: The options of the request.
+        @param patching: Whether the change starts from the current state: a missing resourceVersion is allowed then,
+            and an object that does not exist is not created, unless C{creating}.
         @param creating: A patch creates an object that does not exist, as server-side apply does.
         @param may_create: Called before an object is created; raises an L{APIStatusError} if the client is not allowed
             to create it. L{None} allows it.
@@ -343,9 +357,9 @@ class IUpdater(Interface):
 
     def check_uid(scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
         """
-        Compare the uid that a PUT names in C{obj} with that of the stored C{old}.
+        Compare the uid in the body C{obj} of a PUT with the uid of the stored C{old}.
 
-        @raise APIStatusError: It is another (409).
+        @raise APIStatusError: The uids differ (409).
         """
 
 
@@ -354,7 +368,7 @@ class IPatcher(IGetter, IUpdater):
 
 
 class IGracefulDeleter(Interface):
-    """Single objects can be deleted, at once or after a grace period and finalizers."""
+    """Single objects can be deleted, immediately or after a grace period and finalizers."""
 
     async def delete(scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Record | JSONObject, bool]:
         """Delete; return the object's last state and whether it is already deleted."""
@@ -379,17 +393,19 @@ class ICollectionDeleter(Interface):
 
 
 class IConnecter(Interface):
-    """The request is handed to another server (proxy, exec, logs)."""
+    """Requests are passed to another server (proxy, exec, logs)."""
 
-    methods: Sequence[str] = Attribute("The HTTP methods that are routed there.")
-    subpaths: bool = Attribute("Whether paths below it are routed there, too.")
+    methods: Sequence[str] = Attribute("The HTTP methods that are routed.")
+    subpaths: bool = Attribute("Whether paths below the subresource are routed, too.")
 
     async def connect(scope: RequestScope, name: str, path: str, query: Mapping[str, Sequence[str]]) -> Target | None:
         """
         Return the target of a request.
 
-        @param path: Below the subresource, unescaped: C{""}, C{"/"} or C{"/metrics/cadvisor"}.
-        @param query: The lists of values by name.
+        @param scope: The resource, namespace and user of the request.
+        @param name: The name of the object.
+        @param path: The path below the subresource, unescaped: C{""}, C{"/"} or C{"/metrics/cadvisor"}.
+        @param query: The values of each parameter of the query.
         @return: The target; L{None} for an empty response, which is not an error.
         @raise APIStatusError: The target does not exist.
         """
@@ -423,16 +439,16 @@ class IWatchSink(Interface):
 class IPacedSink(IWatchSink):
     """A sink that filters what it receives for its reader."""
 
-    full: bool = Attribute("Whether nothing more is to be sent until L{IPacedWatch.resume} is called.")
+    full: bool = Attribute("Whether the watch must not send more until L{IPacedWatch.resume} is called.")
 
     def caught_up() -> None:
-        """Handle that all earlier events were sent; later ones are sent as they happen, even if C{full}."""
+        """Handle that all past events were sent. Later events are sent when they happen, even if C{full}."""
 
 
 class IWatch(Interface):
     """A running watch."""
 
-    revision: int = Attribute("Everything up to here was sent, if the objects that were there at first were.")
+    revision: int = Attribute("The revision up to which all events were sent, after the initial events.")
 
     def stop() -> None:
         """Stop sending."""
@@ -458,7 +474,7 @@ class IAdmissionPlugin(Interface):
     It may have the attributes of L{IAdmissionPluginLimits}, without declaring that interface.
     """
 
-    name: str = Attribute("As in --enable-admission-plugins.")
+    name: str = Attribute("The name in --enable-admission-plugins.")
 
     def handles(operation: str) -> bool:
         """Return whether the plugin handles C{CREATE}, C{UPDATE}, C{DELETE} or C{CONNECT}; called once for each."""
@@ -468,10 +484,10 @@ class IAdmissionPluginLimits(Interface):
     """Optional attributes of an admission plugin, which are read once, when the chain is made."""
 
     resources: Sequence[str] = Attribute(
-        "The resources that the plugin is called for: C{'pods'}, C{'pods/binding'}, C{'deployments.apps'}, C{'pods/*'};"
-        " see L{kubetwist.admission.chain.handles_resource}. Without it, all resources."
+        "The resources that the plugin handles: C{'pods'}, C{'pods/binding'}, C{'deployments.apps'}, C{'pods/*'};"
+        " see L{kubetwist.admission.chain.handles_resource}. All resources if it is missing."
     )
-    timeout: float | None = Attribute("Maximum duration of a call, in seconds; 10 without it. L{None} for no limit.")
+    timeout: float | None = Attribute("Maximum duration of a call, in seconds; 10 by default. L{None} for no limit.")
     failure_policy: str = Attribute(
         "C{'Fail'}, the default, or C{'Ignore'}: requests are admitted although the plugin fails, which means that it"
         " exceeds C{timeout} or raises another exception than an L{APIStatusError}."
@@ -492,7 +508,7 @@ class IMutatingAdmission(IAdmissionPlugin):
         """
         Change C{attributes.object} in place.
 
-        It is called again within the same request when a later plugin has changed the object, so it must be idempotent.
+        It is called again for the same request if a later plugin changes the object, so it must be idempotent.
 
         @return: L{None} or an awaitable: the method may be C{async}.
         @raise APIStatusError: The request is rejected; C{attributes.forbidden(reason)} creates the usual error.
@@ -513,30 +529,30 @@ class IValidatingAdmission(IAdmissionPlugin):
 
 class IAdmissionPluginFactory(Interface):
     """
-    A Twisted plugin that makes an admission plugin.
+    A Twisted plugin that creates an admission plugin.
 
     It may have the attribute of L{IPlacedAdmissionPluginFactory}, without declaring that interface.
     """
 
-    name: str = Attribute("As in --enable-admission-plugins.")
+    name: str = Attribute("The name in --enable-admission-plugins.")
     default: bool = Attribute("Whether it is enabled by default.")
 
     def make(server: AdmissionContext, configuration: JSONValue) -> IAdmissionPlugin:
         """
-        Build the plugin.
+        Create the plugin.
 
         @param server: The services of the server for plugins.
-        @param configuration: Its part of --admission-control-config-file, decoded; L{None} without one.
+        @param configuration: The decoded configuration of the plugin in --admission-control-config-file, or L{None}.
         @raise Exception: The plugin cannot be created; the server does not start and reports the error.
         """
 
 
 class IPlacedAdmissionPluginFactory(IAdmissionPluginFactory):
-    """The factory of a plugin with a place in the order of plugins."""
+    """The factory of a plugin with a position in the order of plugins."""
 
     after: str = Attribute(
-        "The name of the plugin that it comes after. Without it or if it is empty, the plugin comes after those that"
-        " are built in, and before policies and webhooks."
+        "The name of the preceding plugin. If it is missing or empty, the plugin follows the built-in plugins and"
+        " precedes policies and webhooks."
     )
 
 
@@ -550,19 +566,19 @@ class IConversionPlugin(Interface):
     A CustomResourceDefinition opts in by the annotation C{kubetwist.dev/conversion-plugin}, with the strategy C{None}.
     """
 
-    name: str = Attribute("As in the annotation.")
+    name: str = Attribute("The value of the annotation.")
 
     def convert(objects: list[JSONObject], api_version: str) -> list[JSONObject] | Awaitable[list[JSONObject]]:
         """
-        Convert objects, which are of one kind and one version, to another version.
+        Convert objects of one kind and version to another version.
 
-        It is called in the reactor's thread, with few objects at once. Metadata other than labels and annotations
-        stays as it was, whatever comes back.
+        It is called in the reactor's thread, with a few objects at a time. Changes of metadata other than labels and
+        annotations are ignored.
 
-        @param objects: With C{kind} and C{apiVersion}; the plugin's own copies.
-        @param api_version: The wanted one: C{"stable.example.com/v2"}.
-        @return: As many objects in the same order, or an awaitable of them.
-        @raise ValueError: An object cannot be converted; clients are shown the text.
+        @param objects: Copies of the objects, with C{kind} and C{apiVersion}.
+        @param api_version: The desired version: C{"stable.example.com/v2"}.
+        @return: The same number of objects in the same order, or an awaitable of them.
+        @raise ValueError: An object cannot be converted; the text is returned to clients.
         """
 
 
@@ -570,18 +586,18 @@ class IConversionPlugin(Interface):
 
 
 class IClientConnection(Interface):
-    """The connection of a request as authenticators see it."""
+    """The part of a connection that authenticators use."""
 
     remembered: dict[object, Any] = Attribute(
-        "Facts about the client that hold for all requests of the connection; each user has a key of its own."
+        "Facts about the client that are valid for all requests of the connection; each module uses another key."
     )
 
     def peer_certificates() -> Sequence[X509]:
-        """Return the certificate that the client has presented, and its chain; nothing without TLS."""
+        """Return the certificate of the client and its chain; an empty sequence without TLS or certificate."""
 
 
 class IAuthenticationRequest(Interface):
-    """A request as authenticators see it: a part of L{kubetwist.http.request.KubeRequest}."""
+    """The part of a request (L{kubetwist.http.request.KubeRequest}) that authenticators use."""
 
     method: bytes = Attribute("The HTTP method.")
     path: bytes = Attribute("The path, without the query.")
@@ -620,31 +636,31 @@ class IAuthenticator(Interface):
 
 
 class IAuthenticatorUnion(IAuthenticator):
-    """Several authenticators as one: the first one that knows the user decides."""
+    """Several authenticators as one: the first one that returns a user decides."""
 
-    authenticators: Sequence[IAuthenticator] = Attribute("The authenticators, in the order in which they are asked.")
+    authenticators: Sequence[IAuthenticator] = Attribute("The authenticators, in the order in which they are called.")
 
 
 class IAuthenticatorFactory(Interface):
-    """A Twisted plugin that makes an authenticator; authenticators are called in the order of C{rank}."""
+    """A Twisted plugin that creates an authenticator; authenticators are called in the order of C{rank}."""
 
-    name: str = Attribute("For logs.")
-    rank: int = Attribute("Lower ones are asked first: certificates 100, tokens 200, anonymous 1000.")
+    name: str = Attribute("The name in logs.")
+    rank: int = Attribute("The position; lower ranks are called first: certificates 100, tokens 200, anonymous 1000.")
 
     def make(options: FlagValues, server: Any) -> IAuthenticator | None:
         """
-        Build the authenticator; return L{None} if the options do not enable it.
+        Create the authenticator; return L{None} if the options do not enable it.
 
         @param options: The parsed command line, L{kubetwist.cli.kubeapi.Options}.
-        @param server: What the server offers to its plugins: L{kubetwist.server.context.PluginContext}. Its C{stores}
-            are filled later than this is called, but before the first request comes.
+        @param server: The services of the server for plugins, L{kubetwist.server.context.PluginContext}. Its C{stores}
+            are filled after this call and before the first request.
         """
 
 
 class IAuthorizer(Interface):
-    """Allows, denies, or has no opinion; a request without any opinion is denied."""
+    """Allows or denies a request, or has no opinion; a request that no authorizer allows is denied."""
 
-    name: str = Attribute("As in --authorization-mode.")
+    name: str = Attribute("The name in --authorization-mode.")
 
     def authorize(attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
         """Return the decision on a request of a user."""
@@ -653,7 +669,7 @@ class IAuthorizer(Interface):
 class IAuthorizerUnion(IAuthorizer):
     """Several authorizers as one: the first one with an opinion decides."""
 
-    authorizers: Sequence[IAuthorizer] = Attribute("The authorizers, in the order in which they are asked.")
+    authorizers: Sequence[IAuthorizer] = Attribute("The authorizers, in the order in which they are called.")
 
     def decisions() -> Iterable[tuple[tuple[str, str, str], int]]:
         """Return the number of decisions by the type and name of the authorizer, and C{"allowed"} or C{"denied"}."""
@@ -671,7 +687,7 @@ class IRuleResolver(Interface):
 
 
 class IRuleExplainer(Interface):
-    """An authorizer that can say which of its rules allows something."""
+    """An authorizer that can report which of its rules allows a request."""
 
     def explain(attributes: AuthorizerAttributes) -> JSONObject | None:
         """
@@ -708,16 +724,16 @@ class IGrantExplainer(IRuleExplainer):
 
 
 class IAuthorizerFactory(Interface):
-    """A Twisted plugin that makes an authorizer."""
+    """A Twisted plugin that creates an authorizer."""
 
-    name: str = Attribute("As in --authorization-mode.")
+    name: str = Attribute("The name in --authorization-mode.")
 
     def make(options: FlagValues, server: Any) -> IAuthorizer:
         """
-        Build it.
+        Create the authorizer.
 
         @param options: The parsed command line, L{kubetwist.cli.kubeapi.Options}.
-        @param server: As for L{IAuthenticatorFactory.make}.
+        @param server: The services of the server for plugins, as for L{IAuthenticatorFactory.make}.
         """
 
 
@@ -727,25 +743,25 @@ class IAuthorizerFactory(Interface):
 class IController(Interface):
     """A control loop: watches objects and reconciles dependent objects."""
 
-    name: str = Attribute("As kube-controller-manager spells it.")
+    name: str = Attribute("The name that kube-controller-manager uses.")
 
     def start() -> None:
-        """Begin; the server is ready, and the watch caches are filled."""
+        """Start; the server is ready, and the watch caches are filled."""
 
     async def stop() -> None:
         """Stop, and return when no work is in progress."""
 
 
 class IControllerFactory(Interface):
-    """A Twisted plugin that makes a controller; C{--controllers} names it."""
+    """A Twisted plugin that creates a controller."""
 
-    name: str = Attribute("As in --controllers.")
-    default: bool = Attribute("Whether C{*} means it.")
-    groups: Sequence[str] = Attribute("Names that mean it together with others: C{workloads}.")
+    name: str = Attribute("The name in --controllers.")
+    default: bool = Attribute("Whether C{*} in --controllers includes it.")
+    groups: Sequence[str] = Attribute("Names of groups that include it: C{workloads}.")
 
     def make(context: Any) -> IController | None:
         """
-        Build the controller; return L{None} if it has nothing to do.
+        Create the controller; return L{None} if it has nothing to do.
 
         @param context: L{kubetwist.controllers.machinery.context.ControllerContext}.
         """
@@ -793,4 +809,4 @@ class IAuditBackend(Interface):
 
 
 if not TYPE_CHECKING:
-    __getattr__ = renamed_names(__name__, {"IForwardStorage": "IBumpableStorage"})
+    __getattr__ = renamed_names(__name__, {"IForwardStorage": "IBumpableStorage", "IRewriting": "IStaleFormatDetector"})

@@ -17,6 +17,7 @@ RENAMED = (
     ("kubetwist.client.factory", "Outgoing", "ClientFactory"),
     ("kubetwist.controllers.machinery.context", "Context", "ControllerContext"),
     ("kubetwist.interfaces", "IForwardStorage", "IBumpableStorage"),
+    ("kubetwist.interfaces", "IRewriting", "IStaleFormatDetector"),
     ("kubetwist.storage.errors", "ForeignValue", "UnknownFormatError"),
     ("kubetwist.storage.errors", "UnreadableValue", "CorruptObjectError"),
     ("kubetwist.storage.errors", "UnwritableValue", "TransformToStorageError"),

@@ -27,7 +27,7 @@ from ...api.record import (
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
 from ...api.storage import Write
-from ...interfaces import IRewriting, IUnreadableDeleter
+from ...interfaces import IStaleFormatDetector, IUnreadableDeleter
 from ...schema.merge.managedfields import MalformedEntries, decode_client_entries
 from ...storage.errors import (
     CorruptObjectError,
@@ -89,7 +89,7 @@ class StoreBase(StoreHooks):
         self.stored_as: StoredProtobuf | None = protobuf if encodes else None
         self.delete_workers = environment.delete_workers
         self._allows_privileged = environment.allows_privileged
-        self._is_stale = backend.is_stale if IRewriting.providedBy(backend) else None
+        self._is_stale = backend.is_stale if IStaleFormatDetector.providedBy(backend) else None
         self.gvk = GroupVersionKind(info.storage_group, info.storage_version, info.kind)
         self.group_resource = GroupResource(info.group, info.resource)
         self.group_kind = GroupKind(info.group, info.kind)

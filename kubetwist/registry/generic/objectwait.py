@@ -28,7 +28,7 @@ class _ObjectWaiter:
         self._reactor = reactor
         self._timeout = reactor.callLater(seconds, self.done.callback, None)
 
-    def send(self, kind: str, record: Record | None, event: object) -> None:
+    def send(self, event_type: str, record: Record | None, event: object) -> None:
         """Fire L{done} in the next iteration, since the cache sends events during the write."""
         if self._timeout.active():
             self._timeout.reset(0)

@@ -24,7 +24,14 @@ from ...api.storage import (
     StoredValue,
     Write,
 )
-from ...interfaces import IRewriting, IStorageBackend, IStorageHistory, IStorageObserver, IStorageWatch, IStorageWrapper
+from ...interfaces import (
+    IStaleFormatDetector,
+    IStorageBackend,
+    IStorageHistory,
+    IStorageObserver,
+    IStorageWatch,
+    IStorageWrapper,
+)
 from .._worker import (
     ThreadedReactor,
     Worker,
@@ -79,7 +86,7 @@ class _Sealed(NamedTuple):
     attachment: object
 
 
-@implementer(IStorageWrapper, IRewriting)
+@implementer(IStorageWrapper, IStaleFormatDetector)
 class EncryptedStorage:
     """
     L{IStorageBackend} over another one.
@@ -202,7 +209,7 @@ class EncryptedStorage:
         return found if plain is None else StoredValue(found.key, plain.value, found.revision)
 
     async def is_stale(self, key: str) -> bool:
-        """See L{IRewriting.is_stale}."""
+        """See L{IStaleFormatDetector.is_stale}."""
         if self.transformer(key) in (None, IDENTITY):
             return False  # Most resources have no rule, and there is one form only.
         found: StoredValue = await self.inner.read(key)

@@ -16,7 +16,7 @@ from kubetwist.api.storage import (
     StorageEvent,
     Write,
 )
-from kubetwist.interfaces import IRewriting, IStorageObserver, IStorageWatch
+from kubetwist.interfaces import IStaleFormatDetector, IStorageObserver, IStorageWatch
 from kubetwist.storage.encryption._ciphers import (
     TransformError,
     TransformUnavailable,
@@ -171,8 +171,8 @@ class EncryptedTests(EncryptedCase):
     """What is stored, and what is read."""
 
     def test_interface(self) -> None:
-        """A store that is encrypted provides L{IRewriting}, too, and its watches what watches do."""
-        verifyObject(IRewriting, self.storage)
+        """A store that is encrypted provides L{IStaleFormatDetector}, too, and its watches what watches do."""
+        verifyObject(IStaleFormatDetector, self.storage)
         self.watch()
         verifyObject(IStorageWatch, self.handle)
         verifyObject(IStorageObserver, self.handle)
