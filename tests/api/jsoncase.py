@@ -1,4 +1,4 @@
-"""JSON that is refused."""
+"""Base class of tests with invalid JSON."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from kubetwist.api.decoding import BodyError, decode_json
 
 
 class JSONTestCase(SynchronousTestCase):
-    """A test with the tools of several test cases."""
+    """A test case for documents that are rejected."""
 
     def assert_says(self, data: bytes, message: str) -> None:
-        """Check that a document is refused with a text."""
+        """Check that a document is rejected with a message."""
         error = self.assertRaises(BodyError, decode_json, data)
         self.assertEqual(str(error), message)
         self.assertEqual(error.as_body_of_object(), f"couldn't get version/kind; json parse error: {message}")

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for what the tests of several modules need."""
+"""Hypothesis strategies shared by several test modules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-#: Values that JSON can tell and orjson can write.
+#: Scalars that JSON can represent and orjson can encode.
 scalars: st.SearchStrategy[Any] = (
     st.none()
     | st.booleans()

@@ -13,34 +13,34 @@ from kubetwist.api.addresses import format_ip, parse_cidr, parse_ip, validate_ci
 
 
 class AddressTests(SynchronousTestCase):
-    """What is wrong with addresses and blocks."""
+    """Tests for the validation of addresses and CIDR blocks."""
 
     def test_none(self) -> None:
-        """What no parser takes is told what an address looks like."""
+        """Text that is not an address is rejected with an example of an address."""
         for text in ("", "1.2.3", "1.2.3.256", "fe80::1%eth0", "a", "1.2.3.4 ", "1" * 100, "٣.1.1.1"):
             self.assertIsNone(parse_ip(text), text)
             self.assertEqual(validate_ip(text), ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"])
 
     def test_leading_zeros(self) -> None:
-        """Zeros in front are for old fields only."""
+        """Leading zeros are accepted for old fields only."""
         self.assertEqual(str(parse_ip("010.001.0.0")), "10.1.0.0")
         self.assertEqual(validate_ip("010.1.1.1"), ["must not have leading 0s"])
         self.assertEqual(validate_ip("010.1.1.1", strict=False, canonical=False), [])
 
     def test_mapped(self) -> None:
-        """IPv4 within IPv6 is for old fields only, and is shown as IPv4."""
+        """IPv4-mapped IPv6 is accepted for old fields only, and is shown as IPv4."""
         self.assertEqual(validate_ip("::ffff:1.2.3.4"), ["must not be an IPv4-mapped IPv6 address"])
         address = parse_ip("::ffff:1.2.3.4")
         assert address is not None
         self.assertEqual(format_ip(address), "1.2.3.4")
 
     def test_canonical(self) -> None:
-        """Only one form of an address is good enough for a name."""
+        """Names require the canonical form of an address."""
         self.assertEqual(validate_ip("2001:db8:0:0::1"), ['must be in canonical form ("2001:db8::1")'])
         self.assertEqual(validate_ip("2001:db8:0:0::1", canonical=False), [])
 
     def test_blocks(self) -> None:
-        """A block is an address and a length that leaves none of its bits over."""
+        """A block is an address and a prefix length with no bits beyond it."""
         for good in ("10.0.0.0/8", "0.0.0.0/0", "::/0", "2001:db8::/64"):
             self.assertEqual(validate_cidr(good), [], good)
         for bad in ("10.0.0.0", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+1", "/8", "10.0.0.0/8/8", "10.0.0.0/ 8"):
@@ -55,14 +55,14 @@ class AddressTests(SynchronousTestCase):
 
     @given(st.ip_addresses())
     def test_round_trip(self, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
-        """The canonical form of any address has no problems and reads as that address."""
+        """The canonical form of any address is valid and is parsed as that address."""
         self.assertEqual(parse_ip(str(address)), address)
         if not (isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped):
             self.assertEqual(validate_ip(format_ip(address)), [])
 
     @given(st.text(st.sampled_from("0123456789abcdef:./")))
     def test_any_text(self, text: str) -> None:
-        """No text breaks the parsers."""
+        """The parsers accept or reject any text."""
         self.assertIsInstance(validate_ip(text), list)
         self.assertIsInstance(validate_cidr(text), list)
         parse_cidr(text)

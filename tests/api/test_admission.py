@@ -25,11 +25,11 @@ VALUES = st.recursive(
 
 
 class FrozenTests(SynchronousTestCase):
-    """Objects that nobody can change."""
+    """Tests for frozen objects."""
 
     @given(VALUES)
     def test_same(self, value: Any) -> None:
-        """They are equal to what they were made of, and encode to the same; a copy can be had of them."""
+        """Frozen objects are equal to the original, are encoded alike, and can be copied."""
         shared = frozen(value)
         self.assertEqual(shared, value)
         self.assertEqual(orjson.dumps(shared), orjson.dumps(value))
@@ -38,7 +38,7 @@ class FrozenTests(SynchronousTestCase):
             self.assertIs(type(made), type(value))
 
     def test_refused(self) -> None:
-        """No way to change dictionaries and lists is open, at any depth."""
+        """Dictionaries and lists cannot be changed in any way, at any depth."""
         obj = frozen({"a": {"b": [1, {"c": 2}]}})
         attempts: list[Any] = [
             lambda: obj.update(x=1),
@@ -69,7 +69,7 @@ class FrozenTests(SynchronousTestCase):
 
 
 def attributes(obj: Any = None, old: Any = None, options: Any = None, **more: Any) -> AdmissionAttributes:
-    """A write."""
+    """Return the attributes of a write."""
     context: Any = None
     operation = more.pop("operation", "CREATE")
     name = more.pop("name", "")
@@ -79,10 +79,10 @@ def attributes(obj: Any = None, old: Any = None, options: Any = None, **more: An
 
 
 class AttributesTests(SynchronousTestCase):
-    """What plugins see."""
+    """Tests for L{AdmissionAttributes}."""
 
     def test_old_object(self) -> None:
-        """The old object is made when somebody asks, once."""
+        """The old object is loaded once, at first access."""
         made: list[int] = []
 
         def load() -> Any:
@@ -96,7 +96,7 @@ class AttributesTests(SynchronousTestCase):
         self.assertIsNone(attributes().old_object)
 
     def test_names(self) -> None:
-        """A refusal names an object without a name by what its name begins with."""
+        """An error for an object without a name has its C{generateName}."""
         self.assertEqual(attributes({"metadata": {}}, name="n").shown_name, "n")
         self.assertEqual(attributes({"metadata": {"generateName": "g-"}}).shown_name, "g-")
         self.assertEqual(attributes({"metadata": {}}).shown_name, "Unknown")
@@ -106,7 +106,7 @@ class AttributesTests(SynchronousTestCase):
         self.assertEqual((error.code, error.message), (403, 'pods "g-" is forbidden: no'))
 
     def test_options(self) -> None:
-        """Options are shown as the objects that they are in the API; what was not said is not there."""
+        """Options are shown as API objects without absent fields."""
         shown = attributes(options=CreateOptions(dry_run=True, field_manager="m")).options
         expected = {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "dryRun": ["All"], "fieldManager": "m"}
         self.assertEqual(shown, expected)
@@ -128,13 +128,13 @@ class AttributesTests(SynchronousTestCase):
         self.assertIsNone(attributes(operation="CONNECT").options)
 
     def test_kinds(self) -> None:
-        """What an object is, and what the request calls it, need not be the same."""
+        """The kind of the object may differ from the kind of the request."""
         one = attributes(object_kind=GroupVersionKind("", "v2", "Pod"))
         self.assertEqual((one.request_kind.version, one.object_kind.version), ("v1", "v2"))
         self.assertEqual(one.request_resource, ("", "v1", "pods"))
 
     def test_annotations(self) -> None:
-        """Annotations have a domain and a name, and are not taken back."""
+        """Annotations have a domain and a name, and are not overwritten."""
         noted: list[Any] = []
         one = attributes(annotate=lambda *said: noted.append(said))
         one.annotate("example.org/a", "1")

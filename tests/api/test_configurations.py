@@ -28,7 +28,7 @@ THING = Struct(
 
 
 def decoded(text: str) -> Any:
-    """What a file says."""
+    """Decode a configuration."""
     return decode_configuration(text.encode(), "Thing", {"g/v1": THING}, "a/scheme.go")
 
 
@@ -36,20 +36,20 @@ class DecodingTests(SynchronousTestCase):
     """Tests for L{decode_configuration}."""
 
     def refused(self, text: str) -> str:
-        """Why a file is refused; with a kind where it has none."""
+        """Return the error of a configuration; a kind is added if it has none."""
         if "kind" not in text:
             text = f"apiVersion: g/v1\nkind: Thing\n{text}"
         return str(self.assertRaises(ConfigurationError, decoded, text))
 
     def test_zero_values(self) -> None:
-        """What is missing, or null, is empty, false or not there."""
+        """Absent and null fields have the zero value of their type."""
         inner = {"name": "", "prefix": None, "tags": []}
         for text in ("", "inner: null\nmore: null\nenabled: null\nother:"):
             found = decoded(f"apiVersion: g/v1\nkind: Thing\n{text}")
             self.assertEqual(found, {"enabled": False, "inner": inner, "more": [], "other": None})
 
     def test_values(self) -> None:
-        """Everything else is as it stands there, in JSON as in YAML."""
+        """Values are decoded from JSON and from YAML."""
         found = decoded(
             '{"apiVersion":"g/v1","kind":"Thing","enabled":true,"more":[{"name":"a","prefix":""},null],"other":{}}'
         )
@@ -58,7 +58,7 @@ class DecodingTests(SynchronousTestCase):
         self.assertEqual((found["more"][0]["prefix"], found["other"]), ("", {"path": ""}))
 
     def test_strict(self) -> None:
-        """What nobody knows is refused, all of it at once, and so is what is said twice."""
+        """All unknown fields are rejected at once, and so are duplicate fields."""
         self.assertEqual(
             self.refused("x: 1\nmore:\n- z: 2\n  name: a\n"),
             'strict decoding error: unknown field "x", unknown field "more[0].z"',
@@ -66,7 +66,7 @@ class DecodingTests(SynchronousTestCase):
         self.assertIn("strict decoding error: yaml: unmarshal errors:", self.refused("enabled: true\nenabled: false"))
 
     def test_types(self) -> None:
-        """A value of another type is refused, in the words of Go."""
+        """A value of a wrong type is rejected with Go's message."""
         for text, where in (
             ("enabled: x", "string into Go struct field Thing.enabled of type bool"),
             ("inner: 5", "number into Go struct field Thing.inner of type v1.Inner"),
@@ -79,7 +79,7 @@ class DecodingTests(SynchronousTestCase):
             self.assertEqual(self.refused(text), f"json: cannot unmarshal {where}")
 
     def test_kind(self) -> None:
-        """A file must be of the kind that is wanted, in a version that there is."""
+        """A file must have the expected kind in a known version."""
         text = 'no kind "Other" is registered for version "g/v1" in scheme "a/scheme.go"'
         self.assertEqual(self.refused("kind: Other\napiVersion: g/v1"), text)
         self.assertIn('no kind "Thing" is registered for version "g/v2"', self.refused("kind: Thing\napiVersion: g/v2"))
@@ -89,6 +89,6 @@ class DecodingTests(SynchronousTestCase):
 
     @given(st.binary(max_size=200))
     def test_garbage(self, content: bytes) -> None:
-        """Whatever the bytes are, they are decoded or refused."""
+        """Any bytes are decoded or rejected."""
         with contextlib.suppress(ConfigurationError):
             decode_configuration(content, "Thing", {"g/v1": THING}, "a/scheme.go")

@@ -16,22 +16,22 @@ from tests.api.strategies import documents
 
 
 def token(content: Any) -> str:
-    """Any content as a token."""
+    """Return a token with any content."""
     return base64.urlsafe_b64encode(orjson.dumps(content)).rstrip(b"=").decode()
 
 
 class ContinueTokenTests(SynchronousTestCase):
-    """Continue tokens."""
+    """Tests for continue tokens."""
 
     def test_format(self) -> None:
-        """A token is the reference's: the last key, cut free of the prefix, and a zero byte."""
+        """A token has the reference's format: the last key without the prefix, and a zero byte."""
         text = encode_continue("default/p3", 5, "default/")
         content = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
         self.assertEqual(content, {"v": "meta.k8s.io/v1", "rv": 5, "start": "p3\0"})
         self.assertEqual(orjson.loads(base64.urlsafe_b64decode(encode_continue("a", 0) + "=="))["rv"], -1)
 
     def test_slash(self) -> None:
-        """The key may begin with a slash, which is not part of it."""
+        """The key may start with a slash, which is not part of it."""
         text = encode_continue("default/p3", 5, "default/", slash=True)
         content = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
         self.assertEqual(content["start"], "/p3\0")
@@ -39,7 +39,7 @@ class ContinueTokenTests(SynchronousTestCase):
             self.assertEqual(decode_continue(form, "default/"), (5, "default/p3"))
 
     def test_errors(self) -> None:
-        """Tokens that are not ours are told of in the reference's words."""
+        """Invalid tokens are rejected with the reference's messages."""
         for text, problem in {
             "not-a-token": ": invalid character '\\u009e' looking for beginning of value",
             "": ": unexpected end of JSON input",
@@ -56,7 +56,7 @@ class ContinueTokenTests(SynchronousTestCase):
             self.assertEqual(str(error), "continue key is not valid" + problem)
 
     def test_traversal(self) -> None:
-        """A token can not lead out of the prefix it is read for."""
+        """The key of a token cannot be outside of the prefix."""
         for start in ("../secrets/a", "a/../../b", "./a", "a//b", "//a", "a/", "/..", "."):
             text = token({"v": "meta.k8s.io/v1", "rv": 1, "start": start})
             error = self.assertRaises(ContinueTokenError, decode_continue, text, "configmaps/")
@@ -64,12 +64,12 @@ class ContinueTokenTests(SynchronousTestCase):
 
     @given(st.from_regex(r"\A[a-z0-9.-]+(/[a-z0-9-]+)?\Z").filter(lambda key: "." not in key), st.integers(0, 1 << 62))
     def test_round_trip(self, key: str, revision: int) -> None:
-        """What a token was made of is read from it."""
+        """A token is decoded to its arguments."""
         self.assertEqual(decode_continue(encode_continue("p/" + key, revision, "p/"), "p/"), (revision, "p/" + key))
 
     @given(st.text() | documents.map(token) | documents.map(lambda value: token({"v": "meta.k8s.io/v1", "rv": value})))
     def test_any_text(self, text: str) -> None:
-        """A text is a token within its prefix, or refused with a text."""
+        """Any text is a token within its prefix, or is rejected with a message."""
         try:
             _, key = decode_continue(text, "prefix/")
         except ContinueTokenError as error:

@@ -14,11 +14,11 @@ from tests.api.jsoncase import JSONTestCase
 
 
 class JSONTests(JSONTestCase):
-    """JSON, as Go reads it."""
+    """Tests for L{decode_json}."""
 
     @given(st.binary() | st.text(st.sampled_from('{}[]",:\\u0n1.e- \n')).map(str.encode))
     def test_any_bytes(self, data: bytes) -> None:
-        """Bytes are either read, by the rules of JSON, or refused with a text."""
+        """Bytes are decoded by the rules of JSON, or rejected with a message."""
         try:
             decoded = decode_json(data)
         except BodyError as error:

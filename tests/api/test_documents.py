@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.api._documents}."""
+"""Tests for L{kubetwist.api.documents}."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.api.jsoncase import JSONTestCase
 
 
 def nested(depth: int, within: bytes = b"") -> bytes:
-    """Lists within lists, around something."""
+    """Return nested lists around a value."""
     return b"[" * depth + within + b"]" * depth
 
 
@@ -15,7 +15,7 @@ class DepthTests(JSONTestCase):
     """Tests for the depth of documents."""
 
     def test_depth(self) -> None:
-        """Documents nest as deep as they can be encoded again with room to spare, and no deeper."""
+        """Documents may nest as deep as can be encoded within other values, and no deeper."""
         self.assertEqual(decode_json(nested(MAX_DEPTH)).duplicates, [])
         decode_json(nested(MAX_DEPTH, b'"\xff"'))
         decode_json(nested(MAX_DEPTH - 1, b'{"a":1,"a":2}'))

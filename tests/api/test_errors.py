@@ -11,15 +11,15 @@ DEPLOYMENTS = GroupResource("apps", "deployments")
 
 
 class NameTests(SynchronousTestCase):
-    """How errors show the name of an object."""
+    """Tests for the names of objects in errors."""
 
     def test_plain(self) -> None:
-        """A name stands between quotation marks."""
+        """A name is quoted."""
         error = APIStatusError.not_found(DEPLOYMENTS, "web")
         self.assertEqual(error.message, 'deployments.apps "web" not found')
 
     def test_odd(self) -> None:
-        """What could be taken for something else is written as Go quotes it; the details have it as it is."""
+        """A name with special characters is quoted as in Go; the details have it unchanged."""
         name = 'a"\n\0'
         shown = r'"a\"\n\x00"'
         for error, message in (
@@ -41,10 +41,10 @@ class NameTests(SynchronousTestCase):
 
 
 class BoundTests(SynchronousTestCase):
-    """How much an error tells."""
+    """Tests for the limits of errors."""
 
     def test_many(self) -> None:
-        """Of thousands of things that are wrong some are told, and how many there are more."""
+        """Thousands of causes are limited, and the message has the number of the omitted ones."""
         causes = [invalid(f"a[{number}]", "x", "no") for number in range(3000)]
         error = APIStatusError.invalid(GroupKind("", "Pod"), "p", causes)
         assert error.details is not None
@@ -52,7 +52,7 @@ class BoundTests(SynchronousTestCase):
         self.assertTrue(error.message.endswith(f"] and {3000 - MAX_FIELD_ERRORS} more errors"))
 
     def test_long(self) -> None:
-        """Nor is an answer many times as long as what it is about; something is told in any case."""
+        """The size of causes is limited, but at least one is included."""
         causes = [invalid("a", "x" * MAX_FIELD_ERRORS_LENGTH, "no")] * 3
         error = APIStatusError.invalid(GroupKind("", "Pod"), "p", causes)
         assert error.details is not None
@@ -60,13 +60,13 @@ class BoundTests(SynchronousTestCase):
         self.assertTrue(error.message.endswith(" and 2 more errors"))
 
     def test_few(self) -> None:
-        """What is usual is told as it is."""
+        """A usual number of causes is included unchanged."""
         error = APIStatusError.invalid(GroupKind("", "Pod"), "p", [invalid("a", 1, "no"), invalid("b", 2, "no")])
         self.assertEqual(error.message, 'Pod "p" is invalid: [a: Invalid value: 1: no, b: Invalid value: 2: no]')
 
 
 class ForgetTests(SynchronousTestCase):
-    """Memory that an exception keeps."""
+    """Tests for the memory referenced by an exception."""
 
     def test_forget_frames(self) -> None:
         """An exception keeps its message, but neither tracebacks nor its causes."""

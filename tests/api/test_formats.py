@@ -30,10 +30,10 @@ EXAMPLES = {
 
 
 class FormatTests(SynchronousTestCase):
-    """Texts in formats."""
+    """Tests for formats of strings."""
 
     def test_examples(self) -> None:
-        """Texts that have a format are told from those that do not."""
+        """Valid texts of a format are accepted, and others rejected."""
         for name, (good, bad) in EXAMPLES.items():
             for text in good:
                 self.assertTrue(FORMATS[name](text), (name, text))
@@ -41,7 +41,7 @@ class FormatTests(SynchronousTestCase):
                 self.assertFalse(FORMATS[name](text), (name, text))
 
     def test_recognized(self) -> None:
-        """Formats belong to types, and dashes in them do not matter."""
+        """Formats belong to types, and dashes in their names are ignored."""
         self.assertTrue(is_recognized("string", "date-time"))
         self.assertTrue(is_recognized("integer", "int32"))
         self.assertFalse(is_recognized("integer", "date"))

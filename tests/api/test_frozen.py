@@ -30,24 +30,24 @@ CHANGES: tuple[Callable[[Any], object], ...] = (
 
 
 class FrozenTests(SynchronousTestCase):
-    """Tests for objects that cannot be changed."""
+    """Tests for immutable objects."""
 
     @given(documents)
     def test_same(self, document: Any) -> None:
-        """A frozen object equals what it was made of, and is encoded like it."""
+        """A frozen object equals the original, and is encoded alike."""
         made = frozen(document)
         self.assertEqual(made, document)
         self.assertEqual(orjson.dumps(made), orjson.dumps(document))
 
     def test_refused(self) -> None:
-        """Neither the object nor anything in it can be changed, by any method."""
+        """Neither the object nor any value in it can be changed, by any method."""
         made = frozen({"a": [{"x": 1}]})
         for change in CHANGES:
             self.assertIn("object is immutable", str(self.assertRaises(TypeError, change, made)))
         self.assertEqual(made, {"a": [{"x": 1}]})
 
     def test_copies(self) -> None:
-        """Thawed, deep and pickled copies are plain and may be changed; a shallow copy is the object itself."""
+        """Mutable, deep and pickled copies are plain and may be changed; a shallow copy is the object itself."""
         made = frozen({"a": [{"x": 1}]})
         self.assertIs(copy.copy(made), made)
         for copied in (mutable_copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))):

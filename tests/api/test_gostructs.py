@@ -14,14 +14,14 @@ from kubetwist.api.gostructs import (
 from kubetwist.schema.definitions import Definitions
 from kubetwist.schema.nodes import ListNode, StructNode
 
-#: What is elsewhere in internal types, or nowhere.
+#: Fields that internal types have in another struct, or not at all.
 _ELSEWHERE = {
     "PodSpec": {"hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers", "serviceAccount"},
 }
 
 
 def _known_fields(definitions: Definitions, name: str) -> dict[str, str]:
-    """The fields of a type and, of structs of the same group, their type; none of what is only embedded."""
+    """Return the fields of a type and, for structs of the same group, their type; embedded structs are skipped."""
     group, _, type_name = name.rpartition(".")
     package = f"io.k8s.api.{group or 'core'}.v1"
     try:
@@ -38,10 +38,10 @@ def _known_fields(definitions: Definitions, name: str) -> dict[str, str]:
 
 
 class GoStructTests(SynchronousTestCase):
-    """Objects as Go's internal structs have them."""
+    """Tests for objects as Go's internal structs."""
 
     def test_all_fields(self) -> None:
-        """Every field that the definitions of 1.36 have is shown, and leads to a type that is there."""
+        """Every field in the definitions of 1.36 is shown, and has a known type."""
         definitions = Definitions.load("1.36")
         for name in _lines():
             fields = _known_fields(definitions, name)
@@ -52,7 +52,7 @@ class GoStructTests(SynchronousTestCase):
                     self.assertEqual(shown[field].struct, inner, f"{name}.{field}")
 
     def test_pod(self) -> None:
-        """What a pod shares with its host stands within its security context."""
+        """The host namespaces of a pod are in its security context."""
         shown = pod_spec_struct(
             {"containers": [{"name": "c"}], "hostNetwork": True, "nodeSelector": {"b": "1", "a": ""}}
         )
@@ -65,14 +65,14 @@ class GoStructTests(SynchronousTestCase):
         self.assertIsNone(pod_spec_struct({})["SecurityContext"])
 
     def test_template(self) -> None:
-        """The metadata of a template stand beside its spec, in which its host's fields are where those of a pod are."""
+        """The metadata of a template is beside its spec, whose host fields are moved as in a pod."""
         shown = pod_template_struct({"metadata": {"labels": {"b": "1", "a": "2"}}, "spec": {"hostPID": True}})
         self.assertEqual(list(shown), ["labels", "Spec"])
         self.assertEqual(list(shown["labels"]), ["a", "b"])
         self.assertIs(shown["Spec"]["SecurityContext"]["HostPID"], True)
 
     def test_other_groups(self) -> None:
-        """Types of other groups are named with them."""
+        """Types of other groups are named with their group."""
         rule = go_struct({"action": "Ignore", "onPodConditions": [{"type": "X"}]}, "batch.PodFailurePolicyRule")
         self.assertEqual(
             rule, {"Action": "Ignore", "OnExitCodes": None, "OnPodConditions": [{"Type": "X", "Status": ""}]}
@@ -84,7 +84,7 @@ class GoStructTests(SynchronousTestCase):
         self.assertIsNone(shown["Devices"]["Config"])
 
     def test_schemas(self) -> None:
-        """What may be a schema, or several, or a boolean has a struct around it; maps of structs are by key."""
+        """A schema, list of schemas or boolean is wrapped in a struct; maps of structs are by key."""
         schema = {
             "items": {"type": "string"},
             "additionalProperties": False,
@@ -101,7 +101,7 @@ class GoStructTests(SynchronousTestCase):
         self.assertEqual(list(inner["Schema"]["Default"]), ["c", "d"])
 
     def test_empty(self) -> None:
-        """Empty lists are shown as such, but metadata and selectors omit empty values."""
+        """Empty lists are shown, but metadata and selectors omit empty values."""
         template = {"metadata": {"labels": {}}, "spec": {"containers": []}}
         shown = pod_template_struct(template)
         self.assertNotIn("labels", shown)
@@ -111,7 +111,7 @@ class GoStructTests(SynchronousTestCase):
         self.assertEqual((claim["Selector"], claim["AccessModes"]), ({}, []))
 
     def test_selector(self) -> None:
-        """Selectors have their own order, and the maps in them that of their keys."""
+        """Selectors have a separate order, and maps in them are sorted by key."""
         selector = {"matchExpressions": [{"key": "a", "operator": "Exists"}], "matchLabels": {"b": "1", "a": "2"}}
         shown = go_struct({"selector": selector}, "PersistentVolumeClaimSpec")["Selector"]
         self.assertEqual(list(shown), ["matchLabels", "matchExpressions"])
@@ -134,7 +134,7 @@ class GoStructTests(SynchronousTestCase):
                 self.assertEqual(go_struct({"selector": given}, type_name)["Selector"], wanted)
 
     def test_embedded(self) -> None:
-        """The fields of an embedded struct stand among those of the outer one; metadata keeps its tags."""
+        """The fields of an embedded struct are among the fields of the outer one; metadata keeps its tags."""
         volume = go_struct({"name": "v", "configMap": {"name": "m"}}, "Volume")
         self.assertEqual((volume["Name"], volume["ConfigMap"]["Name"], volume["EmptyDir"]), ("v", "m", None))
         template = go_struct({"spec": {"storageClassName": "s"}}, "PersistentVolumeClaimTemplate")

@@ -17,29 +17,29 @@ _NAMES = st.text("abx-_", min_size=1, max_size=12).map(str.encode)
 
 
 class ValueTests(SynchronousTestCase):
-    """What a field says."""
+    """Tests for values of fields."""
 
     def test_single(self) -> None:
-        """A field that may be there once says nothing when it is not there, and is refused when it is repeated."""
+        """An absent optional field is empty, and a repeated one is rejected."""
         self.assertEqual(single({}, b"x-user"), "")
         self.assertEqual(single({b"x-user": ["zoë".encode()]}, b"x-user"), "zoë")
         error = self.assertRaises(AmbiguousHeaderError, single, {b"x-user": [b"a", b"a"]}, b"x-user")
         self.assertEqual(str(error), "the header X-User is repeated")
 
     def test_text(self) -> None:
-        """Control characters, and bytes that are no UTF-8, are refused."""
+        """Control characters, and bytes that are not UTF-8, are rejected."""
         for value in (b"a\x00", b"a\x1b[0m", b"\x7f", b"\xff", b"\xc3"):
             self.assertRaises(AmbiguousHeaderError, text, b"x-user", value)
         self.assertEqual(text(b"x-user", b"a\tb c"), "a\tb c")
 
     @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters=ascii_uppercase)))
     def test_keys(self, key: str) -> None:
-        """A key that was percent-encoded comes back, but for letters that names of fields can have: they are small."""
+        """A percent-encoded key is decoded, but its plain letters become lower case."""
         name = b"x-extra-" + quote(key, safe="").encode()
         self.assertEqual(extra_key(name.lower(), b"x-extra-"), key)
 
     def test_odd_keys(self) -> None:
-        """A key that is badly encoded stays as it is; one that is no text is refused."""
+        """A badly encoded key is unchanged; one that is not text is rejected."""
         self.assertEqual(extra_key(b"x-extra-a%2", b"x-extra-"), "a%2")
         self.assertEqual(extra_key(b"x-extra-%zz%41", b"x-extra-"), "%zz%41")
         self.assertRaises(AmbiguousHeaderError, extra_key, b"x-extra-%ff", b"x-extra-")
@@ -49,14 +49,14 @@ class NameTests(SynchronousTestCase):
     """Tests for L{check_names}."""
 
     def test_taken_for_ours(self) -> None:
-        """A name is refused that becomes one of ours when underscores are dashes."""
+        """A name that equals a known one with underscores as dashes is rejected."""
         for name in (b"x_user", b"x_extra-k", b"x_extra_k"):
             self.assertRaises(AmbiguousHeaderError, check_names, [b"host", name], {b"x-user"}, (b"x-extra-",))
         check_names([b"x-user", b"x-extra-a_b", b"x_other", b"y_user"], {b"x-user"}, (b"x-extra-",))
 
     @given(st.lists(_NAMES))
     def test_never_ambiguous(self, names: list[bytes]) -> None:
-        """What passes has no name that a reader of underscores takes for another one of ours."""
+        """An accepted name is not equal to another known name with underscores as dashes."""
         exact, prefix = {b"a-b"}, b"x-"
         try:
             check_names(names, exact, (prefix,))
@@ -72,7 +72,7 @@ class IdentityTests(SynchronousTestCase):
     """Tests for L{identity_fields}."""
 
     def test_all_of_it(self) -> None:
-        """Name, uid, groups and extra values have a field each; keys are escaped where names can not have them."""
+        """Name, uid, groups and extra values have fields; keys are escaped where names require it."""
         user = UserInfo("jane", "7", ("a", "b"), {"acme.com/project": ("x", "y"), "100%": ("z",)})
         self.assertEqual(
             identity_fields(user),
@@ -89,13 +89,13 @@ class IdentityTests(SynchronousTestCase):
         self.assertEqual(identity_fields(UserInfo("jane")), [(b"X-Remote-User", b"jane")])
 
     def test_control_characters(self) -> None:
-        """A name that would end its line, and begin another, is refused."""
+        """A name with a line break is rejected."""
         for user in (UserInfo("jane\r\nX-Remote-Group: system:masters"), UserInfo("jane", groups=("a\0",))):
             self.assertRaises(AmbiguousHeaderError, identity_fields, user)
 
     @given(st.dictionaries(st.text(min_size=1).filter(lambda key: key == key.lower()), st.just(("value",))))
     def test_keys_are_read_back(self, extra: dict[str, tuple[str, ...]]) -> None:
-        """Whoever reads the fields finds the keys that were meant, and no field's name is odd."""
+        """A reader of the fields decodes the same keys, and all field names are valid."""
         prefix = b"x-remote-extra-"
         fields = [name.lower() for name, _ in identity_fields(UserInfo("jane", extra=extra))[1:]]
         self.assertEqual([extra_key(name, prefix) for name in fields], list(extra))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.api._jsondecoding}."""
+"""Tests for L{kubetwist.api.jsondecoding}."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tests.api.strategies import documents
 
 
 class JSONTests(JSONTestCase):
-    """JSON, as Go reads it."""
+    """Tests for the decoding of JSON as in Go."""
 
     def test_syntax_errors(self) -> None:
-        """Mistakes are told of in Go's words."""
+        """Syntax errors have Go's messages."""
         for data, message in {
             b"": "unexpected end of JSON input",
             b"  ": "unexpected end of JSON input",
@@ -68,12 +68,12 @@ class JSONTests(JSONTestCase):
             self.assert_says(data, message)
 
     def test_lenient_text(self) -> None:
-        """What is no UTF-8, and half of a surrogate pair, is replaced as Go does it."""
+        """Invalid UTF-8, and halves of surrogate pairs, are replaced as in Go."""
         self.assertEqual(decode_json(b'{"a":"\xff\xfe"}').value, {"a": "\ufffd\ufffd"})
         self.assertEqual(decode_json(b'{"\\ud83d":"\\ud83d\\ude00\\u0000"}').value, {"\ufffd": "😀\0"})
 
     def test_numbers(self) -> None:
-        """Whole numbers of 64 bits stay whole, larger ones do not, and what is infinite is refused."""
+        """Integers of 64 bits remain integers, larger ones become floats, and infinite ones are rejected."""
         self.assertEqual(decode_json(b"[18446744073709551615,-9223372036854775808,-0]").value, [2**64 - 1, -(2**63), 0])
         self.assertIsInstance(decode_json(b"99999999999999999999").value, float)
         self.assertIsInstance(decode_json(b'["\xff",99999999999999999999]').value[1], float)
@@ -81,7 +81,7 @@ class JSONTests(JSONTestCase):
         self.assertRaises(BodyError, decode_json, b"1" * 5000)
 
     def test_depth_is_found_in_one_pass(self) -> None:
-        """The search for brackets that nest too deep ends at the first that does, however many follow."""
+        """The search for deep nesting ends at the first bracket that is too deep, however many follow."""
         looked: list[str] = []
         structure = _jsondecoding._structure
 
@@ -99,7 +99,7 @@ class JSONTests(JSONTestCase):
 
     @given(documents, st.booleans())
     def test_round_trip(self, document: Any, spread: bool) -> None:
-        """What orjson or the standard library wrote is read as it was, without duplicates, by both readers."""
+        """The output of orjson and of the standard library is decoded to the same value, by both parsers."""
         text = json.dumps(document, indent=2) if spread else orjson.dumps(document).decode()
         for decode in (decode_json, _jsondecoding._decode_leniently):
             decoded = decode(text.encode())

@@ -19,7 +19,7 @@ values = st.recursive(
 
 
 class EqualityTests(SynchronousTestCase):
-    """Values that are equal in Python."""
+    """Tests for values that are equal in Python."""
 
     def test_booleans(self) -> None:
         """True is not 1, and false is not 0, at any depth."""

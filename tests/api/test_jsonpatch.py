@@ -26,7 +26,7 @@ REJECTED = "the server rejected our request due to an error in our request"
 
 
 def patched(document: Any, *operations: tuple[str, str] | tuple[str, str, Any]) -> Any:
-    """Apply operations given as tuples; the third item is the value, or where from."""
+    """Apply operations given as tuples; the third item is the value or the source path."""
     steps = []
     for kind, path, *rest in operations:
         step: dict[str, Any] = {"op": kind, "path": path}
@@ -37,7 +37,7 @@ def patched(document: Any, *operations: tuple[str, str] | tuple[str, str, Any]) 
 
 
 class JSONPatchTests(SynchronousTestCase):
-    """JSON patches."""
+    """Tests for JSON patches."""
 
     def assert_rejected(self, document: Any, *operations: tuple[str, str] | tuple[str, str, Any]) -> None:
         """Check that a patch does not apply."""
@@ -45,7 +45,7 @@ class JSONPatchTests(SynchronousTestCase):
         self.assertEqual((error.code, error.reason, error.message, error.details), (422, "Invalid", REJECTED, {}))
 
     def test_operations(self) -> None:
-        """Each kind of operation does what its name says."""
+        """Each operation is applied."""
         self.assertEqual(patched({"a": 1}, ("add", "/b", 2), ("replace", "/a", 3)), {"a": 3, "b": 2})
         self.assertEqual(patched({"a": 1, "b": 2}, ("remove", "/a")), {"b": 2})
         self.assertEqual(patched({"a": {"x": 1}}, ("copy", "/b", "/a"), ("add", "/b/y", 2))["a"], {"x": 1})
@@ -54,7 +54,7 @@ class JSONPatchTests(SynchronousTestCase):
         self.assertEqual(patched({"a": 1}, ("replace", "", {"b": 1})), {"b": 1})
 
     def test_lists(self) -> None:
-        """Indexes insert, replace and remove; a dash appends, and negative ones count from the end."""
+        """Indexes insert, replace and remove; a dash appends, and negative indexes count from the end."""
         self.assertEqual(patched({"l": [1, 2]}, ("add", "/l/1", 9), ("add", "/l/-", 8))["l"], [1, 9, 2, 8])
         self.assertEqual(patched({"l": [1, 2, 3]}, ("remove", "/l/-1"), ("replace", "/l/-1", 7))["l"], [1, 7])
         self.assertEqual(patched({"l": [1]}, ("add", "/l/-1", 2), ("add", "/l/-3", 0))["l"], [0, 1, 2])
@@ -73,7 +73,7 @@ class JSONPatchTests(SynchronousTestCase):
             self.assert_rejected({"l": [1]}, operation)
 
     def test_missing(self) -> None:
-        """Replacing what is missing adds it, copying it writes null, removing and moving it fails."""
+        """Replacing a missing key adds it, copying it writes null, removing and moving it fails."""
         self.assertEqual(patched({}, ("replace", "/a", 1)), {"a": 1})
         self.assertEqual(patched({}, ("copy", "/b", "/a")), {"b": None})
         self.assertEqual(patched({}, ("add", "/a")), {"a": None})
@@ -91,24 +91,24 @@ class JSONPatchTests(SynchronousTestCase):
         self.assert_rejected({"n": 1}, ("add", "/n/a", 1))
 
     def test_paths(self) -> None:
-        """Escapes are resolved once, and what stands before the first slash is dropped."""
+        """Escapes are resolved once, and text before the first slash is ignored."""
         self.assertEqual(patched({}, ("add", "/a~1b", 1), ("add", "/~01", 2)), {"a/b": 1, "~1": 2})
         self.assertEqual(patched({}, ("add", "/", 1)), {"": 1})
         self.assertEqual(patched({}, ("add", "dropped/a", 1)), {"a": 1})
         self.assert_rejected({"a": 1}, ("remove", "a"))
 
     def test_types_in_tests(self) -> None:
-        """A test tells 1, 1.0 and true apart."""
+        """A test distinguishes 1, 1.0 and true."""
         for found, wanted in ((1, 1.0), (1, True), (0, False), ("1", 1), ([1], [True]), ({"a": 1}, {"a": 1.0})):
             self.assert_rejected({"a": found}, ("test", "/a", wanted))
 
     def test_null_is_no_patch(self) -> None:
-        """A null for a patch, or an empty one, changes nothing."""
+        """A null patch, or an empty one, changes nothing."""
         self.assertEqual(apply_json_patch({"a": 1}, None), {"a": 1})
         self.assertEqual(apply_json_patch({"a": 1}, []), {"a": 1})
 
     def test_not_a_patch(self) -> None:
-        """What is no list of operations with texts for paths is a bad request."""
+        """A patch that is not a list of operations with string paths is a bad request."""
         for patch, what in {
             "{}": "object into Go value of type []handlers.jsonPatchOp",
             '"x"': "string into Go value of type []handlers.jsonPatchOp",
@@ -164,13 +164,13 @@ class JSONPatchTests(SynchronousTestCase):
             self.assertEqual(error.code, 422)
 
     def test_unknown_fields(self) -> None:
-        """Strict validation tells of fields that operations do not have."""
+        """Strict validation reports unknown fields of operations."""
         steps = [{"op": "add", "path": "/a"}, {"op": "add", "comment": "why", "path": "/b"}]
         self.assertEqual(validate_json_patch(steps), ['json patch unknown field "[1].comment"'])
         self.assertEqual(validate_json_patch(None), [])
 
     def test_cve_2019_1002100_operations(self) -> None:
-        """More than 10,000 operations are too many."""
+        """More than 10,000 operations are rejected."""
         apply_json_patch({"a": 1}, [{"op": "test", "path": "/a", "value": 1}] * MAX_OPERATIONS)
         error = self.assertRaises(PatchError, apply_json_patch, {}, [{}] * (MAX_OPERATIONS + 1))
         self.assertEqual((error.code, error.reason), (413, "RequestEntityTooLarge"))
@@ -180,16 +180,16 @@ class JSONPatchTests(SynchronousTestCase):
         )
 
     def test_cve_2019_1002100_copies(self) -> None:
-        """Copies of copies are stopped before they use up the memory."""
+        """Repeated copies are rejected before they exhaust memory."""
         self.assert_rejected({"a": {"t": "x" * 1000}}, *[("copy", f"/a/{number}", "/a") for number in range(60)])
 
     def test_shifting_is_limited(self) -> None:
-        """Thousands of insertions into a huge list are given up."""
+        """Thousands of insertions into a huge list are rejected."""
         document = {"l": [0] * 500_000}
         self.assert_rejected(document, *[("add", "/l/0", 0)] * MAX_OPERATIONS)
 
     def test_depth(self) -> None:
-        """Moves can not nest what is there deeper than can be encoded."""
+        """Moves cannot nest values deeper than can be encoded."""
         steps: list[Any] = []
         for _ in range(MAX_DEPTH + 1):
             steps += [("add", "/t", {}), ("move", "/t/a", "/a"), ("move", "/a", "/t")]
@@ -197,7 +197,7 @@ class JSONPatchTests(SynchronousTestCase):
         self.assert_rejected({"a": {}}, *(steps * 4), ("copy", "/b", "/a"))
 
     def test_patch_stays_as_it_is(self) -> None:
-        """A patch is applied again after a conflict, so nothing of it becomes part of the document."""
+        """The document shares no value with the patch, which is applied again after a conflict."""
         steps = [{"op": "add", "path": "/a", "value": {"l": []}}, {"op": "add", "path": "/a/l/-", "value": [1]}]
         before = copy.deepcopy(steps)
         result = apply_json_patch({}, steps)
@@ -207,7 +207,7 @@ class JSONPatchTests(SynchronousTestCase):
 
     @given(st.dictionaries(st.text(), documents, max_size=4), documents)
     def test_replacing_all(self, before: dict[str, Any], after: Any) -> None:
-        """Any object can be made any other, member by member, and a test confirms it."""
+        """Any object can be replaced by any other, member by member, and a test confirms it."""
         target = after if isinstance(after, dict) else {"only": after}
 
         def path(key: str) -> str:
@@ -226,7 +226,7 @@ class JSONPatchTests(SynchronousTestCase):
         ),
     )
     def test_lists_against_a_model(self, items: list[int], steps: list[tuple[str, int, int]]) -> None:
-        """Lists change as Python's own do at indexes that they have."""
+        """Lists change as Python's lists do at existing indexes."""
         model: list[int] | None = list(items)
         for kind, index, value in steps:
             assert model is not None
@@ -266,7 +266,7 @@ class JSONPatchTests(SynchronousTestCase):
         | documents,
     )
     def test_any_patch(self, document: Any, operations: Any) -> None:
-        """A patch applies, or is refused with a Status, and stays as it is."""
+        """A patch applies, or is rejected with a Status, and is not changed."""
         before = orjson.dumps(operations)
         try:
             orjson.dumps(apply_json_patch({"a": document}, operations))

@@ -15,10 +15,10 @@ OBJECT = {
 
 
 class JSONPathTests(SynchronousTestCase):
-    """Values at paths."""
+    """Tests for the evaluation of paths."""
 
     def test_found(self) -> None:
-        """Fields, indexes, wildcards, filters and descents find what kubectl finds."""
+        """Fields, indexes, wildcards, filters and descents find the same values as kubectl."""
         for path, values in {
             ".spec.a": [1],
             ".spec.list[0].n": ["x"],
@@ -36,13 +36,13 @@ class JSONPathTests(SynchronousTestCase):
             self.assertEqual(JSONPath(path).find(OBJECT), values, path)
 
     def test_first(self) -> None:
-        """The first value is had without looking for the others; a null is a value."""
+        """The first value is found without a search for further ones; a null is a value."""
         self.assertEqual(JSONPath("..v").first(OBJECT), 1)
         self.assertIs(JSONPath("..w").first(OBJECT), MISSING)
         self.assertIsNone(JSONPath(".a").first({"a": None}))
 
     def test_descents_from_descents(self) -> None:
-        """What is looked at is bounded, whatever paths and objects are: each descent would multiply it."""
+        """The number of visited values is bounded for any path and object; nested descents would multiply it."""
         seen = 0
 
         class Counted(dict[str, Any]):
@@ -65,6 +65,6 @@ class JSONPathTests(SynchronousTestCase):
         self.assertEqual(JSONPath("[?(@.n.0==0)].n.1").find(many), [1])
 
     def test_unreadable(self) -> None:
-        """What is no path is refused when it is read, not when it is used."""
+        """An invalid path is rejected when it is compiled, not when it is evaluated."""
         for path in (".a[", ".a[?(@.b==)]", ".a{", ".a[::0]", f".a[{'9' * 5000}]", f".a[{'9' * 5000}:]"):
             self.assertRaises(JSONPathError, JSONPath, path)

@@ -29,14 +29,14 @@ class PieceTests(SynchronousTestCase):
         st.sampled_from([None, 1, "\t"]),
     )
     def test_members(self, content: JSONObject, indent: Any) -> None:
-        """An object is taken apart into what a decoder finds in it, however it is written."""
+        """An object is split into the members that a decoder finds in it, with any formatting."""
         text = json.dumps(content, indent=indent).encode()
         check_object(text)
         self.assertEqual({name: json.loads(text[start:end]) for name, start, end in members(text)}, content)
 
     @given(st.text(alphabet='{}[]:,"\\a1 \n', max_size=30))
     def test_no_members(self, text: str) -> None:
-        """Anything but an object in JSON is refused."""
+        """A text that is not a JSON object is rejected."""
         try:
             good = isinstance(json.loads(text), dict)
         except ValueError:

@@ -10,43 +10,43 @@ from kubetwist.api import latency
 from kubetwist.api.latency import ETCD, LatencyTracker, latencies
 
 
-class SpendingTests(SynchronousTestCase):
+class LatencyTrackerTests(SynchronousTestCase):
     """Tests for L{LatencyTracker}."""
 
     def setUp(self) -> None:
-        """Have a clock that advances by what the test says."""
+        """Replace the clock by one that the test advances."""
         self.moments: Iterator[float] = iter(())
         self.patch(latency, "perf_counter", lambda: next(self.moments))
         token = latencies.set({})
         self.addCleanup(latencies.reset, token)
 
     def spend(self, begin: float, end: float, *, concurrent: bool = False) -> None:
-        """Spend time on the storage."""
+        """Measure an interval for the storage."""
         self.moments = iter((begin, end))
         with LatencyTracker(ETCD, concurrent=concurrent):
             pass
 
     def test_sum(self) -> None:
-        """Spans one after the other are added up."""
+        """Sequential intervals are added."""
         self.spend(1.0, 3.0)
         self.spend(10.0, 11.0)
         self.assertEqual(latencies.get(), {ETCD: 3.0})
 
     def test_concurrent(self) -> None:
-        """Of spans at the same time the longest counts."""
+        """The longest of concurrent intervals counts."""
         self.spend(1.0, 3.0, concurrent=True)
         self.spend(1.0, 2.0, concurrent=True)
         self.assertEqual(latencies.get(), {ETCD: 2.0})
 
     def test_failure(self) -> None:
-        """The time of what fails counts, too."""
+        """The time of a failed call counts, too."""
         self.moments = iter((1.0, 3.0))
         with self.assertRaises(ValueError), LatencyTracker(ETCD):
             raise ValueError
         self.assertEqual(latencies.get(), {ETCD: 2.0})
 
     def test_unwanted(self) -> None:
-        """Without a dictionary in the context the clock is not read."""
+        """The clock is not read without a dictionary in the context."""
         latencies.set(None)
         with LatencyTracker(ETCD):
             pass

@@ -31,20 +31,20 @@ APPLY = "application/apply-patch+yaml"
 
 
 def query(text: str) -> dict[str, list[str]]:
-    """A query as the server hands it over."""
+    """Return a parsed query."""
     return parse_qs(text, keep_blank_values=True)
 
 
 class OptionsTests(SynchronousTestCase):
-    """What the options tests share."""
+    """Base class of tests for options."""
 
     def assert_bad(self, message: str, call: Callable[..., Any], *arguments: Any) -> None:
-        """Check for a 400."""
+        """Check that a call raises a 400."""
         error = self.assertRaises(APIStatusError, call, *arguments)
         self.assertEqual((error.code, error.message), (400, message))
 
     def assert_invalid(self, kind: str, texts: list[str], call: Callable[..., Any], *arguments: Any) -> None:
-        """Check for a 422 about options."""
+        """Check that a call raises a 422 for options."""
         error = self.assertRaises(APIStatusError, call, *arguments)
         assert error.details is not None
         self.assertEqual((error.code, error.reason, error.details["group"]), (422, "Invalid", "meta.k8s.io"))
@@ -57,16 +57,16 @@ IGNORE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
 class ListOptionsTests(OptionsTests):
-    """Options of lists and watches."""
+    """Tests for the options of lists and watches."""
 
     def test_nothing_asked(self) -> None:
-        """Without parameters, or with unknown ones, everything is listed."""
+        """Without parameters, or with unknown ones, all objects are listed."""
         for text in ("", "pretty=1&fieldManager=x"):
             options = list_options(query(text))
             self.assertEqual((options.labels, options.fields, options.limit, options.watch), (None, (), 0, False))
 
     def test_values(self) -> None:
-        """Each parameter lands where it belongs; of repeated ones the first counts."""
+        """Each parameter sets its option; the first of repeated ones counts."""
         options = list_options(
             query(
                 "labelSelector=a%3Db&fieldSelector=metadata.name!%3Dc&limit=5&limit=6&continue=abc&timeoutSeconds=7"
@@ -80,12 +80,12 @@ class ListOptionsTests(OptionsTests):
         self.assertEqual((options.resource_version, options.label_selector), ("8", "a=b"))
 
     def test_booleans(self) -> None:
-        """Whatever is not plainly false is true."""
+        """Any value except for "0" and "false" is true."""
         for value, true in {"": True, "maybe": True, "1": True, "0": False, "False": False, "FALSE": False}.items():
             self.assertEqual(list_options(query(f"watch={value}")).watch, true)
 
     def test_numbers(self) -> None:
-        """Numbers that are none are refused in Go's words."""
+        """Invalid numbers are rejected with Go's messages."""
         for text, problem in {
             "limit=ten": '"ten": invalid syntax',
             "limit=": '"": invalid syntax',
@@ -97,7 +97,7 @@ class ListOptionsTests(OptionsTests):
         self.assertEqual(parse_int64("-9223372036854775808"), -(1 << 63))
 
     def test_selectors(self) -> None:
-        """Selectors that are none are a bad request."""
+        """Invalid selectors are a bad request."""
         self.assert_bad(
             "unable to parse requirement: found '', expected: ',' or ')'",
             list_options,
@@ -106,7 +106,7 @@ class ListOptionsTests(OptionsTests):
         self.assert_bad("invalid selector: 'a'; can't understand 'a'", list_options, query("fieldSelector=a"))
 
     def test_list_versions(self) -> None:
-        """A list may ask for a match only with a version, and only for a match that there is."""
+        """A list may have a known match, and only with a version."""
         match = "resourceVersionMatch"
         for text, causes in {
             f"{match}=Exact": [f"{match}: Forbidden: {match} is forbidden unless resourceVersion is provided"],
@@ -122,7 +122,7 @@ class ListOptionsTests(OptionsTests):
             self.assert_invalid("ListOptions", causes, list_options, query(text))
 
     def test_watch_versions(self) -> None:
-        """A watch asks for initial events and NotOlderThan together, or for neither."""
+        """A watch has both initial events and NotOlderThan, or neither."""
         match = "resourceVersionMatch"
         needs = f"{match}: Forbidden: sendInitialEvents requires setting {match} to NotOlderThan"
         alone = f"{match}: Forbidden: {match} is forbidden for watch unless sendInitialEvents is provided"
@@ -139,7 +139,7 @@ class ListOptionsTests(OptionsTests):
         self.assertEqual(list_options(query("watch=1&continue=x&resourceVersion=5")).continue_token, "x")
 
     def test_watch_from_nowhere(self) -> None:
-        """A watch from no version, or from 0, begins with what is there."""
+        """A watch without a version, or from 0, sends the existing objects first."""
         for text in ("watch=1", "watch=1&resourceVersion=0"):
             options = list_options(query(text))
             self.assertEqual((options.send_initial_events, options.resource_version_match), (True, "NotOlderThan"))
@@ -155,7 +155,7 @@ class ListOptionsTests(OptionsTests):
         )
     )
     def test_any_query(self, parameters: dict[str, list[str]]) -> None:
-        """A query makes options of every kind, or is refused with a Status."""
+        """A query is parsed to options of every type, or rejected with a Status."""
         for make in (
             list_options,
             get_options,
@@ -171,15 +171,15 @@ class ListOptionsTests(OptionsTests):
 
 
 class WriteOptionsTests(OptionsTests):
-    """Options of writes."""
+    """Tests for the options of writes."""
 
     def test_defaults(self) -> None:
-        """Without parameters a write counts, and warns of unknown fields."""
+        """Without parameters a write is stored, and unknown fields give warnings."""
         for options in (create_options({}), update_options({}), patch_options({}, MERGE)):
             self.assertEqual((options.dry_run, options.field_manager, options.field_validation), (False, "", ""))
 
     def test_values(self) -> None:
-        """Each parameter lands where it belongs."""
+        """Each parameter sets its option."""
         options = create_options(query("dryRun=All&dryRun=All&fieldManager=me&fieldValidation=Strict"))
         self.assertEqual((options.dry_run, options.field_manager, options.field_validation), (True, "me", "Strict"))
         self.assertEqual(create_options(query("fieldValidation=")).field_validation, "")
@@ -187,7 +187,7 @@ class WriteOptionsTests(OptionsTests):
         self.assertEqual(get_options(query("resourceVersion=x")).resource_version, "x")
 
     def test_invalid(self) -> None:
-        """Values that make no sense are all told of at once."""
+        """All invalid values are reported at once."""
         self.assert_invalid(
             "UpdateOptions",
             [
@@ -211,7 +211,7 @@ class WriteOptionsTests(OptionsTests):
         )
 
     def test_field_manager(self) -> None:
-        """Managers have printable names of 128 bytes at most."""
+        """Field managers have printable names of at most 128 bytes."""
         self.assert_invalid(
             "CreateOptions",
             ["fieldManager: Too long: may not be more than 128 bytes"],
@@ -229,7 +229,7 @@ class WriteOptionsTests(OptionsTests):
         )
 
     def test_patches(self) -> None:
-        """Apply needs a manager, and only apply may force."""
+        """Apply requires a field manager, and only apply may force."""
         self.assert_invalid(
             "PatchOptions", ["fieldManager: Required value: is required for apply patch"], patch_options, {}, APPLY
         )
@@ -243,10 +243,10 @@ class WriteOptionsTests(OptionsTests):
 
 
 class DeleteOptionsTests(OptionsTests):
-    """Options of deletions."""
+    """Tests for the options of deletions."""
 
     def test_query(self) -> None:
-        """Without a body the query tells how to delete."""
+        """Without a body the options are in the query."""
         options = delete_options_from_query(
             query("gracePeriodSeconds=-1&propagationPolicy=Orphan&dryRun=All&uid=u&resourceVersion=5")
         )
@@ -257,7 +257,7 @@ class DeleteOptionsTests(OptionsTests):
         self.assertIs(delete_options_from_query(query("orphanDependents=0")).orphan_dependents, False)
 
     def test_body(self) -> None:
-        """The body may be of any version, and have fields that nobody knows."""
+        """The body may have any version, and unknown fields."""
         options = delete_options_from_body(
             {
                 "apiVersion": "v9",
@@ -275,7 +275,7 @@ class DeleteOptionsTests(OptionsTests):
             self.assertEqual(delete_options_from_body(empty), delete_options_from_query({}))
 
     def test_unreadable(self) -> None:
-        """What can not be read is deleted without conditions; where nothing can be deleted so, nobody is told."""
+        """Unreadable objects are deleted without conditions; if that is not supported, the option is ignored."""
         asked = {IGNORE: True}
         self.assertTrue(delete_options_from_body(asked, True).ignore_store_read_error)
         self.assertTrue(delete_options_from_query(query(f"{IGNORE}=true"), True).ignore_store_read_error)
@@ -295,7 +295,7 @@ class DeleteOptionsTests(OptionsTests):
             )
 
     def test_policies(self) -> None:
-        """There are three policies, and the old way to say one of them excludes the new."""
+        """There are three propagation policies, and the deprecated option excludes them."""
         choice = 'supported values: "Foreground", "Background", "Orphan", "nil"'
         self.assert_invalid(
             "DeleteOptions",
@@ -315,7 +315,7 @@ class DeleteOptionsTests(OptionsTests):
         )
 
     def test_types(self) -> None:
-        """Wrong types are told of in Go's words."""
+        """Values of wrong types are rejected with Go's messages."""
         for body, found, field, go_type in (
             ({"propagationPolicy": 3}, "number", "DeleteOptions.propagationPolicy", "v1.DeletionPropagation"),
             ({"dryRun": "All"}, "string", "DeleteOptions.dryRun", "[]string"),
@@ -330,7 +330,7 @@ class DeleteOptionsTests(OptionsTests):
             self.assert_bad(f"json: cannot unmarshal {what}", delete_options_from_body, body)
 
     def test_other_kinds(self) -> None:
-        """A body that is something else is refused."""
+        """A body of another kind is rejected."""
         self.assert_bad(
             'no kind "ConfigMap" is registered for version "v1" in scheme '
             '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"',
@@ -342,7 +342,7 @@ class DeleteOptionsTests(OptionsTests):
 
     @given(documents)
     def test_any_body(self, body: Any) -> None:
-        """A body makes options, or is refused with a Status."""
+        """A body is parsed to options, or rejected with a Status."""
         for document in (body, {"preconditions": body}, {"dryRun": [body], "gracePeriodSeconds": body}):
             try:
                 delete_options_from_body(document)

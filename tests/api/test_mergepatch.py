@@ -18,7 +18,7 @@ from tests.api.strategies import documents
 
 
 def rfc7386(target: Any, patch: Any) -> Any:
-    """The algorithm as the RFC writes it down."""
+    """Apply a patch by the algorithm in the RFC."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}
@@ -31,7 +31,7 @@ def rfc7386(target: Any, patch: Any) -> Any:
 
 
 def without_lists(document: Any) -> bool:
-    """Whether there is no list in a document."""
+    """Return whether a document has no lists."""
     if isinstance(document, dict):
         return all(map(without_lists, document.values()))
     return not isinstance(document, list)
@@ -41,23 +41,23 @@ objects = st.dictionaries(st.sampled_from("abc"), documents, max_size=3)
 
 
 class MergePatchTests(SynchronousTestCase):
-    """Merge patches."""
+    """Tests for merge patches."""
 
     def test_merge(self) -> None:
-        """Objects merge, null removes, all else replaces."""
+        """Objects are merged, null removes a key, and other values replace."""
         document = {"a": {"x": 1, "y": 2}, "l": [1, 2], "n": 1}
         patch = {"a": {"y": None, "z": 3}, "l": [9], "n": None, "new": {"b": {"c": None, "d": 1}}}
         self.assertEqual(merge_patch(document, patch), {"a": {"x": 1, "z": 3}, "l": [9], "new": {"b": {"d": 1}}})
 
     def test_nulls_in_lists(self) -> None:
-        """Nulls leave the objects in new lists, stay in lists themselves, and stay where a list replaces an object."""
+        """Nulls are removed from objects in new lists, but not from lists, nor if a list replaces an object."""
         items = [{"a": None, "b": 1}, None]
         self.assertEqual(merge_patch({}, {"l": items}), {"l": [{"b": 1}, None]})
         self.assertEqual(merge_patch({"l": [0]}, {"l": items}), {"l": [{"b": 1}, None]})
         self.assertEqual(merge_patch({"l": {"x": 1}}, {"l": items}), {"l": items})
 
     def test_not_an_object(self) -> None:
-        """A patch that is no object is a bad request."""
+        """A patch that is not an object is a bad request."""
         for patch, kind in (([], "array"), (1, "number"), ("x", "string"), (True, "bool")):
             what = f"cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
             error = self.assertRaises(PatchError, check_merge_patch, patch)
@@ -72,13 +72,13 @@ class MergePatchTests(SynchronousTestCase):
 
     @given(objects, objects.filter(without_lists))
     def test_rfc(self, document: dict[str, Any], patch: dict[str, Any]) -> None:
-        """Without lists in the patch the result is that of the RFC."""
+        """Without lists in the patch, the result is the RFC's."""
         expected = rfc7386(document, patch)
         self.assertEqual(merge_patch(copy.deepcopy(document), patch), expected)
 
     @given(objects, objects)
     def test_patch_stays_as_it_is(self, document: dict[str, Any], patch: dict[str, Any]) -> None:
-        """A patch is applied again after a conflict: it does the same, even to a document that it changed before."""
+        """A patch can be applied again after a conflict, with the same result, even to a changed document."""
         before, again = copy.deepcopy(patch), copy.deepcopy(document)
         once = merge_patch(document, patch)
         expected = copy.deepcopy(once)

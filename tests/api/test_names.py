@@ -13,7 +13,7 @@ from kubetwist.api import names
 
 
 class NameTests(SynchronousTestCase):
-    """What is wrong with names."""
+    """Tests for the validation of names."""
 
     def test_subdomain(self) -> None:
         """Names of most kinds have lower case letters, digits, dashes and single dots."""
@@ -31,18 +31,18 @@ class NameTests(SynchronousTestCase):
         self.assertEqual(names.validate_dns1123_subdomain("a" * 254), ["must be no more than 253 characters"])
 
     def test_label(self) -> None:
-        """A label that would be a subdomain is told that it has dots."""
+        """A subdomain that is not a label is rejected because of its dots."""
         self.assertEqual(names.validate_dns1123_label("a-1"), [])
         self.assertEqual(names.validate_dns1123_label("a.b"), ["must not contain dots"])
         self.assertEqual(len(names.validate_dns1123_label("A" * 64)), 2)
 
     def test_dns1035_label(self) -> None:
-        """The older labels begin with a letter."""
+        """RFC 1035 labels start with a letter."""
         self.assertEqual(names.validate_dns1035_label("a1"), [])
         self.assertIn("'[a-z]([-a-z0-9]*[a-z0-9])?'", names.validate_dns1035_label("1a")[0])
 
     def test_prefix(self) -> None:
-        """A name to be generated may end in a dash."""
+        """A prefix of a generated name may end in a dash."""
         for problems in (
             names.validate_dns1123_subdomain,
             names.validate_dns1123_label,
@@ -53,13 +53,13 @@ class NameTests(SynchronousTestCase):
             self.assertNotEqual(problems("-", True), [])
 
     def test_wildcard(self) -> None:
-        """Only the first part of a host name may be a star."""
+        """Only the first label of a host name may be a star."""
         self.assertEqual(names.validate_wildcard_dns1123_subdomain("*.example.com"), [])
         for bad in ("*", "a.*.com", "*.*.com", "*a.com"):
             self.assertEqual(len(names.validate_wildcard_dns1123_subdomain(bad)), 1, bad)
 
     def test_qualified_name(self) -> None:
-        """Label keys may have a domain, and every part of them is looked at."""
+        """Label keys may have a domain, and every part is validated."""
         for good in ("a", "A.b_c-1", "example.com/a", "a" * 63, "b" * 253 + "/" + "a" * 63):
             self.assertEqual(names.validate_qualified_name(good), [], good)
             self.assertTrue(names.is_qualified_name(good))
@@ -80,35 +80,35 @@ class NameTests(SynchronousTestCase):
             self.assertFalse(names.is_qualified_name(bad))
 
     def test_label_value(self) -> None:
-        """Values of labels may be empty, and are counted in bytes."""
+        """Label values may be empty, and their length is counted in bytes."""
         self.assertEqual(names.validate_label_value(""), [])
         self.assertEqual(names.validate_label_value("a" * 64), ["must be no more than 63 bytes"])
         self.assertEqual(len(names.validate_label_value("é" * 40)), 2)
         self.assertEqual(len(names.validate_label_value("a.")), 1)
 
     def test_path_segment(self) -> None:
-        """Names of roles can be anything that a path can hold in one segment."""
+        """Names of roles may be any path segment."""
         self.assertEqual(names.validate_path_segment_name("system:controller:X"), [])
         self.assertEqual(names.validate_path_segment_name("."), ["may not be '.'"])
         self.assertEqual(names.validate_path_segment_name("..", True), [])
         self.assertEqual(names.validate_path_segment_name("a/b%c"), ["may not contain '/'", "may not contain '%'"])
 
     def test_config_map_key(self) -> None:
-        """Keys of ConfigMaps may not lead out of a directory."""
+        """Keys of ConfigMaps cannot be a parent directory."""
         self.assertEqual(names.validate_config_map_key("a.b_C-1"), [])
         self.assertEqual(names.validate_config_map_key("."), ["must not be '.'"])
         self.assertEqual(names.validate_config_map_key("..a"), ["must not start with '..'"])
         self.assertEqual(len(names.validate_config_map_key("a/b")), 1)
 
     def test_environment(self) -> None:
-        """Environment variables may be called anything printable but an equals sign."""
+        """Names of environment variables are printable without an equals sign."""
         self.assertEqual(names.validate_env_var_name("1 a:b"), [])
         self.assertEqual(names.validate_env_var_name(""), ["environment variable name must be non-empty"])
         for bad in ("a=b", "é", "a\tb"):
             self.assertEqual(len(names.validate_env_var_name(bad)), 1, bad)
 
     def test_ports(self) -> None:
-        """Ports have short names with a letter, and numbers of 16 bits."""
+        """Port names are short with at least one letter, and port numbers have 16 bits."""
         self.assertEqual(names.validate_port_name("http-2"), [])
         self.assertEqual(names.validate_port_name("80"), ["must contain at least one letter (a-z)"])
         self.assertEqual(len(names.validate_port_name("-a--b" + "c" * 20)), 3)
@@ -116,25 +116,25 @@ class NameTests(SynchronousTestCase):
         self.assertEqual(names.validate_port_number(0), ["must be between 1 and 65535, inclusive"])
 
     def test_fully_qualified_name(self) -> None:
-        """Domains that have to be somebody's have three parts."""
+        """Fully qualified domains have at least three labels."""
         self.assertEqual(names.validate_fully_qualified_name("a.b.c"), [])
         self.assertIn("three segments", names.validate_fully_qualified_name("a.b")[0])
         self.assertEqual(names.validate_fully_qualified_name(""), [""])
 
     def test_long_text(self) -> None:
-        """Names of megabytes are refused in linear time."""
+        """Names of megabytes are rejected in linear time."""
         for problems in (names.validate_dns1123_subdomain, names.validate_qualified_name):
             self.assertNotEqual(problems("a-" * 500_000 + "!"), [])
 
     def test_cache_is_bounded(self) -> None:
-        """Long keys are not remembered."""
+        """Long keys are not cached."""
         before = names._is_known_qualified_name.cache_info().currsize
         self.assertFalse(names.is_qualified_name("k" * 1000))
         self.assertEqual(names._is_known_qualified_name.cache_info().currsize, before)
 
     @given(st.from_regex(re.compile(names.DNS1123_SUBDOMAIN), fullmatch=True).filter(lambda name: len(name) < 254))
     def test_generated_names(self, base: str) -> None:
-        """A name generated from a good base is a good name, within 63 characters."""
+        """A name generated from a valid base is valid, and has at most 63 characters."""
         name = names.generate_name(base + "-")
         self.assertLessEqual(len(name), 63)
         self.assertTrue(name.startswith(base[:58]))
@@ -142,7 +142,7 @@ class NameTests(SynchronousTestCase):
 
     @given(st.text())
     def test_any_text(self, text: str) -> None:
-        """Every rule has an answer to every text."""
+        """Every rule accepts or rejects any text."""
         for problems in (
             names.validate_dns1123_subdomain,
             names.validate_dns1123_label,

@@ -20,20 +20,20 @@ GOOD = {"name": "a", "namespace": "ns", "uid": "u", "generation": 2, "creationTi
 
 
 def shown(causes: Sequence[FieldError]) -> list[tuple[str, str]]:
-    """Fields and the beginnings of messages."""
+    """Return fields and the beginnings of messages."""
     return [(cause.field.removeprefix("metadata."), cause.message.partition(" (e.g.")[0]) for cause in causes]
 
 
 class CreationTests(SynchronousTestCase):
-    """Metadata of new objects."""
+    """Tests for metadata of new objects."""
 
     def check(self, metadata: dict[str, Any], *expected: tuple[str, str], namespaced: bool = True) -> None:
-        """Compare what is wrong with C{GOOD} and something more."""
+        """Compare the errors of C{GOOD} with changes."""
         causes = validate_metadata_on_create({**GOOD, **metadata}, namespaced, validate_dns1123_subdomain)
         self.assertEqual(shown(causes), list(expected))
 
     def test_nothing_wrong(self) -> None:
-        """Good metadata has no problems."""
+        """Valid metadata has no errors."""
         self.check(
             {
                 "labels": {"a.b/c": "d", "e": ""},
@@ -47,7 +47,7 @@ class CreationTests(SynchronousTestCase):
         )
 
     def test_names(self) -> None:
-        """The name, its prefix and the namespace come first."""
+        """Errors of the name, its prefix and the namespace come first."""
         self.check(
             {"name": "", "generateName": "X", "namespace": "a.b"},
             (
@@ -62,7 +62,7 @@ class CreationTests(SynchronousTestCase):
         self.check({"namespace": "ns"}, ("namespace", "Forbidden: not allowed on this type"), namespaced=False)
 
     def test_labels_and_annotations(self) -> None:
-        """Labels are told of before annotations, keys before values."""
+        """Errors of labels precede those of annotations, and keys precede values."""
         self.check(
             {"labels": {"/a": "b" * 64, "c": "d"}, "annotations": {"e/": "f"}},
             ("labels", 'Invalid value: "/a": prefix part must be non-empty'),
@@ -76,7 +76,7 @@ class CreationTests(SynchronousTestCase):
         )
 
     def test_annotations_size(self) -> None:
-        """Annotations may have 256 KiB in all."""
+        """Annotations may have 256 KiB in total."""
         self.check({"annotations": {"a": "x" * (256 * 1024 - 1)}})
         self.check(
             {"annotations": {"a": "x" * 200_000, "b": "é" * 40_000}},
@@ -84,7 +84,7 @@ class CreationTests(SynchronousTestCase):
         )
 
     def test_owners(self) -> None:
-        """Owners are named in full, only one of them controls, and none is an Event."""
+        """Owner references have all fields, at most one is a controller, and none is an Event."""
         self.check(
             {"ownerReferences": [{"apiVersion": "a/b/c", "kind": "", "name": "", "uid": ""}]},
             ("ownerReferences.apiVersion", 'Invalid value: "a/b/c": version must not be empty'),
@@ -113,7 +113,7 @@ class CreationTests(SynchronousTestCase):
         )
 
     def test_finalizers(self) -> None:
-        """Finalizers are names that are known, or somebody's; the kind's own rule comes last."""
+        """Finalizers are standard names or qualified names; the error of the kind's rule comes last."""
         self.check(
             {"finalizers": ["nobodys", "/x", "orphan", "foregroundDeletion"]},
             ("finalizers", 'Invalid value: "/x": prefix part must be non-empty'),
@@ -133,7 +133,7 @@ class CreationTests(SynchronousTestCase):
         self.assertEqual(causes, [])
 
     def test_managed_fields(self) -> None:
-        """Records of managers have operations, types and names that make sense."""
+        """Managed fields have valid operations, types and names."""
         self.check(
             {"managedFields": [{"operation": "Delete", "fieldsType": "X", "manager": "\n", "subresource": "s" * 257}]},
             ("managedFields[0].operation", 'Invalid value: "Delete": must be `Apply` or `Update`'),
@@ -143,7 +143,7 @@ class CreationTests(SynchronousTestCase):
         )
 
     def test_generation(self) -> None:
-        """Generations do not go below zero."""
+        """Generations are not negative."""
         self.check({"generation": -1}, ("generation", "Invalid value: -1: must be greater than or equal to 0"))
 
     @given(
@@ -162,7 +162,7 @@ class CreationTests(SynchronousTestCase):
         )
     )
     def test_any_metadata(self, metadata: dict[str, Any]) -> None:
-        """Whatever is in the metadata, there is an answer, and it names the metadata."""
+        """Any metadata is validated, and errors have paths in the metadata."""
         causes = validate_metadata_on_create({**GOOD, **metadata}, True, validate_dns1123_subdomain)
         causes += validate_metadata_on_update({**GOOD, **metadata}, GOOD, True, validate_dns1123_subdomain)
         for cause in causes:
@@ -170,12 +170,12 @@ class CreationTests(SynchronousTestCase):
 
 
 class UpdateTests(SynchronousTestCase):
-    """Metadata of updates."""
+    """Tests for metadata of updates."""
 
     def counted(
         self, new: dict[str, Any], old: dict[str, Any] | None = None, rules: Sequence[Rule] = ("compare",)
     ) -> list[tuple[str, int]]:
-        """How often each field is told of, in the order of the first times."""
+        """Return how often each field is reported, in the order of the first reports."""
         causes = validate_metadata_on_update(
             {**GOOD, **new}, {**GOOD, **(old or {})}, True, validate_dns1123_subdomain, rules=rules
         )
@@ -185,11 +185,11 @@ class UpdateTests(SynchronousTestCase):
         return list(found.items())
 
     def test_nothing_wrong(self) -> None:
-        """An update that changes nothing forbidden has no problems."""
+        """An update with allowed changes has no errors."""
         self.assertEqual(self.counted({"labels": {"a": "b"}, "generation": 3}), [])
 
     def test_repeats(self) -> None:
-        """Errors are told of once for every rule that looks at their field."""
+        """Errors are reported once for every rule that validates the field."""
         labels = {"labels": {"-": ""}}
         self.assertEqual(self.counted(labels, rules=()), [("metadata.labels", 2)])
         self.assertEqual(self.counted(labels), [("metadata.labels", 3)])
@@ -199,7 +199,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(self.counted(finalizers, rules=("compare", "whole")), [("metadata.finalizers[0]", 2)])
 
     def test_immutable(self) -> None:
-        """What identifies an object does not change, nor does how it is being deleted."""
+        """The identity and the state of deletion are immutable."""
         self.assertEqual(
             self.counted(
                 {"uid": "v", "deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": 4},
@@ -211,7 +211,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(shown(causes), [("uid", 'Invalid value: "": field is immutable')])
 
     def test_generation(self) -> None:
-        """Generations do not shrink."""
+        """Generations do not decrease."""
         self.assertEqual(self.counted({"generation": 1}), [("metadata.generation", 2)])
 
     def test_parts(self) -> None:
@@ -230,7 +230,7 @@ class UpdateTests(SynchronousTestCase):
             self.assertEqual([cause.field for cause in causes], fields)
 
     def test_no_new_finalizers(self) -> None:
-        """What is being deleted gets no more finalizers."""
+        """No finalizers can be added while an object is being deleted."""
         old = {"deletionTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["a.b/c"]}
         self.assertEqual(self.counted({**old, "finalizers": []}, old), [])
         causes = validate_metadata_on_update(
@@ -253,7 +253,7 @@ class UpdateTests(SynchronousTestCase):
 
     @given(documents)
     def test_values_are_shown(self, value: Any) -> None:
-        """Whatever a grace period was, and became, can be told."""
+        """An error shows any old and new grace period."""
         validate_metadata_on_update(
             {**GOOD, "deletionGracePeriodSeconds": value}, GOOD, True, validate_dns1123_subdomain, rules=()
         )

@@ -13,7 +13,7 @@ class ObjectTests(SynchronousTestCase):
     """Tests for L{options_object}."""
 
     def test_kinds(self) -> None:
-        """Options without values are an object of their kind; those of a patch are the ones of what it does."""
+        """Options without values are an object of their kind; those of a patch have the kind of the operation."""
         for options, operation, kind in (
             (CreateOptions(), "CREATE", "CreateOptions"),
             (UpdateOptions(), "UPDATE", "UpdateOptions"),
@@ -24,7 +24,7 @@ class ObjectTests(SynchronousTestCase):
             self.assertEqual(options_object(options, operation), {**HEAD, "kind": kind})
 
     def test_writes(self) -> None:
-        """The options of writes are shown under the names that clients give them."""
+        """The options of writes have the names of the API."""
         options = UpdateOptions(dry_run=True, field_manager="m", field_validation="Strict")
         self.assertEqual(
             options_object(options, "UPDATE"),
@@ -38,7 +38,9 @@ class ObjectTests(SynchronousTestCase):
         )
 
     def test_deletions(self) -> None:
-        """The options of deletions likewise; a grace period of no seconds is one, and one precondition is enough."""
+        """
+        The options of deletions have the names of the API; a grace period of 0 is shown, and a single precondition.
+        """
         options = DeleteOptions(
             dry_run=True, grace_period_seconds=0, propagation_policy="Orphan", precondition_resource_version="7"
         )

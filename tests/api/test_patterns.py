@@ -15,14 +15,14 @@ class PatternTests(SynchronousTestCase):
     """Tests for L{compiled}."""
 
     def test_search(self) -> None:
-        """A match is found anywhere; groups that take no part have no text."""
+        """A match is found anywhere; groups that do not participate have no text."""
         match = compiled("a(b)|a(c)").search("xxac")
         assert match is not None
         self.assertEqual((match.group(), match.groups(), match.start(), match.end()), ("ac", (None, "c"), 2, 4))
         self.assertIsNone(compiled("^a$").search("b"))
 
     def test_errors(self) -> None:
-        """What is no expression is refused in Go's words."""
+        """An invalid expression is rejected with Go's message."""
         for pattern, message in (
             ("(", "missing closing ): `(`"),
             ("[a", "missing closing ]: `[a`"),
@@ -35,12 +35,12 @@ class PatternTests(SynchronousTestCase):
             self.assertEqual(str(error), f"error parsing regexp: {message}")
 
     def test_too_large(self) -> None:
-        """An expression that needs too much memory is refused."""
+        """An expression that needs too much memory is rejected."""
         error = self.assertRaises(PatternError, compiled, "((a{100}){100}){10}")
         self.assertIn("error parsing regexp", str(error))
 
     def test_remembered(self) -> None:
-        """A short expression is compiled once; a long one is not kept."""
+        """Short expressions are cached, long ones are not."""
         self.assertIs(compiled("[a-z]+remembered"), compiled("[a-z]+remembered"))
         before = patterns._cached.cache_info().currsize
         compiled("x" * 513)
@@ -48,7 +48,7 @@ class PatternTests(SynchronousTestCase):
 
     @given(st.text(alphabet="ab(|)[]*+?{}^$\\1,-", max_size=12), st.text("ab", max_size=5))
     def test_any_text(self, pattern: str, text: str) -> None:
-        """Any text is an expression or refused with one kind of error."""
+        """Any text is an expression, or is rejected with one type of error."""
         try:
             found = compiled(pattern).search(text)
         except PatternError as error:

@@ -18,10 +18,10 @@ from kubetwist.schema.definitions import Definitions
 
 
 class PodSpecTests(SynchronousTestCase):
-    """Pods in objects, and containers in pods."""
+    """Tests for pods in objects, and containers in pods."""
 
     def test_containers(self) -> None:
-        """All kinds of containers are found, with their paths."""
+        """All types of containers are returned with their paths."""
         spec = {
             "containers": [{"name": "a"}],
             "initContainers": [{"name": "b"}],
@@ -40,7 +40,7 @@ class PodSpecTests(SynchronousTestCase):
         self.assertEqual(list(containers({"initContainers": None})), [])
 
     def test_declared(self) -> None:
-        """What a pod is created with is everything but what is added for debugging."""
+        """A pod is created with all containers except for ephemeral ones."""
         spec = {
             "containers": [{"name": "a"}],
             "initContainers": [{"name": "b"}],
@@ -49,7 +49,7 @@ class PodSpecTests(SynchronousTestCase):
         self.assertEqual([path for _, path, _ in declared(spec)], ["spec.initContainers[0]", "spec.containers[0]"])
 
     def test_all_lists(self) -> None:
-        """CVE-2023-2727 and its kin: no release has a list of containers that is not looked at."""
+        """CVE-2023-2727 and similar: no release has a list of containers that is missed."""
         for version in ("1.25", "1.30", DEFAULT_KUBERNETES_VERSION):
             schemas = {name: orjson.loads(text) for name, text in Definitions.load(version)._encoded.items()}
             (spec,) = (schema for name, schema in schemas.items() if name.endswith(".core.v1.PodSpec"))
@@ -60,8 +60,8 @@ class PodSpecTests(SynchronousTestCase):
             }
             self.assertEqual(lists, {field for field, _ in CONTAINER_LISTS}, version)
 
-    def test_nobody_lists_by_hand(self) -> None:
-        """The plugins of admission, and what they ask about pods, know of no list of containers themselves."""
+    def test_plugins_name_no_container_lists(self) -> None:
+        """Admission plugins and their shared modules do not name lists of containers."""
         package = Path(kubetwist.__file__).parent
         known = {field for field, _ in CONTAINER_LISTS} - {"containers"}
         paths = [*(package / "admission_plugins").rglob("*.py"), *(package / "admission").rglob("*.py")]
@@ -73,7 +73,7 @@ class PodSpecTests(SynchronousTestCase):
             self.assertEqual(known & texts, set(), path)
 
     def test_templates(self) -> None:
-        """Every kind that makes pods is known, and where its template is."""
+        """The path of the pod template is known for every kind that has one."""
         pod = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
         for group, resource, obj, path in (
             ("", "pods", pod, ""),
@@ -94,7 +94,7 @@ class PodSpecTests(SynchronousTestCase):
         self.assertIsNone(pod_template("", "pods", None))
 
     def test_complete(self) -> None:
-        """No built-in kind that has, or makes, pods is missing, and nothing else is there."""
+        """The table has exactly the built-in kinds with a pod template."""
         definitions = Definitions.load("1.36")
         schemas = {name: orjson.loads(text) for name, text in definitions._encoded.items()}
 

@@ -11,13 +11,13 @@ from kubetwist.api.providers import interface_error
 
 
 class INamed(Interface):
-    """Has a name."""
+    """An object with a name."""
 
     name: str = Attribute("What it is called.")
 
 
 class IGreets(INamed):
-    """Greets."""
+    """An object that greets."""
 
     def greet(whom: str) -> str:
         """Return a greeting."""
@@ -25,7 +25,7 @@ class IGreets(INamed):
 
 @implementer(IGreets)
 class Complete:
-    """Provides all of it."""
+    """Implements the complete interface."""
 
     name = "complete"
 
@@ -47,12 +47,12 @@ class InterfaceErrorTests(SynchronousTestCase):
     """Tests for L{interface_error}."""
 
     def test_complete(self) -> None:
-        """A provider that has everything is accepted, whichever of several interfaces it provides."""
+        """A complete provider is accepted for any of several interfaces."""
         self.assertEqual(interface_error(Complete(), IGreets), "")
         self.assertEqual(interface_error(Complete(), Interface, IGreets), "")
 
     def test_parts(self) -> None:
-        """Each missing or wrong part is named, in one line."""
+        """Each missing or wrong attribute is named, in one line."""
         error = interface_error(Odd(), IGreets)
         self.assertIn("Odd lacks the attribute name of IGreets (What it is called.)", error)
         self.assertIn("Odd.greet() does not fit IGreets: implementation doesn't allow enough arguments", error)

@@ -37,10 +37,10 @@ texts = st.builds(
 
 
 class QuantityTests(SynchronousTestCase):
-    """Quantities."""
+    """Tests for quantities."""
 
     def test_canonical(self) -> None:
-        """Quantities keep their family of suffixes and become as short as it allows."""
+        """Quantities keep their suffix family and are formatted as short as possible."""
         for text, stored in {
             "0": "0",
             "0Ki": "0",
@@ -70,18 +70,18 @@ class QuantityTests(SynchronousTestCase):
             self.assertEqual(canonical(text), stored, text)
 
     def test_taken_for_canonical(self) -> None:
-        """What the reference does not look at closely stays as it was written."""
+        """Texts that the reference considers canonical are kept."""
         for text in ("1.", "1.500", "+5", "1E3", "005", "0012Ki"):
             self.assertEqual(canonical(text), text)
 
     def test_numbers(self) -> None:
-        """JSON numbers are quantities too, null is none of something."""
+        """JSON numbers are quantities, and null is zero."""
         self.assertEqual([canonical(value) for value in (2, 0.5, 1500, 2.0, None)], ["2", "500m", "1500", "2", "0"])
         self.assertRaises(ValueError, canonical, True)
         self.assertRaises(ValueError, canonical, [])
 
     def test_errors(self) -> None:
-        """What is no quantity is told of in the reference's words."""
+        """An invalid quantity is rejected with the reference's message."""
         form = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
         for text, message in {
             "": form,
@@ -99,7 +99,7 @@ class QuantityTests(SynchronousTestCase):
             self.assertEqual(str(self.assertRaises(ValueError, canonical, text)), message, text)
 
     def test_arithmetic(self) -> None:
-        """Quantities add up and compare whatever their families."""
+        """Quantities of different families can be added and compared."""
         self.assertEqual(str(Quantity.parse("1Gi") + Quantity.parse("512Mi")), "1536Mi")
         self.assertEqual(str(Quantity(0) + Quantity.parse("2Gi")), "2Gi")
         self.assertEqual(str(Quantity.parse("1") - Quantity.parse("1500m")), "-500m")
@@ -113,14 +113,14 @@ class QuantityTests(SynchronousTestCase):
         self.assertFalse(Quantity.parse("0"))
 
     def test_cache_is_bounded(self) -> None:
-        """Long texts are not remembered."""
+        """Long texts are not cached."""
         before = quantity._cached.cache_info().currsize
         canonical("1" + "0" * 500)
         self.assertEqual(quantity._cached.cache_info().currsize, before)
 
     @given(texts)
     def test_amount(self, text: str) -> None:
-        """The amount is that of the number times its suffix, rounded away from zero to billionths."""
+        """The amount is the number times its suffix, rounded away from zero to a multiple of 10^-9."""
         suffix = max((one for one in SUFFIXES if text.endswith(one)), key=len)
         exact = Fraction(text.removesuffix(suffix)) * SUFFIXES[suffix]
         found = parse_quantity(text)
@@ -129,14 +129,14 @@ class QuantityTests(SynchronousTestCase):
 
     @given(texts)
     def test_canonical_is_stable(self, text: str) -> None:
-        """The canonical form comes to the same, and is its own."""
+        """The canonical form has the same amount, and is canonical."""
         stored = canonical(text)
         self.assertEqual(parse_quantity(stored), parse_quantity(text))
         self.assertEqual(canonical(stored), stored)
 
     @given(st.text(st.sampled_from("0123456789.+-eEinumkKMGTP ")))
     def test_any_text(self, text: str) -> None:
-        """A text is a quantity, or refused with a text."""
+        """Any text is a quantity, or is rejected with a message."""
         try:
             stored = canonical(text)
         except ValueError as error:

@@ -31,7 +31,7 @@ PATHS = ("/healthz", "/healthz/etcd", "/metrics", "/")
 
 
 def some(*words: str) -> st.SearchStrategy[list[str]]:
-    """A few of them."""
+    """Return a strategy for a few of the words."""
     return st.lists(st.sampled_from(words), max_size=3)
 
 
@@ -46,7 +46,7 @@ rules = st.lists(resource_rules | path_rules, max_size=4)
 
 
 def questions() -> list[AuthorizerAttributes]:
-    """All that can be asked about these words."""
+    """Return attributes for all combinations of these words."""
     asked = [
         AuthorizerAttributes(
             ALICE,
@@ -68,7 +68,7 @@ QUESTIONS = questions()
 
 
 def naively(rule: dict[str, Any], question: AuthorizerAttributes) -> bool:
-    """What a rule allows, spelled out: each star replaced by everything that it stands for."""
+    """Return whether a rule allows a request, with each star expanded to all words."""
     verbs = set(rule["verbs"]) | (set(VERBS) if "*" in rule["verbs"] else set())
     if question.verb not in verbs:
         return False
@@ -95,7 +95,9 @@ class AllowsTests(SynchronousTestCase):
     @settings(max_examples=60, deadline=None)
     @given(rules)
     def test_model(self, given_rules: list[dict[str, Any]]) -> None:
-        """A rule allows exactly what its words and stars stand for, and a role what any of its rules allows."""
+        """
+        A rule allows exactly the requests that its words and stars match, and a role what any of its rules allows.
+        """
         role = RoleRules(given_rules)
         for question in QUESTIONS:
             expected = [naively(rule, question) for rule in given_rules]
@@ -103,12 +105,12 @@ class AllowsTests(SynchronousTestCase):
             self.assertEqual(role.allow(question), any(expected), question)
 
     def test_star_within_resource(self) -> None:
-        """C{pods/*} stands for nothing but itself: only C{*} and C{*/scale} are patterns."""
+        """C{pods/*} matches only itself: only C{*} and C{*/scale} are patterns."""
         role = RoleRules([{"verbs": ["get"], "apiGroups": [""], "resources": ["pods/*"]}])
         self.assertFalse(role.allow(AuthorizerAttributes(ALICE, "get", resource="pods", subresource="log")))
 
     def test_named_create(self) -> None:
-        """A rule for named objects does not allow what has no name: creating and listing."""
+        """A rule for named objects does not allow requests without a name: create and list."""
         rule = {"verbs": ["create", "get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"]}
         self.assertFalse(allows(rule, AuthorizerAttributes(ALICE, "create", resource="pods")))
         self.assertTrue(allows(rule, AuthorizerAttributes(ALICE, "get", resource="pods", name="a")))
@@ -120,7 +122,7 @@ class CoverTests(SynchronousTestCase):
     @settings(max_examples=80, deadline=None)
     @given(rules, rules)
     def test_sound(self, held: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
-        """Whoever is told that he lacks nothing could already do all that he gives away."""
+        """If no rule is uncovered, the held rules allow all requests that the wanted rules allow."""
         if uncovered_rules(held, wanted):
             return
         for question in QUESTIONS:
@@ -130,24 +132,24 @@ class CoverTests(SynchronousTestCase):
     @settings(max_examples=60, deadline=None)
     @given(rules, rules)
     def test_complete(self, held: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
-        """Nobody lacks what he has, and nobody lacks anything who has everything."""
+        """Rules cover themselves, and full authority covers all rules."""
         self.assertEqual(uncovered_rules(FULL_AUTHORITY, wanted), [])
         self.assertEqual(uncovered_rules([*held, *wanted], wanted), [])
 
     @settings(max_examples=60, deadline=None)
     @given(rules, rules)
     def test_missing_completes(self, held: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
-        """With what was missing added nothing is missing any more."""
+        """With the uncovered rules added, no rule is uncovered."""
         self.assertEqual(uncovered_rules([*held, *uncovered_rules(held, wanted)], wanted), [])
 
     def test_one_rule(self) -> None:
-        """A star is covered by a star only, not by a list of all that there is."""
+        """A star is covered by a star only, not by a list of all words."""
         held = [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}]
         wanted = [{"verbs": ["*"], "apiGroups": [""], "resources": ["pods"]}]
         self.assertEqual(uncovered_rules(held, wanted), wanted)
 
     def test_names(self) -> None:
-        """A right to named objects covers neither others nor all."""
+        """A rule for named objects covers neither other names nor all objects."""
         held = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"]}]
         named = [{**held[0], "resourceNames": ["a", "b"]}]
         everything = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]
@@ -156,17 +158,19 @@ class CoverTests(SynchronousTestCase):
         self.assertEqual(uncovered_rules(everything, named), [])
 
     def test_subresources(self) -> None:
-        """C{*/scale} covers C{deployments/scale}, and not the deployment."""
+        """C{*/scale} covers C{deployments/scale}, but not the deployment."""
         held = [{"verbs": ["get"], "apiGroups": ["apps"], "resources": ["*/scale"]}]
         wanted = [{"verbs": ["get"], "apiGroups": ["apps"], "resources": ["deployments/scale", "deployments"]}]
         self.assertEqual([rule["resources"] for rule in uncovered_rules(held, wanted)], [["deployments"]])
 
 
-class RefusalTests(SynchronousTestCase):
-    """Tests for L{escalation_message} and what it is made of."""
+class EscalationMessageTests(SynchronousTestCase):
+    """Tests for L{escalation_message}, L{compact_rules} and L{compact_string}."""
 
     def test_text(self) -> None:
-        """A refusal tells the user, his groups and the missing rules in order, verbs of one resource together."""
+        """
+        The message has the user, the groups and the missing rules in order, with the verbs of one resource joined.
+        """
         missing = uncovered_rules(
             [],
             [
@@ -184,12 +188,12 @@ class RefusalTests(SynchronousTestCase):
         )
 
     def test_compact(self) -> None:
-        """Rules about several resources are left as they are; what is told twice stays so."""
+        """Rules for several resources are unchanged; duplicate verbs are kept."""
         wide = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "nodes"]}
         narrow = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
         self.assertEqual(compact_rules([narrow, wide, narrow]), [wide, {**narrow, "verbs": ["get", "get"]}])
         self.assertEqual(narrow["verbs"], ["get"])
 
-    def test_described(self) -> None:
-        """Only what a rule has is printed, quoted as in Go."""
+    def test_compact_string(self) -> None:
+        """Only the fields of the rule are printed, quoted as in Go."""
         self.assertEqual(compact_string({"verbs": ['a"b'], "resources": []}), '{Verbs:["a\\"b"]}')

@@ -22,11 +22,11 @@ class RecordTests(SynchronousTestCase):
     """Tests for L{Record}."""
 
     def record(self, revision: int = 7) -> Record:
-        """The record of an object."""
+        """Return the record of an object."""
         return Record.from_draft("ns/a", revision, Draft(without_kind(OBJECT), {"l": "v"}, {"f": "w"}))
 
     def test_names(self) -> None:
-        """The key tells namespace and name; that of a cluster-scoped object has no namespace."""
+        """The key has namespace and name; the key of a cluster-scoped object has no namespace."""
         record = self.record()
         self.assertEqual((record.namespace, record.name), ("ns", "a"))
         record = Record("node", 1, b"", {}, {})
@@ -34,21 +34,21 @@ class RecordTests(SynchronousTestCase):
 
     @given(st.integers(1, 2**63 - 1))
     def test_revision(self, revision: int) -> None:
-        """The revision stands first in the metadata, and is taken out again for the body."""
+        """The revision is first in the metadata, and is removed for the body."""
         record = self.record(revision)
         self.assertTrue(record.item.startswith(b'{"metadata":{"resourceVersion":"%d",' % revision))
         self.assertEqual(orjson.loads(record.item)["metadata"], {"resourceVersion": str(revision), "name": "a"})
         self.assertEqual(record.body(), without_kind(OBJECT))
 
     def test_deleted(self) -> None:
-        """A deleted object is shown in its last state, at the revision of the deletion."""
+        """A deleted object has its last state, at the revision of the deletion."""
         deleted = self.record(7).deleted_at(100)
         self.assertEqual((deleted.revision, deleted.labels, deleted.fields), (100, {"l": "v"}, {"f": "w"}))
         self.assertEqual(orjson.loads(deleted.item)["metadata"]["resourceVersion"], "100")
         self.assertEqual(deleted.body(), self.record().body())
 
     def test_other_form(self) -> None:
-        """Only a record in another form is written anew."""
+        """Only a record in another encoding is rewritten."""
         self.assertFalse(self.record().stale_format)
         self.assertTrue(StaleFormatRecord("a", 1, b"", {}, {}).stale_format)
 
@@ -57,7 +57,7 @@ class EncodingTests(SynchronousTestCase):
     """Tests for L{without_kind}."""
 
     def test_order(self) -> None:
-        """Metadata comes first, with its version first; kind and apiVersion are left out."""
+        """Metadata is first, with its resourceVersion first; kind and apiVersion are omitted."""
         self.assertEqual(without_kind(OBJECT), b'{"metadata":{"name":"a"},"spec":{"x":[1]}}')
         obj = {"spec": {}, "metadata": {"name": "a", "resourceVersion": "3"}, "kind": "Pod"}
         self.assertEqual(without_kind(obj), b'{"metadata":{"resourceVersion":"3","name":"a"},"spec":{}}')

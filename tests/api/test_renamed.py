@@ -11,7 +11,7 @@ from kubetwist.api.renamed import renamed_attributes, renamed_names
 from kubetwist.registry.admissioncontext import ServerAdmissionContext
 from kubetwist.testing.admission import StubServer
 
-#: Public names of kubetwist 0.1, and what they are now.
+#: Modules, names in kubetwist 0.1, and current names.
 RENAMED = (
     ("kubetwist.api.errors", "Cause", "FieldError"),
     ("kubetwist.client.factory", "Outgoing", "ClientFactory"),
@@ -25,10 +25,10 @@ RENAMED = (
 
 
 class RenamedTests(SynchronousTestCase):
-    """Names that public classes had in the previous release."""
+    """Tests for the names of public classes in the previous release."""
 
     def test_public_names(self) -> None:
-        """The old name of a public class is the class itself; its use warns and names the new one."""
+        """The old name of a public class is the class itself; its use emits a warning with the new name."""
         for name, old, new in RENAMED:
             module = import_module(name)
             self.assertIs(getattr(module, old), getattr(module, new), old)
@@ -39,7 +39,7 @@ class RenamedTests(SynchronousTestCase):
             )
 
     def test_unknown_name(self) -> None:
-        """Other names are not found, as in any module."""
+        """An unknown name raises L{AttributeError}, as in any module."""
         find = renamed_names("kubetwist.api.errors", {"Cause": "FieldError"})
         error = self.assertRaises(AttributeError, find, "Other")
         self.assertEqual(str(error), "module 'kubetwist.api.errors' has no attribute 'Other'")

@@ -11,10 +11,10 @@ from tests.api.jsoncase import JSONTestCase
 
 
 class DuplicateTests(JSONTestCase):
-    """Tests for documents that repeat keys."""
+    """Tests for documents with duplicate keys."""
 
     def test_duplicate_keys(self) -> None:
-        """The last of several keys wins, objects merge, and each place is told of once, where the key comes again."""
+        """The last duplicate wins, objects are merged, and each position is reported once."""
         for data, value, duplicates in (
             (b'{"a":1,"a":2}', {"a": 2}, ["a"]),
             (b'{"a":1,"b":3,"a":2,"a":4}', {"a": 4, "b": 3}, ["a"]),
@@ -39,7 +39,7 @@ class DuplicateTests(JSONTestCase):
             self.assertEqual(orjson.loads(orjson.dumps(decoded.value)), value)
 
     def test_keys_that_only_look_duplicate(self) -> None:
-        """Texts full of quotes and colons are no keys."""
+        """Strings with quotes and colons are not keys."""
         for text in ('":', '" :', '"a":1,"a":2', '\\":', '"\n:', "\u0022:"):
             document = {"a": text, text: [text]}
             for dumped in (json.dumps(document), json.dumps(document, indent=1, separators=(" , ", " : "))):

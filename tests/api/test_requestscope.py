@@ -15,22 +15,22 @@ class ScopeTests(SynchronousTestCase):
     """Tests for L{RequestScope}."""
 
     def setUp(self) -> None:
-        """Have a computation thread that computes at once."""
+        """Set up a computation thread that computes at once."""
         self.computed: list[Callable[..., Any]] = []
 
     def in_thread(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
-        """Compute, and note what."""
+        """Compute, and record the function."""
         self.computed.append(function)
         return succeed(function(*arguments))
 
     def compute(self, scope: RequestScope, size: int = 0) -> list[Callable[..., Any]]:
-        """What is computed in the thread."""
+        """Return the functions that were computed in the thread."""
         self.computed.clear()
         self.assertEqual(self.successResultOf(ensureDeferred(scope.compute(size, max, 1, 2))), 2)
         return self.computed
 
     def test_large(self) -> None:
-        """What is computed on large bodies or objects is computed in the thread; the weight of the kind counts."""
+        """Computations on large bodies or objects run in the thread; the weight of the kind counts."""
         for size, other, weight, large in (
             (MAX_SIZE_IN_REACTOR, 0, 1, False),
             (MAX_SIZE_IN_REACTOR + 1, 0, 1, True),
@@ -42,13 +42,13 @@ class ScopeTests(SynchronousTestCase):
             self.assertEqual(self.compute(scope, other), [max] if large else [])
 
     def test_no_thread(self) -> None:
-        """Without a thread everything is computed at once."""
+        """Without a thread, computations run immediately."""
         scope = RequestScope(size=MAX_SIZE_IN_REACTOR * 2)
         self.assertFalse(scope.large())
         self.assertEqual(self.compute(scope), [])
 
     def test_derived(self) -> None:
-        """A scope is not changed by those that are made of it."""
+        """Derived scopes do not change the original."""
         scope = RequestScope("a", sent=b"{}", floats={})
         self.assertEqual(scope.within("b").namespace, "b")
         self.assertTrue(scope.of_collection().collection)

@@ -13,10 +13,10 @@ PARTS = st.text(st.characters(exclude_characters="/", exclude_categories=("Cs",)
 
 
 class NameTests(SynchronousTestCase):
-    """Tests for the names of the API."""
+    """Tests for identifiers of the API."""
 
     def test_texts(self) -> None:
-        """The core group is left out of names."""
+        """The core group is omitted in texts."""
         self.assertEqual(str(GroupResource("apps", "deployments")), "deployments.apps")
         self.assertEqual(str(GroupResource("", "pods")), "pods")
         self.assertEqual(str(GroupKind("apps", "Deployment")), "Deployment.apps")
@@ -26,7 +26,7 @@ class NameTests(SynchronousTestCase):
 
     @given(PARTS.filter(bool) | st.just(""), PARTS)
     def test_round_trip(self, group: str, version: str) -> None:
-        """An C{apiVersion} is read as it is written."""
+        """A formatted C{apiVersion} is parsed to the same value."""
         self.assertEqual(GroupVersion.parse(str(GroupVersion(group, version))), (group, version))
 
     def test_slashes(self) -> None:
@@ -35,7 +35,7 @@ class NameTests(SynchronousTestCase):
         self.assertEqual(str(error), "unexpected GroupVersion string: a/b/c")
 
     def test_parts(self) -> None:
-        """Parts of a name are names of their own."""
+        """Identifiers are converted to less specific ones."""
         resource = GroupVersionResource("apps", "v1", "deployments")
         self.assertEqual(resource.group_version, GroupVersion("apps", "v1"))
         self.assertEqual(resource.group_resource, GroupResource("apps", "deployments"))

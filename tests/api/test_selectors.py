@@ -47,7 +47,7 @@ requirements = st.one_of(
 
 
 def naive(requirement: Requirement, labels: dict[str, str]) -> bool:
-    """Whether labels satisfy a requirement, written down without regard to speed."""
+    """Return whether labels satisfy a requirement, without optimizations."""
     value = labels.get(requirement.key)
     match requirement.operator:
         case "exists":
@@ -67,10 +67,10 @@ def naive(requirement: Requirement, labels: dict[str, str]) -> bool:
 
 
 class LabelSelectorTests(SynchronousTestCase):
-    """Label selectors."""
+    """Tests for label selectors."""
 
     def test_operators(self) -> None:
-        """Every operator selects what it says."""
+        """Every operator selects the matching labels."""
         labels = {"env": "prod", "n": "5", "bare": ""}
         for text, matches in {
             "": True,
@@ -97,7 +97,7 @@ class LabelSelectorTests(SynchronousTestCase):
             self.assertEqual(parse_label_selector(text).matches(labels), matches, text)
 
     def test_canonical_text(self) -> None:
-        """A selector is written with its requirements by key and its values sorted."""
+        """A selector is formatted with requirements sorted by key and sorted values."""
         for text, canonical in {
             "b,a": "a,b",
             "x in (c,a,b,a)": "x in (a,b,c)",
@@ -112,7 +112,7 @@ class LabelSelectorTests(SynchronousTestCase):
             self.assertEqual(str(parse_label_selector(text)), canonical)
 
     def test_errors(self) -> None:
-        """What is no selector is told of in the reference's words."""
+        """An invalid selector is rejected with the reference's message."""
         for text, message in {
             ",": "found ',', expected: !, identifier, or 'end of string'",
             "a,": "found '', expected: identifier after ','",
@@ -134,7 +134,7 @@ class LabelSelectorTests(SynchronousTestCase):
         self.assertSubstring('requirement: values[0][a]: Invalid value: "-b": a valid label must', str(error))
 
     def test_from_object(self) -> None:
-        """The selectors in objects select the same way; none at all selects nothing."""
+        """Selectors in objects select in the same way; an absent one selects nothing."""
         selector = label_selector_from_object(
             {
                 "matchLabels": {"a": "b"},
@@ -151,7 +151,7 @@ class LabelSelectorTests(SynchronousTestCase):
         self.assertEqual((nothing.matches({}), nothing.empty), (False, False))
 
     def test_bad_object(self) -> None:
-        """Operators without sense, or with values that make none, are refused."""
+        """Invalid operators, and operators with invalid values, are rejected."""
         for expression in (
             {"key": "a", "operator": "Maybe"},
             {"key": "a", "operator": "In"},
@@ -161,26 +161,26 @@ class LabelSelectorTests(SynchronousTestCase):
             self.assertRaises(SelectorError, label_selector_from_object, {"matchExpressions": [expression]})
 
     def test_equality(self) -> None:
-        """Selectors are equal when they say the same."""
+        """Selectors with the same requirements are equal."""
         self.assertEqual(parse_label_selector("a,b"), parse_label_selector("b, a"))
         self.assertNotEqual(parse_label_selector(""), selectors.NOTHING)
         self.assertEqual(len({LabelSelector(), selectors.EVERYTHING, selectors.NOTHING}), 2)
 
     def test_cache_is_bounded(self) -> None:
-        """Very long selectors are not remembered."""
+        """Very long selectors are not cached."""
         before = selectors._cached_selector.cache_info().currsize
         parse_label_selector(",".join(f"key{number}" for number in range(1000)))
         self.assertEqual(selectors._cached_selector.cache_info().currsize, before)
 
     @given(st.lists(requirements, max_size=4))
     def test_round_trip(self, several: list[Requirement]) -> None:
-        """The text of a selector reads as that selector."""
+        """The text of a selector is parsed to that selector."""
         selector = LabelSelector(several)
         self.assertEqual(str(parse_label_selector(str(selector))), str(selector))
 
     @given(st.lists(requirements, max_size=4), st.dictionaries(label_keys, label_values, max_size=4), st.data())
     def test_matches(self, several: list[Requirement], labels: dict[str, str], data: st.DataObject) -> None:
-        """Compiled selectors select what the requirements say."""
+        """Compiled selectors select the labels that satisfy the requirements."""
         for requirement in several:
             if data.draw(st.booleans()):
                 values = [*requirement.values, "", "7"]
@@ -190,7 +190,7 @@ class LabelSelectorTests(SynchronousTestCase):
 
     @given(st.text(st.sampled_from("ab=!,()<> in-\0\t/é")))
     def test_any_text(self, text: str) -> None:
-        """A text is a selector, or refused with a text."""
+        """Any text is a selector, or is rejected with a message."""
         try:
             selector = parse_label_selector(text)
         except SelectorError as error:
@@ -201,7 +201,7 @@ class LabelSelectorTests(SynchronousTestCase):
 
 
 class PlainTests(SynchronousTestCase):
-    """The fast path for plain selectors."""
+    """Tests for the fast path of plain selectors."""
 
     @given(
         st.lists(st.sampled_from([*"a=!,() ><\t\0", "==", "in", "notin", " in (", "b", "x/y", "-", "key"]), max_size=12)
@@ -224,10 +224,10 @@ class PlainTests(SynchronousTestCase):
 
 
 class FieldSelectorTests(SynchronousTestCase):
-    """Field selectors."""
+    """Tests for field selectors."""
 
     def test_terms(self) -> None:
-        """Terms come sorted, each with its field, value and sense."""
+        """Terms are sorted, each with its field, value and sense."""
         self.assertEqual(
             parse_field_selector("status.phase!=Running,metadata.name==a,,b="),
             (("b", "", True), ("metadata.name", "a", True), ("status.phase", "Running", False)),
@@ -235,7 +235,7 @@ class FieldSelectorTests(SynchronousTestCase):
         self.assertEqual(parse_field_selector(""), ())
 
     def test_nothing(self) -> None:
-        """A term without a field and a value asks for nothing; one without a field is still one."""
+        """A term without field and value is ignored; one without a field is not."""
         for text in ("=", "==", "!=", "=,!="):
             self.assertEqual(parse_field_selector(text), (), text)
         self.assertEqual(parse_field_selector("=a"), (("", "a", True),))
@@ -245,7 +245,7 @@ class FieldSelectorTests(SynchronousTestCase):
         self.assertEqual(parse_field_selector(r"a=\,\=\\"), (("a", ",=\\", True),))
 
     def test_errors(self) -> None:
-        """What is no field selector is told of in the reference's words."""
+        """An invalid field selector is rejected with the reference's message."""
         for text, message in {
             "a": "invalid selector: 'a'; can't understand 'a'",
             "a in (b,c)": "invalid selector: 'a in (b,c)'; can't understand 'a in (b'",
@@ -258,12 +258,12 @@ class FieldSelectorTests(SynchronousTestCase):
 
     @given(st.lists(st.tuples(st.from_regex(r"\A[a-z.]+\Z"), st.text(), st.booleans()), max_size=3))
     def test_round_trip(self, terms: list[tuple[str, str, bool]]) -> None:
-        """Any value can be asked for, escaped."""
+        """Any value can be escaped and selected."""
         self.assertEqual(sorted(parse_field_selector(format_field_selector(terms))), sorted(terms))
 
     @given(st.text(st.sampled_from("ab=!,\\é")))
     def test_any_text(self, text: str) -> None:
-        """A text is a selector, or refused with a text."""
+        """Any text is a selector, or is rejected with a message."""
         try:
             terms = parse_field_selector(text)
         except SelectorError as error:
@@ -273,7 +273,7 @@ class FieldSelectorTests(SynchronousTestCase):
 
 
 class ParsedLaterTests(SynchronousTestCase):
-    """Selectors that are parsed when they are first read."""
+    """Tests for selectors that are parsed at first access."""
 
     def test_later(self) -> None:
         """The text is parsed once, on first access; an invalid selector has no terms."""

@@ -16,24 +16,24 @@ _WORDS = from_regex("[a-z-][a-z0-9-]{0,3}", fullmatch=True)
 
 
 def versions() -> SearchStrategy[Version]:
-    """Versions of all sorts."""
+    """Return a strategy for versions."""
     words: SearchStrategy[tuple[str, ...]] = lists(_WORDS, max_size=2).map(tuple)
     parts: SearchStrategy[tuple[int | str, ...]] = lists(one_of(_NUMBERS, _WORDS), max_size=3).map(tuple)
     return builds(Version, _NUMBERS, _NUMBERS, _NUMBERS, parts, words)
 
 
 class VersionTests(SynchronousTestCase):
-    """Reading and comparing versions."""
+    """Tests for parsing and comparing versions."""
 
     @given(versions())
     def test_read_again(self, version: Version) -> None:
-        """A version that is written is read as the same."""
+        """A formatted version is parsed to the same version."""
         self.assertEqual(parse_version(str(version)), version)
         self.assertEqual(version.compare(version), 0)
 
     @given(tuples(versions(), versions(), versions()))
     def test_order(self, three: tuple[Version, Version, Version]) -> None:
-        """Versions are in one order, whichever two are compared."""
+        """The order of versions is total."""
         low, middle, high = sorted(three, key=lambda version: version.order)
         self.assertEqual(low.compare(middle), -middle.compare(low))
         self.assertLessEqual(low.compare(middle), 0)
@@ -41,7 +41,7 @@ class VersionTests(SynchronousTestCase):
         self.assertLessEqual(low.compare(high), 0)
 
     def test_precedence(self) -> None:
-        """The order is that of semver.org, and metadata does not count."""
+        """The order is semver.org's, and metadata is ignored."""
         names = "1.0.0-alpha 1.0.0-alpha.1 1.0.0-alpha.beta 1.0.0-beta 1.0.0-beta.2 1.0.0-beta.11 1.0.0-rc.1 1.0.0"
         ordered = [parse_version(name) for name in names.split()]
         for low, high in itertools.pairwise(ordered):
@@ -49,7 +49,7 @@ class VersionTests(SynchronousTestCase):
         self.assertEqual(parse_version("1.0.0+a").compare(parse_version("1.0.0+b")), 0)
 
     def test_problems(self) -> None:
-        """What is no version is told in the words of the reference's library."""
+        """An invalid version is rejected with the message of the reference's library."""
         for bad, why in {
             "": "Version string empty",
             "1": "No Major.Minor.Patch elements found",
@@ -73,7 +73,7 @@ class VersionTests(SynchronousTestCase):
             self.assertEqual(str(raised.exception), why)
 
     def test_normalized(self) -> None:
-        """A leading C{v}, missing numbers and leading zeros are mended, where that was asked for."""
+        """A leading C{v}, missing numbers and leading zeros are accepted by L{parse_normalized} only."""
         for loose, strict in {
             "v1.2.3": "1.2.3",
             "1": "1.0.0",
@@ -89,7 +89,7 @@ class VersionTests(SynchronousTestCase):
 
     @given(text("0123456789.+-vab"))
     def test_any_text(self, anything: str) -> None:
-        """Whatever is a version is the same version, normalized."""
+        """Any version is the same version when normalized."""
         try:
             version = parse_version(anything)
         except VersionError:

@@ -14,7 +14,7 @@ class PathTests(SynchronousTestCase):
     """Tests for L{clean_path}."""
 
     def test_detours(self) -> None:
-        """Nobody gets out of a path by dots; its last slash stays."""
+        """Dots cannot lead out of a path; a trailing slash is kept."""
         for path, cleaned in (
             ("", ""), ("/", "/"), ("/a", "/a"), ("/a/", "/a/"), ("//a", "/a"), ("/../../a/..", "/"),
             ("/a/./b//c/", "/a/b/c/"),
@@ -23,7 +23,7 @@ class PathTests(SynchronousTestCase):
 
     @given(lists(sampled_from(["", ".", "..", "a", "b.", "...", "é", "%2e"])))
     def test_any(self, parts: list[str]) -> None:
-        """What is left of any path has no detours, and is left as it is."""
+        """A cleaned path has no dot segments, and is not changed again."""
         path = "".join(f"/{part}" for part in parts)
         cleaned = clean_path(path)
         self.assertEqual(clean_path(cleaned), cleaned)

@@ -19,10 +19,10 @@ moments = st.datetimes(
 
 
 class TimeTests(SynchronousTestCase):
-    """Times."""
+    """Tests for times."""
 
     def test_canonical(self) -> None:
-        """Times are stored in UTC and whole seconds; the zero time is stored as no time."""
+        """Times are stored in UTC and whole seconds; the zero time is stored as null."""
         for text, stored in {
             "2020-01-02T03:04:05Z": "2020-01-02T03:04:05Z",
             "2020-01-02T03:04:05.999Z": "2020-01-02T03:04:05Z",
@@ -35,7 +35,7 @@ class TimeTests(SynchronousTestCase):
         self.assertEqual(parse_micro_time("2020-01-02T03:04:05.120000+01:00"), "2020-01-02T02:04:05.120000Z")
 
     def test_errors(self) -> None:
-        """What is no time is told of in Go's words."""
+        """An invalid time is rejected with Go's message."""
         layout = "2006-01-02T15:04:05Z07:00"
         for text, message in {
             "": f'parsing time "" as "{layout}": cannot parse "" as "2006"',
@@ -55,7 +55,7 @@ class TimeTests(SynchronousTestCase):
             self.assertEqual(str(self.assertRaises(ValueError, parse_time, text)), message)
 
     def test_micro_time_needs_its_fraction(self) -> None:
-        """A MicroTime has six digits behind the point, no less and no more."""
+        """A MicroTime has exactly six digits after the point."""
         layout = "2006-01-02T15:04:05.000000Z07:00"
         for text, rest, part in (
             ("2020-01-02T03:04:05Z", "Z", ".000000"),
@@ -66,7 +66,7 @@ class TimeTests(SynchronousTestCase):
             self.assertEqual(str(error), f'parsing time "{text}" as "{layout}": cannot parse "{rest}" as "{part}"')
 
     def test_now(self) -> None:
-        """The time now is stored as it is."""
+        """The current time is in its stored form."""
         moment = now()
         self.assertEqual(parse_time(moment), moment)
         moment = now_micro()
@@ -75,7 +75,7 @@ class TimeTests(SynchronousTestCase):
 
     @given(moments)
     def test_any_moment(self, moment: datetime) -> None:
-        """Every moment is read as datetime reads it, and its stored form is stable."""
+        """Every moment is parsed as by datetime, and its stored form is stable."""
         stored = parse_micro_time(moment.isoformat(timespec="microseconds"))
         self.assertEqual(stored, moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0"))
         assert stored is not None
@@ -87,7 +87,7 @@ class TimeTests(SynchronousTestCase):
 
     @given(st.text(st.sampled_from("0123456789-:TZ.+")))
     def test_any_text(self, text: str) -> None:
-        """A text is a time, or refused with a text."""
+        """Any text is a time, or is rejected with a message."""
         for parse in (parse_time, parse_micro_time):
             try:
                 parse(text)

@@ -17,16 +17,16 @@ from kubetwist.api.users import (
 
 
 class ServiceAccountTests(SynchronousTestCase):
-    """Tests for the names of service accounts."""
+    """Tests for the user names of service accounts."""
 
     def test_round_trip(self) -> None:
-        """The user of a service account tells its namespace and name."""
+        """The user name of a service account has its namespace and name."""
         user = service_account_user("kube-system", "default")
         self.assertEqual(user, "system:serviceaccount:kube-system:default")
         self.assertEqual(split_service_account(user), ("kube-system", "default"))
 
     def test_others(self) -> None:
-        """Names that only look like those of service accounts are none."""
+        """Similar names are not names of service accounts."""
         for user in (
             "default",
             "system:serviceaccount:default",
@@ -39,16 +39,16 @@ class ServiceAccountTests(SynchronousTestCase):
             self.assertIsNone(split_service_account(user), user)
 
     def test_groups(self) -> None:
-        """A service account is in the group of all and in that of its namespace."""
+        """A service account is in the group of all service accounts and in the group of its namespace."""
         groups = service_account_groups("ns")
         self.assertEqual(groups, ("system:serviceaccounts", "system:serviceaccounts:ns"))
 
 
 class NodeTests(SynchronousTestCase):
-    """Tests for the names of kubelets."""
+    """Tests for the user names of kubelets."""
 
     def test_names(self) -> None:
-        """The user of a kubelet tells the name of its node, if it is the name of an object."""
+        """The user name of a kubelet has the name of its node, if it is a valid name."""
         self.assertEqual(split_node("system:node:n.example.com"), "n.example.com")
         for user in ("system:node:", "system:node:A", "system:nodes:a", "n"):
             self.assertIsNone(split_node(user), user)
@@ -65,7 +65,7 @@ class ObjectTests(SynchronousTestCase):
     """Tests for L{user_object}."""
 
     def test_shown(self) -> None:
-        """Only what there is of a user is shown, with lists that JSON has."""
+        """Only existing attributes of a user are shown, with JSON lists."""
         self.assertEqual(user_object(UserInfo("a")), {"username": "a"})
         self.assertEqual(
             user_object(UserInfo("a", "u", ("g",), {"k": ("v", "w")})),

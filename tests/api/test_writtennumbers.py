@@ -7,7 +7,7 @@ from kubetwist.api.writtennumbers import WrittenNumber, with_written_numbers, wi
 
 
 class WrittenNumberTests(SynchronousTestCase):
-    """Numbers that keep their text."""
+    """Tests for numbers that keep their text."""
 
     def test_texts(self) -> None:
         """Fractions, exponents and numbers of more than 64 bits keep their text; integers are integers."""
@@ -26,5 +26,5 @@ class WrittenNumberTests(SynchronousTestCase):
             self.assertIsNone(with_written_numbers(broken), broken[:40])
 
     def test_is_a_number(self) -> None:
-        """Such a number behaves like any other float."""
+        """Such a number behaves like a float."""
         self.assertEqual(WrittenNumber("1.50") + 1, 2.5)

@@ -1,4 +1,4 @@
-"""Tests for the YAML half of L{kubetwist.api.decoding}."""
+"""Tests for L{kubetwist.api._yamldecoding}."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from .strategies import documents
 
 
 class YAMLTests(SynchronousTestCase):
-    """YAML, as go-yaml reads it on its way to JSON."""
+    """Tests for YAML as go-yaml and the conversion to JSON decode it."""
 
     def assert_says(self, data: bytes, message: str) -> None:
-        """Check that a document is refused with a text."""
+        """Check that a document is rejected with a message."""
         error = self.assertRaises(BodyError, decode_yaml, data)
         self.assertEqual((str(error), error.as_body_of_object()), (message, message))
 
     def assert_read(self, data: str, value: Any) -> None:
-        """Check what a document is read as, types and order included."""
+        """Check the value that a document is decoded to, including types and order."""
         decoded = decode_yaml(data.encode()).value
         self.assertEqual(orjson.dumps(decoded), orjson.dumps(value))
 
     def test_scalars(self) -> None:
-        """Plain scalars are what YAML 1.1 and Go say together; quoted ones are text."""
+        """Plain scalars have the types of YAML 1.1 and Go; quoted ones are strings."""
         for text, value in {
             "yes": True,
             "Y": True,
@@ -69,7 +69,7 @@ class YAMLTests(SynchronousTestCase):
             self.assert_read(f"k: {text}", {"k": value})
 
     def test_keys(self) -> None:
-        """Keys of any scalar type become text."""
+        """Keys of any scalar type become strings."""
         self.assert_read(
             "1: a\ntrue: b\n2.5: c\n2024-01-01: d\ny: e\n1e10: f\n1.5e-7: g\n0.1: h\n",
             {
@@ -101,7 +101,7 @@ class YAMLTests(SynchronousTestCase):
         self.assert_says(b"~: b\n'", "yaml: line 2: found unexpected end of stream")
 
     def test_documents(self) -> None:
-        """Only the first document counts; none at all is null."""
+        """Only the first document counts; an empty stream is null."""
         self.assert_read("a: 1\n---\na: 2\n", {"a": 1})
         self.assert_read("a: 1\n...\n%%% not even YAML", {"a": 1})
         self.assert_read("", None)
@@ -109,7 +109,7 @@ class YAMLTests(SynchronousTestCase):
         self.assert_read("\ufeffa: 1", {"a": 1})
 
     def test_errors(self) -> None:
-        """Mistakes are told of in go-yaml's words, with its lines."""
+        """Errors have go-yaml's messages and lines."""
         for data, message in {
             b"a: b\nc:\n\td: e\n": "yaml: line 3: found character that cannot start any token",
             b"a: b\nc: {d: e\n": "yaml: line 2: did not find expected ',' or '}'",
@@ -126,38 +126,38 @@ class YAMLTests(SynchronousTestCase):
             self.assert_says(data, message)
 
     def test_duplicate_keys(self) -> None:
-        """The last of several keys wins, and all are told of in one text, with their lines."""
+        """The last duplicate wins, and all are reported in one message, with their lines."""
         decoded = decode_yaml(b"a: 1\nb: {c: 1, c: 2}\na:\n  d: 3\n")
         self.assertEqual(decoded.value, {"a": {"d": 3}, "b": {"c": 2}})
         text = 'yaml: unmarshal errors:\n  line 2: key "c" already set in map\n  line 4: key "a" already set in map'
         self.assertEqual(decoded.duplicates, [text])
 
     def test_aliases(self) -> None:
-        """What an alias stands for is a copy."""
+        """An alias becomes a copy of its value."""
         value = decode_yaml(b"a: &x {l: [1]}\nb: *x\nc: &y text\nd: *y\n").value
         self.assertEqual(value, {"a": {"l": [1]}, "b": {"l": [1]}, "c": "text", "d": "text"})
         value["a"]["l"].append(2)
         self.assertEqual(value["b"], {"l": [1]})
 
     def test_merge_keys(self) -> None:
-        """Merged keys count in the order of the document."""
+        """Merged keys are applied in document order."""
         self.assert_read("x: &x {a: 1, b: 2}\nz:\n  <<: *x\n  b: 3\n", {"x": {"a": 1, "b": 2}, "z": {"a": 1, "b": 3}})
         self.assert_read("<<: [{a: 1}, {a: 2, b: 3}]", {"a": 1, "b": 3})
 
     def test_cve_2019_11253_bomb(self) -> None:
-        """Aliases of aliases of aliases are refused before they are expanded."""
+        """Nested aliases are rejected before they are expanded."""
         lines = [b"a: &a [x,x,x,x,x,x,x,x,x]"]
         for one, before in zip(b"bcdefghi", b"abcdefgh", strict=True):
             lines.append(b"%c: &%c [%s]" % (one, one, b",".join([b"*%c" % before] * 9)))
         self.assert_says(b"\n".join(lines), "yaml: document contains excessive aliasing")
 
     def test_long_text_bomb(self) -> None:
-        """A few aliases of a long text are refused too."""
+        """A few aliases of a long text are rejected, too."""
         data = b"a: &a " + b"x" * 100_000 + b"\nb: [" + b",".join([b"*a"] * 100) + b"]"
         self.assert_says(data, "yaml: document contains excessive aliasing")
 
     def test_merge_bomb(self) -> None:
-        """Merge keys do not multiply either."""
+        """Merge keys cannot multiply either."""
         data = b"a: &a {" + b",".join(b"k%d: 1" % number for number in range(2000)) + b"}\nb:\n"
         data += b"- <<: *a\n" * 2000
         self.assert_says(data, "yaml: document contains excessive aliasing")
@@ -172,24 +172,24 @@ class YAMLTests(SynchronousTestCase):
         self.assert_says(b"- &a " + b"[" * half + b"]" * half + b"\n- " + b"[" * half + b"*a" + b"]" * half, message)
 
     def test_too_many_values(self) -> None:
-        """Documents of very many values are given up."""
+        """Documents with very many values are rejected."""
         self.assert_says(b"[" + b"a," * 450_000 + b"]", "yaml: document has too many values")
 
     @given(documents)
     def test_json_is_yaml(self, document: Any) -> None:
-        """What JSON says, YAML says, but for numbers without a fraction."""
+        """JSON is decoded to the same value as YAML, except for floats without a fraction."""
         dumped = yaml.safe_dump(document, allow_unicode=False).encode()
         try:
             value = decode_yaml(dumped).value
         except BodyError as error:
-            # PyYAML writes characters that libyaml does not read, and null keys.
+            # PyYAML writes characters that libyaml rejects, and null keys.
             self.assertFalse(str(error).startswith("yaml: line 1"), error)
             return
         self.assertEqual(value is None, document is None)
 
     @given(st.binary() | st.text(st.sampled_from("ab:-?[]{},&*!|>'\"%@# \n<0.")).map(str.encode))
     def test_any_bytes(self, data: bytes) -> None:
-        """Bytes are either read, as something that JSON can tell, or refused with a text."""
+        """Bytes are decoded to a value that JSON can represent, or rejected with a message."""
         try:
             decoded = decode_yaml(data)
         except BodyError as error:

@@ -22,21 +22,21 @@ VALUES = st.recursive(
 
 
 class DiffTests(SynchronousTestCase):
-    """Differences as Go tells them."""
+    """Tests for L{diff}."""
 
     @given(VALUES)
     def test_pretty(self, value: object) -> None:
-        """What is written is the value, and the same value has no difference."""
+        """The printed lines are the JSON of the value, and a value has no difference to itself."""
         self.assertEqual(json.loads("".join(pretty(value))), value)
         self.assertEqual(diff(value, value), "")
 
     def test_escapes(self) -> None:
-        """Go escapes what could be taken for HTML."""
+        """HTML characters are escaped as in Go."""
         self.assertEqual(pretty("<a&b>"), ['"\\u003ca\\u0026b\\u003e"\n'])
         self.assertEqual(pretty({"a": [], "b": {}}), ["{\n", ' "a": [],\n', ' "b": {}\n', "}\n"])
 
     def test_hunks(self) -> None:
-        """A change comes with three lines before and after it."""
+        """A change is shown with three lines of context before and after it."""
         old = {"a": 1, "b": {"c": None, "d": [1, 2]}, "e": "x", "f": True}
         new = {"a": 1, "b": {"c": None, "d": [1, 3]}, "e": "x", "f": True}
         self.assertEqual(
@@ -45,7 +45,7 @@ class DiffTests(SynchronousTestCase):
         )
 
     def test_large(self) -> None:
-        """Very long values are compared only if they differ in few lines."""
+        """Very long values are compared only if few lines differ."""
         self.assertEqual(diff(list(range(6000)), [1]), "")
         self.assertEqual(diff(list(range(5500)), [*range(5499), 0]).count("\n-"), 1)
         self.assertEqual(diff(list(range(7000)), [*range(6999), 0]), "")

@@ -15,10 +15,10 @@ from kubetwist.api.go.durations import (
 
 
 class DurationTests(SynchronousTestCase):
-    """Durations."""
+    """Tests for parsing and formatting of durations."""
 
     def test_parse(self) -> None:
-        """Durations are numbers with units, one after the other."""
+        """Durations are numbers with units, in sequence."""
         for text, seconds in {"1h30m": 5400, "1.5s": 1.5, "20ms": 0.02, "0": 0, "-1m": -60, "+.5s": 0.5}.items():
             self.assertEqual(parse_duration(text), seconds)
 
@@ -38,7 +38,7 @@ class DurationTests(SynchronousTestCase):
             self.assertEqual(parse_duration(text), seconds, text)
 
     def test_errors(self) -> None:
-        """What is no duration is told of in Go's words."""
+        """An invalid duration is rejected with Go's message."""
         for text, message in {
             "": 'time: invalid duration ""',
             "x": 'time: invalid duration "x"',
@@ -53,7 +53,7 @@ class DurationTests(SynchronousTestCase):
             self.assertEqual(str(self.assertRaises(ValueError, parse_duration, text)), message)
 
     def test_format(self) -> None:
-        """Durations are written from the largest unit that they fill."""
+        """Durations are formatted from the largest unit that they fill."""
         for nanoseconds, text in {
             0: "0s",
             1: "1ns",
@@ -68,14 +68,14 @@ class DurationTests(SynchronousTestCase):
 
     @given(st.integers(-(1 << 63), (1 << 63) - 1))
     def test_round_trip(self, nanoseconds: int) -> None:
-        """What is written is read as it was."""
+        """A formatted duration is parsed as the same duration."""
         if nanoseconds == -(1 << 63):
             return
         self.assertEqual(parse_nanoseconds(format_duration(nanoseconds)), nanoseconds)
 
     @given(st.text(st.sampled_from("0123456789.+-nuµmsh")))
     def test_any_text(self, text: str) -> None:
-        """A text is a duration, or refused with a text."""
+        """Any text is parsed, or rejected with a message."""
         try:
             parse_nanoseconds(text)
         except ValueError as error:

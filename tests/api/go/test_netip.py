@@ -20,15 +20,15 @@ from kubetwist.api.go.netip import (
 
 
 class AddressTests(SynchronousTestCase):
-    """What L{parse_address} takes."""
+    """Tests for L{parse_address}."""
 
     @given(ip_addresses())
     def test_canonical(self, address: Address) -> None:
-        """The canonical form of every address is read."""
+        """The canonical form of every address is parsed."""
         self.assertEqual(parse_address(str(address)), (address, ""))
 
     def test_forms(self) -> None:
-        """IPv6 may be written in many ways."""
+        """IPv6 addresses have many forms."""
         for written, address in {
             "::": "::",
             "1::": "1::",
@@ -41,11 +41,11 @@ class AddressTests(SynchronousTestCase):
             self.assertEqual(parse_address(written), (IPv6Address(address), ""))
 
     def test_zone(self) -> None:
-        """The zone is given beside the address."""
+        """The zone is returned separately."""
         self.assertEqual(parse_address("fe80::1%eth0"), (IPv6Address("fe80::1"), "eth0"))
 
     def test_problems(self) -> None:
-        """What is no address is told in Go's words, and where."""
+        """An invalid address is rejected with Go's message and position."""
         for bad, why in {
             "": "unable to parse IP",
             "localhost": "unable to parse IP",
@@ -75,16 +75,16 @@ class AddressTests(SynchronousTestCase):
 
     @given(text("0123456789abcf:.%/"))
     def test_any_text(self, anything: str) -> None:
-        """Whatever comes, there is an address or an L{AddressError}."""
+        """Any text is an address, or raises L{AddressError}."""
         with contextlib.suppress(AddressError):
             parse_address(anything)
 
 
 class PrefixTests(SynchronousTestCase):
-    """What L{parse_prefix} takes, and what prefixes contain."""
+    """Tests for L{parse_prefix} and L{Prefix}."""
 
     def test_problems(self) -> None:
-        """What is no prefix is told in Go's words."""
+        """An invalid prefix is rejected with Go's message."""
         for bad, why in {
             "10.0.0.0": "no '/'",
             "10.0.0/8": 'ParseAddr("10.0.0"): IPv4 address too short',
@@ -102,7 +102,7 @@ class PrefixTests(SynchronousTestCase):
 
     @given(ip_addresses(v=4), integers(0, 32), integers(0, 32))
     def test_masked(self, address: IPv4Address, bits: int, more: int) -> None:
-        """A prefix has the address that it was made of, and its masked form is the same block."""
+        """A prefix has the parsed address, and its masked form is the same block."""
         prefix = parse_prefix(f"{address}/{bits}")
         masked = prefix.masked()
         self.assertEqual(prefix.address, address)
@@ -112,6 +112,6 @@ class PrefixTests(SynchronousTestCase):
         self.assertEqual(prefix.covers(Prefix(address, more)), more >= bits)
 
     def test_families(self) -> None:
-        """Nothing of one family is in a block of the other."""
+        """Addresses of one IP family are not in a block of the other."""
         self.assertFalse(parse_prefix("0.0.0.0/0").contains(IPv6Address("::1")))
         self.assertFalse(parse_prefix("::/0").covers(parse_prefix("10.0.0.0/8")))

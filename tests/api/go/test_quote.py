@@ -17,10 +17,10 @@ from kubetwist.api.go.quote import (
 
 
 class QuoteTests(SynchronousTestCase):
-    """Text as Go quotes it."""
+    """Tests for the quoting of strings."""
 
     def test_quoted(self) -> None:
-        """What can be printed stays, the rest is escaped."""
+        """Printable characters are kept, others are escaped."""
         for text, shown in {
             "plain": '"plain"',
             'a"\\b': '"a\\"\\\\b"',
@@ -33,11 +33,11 @@ class QuoteTests(SynchronousTestCase):
             self.assertEqual(quoted(text), shown)
 
     def test_characters(self) -> None:
-        """Single characters are shown within single quotes, or by their numbers."""
+        """Single characters are shown in single quotes, or by their numbers."""
         self.assertEqual([quoted_char(one) for one in "a'\"\n"], ["'a'", "'\\''", "'\"'", "'\\n'"])
         self.assertEqual([unicode_number(one) for one in "A\n"], ["U+0041 'A'", "U+000A"])
 
     @given(st.text(st.characters(exclude_categories=("Cs",))))
     def test_round_trip(self, text: str) -> None:
-        """What is quoted can be read again; Python knows the same escapes."""
+        """A quoted string can be parsed; Python has the same escapes."""
         self.assertEqual(ast.literal_eval(quoted(text)), text)

@@ -11,7 +11,7 @@ from kubetwist.api.go.sort import stable_sort
 
 
 class StableSortTests(SynchronousTestCase):
-    """Sorts by any comparison."""
+    """Tests for L{stable_sort} with any comparison."""
 
     @given(st.lists(st.integers(0, 20), max_size=200))
     def test_orders(self, ranks: list[int]) -> None:

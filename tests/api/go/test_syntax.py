@@ -10,7 +10,7 @@ from kubetwist.api.go.syntax import (
 
 
 class GoSyntaxTests(SynchronousTestCase):
-    """Values as C{%#v} prints them."""
+    """Tests for the formatting with C{%#v}."""
 
     def test_scalars(self) -> None:
         """Strings are quoted, and integers that only fit unsigned are hexadecimal."""
@@ -26,7 +26,7 @@ class GoSyntaxTests(SynchronousTestCase):
             self.assertEqual(yaml_syntax(value), text)
 
     def test_collections(self) -> None:
-        """Keys of maps keep their types and are sorted; of equal ones the last counts."""
+        """Keys of maps keep their types and are sorted; the last of equal keys counts."""
         shown = GoMap((("b", 1), ("b", None), (2, "x"), (None, [GoMap(())]), (True, {"a": 1})))
         self.assertEqual(
             yaml_syntax([shown]),
@@ -36,7 +36,7 @@ class GoSyntaxTests(SynchronousTestCase):
         )
 
     def test_floats(self) -> None:
-        """Floats have an exponent from a million on, and below a ten-thousandth."""
+        """Floats have an exponent from 10^6, and below 10^-4."""
         for number, text in (
             (123456.0, "123456"),
             (1e6, "1e+06"),

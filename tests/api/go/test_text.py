@@ -12,7 +12,7 @@ from kubetwist.api.go.text import (
 
 
 class GoTextTests(SynchronousTestCase):
-    """Values as Go prints them."""
+    """Tests for the formatting with Go's C{fmt}."""
 
     def test_values(self) -> None:
         """Maps are sorted by key, strings are not quoted."""
@@ -34,13 +34,13 @@ class GoTextTests(SynchronousTestCase):
             self.assertEqual(go_text(number), text)
 
     def test_types(self) -> None:
-        """JSON values have these types when nothing says which."""
+        """Untyped JSON values have these Go types."""
         values = [{}, [], "", True, 1, 1.5, None]
         types = ["map[string]interface {}", "[]interface {}", "string", "bool", "int64", "float64", "%!s(<nil>)"]
         self.assertEqual([go_type(value) for value in values], types)
 
     def test_strings(self) -> None:
-        """Where only a string was expected, Go prints the type of anything else."""
+        """C{%s} prints the type of values that are not strings."""
         values = ["x", 7, None, True, 1.5, [1, "a"], {"k": 1}]
         texts = ["x", "%!s(int64=7)", "%!s(<nil>)", "%!s(bool=true)", "%!s(float64=1.5)"]
         texts += ["[%!s(int64=1) a]", "map[k:%!s(int64=1)]"]

@@ -15,10 +15,10 @@ from kubetwist.api.go.url import (
 
 
 class ParseTests(SynchronousTestCase):
-    """What URLs are made of."""
+    """Tests for L{parse_url}."""
 
     def test_parts(self) -> None:
-        """Every part of a URL is found, without its punctuation."""
+        """Every component of a URL is parsed, without its punctuation."""
         url = parse_url("HTTPS://me:pa%3Ass@example.com:8443/a%2fb/c%20d?x=1&y=%26&x=2#top")
         self.assertEqual(url.scheme, "https")
         self.assertEqual(url.user, ("me", "pa:ss"))
@@ -28,12 +28,12 @@ class ParseTests(SynchronousTestCase):
         self.assertEqual(url.fragment, b"top")
 
     def test_addresses(self) -> None:
-        """An IPv6 address stands in brackets, which are not part of its name, with a zone behind an escaped percent."""
+        """An IPv6 host has brackets, which are not part of the hostname, and a zone after an escaped percent sign."""
         url = parse_url("http://[fe80::1%25en0]:80/")
         self.assertEqual((url.host, url.hostname, url.port), ("[fe80::1%en0]:80", "fe80::1%en0", "80"))
 
     def test_written_again(self) -> None:
-        """A URL is written as it was read, but for what has to be escaped."""
+        """A parsed URL is formatted as before, except for characters that must be escaped."""
         for text_, written in {
             "https://example.com/path with spaces/": "https://example.com/path%20with%20spaces/",
             "file:///etc/hosts": "file:///etc/hosts",
@@ -47,11 +47,11 @@ class ParseTests(SynchronousTestCase):
             self.assertEqual(str(parse_url(text_)), written)
 
     def test_bad_query(self) -> None:
-        """Pairs that are no query are left out, and the rest stays."""
+        """Malformed pairs are ignored, and the rest is kept."""
         self.assertEqual(parse_url("/?a=1&b=%zz&c;d=2&&e+f=g+h").query(), {"a": ["1"], "e f": ["g h"]})
 
     def test_problems(self) -> None:
-        """What is no URL is told in Go's words."""
+        """An invalid URL is rejected with Go's message."""
         for bad, why in {
             "": "empty url",
             "relative/path": "invalid URI for request",
@@ -78,13 +78,13 @@ class ParseTests(SynchronousTestCase):
             self.assertEqual(str(raised.exception), f'parse "{shown}": {why}')
 
     def test_relative(self) -> None:
-        """A reference may be relative, if it cannot be taken for a scheme."""
+        """A reference may be relative if it has no colon that looks like the end of a scheme."""
         self.assertEqual(parse_url("../up").escaped_path, "../up")
         self.assertRaises(URLError, parse_url, "a_b:c/d")
 
     @given(text())
     def test_any_text(self, anything: str) -> None:
-        """Whatever comes, there is a URL or a L{URLError}; what was a URL once is one when it is written again."""
+        """Any text is a URL or raises L{URLError}; a formatted URL can be parsed."""
         try:
             url = parse_url(anything)
         except URLError:
