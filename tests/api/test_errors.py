@@ -68,7 +68,7 @@ class BoundTests(SynchronousTestCase):
 class ForgetTests(SynchronousTestCase):
     """Tests for the memory referenced by an exception."""
 
-    def test_forget_frames(self) -> None:
+    def test_clear_frames(self) -> None:
         """An exception keeps its message, but neither tracebacks nor its causes."""
         deeper, outer = KeyError("deeper"), APIStatusError.bad_request("no")
         with self.assertRaises(APIStatusError):

@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class PolicyTests(SynchronousTestCase):
-    """Rows of policies."""
+    """Tests for rows of policies."""
 
     def test_policy_binding(self) -> None:
-        """A binding shows its parameters, or how they are selected."""
+        """A binding shows its parameters or their selector."""
         for reference, shown in (
             (None, "<unset>"),
             ({"name": "p"}, "*/p"),

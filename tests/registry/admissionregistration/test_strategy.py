@@ -10,9 +10,9 @@ ADMISSION = "admissionregistration.k8s.io"
 
 
 class DefaultTests(SynchronousTestCase):
-    """What is filled in."""
+    """Tests for defaults."""
 
     def test_policies(self) -> None:
-        """Policies fail, unless they say otherwise; whether they are asked again is theirs to say."""
+        """The default failure policy is Fail; the reinvocation policy has no default."""
         policy = made(ADMISSION, "MutatingAdmissionPolicy", spec={})
         self.assertEqual(policy["spec"], {"failurePolicy": "Fail"})

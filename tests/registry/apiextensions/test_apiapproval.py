@@ -16,17 +16,17 @@ from kubetwist.registry.apiextensions.apiapproval import (
 URL = "https://github.com/kubernetes/kubernetes/pull/1"
 
 
-def definition(said: str | None = None, group: str = "x.k8s.io") -> dict[str, Any]:
-    """A definition with an approval."""
-    annotations = {} if said is None else {ANNOTATION: said}
+def definition(annotation: str | None = None, group: str = "x.k8s.io") -> dict[str, Any]:
+    """Return a CRD with an approval annotation."""
+    annotations = {} if annotation is None else {ANNOTATION: annotation}
     return {"metadata": {"annotations": annotations}, "spec": {"group": group}}
 
 
 class ApprovalTests(SynchronousTestCase):
-    """Tests for approvals of definitions in the community's groups."""
+    """Tests for the approval of CRDs in protected groups."""
 
     def test_groups(self) -> None:
-        """The community's groups are two domains and all below them."""
+        """The protected groups are two domains and their subdomains."""
         for group in ("k8s.io", "x.k8s.io", "kubernetes.io", "a.b.kubernetes.io"):
             self.assertTrue(is_protected(group), group)
         for group in ("example.com", "notk8s.io", "k8s.io.example.com", ""):
@@ -34,29 +34,29 @@ class ApprovalTests(SynchronousTestCase):
         self.assertIsNone(api_approval_condition(definition(group="example.com")))
 
     def test_conditions(self) -> None:
-        """The condition tells whether there is an approval, and which."""
-        for said, status, reason in (
+        """The condition has the state of the approval."""
+        for annotation, status, reason in (
             (None, "False", "MissingAnnotation"),
             (URL, "True", "ApprovedAnnotation"),
             ("unapproved, an experiment", "False", "UnapprovedAnnotation"),
             ("nonsense", "False", "InvalidAnnotation"),
             ("https://[", "False", "InvalidAnnotation"),
         ):
-            found = api_approval_condition(definition(said))
+            found = api_approval_condition(definition(annotation))
             assert found is not None
-            self.assertEqual(found[:2], (status, reason), said)
+            self.assertEqual(found[:2], (status, reason), annotation)
 
     def test_refused(self) -> None:
-        """A new definition needs an approval, or has to say that there is none."""
+        """A new CRD requires an approval, or a reason why there is none."""
         self.assertEqual([cause.reason for cause in validate_api_approval(definition(), None)], ["FieldValueRequired"])
         self.assertEqual(
             [cause.reason for cause in validate_api_approval(definition("x"), None)], ["FieldValueInvalid"]
         )
-        for said in (URL, "unapproved"):
-            self.assertEqual(validate_api_approval(definition(said), None), [])
+        for annotation in (URL, "unapproved"):
+            self.assertEqual(validate_api_approval(definition(annotation), None), [])
 
     def test_as_before(self) -> None:
-        """What is wrong already may stay so; it may not become so."""
+        """An update may keep an invalid annotation, but not add one."""
         self.assertEqual(validate_api_approval(definition(), definition()), [])
         self.assertEqual(validate_api_approval(definition("x"), definition("y")), [])
         self.assertEqual(len(validate_api_approval(definition(), definition(URL))), 1)

@@ -10,7 +10,7 @@ from kubetwist.registry.apiextensions.structuralcondition import non_structural_
 
 
 def definition(*schemas: Any, **spec: Any) -> dict[str, Any]:
-    """A definition of versions with schemas."""
+    """Return a CRD whose versions have these schemas."""
     versions = [
         {"name": f"v{number}", "schema": None if schema is None else {"openAPIV3Schema": schema}}
         for number, schema in enumerate(schemas, 1)
@@ -22,18 +22,18 @@ class StructureTests(SynchronousTestCase):
     """Tests for L{non_structural_condition}."""
 
     def test_structural(self) -> None:
-        """There is nothing to tell of schemas that are structural, and of versions without one."""
+        """Structural schemas, and versions without a schema, give no condition."""
         self.assertIsNone(non_structural_condition(definition({"type": "object"}, None)))
 
     def test_violations(self) -> None:
-        """What is wrong with a schema is told with its place."""
+        """A violation is reported with its path."""
         found = non_structural_condition(definition({"type": "object"}, {"properties": {"a": {}}}))
         assert found is not None
         self.assertEqual(found[:2], ("True", "Violations"))
         self.assertIn("spec.versions[1].schema.openAPIV3Schema", found[2])
 
     def test_preserved(self) -> None:
-        """Unknown fields that are kept are a violation."""
+        """Preserved unknown fields are a violation."""
         found = non_structural_condition(definition(preserveUnknownFields=True))
         self.assertEqual(
             found, ("True", "Violations", "spec.preserveUnknownFields: Invalid value: true: must be false")

@@ -13,7 +13,7 @@ class ServiceTests(SynchronousTestCase):
     """Tests for L{api_service}."""
 
     def test_group(self) -> None:
-        """An APIService is named after what it is about, and says that the server made it."""
+        """The name of an APIService is its group version, and a label marks it as managed by the server."""
         found = api_service(GroupVersion("apps", "v1"), 100, 15, "onstart")
         self.assertEqual(found["metadata"], {"name": "v1.apps", "labels": {AUTOMANAGED: "onstart"}})
         self.assertEqual(
@@ -21,13 +21,13 @@ class ServiceTests(SynchronousTestCase):
         )
 
     def test_core(self) -> None:
-        """That of the core group has no group, and a name that ends with a dot."""
+        """The APIService of the core group has no group, and a name that ends with a dot."""
         found = api_service(GroupVersion("", "v1"), 18000, 1, "onstart")
         self.assertEqual(found["metadata"]["name"], "v1.")
         self.assertNotIn("group", found["spec"])
 
     def test_valid(self) -> None:
-        """What the server makes passes validation."""
+        """The APIServices of the server are valid."""
         strategy = strategy_for("apiregistration.k8s.io", "APIService")
         for group_version in (GroupVersion("", "v1"), GroupVersion("apps", "v1beta1")):
             found = api_service(group_version, 100, 15, "true")

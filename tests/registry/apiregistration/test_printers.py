@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class APIServiceTests(SynchronousTestCase):
-    """Rows of APIServices."""
+    """Tests for rows of APIServices."""
 
     def test_api_service(self) -> None:
-        """An APIService that can not be reached tells why."""
+        """An unavailable APIService shows the reason."""
         spec = {"service": {"namespace": "ns", "name": "s"}}
         conditions = [{"type": "Available", "status": "False", "reason": "NoEndpoints"}]
         for obj, shown in (

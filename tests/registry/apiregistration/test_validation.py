@@ -9,10 +9,10 @@ from tests.registry.strategytools import problems
 
 
 class APIServiceTests(SynchronousTestCase):
-    """APIServices."""
+    """Tests for the validation of APIServices."""
 
     def test_api_service(self) -> None:
-        """An APIService is named after what it serves; its priorities have limits."""
+        """The name of an APIService is its group version; its priorities have limits."""
         group = "apiregistration.k8s.io"
         spec = {"group": "example.com", "version": "v1", "groupPriorityMinimum": 0, "versionPriority": 1001}
         self.assertEqual(

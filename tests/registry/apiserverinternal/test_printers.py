@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class RowTests(SynchronousTestCase):
-    """Rows of StorageVersions."""
+    """Tests for rows of StorageVersions."""
 
     def test_storage_version(self) -> None:
-        """A row has the version that all servers encode in, and that of the first three."""
+        """A row has the common encoding version, and the versions of the first three servers."""
         servers = [{"apiServerID": f"s{number}", "encodingVersion": "v1"} for number in range(5)]
         obj = made({"status": {"commonEncodingVersion": "v1", "storageVersions": servers}})
         found = cells("internal.apiserver.k8s.io", "StorageVersion", obj, NOW)

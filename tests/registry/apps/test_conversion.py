@@ -12,40 +12,40 @@ from kubetwist.registry.generic.internaltypes import ConversionError, internal_t
 
 
 def gvk(kind: str) -> GroupVersionKind:
-    """A kind of the group."""
+    """Return a kind of the group."""
     return GroupVersionKind("apps", "v1", kind)
 
 
 class AnnotationTests(SynchronousTestCase):
-    """Annotations that represent fields of internal types."""
+    """Tests for annotations that represent fields of internal types."""
 
     def read(self, kind: str, annotations: dict[str, str]) -> dict[str, Any]:
-        """The metadata of an object after its annotations were read."""
+        """Return the metadata of an object after its annotations were read."""
         obj: dict[str, Any] = {"metadata": {"annotations": dict(annotations)}}
         read_annotations(gvk(kind), obj)
         meta: dict[str, Any] = obj["metadata"]
         return meta
 
     def test_template_generation(self) -> None:
-        """The generation of a template becomes a number in its shortest form."""
+        """The template generation is formatted as a number in its shortest form."""
         meta = self.read("DaemonSet", {TEMPLATE_GENERATION: "+07"})
         self.assertEqual(meta, {"annotations": {TEMPLATE_GENERATION: "7"}})
         self.assertRaises(ConversionError, self.read, "DaemonSet", {TEMPLATE_GENERATION: "x"})
 
     def test_rollback(self) -> None:
-        """A revision for a rollback is a number, and an empty one is removed."""
+        """The rollback revision is a number, and an empty one is removed."""
         self.assertEqual(self.read("Deployment", {ROLLBACK_TO: ""}), {})
         self.assertEqual(self.read("Deployment", {ROLLBACK_TO: "3"}), {"annotations": {ROLLBACK_TO: "3"}})
         error = self.assertRaises(ConversionError, self.read, "Deployment", {ROLLBACK_TO: "x"})
         self.assertIn(f"failed to parse annotation[{ROLLBACK_TO}]=x as int64", str(error))
 
     def test_other_kinds(self) -> None:
-        """Other kinds keep these annotations as they are."""
+        """Other kinds keep these annotations unchanged."""
         meta = self.read("ReplicaSet", {ROLLBACK_TO: "x"})
         self.assertEqual(meta, {"annotations": {ROLLBACK_TO: "x"}})
 
     def test_zero(self) -> None:
-        """The zero value of a workload has no replicas, that of a DaemonSet the first generation of its template."""
+        """The zero value of a workload has no replicas, and a DaemonSet's has the first template generation."""
         convert_zero = internal_type(gvk("StatefulSet")).convert_zero
         assert convert_zero is not None
         zero: dict[str, Any] = {"metadata": {}, "spec": {"template": {}}}

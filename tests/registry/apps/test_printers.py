@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, TEMPLATE, made
 
 
 class WorkloadTests(SynchronousTestCase):
-    """Rows of controllers."""
+    """Tests for rows of workloads."""
 
     def test_deployment(self) -> None:
-        """A Deployment shows ready of desired replicas."""
+        """A Deployment shows ready and desired replicas."""
         selector = {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "tier", "operator": "Exists"}]}
         obj = made(
             {
@@ -25,7 +25,7 @@ class WorkloadTests(SynchronousTestCase):
         )
 
     def test_controller_revision(self) -> None:
-        """A ControllerRevision names its controller with its kind and group."""
+        """A ControllerRevision shows its controller with kind and group."""
         owners = [
             {"apiVersion": "v1", "kind": "Pod", "name": "p"},
             {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "controller": True},

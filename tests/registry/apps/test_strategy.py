@@ -9,10 +9,10 @@ from tests.registry.strategytools import CONTAINER, defaulted
 
 
 class DefaultingTests(SynchronousTestCase):
-    """Tests for the defaults of deployments."""
+    """Tests for the defaults of Deployments."""
 
     def test_deployment(self) -> None:
-        """A deployment rolls, a quarter at a time."""
+        """The default strategy is a rolling update of 25 %."""
         spec = defaulted("apps", "Deployment", spec={"template": {"spec": {"containers": [dict(CONTAINER)]}}})["spec"]
         rolling = {"maxUnavailable": "25%", "maxSurge": "25%"}
         self.assertEqual(spec["strategy"], {"type": "RollingUpdate", "rollingUpdate": rolling})
@@ -21,23 +21,23 @@ class DefaultingTests(SynchronousTestCase):
         )
 
     def test_recreate(self) -> None:
-        """A deployment that recreates has nothing to roll."""
+        """The strategy Recreate has no rolling update."""
         spec = defaulted("apps", "Deployment", spec={"strategy": {"type": "Recreate"}})["spec"]
         self.assertEqual(spec["strategy"], {"type": "Recreate"})
 
 
 class UpdateTests(SynchronousTestCase):
-    """Tests for the preparation of updates of deployments."""
+    """Tests for the preparation of updates of Deployments."""
 
     def test_main_keeps_status(self) -> None:
-        """The main resource does not write the status."""
+        """An update of the main resource keeps the status."""
         old = {"metadata": {}, "spec": {}, "status": {"replicas": 2}}
         obj = {"metadata": {}, "spec": {"replicas": 3}, "status": {"replicas": 9}}
         strategy_for("apps", "Deployment").prepare_for_update(obj, old)
         self.assertEqual(obj["status"], {"replicas": 2})
 
     def test_status_keeps_the_rest(self) -> None:
-        """The status subresource writes the status; of a deployment's metadata, annotations but not labels."""
+        """An update of the status changes the status and annotations, but not labels."""
         old = {"metadata": {"labels": {"a": "1"}}, "spec": {"replicas": 1}}
         obj = {
             "metadata": {"labels": {"a": "2"}, "annotations": {"n": "1"}},

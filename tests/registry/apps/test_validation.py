@@ -1,4 +1,4 @@
-"""Tests for the rules of workloads, autoscalers and budgets."""
+"""Tests for the validation of workloads, autoscalers and disruption budgets."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ QUALIFIED_RULE = (
 
 
 def workload(**spec: Any) -> dict[str, Any]:
-    """The spec of something that keeps pods."""
+    """Return the spec of a workload."""
     template = {"metadata": {"labels": LABELS}, "spec": {"containers": [CONTAINER]}}
     return {"selector": SELECTOR, "template": template, **spec}
 
 
 def status_problems(group: str, kind: str, old: Any, new: Any, **parts: Any) -> list[str]:
-    """What is wrong with a change of a status."""
+    """Return the errors of a status update."""
     before = {**made(group, kind, **parts), "status": old}
     after = {**copy(before), "status": new}
     strategy = strategy_for(group, kind)
@@ -41,10 +41,10 @@ def status_problems(group: str, kind: str, old: Any, new: Any, **parts: Any) -> 
 
 
 class WorkloadTests(SynchronousTestCase):
-    """Tests for the kinds that keep pods running."""
+    """Tests for the validation of workloads."""
 
     def test_strategies_shown(self) -> None:
-        """A strategy that is none is shown as its struct in Go."""
+        """An unknown strategy is shown as its Go struct."""
         odd = {"type": "Odd", "rollingUpdate": {"maxSurge": "5%"}}
         shown = '{"Type":"Odd","RollingUpdate":{"MaxUnavailable":0,"MaxSurge":"5%"}}'
         self.assertEqual(
@@ -64,7 +64,7 @@ class WorkloadTests(SynchronousTestCase):
         )
 
     def test_errors_of_updates(self) -> None:
-        """What is wrong with an update is told once."""
+        """Each error of an update is reported once."""
         old, new = {"spec": workload()}, {"spec": workload(minReadySeconds=-1)}
         text = "spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0"
         for kind in ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"):
@@ -77,7 +77,7 @@ class WorkloadTests(SynchronousTestCase):
         )
 
     def test_selectors_that_change(self) -> None:
-        """That a selector may not change is told last, but by daemon sets first."""
+        """The immutable selector is reported last, but first for DaemonSets."""
         old, new = {"spec": workload()}, {"spec": workload(selector={"matchLabels": {"app": "x y"}})}
         shown = 'spec.selector: Invalid value: {"matchLabels":{"app":"x y"}}: '
         for kind in ("Deployment", "ReplicaSet", "DaemonSet"):
@@ -87,7 +87,7 @@ class WorkloadTests(SynchronousTestCase):
             self.assertEqual(sum("a valid label must be" in text for text in found), 1, kind)
 
     def test_counts_in_texts(self) -> None:
-        """A count that stands in a text is no share, but counts."""
+        """A count in a string is invalid, but counts as set."""
         rolling = {"maxSurge": "1", "maxUnavailable": 1}
         found = problems("apps", "DaemonSet", spec=workload(updateStrategy={"rollingUpdate": rolling}))
         self.assertEqual(
@@ -99,7 +99,7 @@ class WorkloadTests(SynchronousTestCase):
         )
 
     def test_profiles_of_templates(self) -> None:
-        """What annotations of a template say of profiles is looked at, and is what its fields say."""
+        """Profile annotations of a template are validated, and must equal its fields."""
         annotations = {f"{APP_ARMOR}c": "unconfined", f"{APP_ARMOR}other": "odd"}
         container = {**CONTAINER, "securityContext": {"appArmorProfile": {"type": "RuntimeDefault"}}}
         template = {"metadata": {"labels": LABELS, "annotations": annotations}, "spec": {"containers": [container]}}
@@ -115,7 +115,7 @@ class WorkloadTests(SynchronousTestCase):
         )
 
     def test_revisions(self) -> None:
-        """The data of a revision stay, and are not looked at again."""
+        """The data of a revision is immutable, and is not validated again."""
         old = {"data": {"a": 1}, "revision": 1}
         self.assertEqual(
             change_problems("apps", "ControllerRevision", old, {"revision": -1}),
@@ -126,7 +126,7 @@ class WorkloadTests(SynchronousTestCase):
         )
 
     def test_retyped_revisions(self) -> None:
-        """The data of a revision are untyped: true in place of 1 is a change."""
+        """The data of a revision is untyped: true in place of 1 is a change."""
         old = {"data": {"a": 1, "b": [0]}, "revision": 1}
         for data in ({"a": True, "b": [0]}, {"a": 1, "b": [False]}, {"a": 1.0, "b": [0]}):
             (problem,) = change_problems("apps", "ControllerRevision", old, {"data": data, "revision": 1})
@@ -134,13 +134,13 @@ class WorkloadTests(SynchronousTestCase):
         self.assertEqual(change_problems("apps", "ControllerRevision", old, {**old, "revision": 2}), [])
 
     def test_rolling_without_need(self) -> None:
-        """What a daemon set says of updates that it does not make is whole nevertheless."""
+        """The rolling update of a DaemonSet is validated even if its strategy does not use it."""
         strategy = {"type": "OnDelete", "rollingUpdate": {"maxUnavailable": "10%"}}
         spec = made("apps", "DaemonSet", spec=workload(updateStrategy=strategy))["spec"]
         self.assertEqual(spec["updateStrategy"]["rollingUpdate"], {"maxUnavailable": "10%", "maxSurge": 0})
 
     def test_daemon_set_without_selector(self) -> None:
-        """A daemon set's selector that is not there finds nothing; one that can not be used is not tried."""
+        """The missing selector of a DaemonSet matches nothing; an invalid one is not evaluated."""
         text = f"spec.template.metadata.labels: {UNMATCHED}"
         self.assertEqual(problems("apps", "DaemonSet", spec=workload(selector=None)), [text])
         odd = {"matchExpressions": [{"key": "x", "operator": "Near"}]}
@@ -150,7 +150,7 @@ class WorkloadTests(SynchronousTestCase):
         )
 
     def test_collisions(self) -> None:
-        """The count of collisions does not shrink."""
+        """The collision count does not decrease."""
         for kind in ("Deployment", "DaemonSet", "StatefulSet"):
             for new, shown in (({}, 0), ({"collisionCount": 1}, 1)):
                 found = status_problems("apps", kind, {"collisionCount": 2}, new, spec=workload())
@@ -158,7 +158,7 @@ class WorkloadTests(SynchronousTestCase):
                 self.assertEqual(found, [text], kind)
 
     def test_unavailable(self) -> None:
-        """A count that is not there is zero."""
+        """An absent count is zero."""
         for kind in ("Deployment", "ReplicaSet"):
             found = status_problems("apps", kind, {}, {"replicas": 0, "readyReplicas": -1}, spec=workload())
             self.assertEqual(
@@ -166,7 +166,7 @@ class WorkloadTests(SynchronousTestCase):
             )
 
     def test_order_of_controllers(self) -> None:
-        """Of a replication controller, the number of replicas is told between selector and template."""
+        """Errors of a ReplicationController's replicas come between those of selector and template."""
         found = problems("", "ReplicationController", spec={"replicas": -1, "minReadySeconds": -1})
         self.assertEqual(
             [text.partition(": ")[0] for text in found],
@@ -174,14 +174,14 @@ class WorkloadTests(SynchronousTestCase):
         )
 
     def test_terminating_replicas(self) -> None:
-        """Pods that end are counted."""
+        """Terminating replicas are validated."""
         self.assertEqual(
             status_problems("apps", "ReplicaSet", {}, {"replicas": 0, "terminatingReplicas": -1}, spec=workload()),
             ["status.terminatingReplicas: Invalid value: -1: must be greater than or equal to 0"],
         )
 
     def test_annotations_of_templates(self) -> None:
-        """The annotations of a template are not too long."""
+        """The total size of template annotations is limited."""
         template = {**workload()["template"], "metadata": {"labels": LABELS, "annotations": {"a": "x" * 256 * 1024}}}
         self.assertEqual(
             problems("apps", "Deployment", spec=workload(template=template)),
@@ -189,12 +189,12 @@ class WorkloadTests(SynchronousTestCase):
         )
 
     def stateful(self, template: dict[str, Any], **spec: Any) -> dict[str, Any]:
-        """A stateful set whose pods are like this."""
+        """Return a StatefulSet with this pod template."""
         pod = {"metadata": {"labels": LABELS}, "spec": {"containers": [CONTAINER], **template}}
         return {"spec": workload(template=pod, **spec)}
 
     def test_pods_of_stateful_sets(self) -> None:
-        """The pods are right, with volumes for the claims in front of their own."""
+        """The pods are validated with volumes for the claims before the volumes of the template."""
         claim = {
             "metadata": {"name": "data"},
             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
@@ -213,7 +213,7 @@ class WorkloadTests(SynchronousTestCase):
         )
 
     def test_defaults_of_templates(self) -> None:
-        """Pods, not templates, get ports of the network of nodes; a claim in a template has no second source."""
+        """Pods, not templates, get host ports for the host network; a claim in a template has no second source."""
         pod = {"hostNetwork": True, "containers": [{**CONTAINER, "ports": [{"containerPort": 80}]}]}
         source = {"kind": "PersistentVolumeClaim", "name": "c"}
         claim = {"metadata": {"name": "data"}, "spec": {"dataSource": source}}
@@ -226,14 +226,14 @@ class WorkloadTests(SynchronousTestCase):
         self.assertNotIn("dataSourceRef", spec["volumes"][0]["ephemeral"]["volumeClaimTemplate"]["spec"])
 
     def test_metadata_of_pods_of_stateful_sets(self) -> None:
-        """Labels of the pods are looked at twice; names of hosts, which they get when they are made, are not."""
+        """Labels of pods are validated twice; generated hostnames are not."""
         new = self.stateful({"hostname": "Bad", "subdomain": "Bad"})
         new["spec"]["template"]["metadata"]["labels"] = {**LABELS, "x": "-"}
         found = problems("apps", "StatefulSet", **new)
         self.assertEqual([text.partition(": ")[0] for text in found], ["spec.template.labels"] * 2)
 
     def test_claims_of_stateful_sets(self) -> None:
-        """Claims are right when they come, and are not looked at again."""
+        """Claims are validated on create, but not on update."""
         claims = [{"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}]
         new = self.stateful({}, volumeClaimTemplates=claims, serviceName="Bad")
         self.assertEqual(
@@ -246,14 +246,14 @@ class WorkloadTests(SynchronousTestCase):
         self.assertEqual(change_problems("apps", "StatefulSet", new, new), [])
 
     def test_stored_pods_of_stateful_sets(self) -> None:
-        """Pods that were wrong may stay so; those that were right may not become wrong."""
+        """An invalid template may stay invalid; a valid one may not become invalid."""
         good, bad = self.stateful({}), self.stateful({"containers": [{"name": "c"}]})
         text = "spec.template.spec.containers[0].image: Required value"
         self.assertEqual(change_problems("apps", "StatefulSet", good, bad), [text])
         self.assertEqual(change_problems("apps", "StatefulSet", bad, bad), [])
 
-    def test_selector_that_can_not_be_used(self) -> None:
-        """It is told without words, and how the pods restart is looked at nevertheless."""
+    def test_invalid_selector(self) -> None:
+        """An invalid selector has an error without details, and the restart policy is validated nevertheless."""
         odd = {"matchExpressions": [{"key": "x", "operator": "Near"}]}
         self.assertEqual(
             problems("apps", "StatefulSet", **self.stateful({"restartPolicy": "Never"}, selector=odd)),
@@ -266,31 +266,31 @@ class WorkloadTests(SynchronousTestCase):
 
 
 class AutoscalerTests(SynchronousTestCase):
-    """Tests for autoscalers."""
+    """Tests for the validation of autoscalers."""
 
     TARGET: ClassVar = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
 
     def scaler(self, **spec: Any) -> dict[str, Any]:
-        """An autoscaler."""
+        """Return an autoscaler."""
         return {"apiVersion": "autoscaling/v2", "spec": {"maxReplicas": 3, "scaleTargetRef": self.TARGET, **spec}}
 
     def found(self, **spec: Any) -> list[str]:
-        """What is wrong with an autoscaler."""
+        """Return the errors of an autoscaler."""
         return problems("autoscaling", "HorizontalPodAutoscaler", **self.scaler(**spec))
 
     def changed(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-        """What is wrong with a change of one."""
+        """Return the errors of an update."""
         return change_problems("autoscaling", "HorizontalPodAutoscaler", self.scaler(**old), self.scaler(**new))
 
     def test_none_stays(self) -> None:
-        """Who scaled to nothing before may go on to."""
+        """An autoscaler that scaled to zero may continue to do so."""
         metric = {"type": "External", "external": {"metric": {"name": "m"}, "target": {"type": "Value", "value": "1"}}}
         zero = {"minReplicas": 0, "metrics": [metric]}
         self.assertEqual(self.found(**zero), ["spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"])
         self.assertEqual(self.changed(zero, zero), [])
 
     def test_most(self) -> None:
-        """The most replicas are at least one, and no fewer than the least."""
+        """maxReplicas is at least one, and not less than minReplicas."""
         text = "must be greater than or equal to"
         more = f"spec.maxReplicas: Invalid value: {{}}: {text} `minReplicas`"
         self.assertEqual(
@@ -300,7 +300,7 @@ class AutoscalerTests(SynchronousTestCase):
         self.assertEqual(self.found(maxReplicas=0), [needed, more.format(0)])
 
     def test_target(self) -> None:
-        """The version is looked at when it or the kind is new."""
+        """The apiVersion is validated if it or the kind changed."""
         text = 'spec.scaleTargetRef.apiVersion: Invalid value: "v1": apiVersion must specify API group'
         odd = {**self.TARGET, "apiVersion": "v1"}
         controller = {**odd, "kind": "ReplicationController"}
@@ -311,7 +311,7 @@ class AutoscalerTests(SynchronousTestCase):
         self.assertEqual(self.changed({"scaleTargetRef": controller}, {"scaleTargetRef": odd}), [text])
 
     def test_types(self) -> None:
-        """A type that is not there is told as missing and as unknown."""
+        """An absent type is reported as missing and as unsupported."""
         known = 'supported values: "ContainerResource", "External", "Object", "Pods", "Resource"'
         self.assertEqual(
             self.found(metrics=[{"resource": {"name": "cpu", "target": {"averageUtilization": 1}}}]),
@@ -326,7 +326,7 @@ class AutoscalerTests(SynchronousTestCase):
         )
 
     def test_objects(self) -> None:
-        """Metrics of an object, whose version can be read."""
+        """Metrics of an object have a valid apiVersion."""
         described = {"apiVersion": "a/b/c", "kind": "Service", "name": "s"}
         source = {"describedObject": described, "metric": {"name": "m"}, "target": {"type": "Value"}}
         metrics = [{"type": "Object", "object": source}]
@@ -342,7 +342,7 @@ class AutoscalerTests(SynchronousTestCase):
         self.assertEqual(self.found(metrics=metrics), [f"{target}averageValue"])
 
     def test_externals(self) -> None:
-        """Metrics of others have one target; what selects them is theirs."""
+        """External metrics have one target; their selector is not validated."""
         target = {"type": "Value", "value": "1", "averageValue": "1"}
         external = {"metric": {"name": "m", "selector": {"matchLabels": {"a": "b c"}}}, "target": target}
         self.assertEqual(
@@ -354,7 +354,7 @@ class AutoscalerTests(SynchronousTestCase):
         )
 
     def test_containers(self) -> None:
-        """A resource that containers have, of a container that may be."""
+        """Container metrics have a resource and a container."""
         source = {"name": "gpu", "container": "C", "target": {"type": "Utilization", "averageUtilization": 5}}
         path = "spec.metrics[0].containerResource"
         self.assertEqual(
@@ -367,7 +367,7 @@ class AutoscalerTests(SynchronousTestCase):
         )
 
     def test_window(self) -> None:
-        """The window has words of its own."""
+        """The stabilization window has a separate error message."""
         self.assertEqual(
             self.found(behavior={"scaleUp": {"stabilizationWindowSeconds": -1}}),
             [
@@ -378,10 +378,10 @@ class AutoscalerTests(SynchronousTestCase):
 
 
 class BudgetTests(SynchronousTestCase):
-    """Tests for disruption budgets."""
+    """Tests for the validation of disruption budgets."""
 
     def test_conditions(self) -> None:
-        """Conditions have all their parts, each type once."""
+        """Conditions are complete, and their types unique."""
         good = {"type": "A", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "R"}
         long = {**good, "type": "C", "reason": "r" * 1025, "message": "m" * 32769}
         conditions = [good, good, {"type": "B", "observedGeneration": -1, "reason": "no!"}, long, {}]
@@ -409,18 +409,18 @@ class BudgetTests(SynchronousTestCase):
 
 
 class WorkloadRuleTests(SynchronousTestCase):
-    """Deployments and StatefulSets."""
+    """Tests for Deployments and StatefulSets."""
 
     TEMPLATE: ClassVar[dict[str, Any]] = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [CONTAINER]}}
     SPEC: ClassVar[dict[str, Any]] = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
 
     def test_good(self) -> None:
-        """The plainest ones are valid."""
+        """Minimal objects are valid."""
         for kind in ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"):
             self.assertEqual(problems("apps", kind, spec=self.SPEC), [], kind)
 
     def test_closed_gate(self) -> None:
-        """What is behind a closed gate is dropped when it is stored, not before: who sends it owns it."""
+        """A field of a disabled feature gate is dropped when it is stored, but its manager owns it."""
         rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
         strategy = strategy_for("apps", "StatefulSet")
         obj: dict[str, Any] = copy({"metadata": {}, "spec": {**self.SPEC, "updateStrategy": rolling}})
@@ -430,7 +430,7 @@ class WorkloadRuleTests(SynchronousTestCase):
         self.assertEqual(obj["spec"]["updateStrategy"]["rollingUpdate"], {"partition": 0})
 
     def test_bare(self) -> None:
-        """A deployment without a spec lacks a selector, labels that it could match, and containers."""
+        """A Deployment without a spec lacks a selector, labels and containers."""
         self.assertEqual(
             problems("apps", "Deployment"),
             [
@@ -441,7 +441,7 @@ class WorkloadRuleTests(SynchronousTestCase):
         )
 
     def test_mismatch(self) -> None:
-        """The selector has to find the pods, which are always restarted."""
+        """The selector must match the pod labels, and the restart policy must be Always."""
         template = {"metadata": {"labels": {"a": "c"}}, "spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}
         self.assertEqual(
             problems("apps", "Deployment", spec={**self.SPEC, "replicas": -2, "template": template}),
@@ -453,7 +453,7 @@ class WorkloadRuleTests(SynchronousTestCase):
         )
 
     def test_selector_stays(self) -> None:
-        """A selector is chosen once."""
+        """The selector is immutable."""
         labels = {"a": "b", "c": "d"}
         template = {**self.TEMPLATE, "metadata": {"labels": labels}}
         new = {"spec": {"selector": {"matchLabels": labels}, "template": template}}
@@ -472,7 +472,7 @@ class WorkloadRuleTests(SynchronousTestCase):
         )
 
     def test_stateful_set_changes(self) -> None:
-        """A stateful set's pods keep their names and their storage."""
+        """The names and storage of a StatefulSet's pods are immutable."""
         new = {"spec": {**self.SPEC, "serviceName": "other"}}
         found = change_problems("apps", "StatefulSet", {"spec": self.SPEC}, new)
         self.assertEqual(len(found), 1)

@@ -11,7 +11,7 @@ class TokenRequestTests(SynchronousTestCase):
     """Tests for the strategy of token requests."""
 
     def test_hour(self) -> None:
-        """Tokens are good for an hour unless it is said otherwise."""
+        """Tokens expire after an hour by default."""
         self.assertEqual(defaulted("authentication.k8s.io", "TokenRequest")["spec"], {"expirationSeconds": 3600})
         spec = {"expirationSeconds": 600, "audiences": ["a"]}
         self.assertEqual(defaulted("authentication.k8s.io", "TokenRequest", spec=spec)["spec"], spec)

@@ -25,10 +25,10 @@ LIST = {"verb": "list", "resource": "configmaps", "namespace": "default"}
 
 
 class ReviewTestCase(SynchronousTestCase):
-    """A test on a server on which Bob may list ConfigMaps, and Alice may ask."""
+    """A test case with a server on which Bob may list ConfigMaps, and Alice may create reviews."""
 
     def setUp(self) -> None:
-        """Let them."""
+        """Grant the permissions."""
         self.server = RBACServer()
         self.server.make(f"{API}/namespaces/default/roles", role("maps", rule("list", "configmaps")))
         self.server.make(f"{API}/namespaces/default/rolebindings", binding("maps", "Role/maps", "User/bob"))
@@ -37,18 +37,18 @@ class ReviewTestCase(SynchronousTestCase):
         self.server.make(f"{API}/clusterrolebindings", binding("ask", "ClusterRole/ask", "User/alice", "User/bob"))
 
     def review(self, path: str, spec: Any, user: str = "alice", **meta: Any) -> tuple[int, Any]:
-        """What comes of a review."""
+        """Return the response to a review."""
         return self.server.ask(user, "POST", path, {"metadata": meta, "spec": spec})
 
     def status(self, path: str, spec: Any, user: str = "alice") -> Any:
-        """The status of one that succeeds."""
+        """Return the status of a review that succeeds."""
         code, answer = self.review(path, spec, user)
         self.assertEqual(code, 201, answer)
         self.assertEqual(answer["spec"], spec)
         return answer["status"]
 
     def causes(self, path: str, spec: Any, **meta: Any) -> list[tuple[str, str]]:
-        """What is wrong with one that is not valid: fields and messages."""
+        """Return fields and messages of the errors of an invalid review."""
         code, status = self.review(path, spec, **meta)
         self.assertEqual((code, status["reason"]), (422, "Invalid"), status)
         self.assertNotIn("kind", status["details"])
@@ -57,7 +57,7 @@ class ReviewTestCase(SynchronousTestCase):
 
 
 class _Slow:
-    """An authorizer that takes its time."""
+    """An asynchronous authorizer."""
 
     name = "Slow"
 
@@ -65,15 +65,15 @@ class _Slow:
         self._verdict = verdict
 
     def authorize(self, attributes: Any) -> Deferred[Verdict]:
-        """Have one verdict."""
+        """Return a verdict later."""
         return succeed(self._verdict)
 
 
 class AccessTests(ReviewTestCase):
-    """Tests for the access reviews."""
+    """Tests for access reviews."""
 
     def test_allowed(self) -> None:
-        """A review tells whether somebody may do something, and by which binding."""
+        """A review returns whether a user is allowed, and the binding."""
         reason = 'RBAC: allowed by RoleBinding "maps/default" of Role "maps" to User "bob"'
         expected = {"allowed": True, "reason": reason}
         self.assertEqual(self.status(SUBJECT, {"user": "bob", "resourceAttributes": LIST}), expected)
@@ -82,7 +82,7 @@ class AccessTests(ReviewTestCase):
         self.assertEqual(self.status(OWN, {"resourceAttributes": LIST}), {"allowed": False})
 
     def test_several(self) -> None:
-        """Of several authorizers the first with an opinion decides, however long each of them takes."""
+        """The first of several authorizers with an opinion decides, even if they are asynchronous."""
         silence, no, yes = (
             Verdict(decision, decision.value) for decision in (Decision.NO_OPINION, Decision.DENY, Decision.ALLOW)
         )
@@ -104,17 +104,17 @@ class AccessTests(ReviewTestCase):
             self.assertEqual(answer["status"], expected)
 
     def info(self, kind: str) -> ResourceInfo:
-        """What is known of a kind."""
+        """Return the description of a resource."""
         (found,) = [info for info in self.server.infos if info.kind == kind]
         return found
 
     def test_groups(self) -> None:
-        """Groups can be asked about without a user; group system:masters may do everything."""
+        """A review may have groups without a user; group system:masters has all permissions."""
         spec = {"groups": ["system:masters"], "nonResourceAttributes": {"path": "/x", "verb": "get"}}
         self.assertEqual(self.status(SUBJECT, spec), {"allowed": True})
 
     def test_what(self) -> None:
-        """A review is about a resource or a path, and not of both."""
+        """A review has either a resource or a path."""
         text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         nothing = [("spec.resourceAttributes", f"Invalid value: null: {text}")]
         self.assertEqual(self.causes(OWN, {}), nothing)
@@ -133,14 +133,14 @@ class AccessTests(ReviewTestCase):
         )
 
     def test_metadata(self) -> None:
-        """A review has no name and no labels."""
+        """A review with a name or labels is rejected."""
         causes = self.causes(OWN, {"resourceAttributes": LIST}, labels={"b": "c", "a": "b"}, name="x")
         self.assertEqual(causes[0][0], "metadata")
         self.assertTrue(causes[0][1].startswith('Invalid value: {"name":"x","labels":{"a":"b","b":"c"}'))
         self.assertTrue(causes[0][1].endswith(": must be empty"))
 
     def test_local(self) -> None:
-        """A local review is about resources of its namespace."""
+        """A local review has resources of its namespace."""
         other = {**LIST, "namespace": "other"}
         text = 'Invalid value: "other": must match metadata.namespace'
         self.assertEqual(
@@ -161,7 +161,7 @@ class AccessTests(ReviewTestCase):
         self.assertEqual(code, 400)
 
     def test_selectors(self) -> None:
-        """Selectors are either text or requirements, and one of them."""
+        """A selector has either text or requirements."""
         both = {"rawSelector": "a=b", "requirements": [{"key": "a", "operator": "In", "values": ["b"]}]}
         path = "spec.resourceAttributes.fieldSelector"
         self.assertEqual(
@@ -186,7 +186,7 @@ class AccessTests(ReviewTestCase):
         self.assertEqual(fields[-1], f"{where}[1].values")
 
     def test_unknown_operators(self) -> None:
-        """What is not understood of a selector is left out, which the answer tells."""
+        """Unknown parts of a selector are omitted, which the status reports."""
         strange = {"key": "a", "operator": "Matches", "values": ["x"]}
         known = {"key": "a", "operator": "NotIn", "values": ["x"]}
         for requirements, how in (([strange], "ignored"), ([strange, known], "partially ignored")):
@@ -197,8 +197,8 @@ class AccessTests(ReviewTestCase):
                     f"spec.resourceAttributes.{what} {how} due to parse error",
                 )
 
-    def test_question(self) -> None:
-        """Authorizers are told the selectors, whichever way they are written."""
+    def test_attributes(self) -> None:
+        """Authorizers get the selectors of the review in both forms."""
         problems: list[str] = []
         for fields, labels in (
             ({"rawSelector": "spec.nodeName=n1"}, {"rawSelector": "!a"}),
@@ -222,7 +222,7 @@ class RulesTests(ReviewTestCase):
     path = f"{REVIEWS}/selfsubjectrulesreviews"
 
     def test_rules(self) -> None:
-        """A user can list his rules in a namespace."""
+        """A user can list the rules that apply to him in a namespace."""
         code, answer = self.review(self.path, {"namespace": "default"}, "bob")
         self.assertEqual((code, answer["spec"]), (201, {}))
         status = answer["status"]
@@ -230,16 +230,16 @@ class RulesTests(ReviewTestCase):
         self.assertEqual((status["nonResourceRules"], status["incomplete"]), ([], False))
 
     def test_namespace(self) -> None:
-        """It takes a namespace."""
+        """The namespace is required."""
         code, answer = self.review(self.path, {}, "bob")
         self.assertEqual((code, answer["message"]), (400, "no namespace on request"))
 
 
 class UserTests(ReviewTestCase):
-    """Tests for the reviews of who somebody is."""
+    """Tests for reviews of users and tokens."""
 
     def test_self(self) -> None:
-        """A user can ask who he is, and when."""
+        """A user can review who he is."""
         code, answer = self.server.ask("alice", "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
         self.assertEqual(code, 201)
         self.assertEqual(list(answer["metadata"]), ["creationTimestamp"])
@@ -249,7 +249,7 @@ class UserTests(ReviewTestCase):
         )
 
     def test_token(self) -> None:
-        """A token review tells the user, and for whom of those that were asked for the token is good."""
+        """A token review returns the user, and the requested audiences of the token."""
         user = {"username": "bob", "groups": ["system:authenticated"]}
         known = {"authenticated": True, "user": user, "audiences": ["https://here"]}
         self.assertEqual(self.status(TOKENS, {"token": "bob"}), known)
@@ -261,12 +261,12 @@ class UserTests(ReviewTestCase):
         self.assertEqual(self.status(TOKENS, {"token": "bob", "audiences": ["x"]}), unknown)
 
     def test_no_token(self) -> None:
-        """It takes a token."""
+        """The token is required."""
         code, answer = self.review(TOKENS, {"token": ""})
         self.assertEqual((code, answer["message"]), (400, "token is required for TokenReview in authentication"))
 
-    def test_said_before(self) -> None:
-        """What the client says of the status stays where nothing is found; and a review is in no namespace."""
+    def test_status_from_client(self) -> None:
+        """The client's status is kept if the token is invalid; a review has no namespace."""
         body = {"metadata": {"namespace": "x"}, "spec": {"token": "bob"}, "status": {"error": "e"}}
         _, answer = self.server.ask("alice", "POST", TOKENS, body)
         self.assertNotIn("namespace", answer["metadata"])

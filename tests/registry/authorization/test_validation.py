@@ -17,7 +17,7 @@ RESOURCE = {"verb": "get", "resource": "pods", "namespace": "ns"}
 
 
 def fields(validate: Callable[[Any], Any], *, namespace: str = "", **spec: Any) -> list[str]:
-    """The fields of a review that something is wrong with."""
+    """Return the fields with errors of a review."""
     meta = {"namespace": namespace} if namespace else {}
     return [cause.field for cause in validate({"metadata": meta, "spec": spec})]
 
@@ -25,8 +25,8 @@ def fields(validate: Callable[[Any], Any], *, namespace: str = "", **spec: Any) 
 class ReviewTests(SynchronousTestCase):
     """Tests for access reviews."""
 
-    def test_one_question(self) -> None:
-        """A review asks about a resource or a path, and about one of them."""
+    def test_resource_or_path(self) -> None:
+        """A review has either a resource or a path."""
         path = {"verb": "get", "path": "/"}
         for asked, wrong in (
             ({"resourceAttributes": RESOURCE}, []),
@@ -38,13 +38,13 @@ class ReviewTests(SynchronousTestCase):
             self.assertEqual(fields(validate_access_review, user="u", **asked), wrong)
 
     def test_who(self) -> None:
-        """A review of somebody else's rights names a user or a group."""
+        """A review for another user has a user or a group."""
         asked = {"resourceAttributes": RESOURCE}
         self.assertEqual(fields(validate_access_review, **asked), ["spec.user"])
         self.assertEqual(fields(validate_access_review, groups=["g"], **asked), [])
 
     def test_local(self) -> None:
-        """A local review is about resources of its namespace."""
+        """A local review has resources of its namespace."""
         asked = {"user": "u", "resourceAttributes": RESOURCE}
         self.assertEqual(fields(validate_local_access_review, namespace="ns", **asked), [])
         found = fields(validate_local_access_review, namespace="other", **asked)
@@ -53,14 +53,14 @@ class ReviewTests(SynchronousTestCase):
         self.assertEqual(fields(validate_local_access_review, namespace="ns", **path), ["spec.nonResourceAttributes"])
 
     def test_metadata(self) -> None:
-        """A review has no metadata, but what servers add; a local one has a namespace."""
+        """A review has only the metadata that servers add; a local one has a namespace."""
         asked = {"user": "u", "resourceAttributes": RESOURCE}
         self.assertEqual(fields(validate_access_review, namespace="ns", **asked), ["metadata"])
         managed = {"metadata": {"managedFields": [{"manager": "m"}]}, "spec": asked}
         self.assertEqual(validate_access_review(managed), [])
 
     def test_selectors(self) -> None:
-        """A selector is raw or has requirements, whose values go with their operator; other operators pass."""
+        """A selector has text or requirements, whose values fit the operator; unknown operators are accepted."""
         place = "spec.resourceAttributes.labelSelector"
         for selector, wrong in (
             ({"rawSelector": "a=b"}, []),

@@ -19,7 +19,7 @@ V2 = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
 
 
 def scaler(gvk: GroupVersionKind, spec: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    """A HorizontalPodAutoscaler."""
+    """Return a HorizontalPodAutoscaler."""
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     return {
         "apiVersion": gvk.api_version,
@@ -31,7 +31,7 @@ def scaler(gvk: GroupVersionKind, spec: dict[str, Any] | None = None, **more: An
 
 
 def cpu(utilization: int) -> dict[str, Any]:
-    """A metric of v2 that v1 has a field for."""
+    """Return a metric of v2 that is a field in v1."""
     target = {"type": "Utilization", "averageUtilization": utilization}
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
@@ -64,21 +64,21 @@ PART = {
 
 
 class AutoscalerTests(SynchronousTestCase):
-    """HorizontalPodAutoscalers in v1 and v2."""
+    """Tests for the conversion between v1 and v2."""
 
     def test_cpu_target(self) -> None:
-        """The CPU target of v2 is a field in v1, and needs no annotation."""
+        """The CPU target of v2 is a field in v1, without an annotation."""
         v1 = convert(scaler(V2, {"metrics": [cpu(70)]}), V2, V1)
         self.assertEqual(v1["spec"]["targetCPUUtilizationPercentage"], 70)
         self.assertEqual(v1["metadata"], {"name": "h"})
         self.assertEqual(v1["status"], {"currentReplicas": 0, "desiredReplicas": 0})
 
     def test_default_target(self) -> None:
-        """A v1 object that aims at nothing aims at 80 per cent of the CPU."""
+        """A v1 object without a target gets a CPU target of 80 per cent."""
         self.assertEqual(convert(scaler(V1), V1, V2)["spec"]["metrics"], [cpu(80)])
 
     def test_other_metrics(self) -> None:
-        """All other metrics go through an annotation, as v1 types and in Go's JSON."""
+        """Other metrics are in an annotation, as v1 types in Go's JSON."""
         v1 = convert(scaler(V2, {"metrics": [MEMORY, QUEUE]}), V2, V1)
         self.assertEqual(
             v1["metadata"]["annotations"],
@@ -90,12 +90,12 @@ class AutoscalerTests(SynchronousTestCase):
         )
 
     def test_cpu_moves_to_the_end(self) -> None:
-        """Coming back from v1, the CPU target stands behind the others."""
+        """After a conversion from v1, the CPU target is the last metric."""
         v1 = convert(scaler(V2, {"metrics": [cpu(50), MEMORY]}), V2, V1)
         self.assertEqual(convert(v1, V1, V2)["spec"]["metrics"], [MEMORY, cpu(50)])
 
     def test_behavior(self) -> None:
-        """The behavior goes through an annotation in the shape of the reference's internal type."""
+        """The behavior is in an annotation in the format of the reference's internal type."""
         behavior = {"scaleDown": {"stabilizationWindowSeconds": 60, "tolerance": "50m"}}
         v1 = convert(scaler(V2, {"behavior": behavior}), V2, V1)
         self.assertEqual(
@@ -113,7 +113,7 @@ class AutoscalerTests(SynchronousTestCase):
         self.assertEqual(convert(v1, V1, V2)["spec"]["behavior"], behavior)
 
     def test_status(self) -> None:
-        """What was measured, and the conditions, come back as they were."""
+        """Current metrics and conditions are preserved."""
         status = {
             "currentReplicas": 3,
             "desiredReplicas": 4,
@@ -131,17 +131,17 @@ class AutoscalerTests(SynchronousTestCase):
         self.assertEqual(convert(v1, V1, V2)["status"], status)
 
     def test_nothing_measured(self) -> None:
-        """Without measurements v2 says so with a null."""
+        """Without current metrics, v2 has null."""
         self.assertEqual(convert(scaler(V1), V1, V2)["status"], {"currentMetrics": None, "desiredReplicas": 0})
 
     def test_own_annotations_are_dropped(self) -> None:
-        """What clients put into the annotations of conversion on a v2 object does not show in v1, nor change it."""
+        """Values of clients in conversion annotations of a v2 object are dropped."""
         v2 = scaler(V2, {"metrics": [cpu(50)]}, metadata={"name": "h", "annotations": {METRICS: "[]", "mine": "x"}})
         self.assertEqual(convert(v2, V2, V1)["metadata"], {"name": "h", "annotations": {"mine": "x"}})
         self.assertIn(METRICS, v2["metadata"]["annotations"])
 
     def test_bad_annotations(self) -> None:
-        """Annotations that are no JSON, or JSON of other types, are dropped without a word."""
+        """Annotations that are not JSON, or have other types, are dropped silently."""
         for text in (
             "{",
             "{}",
@@ -202,7 +202,7 @@ class AutoscalerTests(SynchronousTestCase):
     @settings(max_examples=40)
     @given(metrics=st.lists(st.sampled_from([MEMORY, QUEUE, RATE, HITS, PART, cpu(10)]), min_size=1, max_size=5))
     def test_round_trip(self, metrics: list[dict[str, Any]]) -> None:
-        """Through v1 and back only CPU targets beyond the first are lost, and a second trip changes nothing."""
+        """A round trip through v1 loses only CPU targets after the first; a second one changes nothing."""
         v2 = scaler(V2, {"metrics": metrics})
         before = json.dumps(v2)
         back = convert(convert(v2, V2, V1), V1, V2)

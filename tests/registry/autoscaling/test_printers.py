@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class AutoscalerTests(SynchronousTestCase):
-    """Rows of autoscalers."""
+    """Tests for rows of autoscalers."""
 
     def test_autoscaler(self) -> None:
-        """Two metrics are shown, each as what is over what shall be, and how many there are beyond."""
+        """Two metrics are shown with current and target values, and the number of further ones."""
         spec = {
             "scaleTargetRef": {"kind": "Deployment", "name": "web"},
             "maxReplicas": 9,

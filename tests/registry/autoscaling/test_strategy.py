@@ -13,12 +13,12 @@ class StrategyTests(SynchronousTestCase):
     """Tests for the strategy of HorizontalPodAutoscalers."""
 
     def defaults(self, **parts: object) -> dict[str, object]:
-        """The spec of an autoscaler with its defaults."""
+        """Return the spec of an autoscaler with its defaults."""
         found: dict[str, object] = defaulted("autoscaling", "HorizontalPodAutoscaler", **parts)["spec"]
         return found
 
     def test_metrics(self) -> None:
-        """Without metrics the CPU is to be used by 80 %; in v1 annotations have the metrics, and get no defaults."""
+        """The default metric is 80 % of the CPU; in v1 metrics are in annotations, which get no defaults."""
         [metric] = copy(self.defaults(spec={"maxReplicas": 3})["metrics"])
         self.assertEqual(
             metric["resource"], {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
@@ -26,7 +26,7 @@ class StrategyTests(SynchronousTestCase):
         self.assertNotIn("metrics", self.defaults(apiVersion=V1, spec={"maxReplicas": 3}))
 
     def test_behavior(self) -> None:
-        """Rules that are given in part are completed; what is given stays."""
+        """Defaults are added to incomplete rules; existing values are kept."""
         behavior = copy(self.defaults(spec={"behavior": {"scaleUp": {"selectPolicy": "Min"}}})["behavior"])
         self.assertEqual(behavior["scaleUp"]["selectPolicy"], "Min")
         self.assertEqual(behavior["scaleUp"]["stabilizationWindowSeconds"], 0)
@@ -35,18 +35,18 @@ class StrategyTests(SynchronousTestCase):
         self.assertNotIn("stabilizationWindowSeconds", behavior["scaleDown"])
 
     def test_shared(self) -> None:
-        """The policies that are filled in are the object's own."""
+        """Default policies are not shared between objects."""
         one = copy(self.defaults(spec={"behavior": {}}))
         first = defaulted("autoscaling", "HorizontalPodAutoscaler", spec={"behavior": {}})
         first["spec"]["behavior"]["scaleUp"]["policies"][0]["value"] = 99
         self.assertEqual(self.defaults(spec={"behavior": {}}), one)
 
     def test_status(self) -> None:
-        """A new autoscaler has measured nothing."""
+        """A new autoscaler has no current metrics."""
         obj = made("autoscaling", "HorizontalPodAutoscaler", status={"desiredReplicas": 7})
         self.assertEqual(obj["status"], {"currentMetrics": None, "desiredReplicas": 0})
 
     def test_least(self) -> None:
-        """One replica is the least unless it is said otherwise."""
+        """The default of minReplicas is one."""
         self.assertEqual(self.defaults(spec={})["minReplicas"], 1)
         self.assertEqual(self.defaults(spec={"minReplicas": 0})["minReplicas"], 0)

@@ -8,10 +8,10 @@ from tests.registry.strategytools import problems
 
 
 class AutoscalerTests(SynchronousTestCase):
-    """HorizontalPodAutoscalers."""
+    """Tests for the validation of HorizontalPodAutoscalers."""
 
     def test_two_sources(self) -> None:
-        """A metric has the source of its type and no other; of two, only the first one is looked into."""
+        """A metric has only the source of its type; only the first of two is validated."""
         pods = {"metric": {"name": "a"}, "target": {"type": "AverageValue", "averageValue": "1"}}
         resource = {"name": "", "target": {"type": "Utilization", "averageUtilization": 50}}
         metric = {"type": "Resource", "pods": pods, "resource": resource}

@@ -11,10 +11,10 @@ from tests.registry.printertools import NOW, TEMPLATE, made
 
 
 class JobTests(SynchronousTestCase):
-    """Rows of jobs and cron jobs."""
+    """Tests for rows of Jobs and CronJobs."""
 
     def test_job(self) -> None:
-        """A Job shows how many of its completions it has, and how long it took or has been taking."""
+        """A Job shows its completions and duration."""
         status: dict[str, Any] = {"startTime": "2026-01-01T00:01:00Z", "succeeded": 1}
         obj = made({"spec": {"completions": 2}, "status": status})
         self.assertEqual(cells("batch", "Job", obj, NOW)[1:5], ["Running", "1/2", "2m", "3m"])
@@ -25,14 +25,14 @@ class JobTests(SynchronousTestCase):
         self.assertEqual(cells("batch", "Job", queue, NOW)[1:4], ["Running", "0/1 of 4", ""])
 
     def test_job_states(self) -> None:
-        """Being deleted counts for less than having ended, and for more than being suspended."""
+        """A deletion has precedence over a suspension, but not over the end of a Job."""
         deleted = {"deletionTimestamp": "2026-01-01T00:00:01Z"}
         for kind, state in (("Failed", "Failed"), ("Suspended", "Terminating")):
             obj = made({"status": {"conditions": [{"type": kind, "status": "True"}]}}, **deleted)
             self.assertEqual(cells("batch", "Job", obj, NOW)[1], state)
 
     def test_cron_job(self) -> None:
-        """A CronJob shows when it last ran."""
+        """A CronJob shows the time of its last run."""
         obj = made(
             {
                 "spec": {"schedule": "@daily", "suspend": False, "jobTemplate": {"spec": {"template": TEMPLATE}}},

@@ -14,12 +14,12 @@ class ScheduleTests(SynchronousTestCase):
     """Tests for L{check_schedule}."""
 
     def test_good(self) -> None:
-        """Ranges, steps, lists, names and descriptors."""
+        """Ranges, steps, lists, names and descriptors are valid."""
         for schedule in ("* * * * *", "0-30/5 1,2 ? jan-mar SUN", "@daily", "@every 1h30m", "5/10 * * * *"):
             check_schedule(schedule)
 
     def test_bad(self) -> None:
-        """Every mistake has its own text."""
+        """Every error has a separate message."""
         for schedule, text in (
             ("61 * * * *", "end of range (61) above maximum (59): 61"),
             ("5-1 * * * *", "beginning of range (5) beyond end of range (1): 5-1"),
@@ -32,7 +32,7 @@ class ScheduleTests(SynchronousTestCase):
     @settings(max_examples=100, deadline=None)
     @given(schedule=st.text(alphabet="0123456789*/-,? @janmon", max_size=20))
     def test_total(self, schedule: str) -> None:
-        """Any text is a schedule or is told why not."""
+        """Any text is a schedule, or is rejected with a message."""
         try:
             check_schedule(schedule)
         except CronError as error:

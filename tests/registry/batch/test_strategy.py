@@ -12,7 +12,7 @@ class CreationTests(SynchronousTestCase):
     """Tests for C{prepare_for_create} of jobs."""
 
     def test_job_selector(self) -> None:
-        """A job finds its pods by its own uid, and is labelled as they are."""
+        """A Job selects pods by its uid, and has the same labels."""
         job = defaulted("batch", "Job", spec={"template": {"spec": {"containers": [dict(CONTAINER)]}}})
         job["metadata"]["uid"] = "u"
         strategy_for("batch", "Job").prepare_for_create(job)
@@ -29,7 +29,7 @@ class CreationTests(SynchronousTestCase):
         self.assertEqual(job["metadata"]["labels"], labels)
 
     def test_job_labels_follow_the_template(self) -> None:
-        """A job whose labels come from its template also has the labels that validation generates there."""
+        """A Job whose labels come from its template also has the labels that are generated in it."""
         template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [dict(CONTAINER)]}}
         job = defaulted("batch", "Job", spec={"template": template})
         job["metadata"]["uid"] = "u"

@@ -13,11 +13,11 @@ class JobWarningTests(SynchronousTestCase):
     """Tests for L{job_warnings}."""
 
     def texts(self, **spec: Any) -> list[str]:
-        """What is told of a job."""
+        """Return the warnings of a Job."""
         return job_warnings(spec, "spec")
 
     def test_many_indexes(self) -> None:
-        """Very many indexes of which very many run at a time are warned of, if they are indexes."""
+        """Very many indexes with very high parallelism give a warning for indexed Jobs."""
         many = {"completions": 100_001, "parallelism": 10_001}
         [text] = self.texts(completionMode="Indexed", **many)
         self.assertTrue(text.startswith("spec: In Indexed Jobs"), text)
@@ -26,6 +26,6 @@ class JobWarningTests(SynchronousTestCase):
         self.assertEqual(self.texts(completionMode="Indexed", completions=100_000, parallelism=10_001), [])
 
     def test_template(self) -> None:
-        """The template is warned of like a pod."""
+        """The pod template gives the same warnings as a pod."""
         [text] = self.texts(template={"spec": {"nodeSelector": {"beta.kubernetes.io/os": "linux"}}})
         self.assertTrue(text.startswith("spec.template.spec.nodeSelector[beta.kubernetes.io/os]"), text)

@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class RequestTests(SynchronousTestCase):
-    """Rows of requests for certificates."""
+    """Tests for rows of CertificateSigningRequests."""
 
     def test_certificate_request(self) -> None:
-        """A request shows its decision, and whether it failed or was issued."""
+        """A request shows its approval, and whether it failed or was issued."""
         for types, certificate, state in (
             ([], "", "Pending"),
             (["Approved"], "Zm9v", "Approved,Issued"),

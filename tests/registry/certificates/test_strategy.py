@@ -12,15 +12,15 @@ from tests.registry.keypairs import encoded, pair
 
 
 class SignedRequestTests(SynchronousTestCase):
-    """Who may write what of a request for a certificate."""
+    """Tests for the fields of a CertificateSigningRequest that each endpoint may write."""
 
     def setUp(self) -> None:
-        """A request that waits."""
+        """Create a pending request."""
         self.strategy: Any = strategy_for("certificates.k8s.io", "CertificateSigningRequest")
         self.certificate = encoded(pair()[0])
 
     def update(self, which: str, before: dict[str, Any], **status: Any) -> tuple[list[str], dict[str, Any]]:
-        """What is wrong with an update of a part, and what it comes to."""
+        """Return the errors of an update of a subresource, and its result."""
         old = {"metadata": {}, "spec": {}, "status": before}
         obj = {"metadata": {}, "spec": {}, "status": status}
         if which == "status":
@@ -32,14 +32,14 @@ class SignedRequestTests(SynchronousTestCase):
         return [str(cause) for cause in causes], obj["status"]
 
     def test_name(self) -> None:
-        """Such a request may be called what can be a part of a path; one that says nothing has nothing to show."""
+        """The name is a path segment; an empty request is shown as empty."""
         self.assertEqual(self.strategy.validate_name("A_b", False), [])
         self.assertEqual(self.strategy.validate_name("a/b", False), ["may not contain '/'"])
         causes = self.strategy.validate({"metadata": {}, "spec": {}})
         self.assertEqual(causes[0].message, "Invalid value: null: PEM block type must be CERTIFICATE REQUEST")
 
     def test_verdicts(self) -> None:
-        """Approvals come by C{approval} alone, and do not go; certificates do not come that way."""
+        """Approvals are written by C{approval} only, and are not removed; it cannot write certificates."""
         approved = [{"type": "Approved", "status": "True"}]
         problems, _ = self.update("status", {}, conditions=approved)
         added = 'status.conditions: Forbidden: updates may not add a condition of type "Approved"'
@@ -51,13 +51,13 @@ class SignedRequestTests(SynchronousTestCase):
         self.assertIn("may not remove", problems[0])
 
     def test_verdict_kept(self) -> None:
-        """Whoever writes a status can not reword the verdict."""
+        """An update of the status cannot change the text of the approval."""
         verdict = {"type": "Approved", "status": "True", "reason": "Mine", "lastTransitionTime": "x"}
         problems, status = self.update("status", {"conditions": [verdict]}, conditions=[{**verdict, "reason": "Other"}])
         self.assertEqual((problems, status["conditions"][0]["reason"]), ([], "Mine"))
 
     def test_certificate(self) -> None:
-        """A certificate is one, and comes once."""
+        """A certificate is valid, and is written once."""
         self.assertEqual(self.update("status", {}, certificate=self.certificate)[0], [])
         problems, _ = self.update("status", {"certificate": self.certificate}, certificate=encoded(pair()[0]))
         self.assertIn("may not modify existing certificate content", problems[0])

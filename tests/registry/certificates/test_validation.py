@@ -15,21 +15,21 @@ from tests.registry.strategytools import SUBDOMAIN_RULE, copy, problems
 
 
 class CertificateTests(SynchronousTestCase):
-    """Tests for certificate signing requests."""
+    """Tests for CertificateSigningRequests."""
 
     def test_no_request(self) -> None:
-        """A request that is missing is shown as nothing."""
+        """A missing request is shown as empty."""
         found = problems("certificates.k8s.io", "CertificateSigningRequest", spec={})
         self.assertEqual(found[0], "spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST")
 
     def signer(self, name: str) -> list[str]:
-        """What is wrong with the name of a signer."""
+        """Return the errors of a signer name."""
         causes: ErrorList = []
         signer_name(name, "s", causes)
         return [str(cause) for cause in causes]
 
     def test_signer(self) -> None:
-        """The labels of a signer's domain, and of what comes after it."""
+        """The labels of a signer's domain and path are validated."""
         self.assertEqual(self.signer("example.com/a.b"), [])
         self.assertEqual(
             self.signer("Ex_.com/B.c"),
@@ -49,7 +49,7 @@ class CertificateTests(SynchronousTestCase):
         self.assertEqual(self.signer(f"a.b/{'c.' * 300}d"), ["s: Too long: may not be more than 571 bytes"])
 
     def test_conditions_that_stay(self) -> None:
-        """What was odd about the conditions may stay."""
+        """Errors of stored conditions are ignored."""
         first: list[dict[str, Any]] = [
             {"type": kind, "status": "True"} for kind in ("Approved", "Denied", "", "X", "X")
         ]
@@ -66,7 +66,7 @@ class CertificateTests(SynchronousTestCase):
         )
 
     def test_certificate_that_is_none(self) -> None:
-        """Where what was there was no certificate, what comes need not be one."""
+        """If the stored certificate is invalid, the new one may be invalid, too."""
         old, new = ({"spec": {}, "status": {"certificate": text}} for text in ("bm8=", "bm9wZQ=="))
         self.assertEqual(
             [str(cause) for cause in validate_request_status_update(new, old)],
@@ -74,7 +74,7 @@ class CertificateTests(SynchronousTestCase):
         )
 
     def test_condition_without_time(self) -> None:
-        """A condition whose time nobody knows gets one."""
+        """A condition without a time gets the current time."""
         obj = {"metadata": {}, "spec": {}, "status": {"conditions": [{"type": "Approved", "status": "True"}]}}
         after = copy(obj)
         strategy: Any = strategy_for("certificates.k8s.io", "CertificateSigningRequest")

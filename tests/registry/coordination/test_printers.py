@@ -9,7 +9,7 @@ from tests.registry.printertools import NOW, made
 
 
 class RowTests(SynchronousTestCase):
-    """Rows of Leases and LeaseCandidates."""
+    """Tests for rows of Leases and LeaseCandidates."""
 
     def test_lease(self) -> None:
         """A row has the holder, if there is one."""

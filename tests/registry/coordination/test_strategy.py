@@ -12,7 +12,7 @@ class StrategyTests(SynchronousTestCase):
     """Tests for the strategy of Leases."""
 
     def test_election(self) -> None:
-        """What coordinated elections need is dropped from new leases; leases that have it may change it."""
+        """Fields of coordinated leader election are dropped from new Leases; stored ones may be changed."""
         obj = made("coordination.k8s.io", "Lease", spec={"strategy": "OldestEmulationVersion", "holderIdentity": "a"})
         self.assertEqual(obj["spec"], {"holderIdentity": "a"})
         strategy = strategy_for("coordination.k8s.io", "Lease")
@@ -22,12 +22,12 @@ class StrategyTests(SynchronousTestCase):
             self.assertEqual("strategy" in new["spec"], kept)
 
     def test_durations(self) -> None:
-        """A lease lasts a second at least."""
+        """The duration of a Lease is at least a second."""
         [text] = problems("coordination.k8s.io", "Lease", spec={"leaseDurationSeconds": 0})
         self.assertEqual(text, "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0")
 
     def test_created_by_update(self) -> None:
-        """A PUT creates a lease that is not there; one that is there is changed by who knows its version."""
+        """A PUT creates a Lease that does not exist; an update requires a resourceVersion."""
         strategy = strategy_for("coordination.k8s.io", "Lease")
         self.assertTrue(strategy.allow_create_on_update)
         self.assertFalse(strategy.allow_unconditional_update)

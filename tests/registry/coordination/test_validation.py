@@ -9,10 +9,10 @@ from tests.registry.strategytools import copy, problems
 
 
 class LeaseTests(SynchronousTestCase):
-    """Leases."""
+    """Tests for the validation of Leases."""
 
     def test_lease(self) -> None:
-        """A lease lasts."""
+        """The duration of a Lease is positive."""
         self.assertEqual(
             problems("coordination.k8s.io", "Lease", spec={"leaseDurationSeconds": 0}),
             ["spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"],
@@ -20,10 +20,10 @@ class LeaseTests(SynchronousTestCase):
 
 
 class ElectionTests(SynchronousTestCase):
-    """Leases of coordinated leader election."""
+    """Tests for Leases of coordinated leader election."""
 
     def test_elections(self) -> None:
-        """Leases have no strategies, but those that are there may be changed."""
+        """New Leases have no strategy, but stored ones may be changed."""
         strategy = strategy_for("coordination.k8s.io", "Lease")
         given = {"metadata": {"name": "l"}, "spec": {"strategy": "OldestEmulationVersion", "preferredHolder": "h"}}
         lease = copy(given)

@@ -9,10 +9,10 @@ from tests.resources.customserver import KITES, definition, kite
 
 
 class VersionTests(CustomTestCase):
-    """Several versions of one kind."""
+    """Tests for several versions of one kind."""
 
     def setUp(self) -> None:
-        """Define two versions, of which the older one is deprecated and knows other fields."""
+        """Create a CRD with two versions; the older one is deprecated and has other fields."""
         super().setUp()
         crd = definition()
         crd["spec"]["versions"].append(
@@ -38,7 +38,7 @@ class VersionTests(CustomTestCase):
         self.old = KITES.replace("/v1/", "/v1beta1/")
 
     def test_conversion(self) -> None:
-        """An object is the same in all versions but for its apiVersion, and for fields that one of them lacks."""
+        """An object is equal in all versions except for its apiVersion and fields that a version lacks."""
         body = {**kite("a", spec={"tail": 1, "old": "x"}), "apiVersion": "example.com/v1beta1"}
         answer = self.client.answer("POST", self.old, body)
         self.assertEqual(
@@ -53,7 +53,7 @@ class VersionTests(CustomTestCase):
         self.assertEqual(listed["items"][0]["apiVersion"], "example.com/v1beta1")
 
     def test_wrong_version(self) -> None:
-        """A body in another version than the path's is a bad request."""
+        """A body in another version than the path is a bad request."""
         code, status = self.client.ask("POST", self.old, kite("a"))
         self.assertEqual(code, 400)
         self.assertIn("does not match the expected API version (example.com/v1beta1)", status["message"])

@@ -9,10 +9,10 @@ from tests.resources.hostandport import HostAndPort, two_versions
 
 
 class IgnoredPartTests(CustomApplyTestCase):
-    """Fields that an endpoint ignores, and objects that do not fit their schema."""
+    """Tests for fields that an endpoint ignores, and objects that violate their schema."""
 
     def test_filter_of_the_request(self) -> None:
-        """In a version without a status subresource clients own the status, whatever other versions have."""
+        """In a version without a status subresource clients own the status, independent of other versions."""
         schema = struct(status=struct(s=TEXT))
         self.define_versions(schema, schema, subresources={"status": {}})
         self.assertEqual(self.owners(self.applied({"status": {"s": "1"}})), {})
@@ -66,10 +66,10 @@ class IgnoredPartTests(CustomApplyTestCase):
 
 
 class ConvertedElsewhereTests(CustomApplyTestCase):
-    """Kinds that a plugin converts."""
+    """Tests for kinds that a plugin converts."""
 
     def test_same_version(self) -> None:
-        """Applies in the storage version that all managers use convert nothing."""
+        """Applies in the storage version that all managers use need no conversion."""
         plugin = HostAndPort()
         self.server.custom._conversion_of = CRConverterFactory(
             ClientFactory(None, lambda namespace, name: None), self.server.clock, [plugin]

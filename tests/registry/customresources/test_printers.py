@@ -15,10 +15,10 @@ from tests.resources.slicesvalues import TABLE
 
 
 class BudgetTests(SynchronousTestCase):
-    """Budgets of printer columns."""
+    """Tests for the budgets of printer columns."""
 
     def setUp(self) -> None:
-        """Columns with recursive descent, after one that finds nothing."""
+        """Create columns with recursive descent, after a column without a value."""
         descents = [{"name": str(number), "type": "string", "jsonPath": "..missing"} for number in range(4)]
         found = {"name": "found", "type": "string", "jsonPath": ".spec.found"}
         self.printer = Printer([found, *descents, found])
@@ -27,13 +27,13 @@ class BudgetTests(SynchronousTestCase):
         return {"metadata": {"name": "a"}, "spec": {"found": "here", "many": list(range(size))}}
 
     def test_row(self) -> None:
-        """All columns of a row share one budget: later values are not found after it is exhausted."""
+        """All columns of a row share one budget: later values are missing after it is exhausted."""
         small, large = (self.printer.row(self._object(size)) for size in (100, MAX_VISITED // 3))
         self.assertEqual(small, ("a", "here", None, None, None, None, "here"))
         self.assertEqual(large, ("a", "here", None, None, None, None, None))
 
     def test_request(self) -> None:
-        """All rows of an answer share one budget, and rows that it truncates are not cached."""
+        """All rows of a response share one budget, and truncated rows are not cached."""
         server = CustomServer()
         client = server.client()
         columns = [{"name": "F", "type": "string", "jsonPath": "..colour"}]

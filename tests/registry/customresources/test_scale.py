@@ -11,7 +11,7 @@ from tests.resources.customserver import KITES
 
 
 class ScaleTests(CustomApplyTestCase):
-    """Applies to C{scale}."""
+    """Tests for applies to C{scale}."""
 
     def scale(self, replicas: int, query: str = "") -> tuple[int, dict[str, Any]]:
         """Apply a Scale."""

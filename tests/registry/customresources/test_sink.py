@@ -7,10 +7,10 @@ from tests.resources.server import events
 
 
 class SinkTests(ConversionTestCase):
-    """Watches in a version that is not stored."""
+    """Tests for watches in a version that is not the storage version."""
 
     def test_watch(self) -> None:
-        """Events come in order, converted, in few calls, also while one is under way."""
+        """Events are sent in order, converted in few calls, also while a conversion is running."""
         self.define()
         self.ask("POST", OLD, old("a"))
         self.plugin.waiting = []

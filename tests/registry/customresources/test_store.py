@@ -8,13 +8,13 @@ from tests.resources.server import events
 
 
 class DefaultsOfVersionsTests(CustomApplyTestCase):
-    """An object has the defaults of the version in which it is stored."""
+    """Tests for defaults: an object has the defaults of the version in which it is stored."""
 
     STORED = struct(spec=struct(a=TEXT, b={**TEXT, "default": "stored"}))
     OTHER = struct(spec=struct(a={**TEXT, "default": "other"}, b=TEXT))
 
     def test_reads(self) -> None:
-        """A read in another version does not show that version's defaults, and a JSON patch does not test them."""
+        """A read in another version does not add that version's defaults, and a JSON patch does not test them."""
         self.define_versions(self.STORED, self.OTHER)
         self.create({"spec": {}})
         expected = {"b": "stored"}
@@ -38,14 +38,14 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
             self.assertEqual((found["spec"], found["metadata"]["generation"]), ({"a": "other", "b": "stored"}, 2))
 
     def test_fields_that_are_not_stored(self) -> None:
-        """A default of a field that the stored version lacks is lost, also in the answer to a dry run."""
+        """A default of a field that the storage version lacks is lost, also in the response to a dry run."""
         other = struct(spec=struct(mine={**TEXT, "default": "other"}, b=TEXT))
         self.define_versions(self.STORED, other)
         for query in ("&dryRun=All", ""):
             self.assertEqual(self.create({"spec": {}}, OLD, query)["spec"], {"b": "stored"})
 
     def test_stored_before(self) -> None:
-        """An object that was stored in another version keeps that version's fields and defaults until it is written."""
+        """An object stored in another version keeps that version's fields and defaults until it is written."""
         older = struct(spec=struct(a={**TEXT, "default": "other"}, gone=TEXT))
         self.define_versions(older, self.STORED)
         self.create({"spec": {"gone": "1"}})
@@ -108,7 +108,7 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
             )
 
     def test_default_of_status(self) -> None:
-        """A status that creation drops has its default when it is read, which validation does not see."""
+        """A status that create drops has its default when it is read, which is not validated."""
         status = {**struct(phase=TEXT), "default": {"phase": "New"}}
         self.define(struct(status=status), subresources={"status": {}})
         for query in ("&dryRun=All", ""):

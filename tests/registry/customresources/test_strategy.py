@@ -6,7 +6,7 @@ from tests.resources.customapply import OLD, TEXT, CustomApplyTestCase, struct
 
 
 class ContainerTests(CustomApplyTestCase):
-    """Containers that apply empties, and nulls."""
+    """Tests for containers that apply empties, and nulls."""
 
     def test_kept(self) -> None:
         """An emptied container remains, so that rules and required fields apply to it."""
@@ -24,7 +24,7 @@ class ContainerTests(CustomApplyTestCase):
         self.assertEqual(self.applied({"spec": {"b": None, "c": None}})["spec"], {"b": "B", "c": None})
 
     def test_null_without_type(self) -> None:
-        """A null that validation accepts and readers drop is not shown."""
+        """A null that is valid and that readers drop is not shown."""
         self.define(struct(free={"x-kubernetes-preserve-unknown-fields": True}))
         for query in ("&dryRun=All", ""):
             self.assertNotIn("free", self.applied({"free": None}, query=query))
@@ -45,7 +45,7 @@ class ContainerTests(CustomApplyTestCase):
         self.assertEqual((code, status["reason"]), (400, "BadRequest"))
 
     def test_absent_is_not_null(self) -> None:
-        """A nullable field that goes from absent to null makes a new generation."""
+        """A nullable field that changes from absent to null increments the generation."""
         self.define(struct(spec={**struct(a=TEXT), "nullable": True}))
         self.create({})
         self.assertEqual(self.merge({"metadata": {"labels": {"a": "b"}}})["metadata"]["generation"], 1)

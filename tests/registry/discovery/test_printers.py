@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class SliceTests(SynchronousTestCase):
-    """Rows of endpoint slices."""
+    """Tests for rows of EndpointSlices."""
 
     def test_endpoint_slice(self) -> None:
-        """A port without a number shows its name, or a star."""
+        """A port without a number shows its name or a star."""
         obj = made(
             {
                 "addressType": "IPv4",

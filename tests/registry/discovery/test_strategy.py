@@ -14,14 +14,14 @@ class StrategyTests(SynchronousTestCase):
     """Tests for the strategy of EndpointSlices."""
 
     def test_defaults(self) -> None:
-        """Ports have a name and a protocol, endpoints have conditions; lists are there, if only as null."""
+        """Ports have a name and a protocol, endpoints have conditions; lists are encoded, possibly as null."""
         obj = defaulted("discovery.k8s.io", "EndpointSlice", **copy(SLICE))
         self.assertEqual(obj["ports"], [{"port": 80, "name": "", "protocol": "TCP"}])
         self.assertEqual(obj["endpoints"][0]["conditions"], {})
         self.assertEqual(defaulted("discovery.k8s.io", "EndpointSlice")["ports"], None)
 
     def test_old_topology(self) -> None:
-        """Topologies of old are dropped from new slices, and from others when their endpoints change."""
+        """Deprecated topology is dropped from new slices, and from stored ones when their endpoints change."""
         strategy = strategy_for("discovery.k8s.io", "EndpointSlice")
         old = copy(SLICE)
         old["endpoints"][0]["deprecatedTopology"] = {"a": "b"}
@@ -35,7 +35,7 @@ class StrategyTests(SynchronousTestCase):
         self.assertNotIn("deprecatedTopology", old["endpoints"][0])
 
     def test_generation(self) -> None:
-        """A change of labels counts, for they say whose the slice is; one of annotations does not."""
+        """A change of labels increments the generation, since they name the service; annotations do not."""
         strategy = strategy_for("discovery.k8s.io", "EndpointSlice")
         old = made("discovery.k8s.io", "EndpointSlice", **copy(SLICE))
         for field, changes in (("labels", True), ("annotations", False)):
@@ -44,7 +44,7 @@ class StrategyTests(SynchronousTestCase):
             self.assertIs(strategy.generation_changes(new, old), changes, field)
 
     def test_warnings(self) -> None:
-        """Names instead of addresses are warned of, and odd forms of addresses, but not what controllers write."""
+        """The address type FQDN and non-canonical addresses give warnings, except for slices of controllers."""
         [text] = told("discovery.k8s.io", "EndpointSlice", addressType="FQDN", endpoints=[], ports=[])
         self.assertEqual(text, "spec.addressType: FQDN endpoints are deprecated")
         odd = {"addressType": "IPv6", "ports": [], "endpoints": [{"addresses": ["0::1"]}]}

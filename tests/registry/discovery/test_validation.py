@@ -8,10 +8,10 @@ from tests.registry.strategytools import change_problems, problems
 
 
 class SliceTests(SynchronousTestCase):
-    """EndpointSlices."""
+    """Tests for the validation of EndpointSlices."""
 
     def test_domains(self) -> None:
-        """Names of hosts have a domain, which may end with a dot."""
+        """Host names have a domain, with an optional trailing dot."""
 
         def found(*addresses: str) -> list[str]:
             endpoints = [{"addresses": list(addresses)}]
@@ -26,7 +26,7 @@ class SliceTests(SynchronousTestCase):
         self.assertTrue(found("a." + "b" * 64)[0].startswith(f'{path}: Invalid value: "bbb'))
 
     def test_slices_that_change(self) -> None:
-        """All is looked at, but for endpoints that stay."""
+        """All parts are validated except for unchanged endpoints."""
         old = {"addressType": "IPv4", "endpoints": [{"addresses": ["bad"]}]}
         self.assertEqual(change_problems("discovery.k8s.io", "EndpointSlice", old, old), [])
         found = change_problems("discovery.k8s.io", "EndpointSlice", old, {**old, "addressType": "x"})
@@ -38,7 +38,7 @@ class SliceTests(SynchronousTestCase):
         self.assertEqual([text.partition(":")[0] for text in found], ["endpoints[0].addresses", "addressType"])
 
     def test_hinted_nodes(self) -> None:
-        """Nodes have longer names than zones."""
+        """Names of nodes may be longer than those of zones."""
         long = "a" * 100
         hints = {"forZones": [{"name": long}], "forNodes": [{"name": long}, {"name": "A"}]}
         endpoint = {"addresses": ["192.0.2.1"], "hints": hints}

@@ -22,7 +22,7 @@ EVENT: dict[str, Any] = {
 
 
 def fields(**parts: Any) -> list[str]:
-    """The fields of an event that something is wrong with."""
+    """Return the fields with errors of an event."""
     return [cause.field for cause in validate_new_event({**copy(EVENT), **parts})]
 
 
@@ -30,22 +30,22 @@ class CreationTests(SynchronousTestCase):
     """Tests for L{validate_new_event}."""
 
     def test_good(self) -> None:
-        """An event with all that it needs is good."""
+        """An event with all required fields is valid."""
         self.assertEqual(fields(), [])
 
     def test_of_old(self) -> None:
-        """What only older events have must not be set, and the time must be."""
+        """The fields of core/v1 events must not be set, and the event time is required."""
         self.assertEqual(fields(eventTime=None), ["eventTime"])
         for name, value in (("count", 2), ("firstTimestamp", "2026-01-01T00:00:00Z"), ("source", {"host": "n"})):
             self.assertEqual(fields(**{name: value}), [name])
 
     def test_type(self) -> None:
-        """An event is normal or a warning."""
+        """The type is Normal or Warning."""
         self.assertEqual(fields(type="Warning"), [])
         self.assertEqual(fields(type="Odd"), ["type"])
 
     def test_series(self) -> None:
-        """A series has two events at least, and a time."""
+        """A series has at least two events, and a time."""
         self.assertEqual(fields(series={"count": 2, "lastObservedTime": "2026-01-01T00:00:00.000000Z"}), [])
         self.assertEqual(fields(series={"count": 1}), ["series.count", "series.lastObservedTime"])
 
@@ -54,7 +54,7 @@ class UpdateTests(SynchronousTestCase):
     """Tests for L{validate_new_event_update}."""
 
     def test_series_only(self) -> None:
-        """The series may change, and nothing else."""
+        """Only the series may change."""
         series = {"count": 2, "lastObservedTime": "2026-01-01T00:00:00.000000Z"}
         self.assertEqual(validate_new_event_update({**copy(EVENT), "series": series}, copy(EVENT)), [])
         for name, value in (("action", "Stop"), ("reportingInstance", "c-2")):
@@ -62,6 +62,6 @@ class UpdateTests(SynchronousTestCase):
             self.assertEqual([cause.field for cause in found], [name])
 
     def test_name_of_controller(self) -> None:
-        """The component is called as it is in this group."""
+        """Errors name the component as in this group."""
         found = validate_new_event_update({**copy(EVENT), "reportingComponent": "example.com/d"}, copy(EVENT))
         self.assertEqual([cause.field for cause in found], ["reportingController"])

@@ -10,21 +10,21 @@ from kubetwist.registry.generic.conversion import convert
 
 
 class FlowControlTests(SynchronousTestCase):
-    """Concurrency shares."""
+    """Tests for concurrency shares."""
 
     def level(self, version: str) -> GroupVersionKind:
-        """The kind in one of its versions."""
+        """Return the kind in a version."""
         return GroupVersionKind(KINDS[1].group, version, KINDS[1].kind)
 
     def test_old_name(self) -> None:
-        """Assured shares became nominal ones."""
+        """Assured shares become nominal shares."""
         obj = {"metadata": {"name": "l"}, "spec": {"limited": {"assuredConcurrencyShares": 7}}}
         new = convert(obj, self.level("v1beta2"), self.level("v1"))
         self.assertEqual(new["spec"], {"limited": {"nominalConcurrencyShares": 7}})
         self.assertEqual(convert(new, self.level("v1"), self.level("v1beta2"))["spec"], obj["spec"])
 
     def test_zero_shares(self) -> None:
-        """Zero shares, which only v1 knows, are marked in v1beta3; the mark is never seen in v1."""
+        """Zero shares, which only v1 has, are marked in v1beta3; v1 never has the mark."""
         v1, v1beta3 = self.level("v1"), self.level("v1beta3")
         obj = {"metadata": {"name": "l"}, "spec": {"limited": {"nominalConcurrencyShares": 0}}}
         old = convert(obj, v1, v1beta3)

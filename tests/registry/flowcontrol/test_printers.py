@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class PriorityLevelTests(SynchronousTestCase):
-    """Rows of priority levels."""
+    """Tests for rows of priority levels."""
 
     def test_priority_level(self) -> None:
-        """A level without limits has no numbers."""
+        """A level without limits shows no numbers."""
         exempt = made({"spec": {"type": "Exempt"}})
         kind = ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration")
         self.assertEqual(cells(*kind, exempt, NOW)[1:6], ["Exempt"] + ["<none>"] * 4)

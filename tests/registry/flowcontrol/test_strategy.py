@@ -11,10 +11,10 @@ from kubetwist.registry.strategies import strategy_for
 
 
 class FixedFlowSchemaTests(SynchronousTestCase):
-    """The flow schemas that nobody changes."""
+    """Tests for immutable flow schemas."""
 
     def test_fixed(self) -> None:
-        """What the server makes is what it demands; another precedence is refused."""
+        """The objects of the server are valid; another precedence is rejected."""
         strategy = strategy_for("flowcontrol.apiserver.k8s.io", "FlowSchema")
         for flow in FLOW_SCHEMAS:
             obj: dict[str, Any] = {"metadata": {"name": flow.name}, "spec": flow.spec()}

@@ -14,13 +14,13 @@ FLOW = "flowcontrol.apiserver.k8s.io"
 
 
 class FlowSchemaTests(SynchronousTestCase):
-    """Flow schemas."""
+    """Tests for the validation of flow schemas."""
 
     RESOURCES: ClassVar[dict[str, Any]] = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}
     USER: ClassVar[dict[str, Any]] = {"kind": "User", "user": {"name": "u"}}
 
     def schema(self, **rule: Any) -> list[str]:
-        """What is wrong with a rule of a schema."""
+        """Return the errors of a flow schema with one rule."""
         rule.setdefault("subjects", [self.USER])
         if "nonResourceRules" not in rule:
             rule.setdefault("resourceRules", [self.RESOURCES])
@@ -28,11 +28,11 @@ class FlowSchemaTests(SynchronousTestCase):
         return [one.removeprefix("spec.rules[0].") for one in problems(FLOW, "FlowSchema", spec=spec)]
 
     def paths(self, *urls: str) -> list[str]:
-        """What is wrong with paths."""
+        """Return the errors of paths."""
         return self.schema(nonResourceRules=[{"verbs": ["get"], "nonResourceURLs": list(urls)}])
 
     def test_paths(self) -> None:
-        """Paths are absolute, and have wildcards at the end only."""
+        """Paths are absolute, with a wildcard at the end only."""
         where = "nonResourceRules[0].nonResourceURLs"
         self.assertEqual(self.paths("/", "/healthz", "/apis/*", "/*"), [])
         self.assertEqual(self.paths("*"), [])
@@ -52,13 +52,13 @@ class FlowSchemaTests(SynchronousTestCase):
         self.assertEqual(self.paths("*", "x"), [f'{where}: Invalid value: ["*","x"]: {text}'])
 
     def test_verbs(self) -> None:
-        """Beside a wildcard nobody looks at other verbs."""
+        """A wildcard must be the only verb, and no further verb is validated then."""
         found = self.schema(resourceRules=[{**self.RESOURCES, "verbs": ["*", "eat"]}])
         text = "if '*' is present, must not specify other verbs"
         self.assertEqual(found, [f'resourceRules[0].verbs: Invalid value: ["*","eat"]: {text}'])
 
     def test_namespaces(self) -> None:
-        """Namespaces have names, or there is a wildcard alone."""
+        """Namespaces are names, or a single wildcard."""
         where = "resourceRules[0].namespaces"
         found = self.schema(resourceRules=[{**self.RESOURCES, "namespaces": ["*", "A"]}])
         text = "if '*' is present, must not specify other namespaces"
@@ -68,7 +68,7 @@ class FlowSchemaTests(SynchronousTestCase):
         self.assertIn(f'{where}[0]: Invalid value: "A": {text}', message)
 
     def test_subjects(self) -> None:
-        """A subject has what its kind needs, and nothing of other kinds."""
+        """A subject has the field of its kind, and no fields of other kinds."""
         self.assertEqual(
             self.schema(subjects=[{"kind": "ServiceAccount", "serviceAccount": {}}]),
             [
@@ -87,7 +87,7 @@ class FlowSchemaTests(SynchronousTestCase):
             self.assertEqual([one.partition(":")[0] for one in found], [f"subjects[0].{name}" for name in names])
 
     def test_conditions(self) -> None:
-        """Each condition is of a type, and of one of its own."""
+        """Conditions have a type, which is unique."""
         for kind in ("FlowSchema", "PriorityLevelConfiguration"):
             conditions = [{"type": "A"}, {"type": "A"}, {}]
             self.assertEqual(
@@ -100,22 +100,22 @@ class FlowSchemaTests(SynchronousTestCase):
 
 
 class PriorityLevelTests(SynchronousTestCase):
-    """Priority levels."""
+    """Tests for the validation of priority levels."""
 
     def level(self, name: str, spec: dict[str, Any]) -> list[str]:
-        """What is wrong with a level of this name."""
+        """Return the errors of a level with this name."""
         strategy = strategy_for(FLOW, "PriorityLevelConfiguration")
         obj = copy({"metadata": {"name": name}, "spec": spec})
         strategy.default(obj)
         return [str(cause) for cause in strategy.validate(obj)]
 
     def queues(self, queues: int, hand: int) -> list[str]:
-        """What is wrong with a hand of queues."""
+        """Return the errors of a hand size."""
         response = {"type": "Queue", "queuing": {"queues": queues, "handSize": hand}}
         return self.level("l", {"type": "Limited", "limited": {"limitResponse": response}})
 
     def test_hands(self) -> None:
-        """A hand is dealt with the bits of a hash."""
+        """The hand size is limited by the bits of a hash."""
         where = "spec.limited.limitResponse.queuing.handSize"
         self.assertEqual(self.queues(1024, 6), [])
         self.assertEqual(self.queues(10_000_000, 2), [])
@@ -123,7 +123,7 @@ class PriorityLevelTests(SynchronousTestCase):
         self.assertEqual(self.queues(512, 8), [f"{where}: Invalid value: 8: {text}"])
 
     def test_fixed(self) -> None:
-        """Nobody changes the two levels that there have to be, but for the share of one."""
+        """The two mandatory levels are immutable, except for the share of one."""
         for name, spec in PRIORITY_LEVELS.items():
             self.assertEqual(self.level(name, spec), [], name)
         self.assertEqual(self.level("exempt", {"type": "Exempt"}), [])

@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class NetworkTests(SynchronousTestCase):
-    """Rows of ingresses and IP addresses."""
+    """Tests for rows of Ingresses and IPAddresses."""
 
     def test_ingress(self) -> None:
-        """An Ingress shows three hosts at most, and both ports when it has certificates."""
+        """An Ingress shows at most three hosts, and both ports if it has TLS."""
         rules = [{"host": name} for name in "abcd"]
         obj = made({"spec": {"rules": rules, "tls": [{}], "ingressClassName": "c"}})
         self.assertEqual(
@@ -21,7 +21,7 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual(cells("networking.k8s.io", "Ingress", made(), NOW), ["x", "<none>", "*", "", "80", "3m"])
 
     def test_ip_address(self) -> None:
-        """An IPAddress names what it belongs to, from its group down."""
+        """An IPAddress shows its parent with group and resource."""
         parent = {"group": "", "resource": "services", "namespace": "default", "name": "kubernetes"}
         shown = cells("networking.k8s.io", "IPAddress", made({"spec": {"parentRef": parent}}), NOW)
         self.assertEqual(shown, ["x", "services/default/kubernetes", "3m"])

@@ -1,4 +1,4 @@
-"""Tests for the rules of networking."""
+"""Tests for the validation of networking."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from ..apps.test_validation import LABEL_RULE
 
 
 class NetworkingTests(SynchronousTestCase):
-    """Tests for ingresses and their classes."""
+    """Tests for Ingresses and their classes."""
 
     SERVICE: ClassVar = {"service": {"name": "s", "port": {"number": 80}}}
 
     def ingress(self, **spec: Any) -> list[str]:
-        """What is wrong with an ingress."""
+        """Return the errors of an Ingress."""
         return problems("networking.k8s.io", "Ingress", spec=spec)
 
     def test_path_without_type(self) -> None:
-        """Nothing more is told of a path without a type."""
+        """A path without a type has no further errors."""
         self.assertEqual(
             self.ingress(rules=[{"http": {"paths": [{"backend": {}}]}}]),
             ["spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified"],
         )
 
     def test_resource(self) -> None:
-        """A resource that is a backend: its group comes first."""
+        """The errors of a resource backend start with the group."""
         path = "spec.defaultBackend.resource"
         self.assertEqual(
             self.ingress(defaultBackend={"resource": {"apiGroup": "", "kind": "a/b", "name": ""}}),
@@ -41,7 +41,7 @@ class NetworkingTests(SynchronousTestCase):
         )
 
     def test_stored(self) -> None:
-        """Odd names of secrets, and what is behind hosts with a star, may stay when they were there."""
+        """Invalid secret names, and backends of wildcard hosts, are accepted if they are stored."""
         odd = {
             "defaultBackend": self.SERVICE,
             "rules": [{"host": "*.x.y", "http": {"paths": []}}],
@@ -57,7 +57,7 @@ class NetworkingTests(SynchronousTestCase):
             self.assertEqual(change_problems("networking.k8s.io", "Ingress", {"spec": old}, {"spec": odd}), found)
 
     def test_class(self) -> None:
-        """A controller's path has the characters of paths; a namespace that is given is one."""
+        """A controller is a valid path; a namespace is a valid name."""
         parameters = {"kind": "K", "name": "n", "scope": "Namespace", "namespace": ""}
         spec = {"controller": "x.y/a b", "parameters": parameters}
         wrong = [
@@ -72,7 +72,7 @@ class NetworkingTests(SynchronousTestCase):
         )
 
     def test_address(self) -> None:
-        """An address is somebody's, and stays so."""
+        """An address has a parent, which is immutable."""
         old = {"spec": {"parentRef": {"resource": "services", "name": "s"}}}
         self.assertEqual(
             change_problems("networking.k8s.io", "IPAddress", old, {"spec": {}}),
@@ -81,19 +81,19 @@ class NetworkingTests(SynchronousTestCase):
 
 
 class PolicyTests(SynchronousTestCase):
-    """Tests for network policies and addresses."""
+    """Tests for NetworkPolicies and addresses."""
 
     GROUP = "networking.k8s.io"
 
     def test_odd_blocks(self) -> None:
-        """Blocks of addresses in odd forms are told of."""
+        """CIDRs that are not canonical give warnings."""
         strategy = strategy_for(self.GROUP, "NetworkPolicy")
         block = {"cidr": "2001:DB8::/32", "except": ["2001:db8:1::/48"]}
         (found,) = strategy.warnings({"spec": {"egress": [{"to": [{}, {"ipBlock": block}]}]}}, None)
         self.assertTrue(found.startswith("spec.egress[0].to[1].ipBlock.cidr: IPv6 CIDR value"), found)
 
     def test_class_annotation(self) -> None:
-        """The annotation of old is told of where the field is not there."""
+        """The deprecated annotation gives a warning if the field is absent."""
         strategy = strategy_for(self.GROUP, "Ingress")
         ingress = {"metadata": {"annotations": {"kubernetes.io/ingress.class": "a"}}, "spec": {}}
         self.assertEqual(len(strategy.warnings(ingress, None)), 1)
@@ -101,7 +101,7 @@ class PolicyTests(SynchronousTestCase):
         self.assertEqual(strategy.warnings(ingress, None), ())
 
     def test_ports(self) -> None:
-        """That a name has no end is told before what is wrong with the name; kinds of policies keep their order."""
+        """The error of a named port with an end precedes the errors of the name; policy types keep their order."""
         ports = [{"port": "a_b", "endPort": 2}]
         found = problems(self.GROUP, "NetworkPolicy", spec={"ingress": [{"ports": ports}], "policyTypes": ["x"]})
         self.assertEqual(
@@ -111,7 +111,7 @@ class PolicyTests(SynchronousTestCase):
         self.assertTrue(found[-1].endswith('supported values: "Ingress", "Egress"'), found[-1])
 
     def test_address_update(self) -> None:
-        """A change of an address is looked at as a whole, and then refused."""
+        """An update of an address is validated as a whole, and then rejected."""
         old = {"spec": {"parentRef": {"resource": "services", "name": "a"}}}
         new = {"spec": {"parentRef": {"resource": "services"}}}
         self.assertEqual(
@@ -124,7 +124,7 @@ class PolicyTests(SynchronousTestCase):
         )
 
     def test_ranges_update(self) -> None:
-        """Of as many ranges as before, each is told of that changed; otherwise, all of them."""
+        """If the number of CIDRs is unchanged, each changed CIDR is reported; otherwise the whole list."""
         old = {"spec": {"cidrs": ["10.0.0.0/24", "fd00::/64"]}}
         new = {"spec": {"cidrs": ["10.0.0.0/24", "x"]}}
         self.assertEqual(
@@ -137,16 +137,16 @@ class PolicyTests(SynchronousTestCase):
         )
 
     def test_controller(self) -> None:
-        """A controller that is missing is shown as no text."""
+        """A missing controller is shown as an empty string."""
         found = change_problems(self.GROUP, "IngressClass", {"spec": {"controller": "a.x/b"}}, {"spec": {}})
         self.assertEqual(found[0], 'spec.controller: Invalid value: "": field is immutable')
 
 
 class IngressTests(SynchronousTestCase):
-    """Ingresses."""
+    """Tests for Ingresses."""
 
     def test_ingress(self) -> None:
-        """An ingress leads somewhere, to one kind of thing."""
+        """An Ingress has one backend of one type."""
         group = "networking.k8s.io"
         self.assertEqual(
             problems(group, "Ingress", spec={}),

@@ -9,7 +9,7 @@ from tests.registry.printertools import NOW, made
 
 
 class RowTests(SynchronousTestCase):
-    """Rows of RuntimeClasses."""
+    """Tests for rows of RuntimeClasses."""
 
     def test_runtime_class(self) -> None:
         """A row has the handler."""

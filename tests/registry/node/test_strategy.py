@@ -11,14 +11,14 @@ class StrategyTests(SynchronousTestCase):
     """Tests for the strategy of RuntimeClasses."""
 
     def test_handler(self) -> None:
-        """The handler is a label of DNS, and stays."""
+        """The handler is a DNS label, and is immutable."""
         self.assertEqual(len(problems("node.k8s.io", "RuntimeClass", handler="A_b")), 1)
         self.assertEqual(problems("node.k8s.io", "RuntimeClass", handler="gvisor"), [])
         found = change_problems("node.k8s.io", "RuntimeClass", {"handler": "a"}, {"handler": "b"})
         self.assertEqual([one.partition(":")[0] for one in found], ["handler"])
 
     def test_warnings(self) -> None:
-        """Labels of nodes that are deprecated are warned of."""
+        """Deprecated node labels give warnings."""
         selector = {"nodeSelector": {"beta.kubernetes.io/arch": "amd64"}}
         [text] = told("node.k8s.io", "RuntimeClass", handler="a", scheduling=selector)
         self.assertEqual(text, 'scheduling.nodeSelector: deprecated since v1.14; use "kubernetes.io/arch" instead')

@@ -8,10 +8,10 @@ from tests.registry.strategytools import change_problems, problems
 
 
 class RuntimeClassTests(SynchronousTestCase):
-    """RuntimeClasses."""
+    """Tests for the validation of RuntimeClasses."""
 
     def test_runtime_class(self) -> None:
-        """The tolerations of a runtime class differ in more than their time."""
+        """The tolerations of a RuntimeClass differ in more than their time."""
         twice = [
             {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": time} for time in (1, 2)
         ]
@@ -25,10 +25,10 @@ class RuntimeClassTests(SynchronousTestCase):
 
 
 class RuntimeUpdateTests(SynchronousTestCase):
-    """Updates of runtime classes."""
+    """Tests for updates of RuntimeClasses."""
 
     def test_update(self) -> None:
-        """A change is looked at as a whole; a toleration is there once, whatever its time."""
+        """An update is validated as a whole; tolerations are unique except for their time."""
         tolerations = [
             {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": n} for n in (1, 2)
         ]

@@ -9,9 +9,9 @@ from tests.registry.printertools import NOW, made
 
 
 class BudgetTests(SynchronousTestCase):
-    """Rows of disruption budgets."""
+    """Tests for rows of disruption budgets."""
 
     def test_disruption_budget(self) -> None:
-        """Bounds may be numbers or shares."""
+        """Limits are numbers or percentages."""
         obj = made({"spec": {"maxUnavailable": "25%"}, "status": {"disruptionsAllowed": 1}})
         self.assertEqual(cells("policy", "PodDisruptionBudget", obj, NOW), ["x", "N/A", "25%", 1, "3m"])

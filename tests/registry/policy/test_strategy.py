@@ -12,18 +12,18 @@ class StrategyTests(SynchronousTestCase):
     """Tests for the strategy of PodDisruptionBudgets."""
 
     def test_status(self) -> None:
-        """A new budget allows nothing yet, and has counted nothing."""
+        """A new budget allows no disruption, and has no counts."""
         obj = made("policy", "PodDisruptionBudget", status={"disruptionsAllowed": 5})
         self.assertEqual(
             obj["status"], {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
         )
 
     def test_names(self) -> None:
-        """A name is any part of a path."""
+        """A name is any path segment."""
         strategy = strategy_for("policy", "PodDisruptionBudget")
         self.assertEqual(list(strategy.validate_name("A_b c", False)), [])
         self.assertEqual(len(strategy.validate_name("a/b", False)), 1)
 
     def test_spec(self) -> None:
-        """The spec is there, if only an empty one."""
+        """The spec is always encoded."""
         self.assertEqual(defaulted("policy", "PodDisruptionBudget")["spec"], {})

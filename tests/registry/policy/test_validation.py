@@ -8,10 +8,10 @@ from tests.registry.strategytools import problems
 
 
 class BudgetTests(SynchronousTestCase):
-    """PodDisruptionBudgets."""
+    """Tests for the validation of disruption budgets."""
 
     def test_budget(self) -> None:
-        """A budget has one bound."""
+        """A budget has one limit."""
         found = problems("policy", "PodDisruptionBudget", spec={"minAvailable": 1, "maxUnavailable": 1})
         self.assertEqual(len(found), 1)
         self.assertIn("minAvailable and maxUnavailable cannot be both set", found[0])

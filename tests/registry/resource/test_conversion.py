@@ -10,14 +10,14 @@ from kubetwist.registry.resource import KINDS
 
 
 class DeviceTests(SynchronousTestCase):
-    """Dynamic resource allocation."""
+    """Tests for dynamic resource allocation."""
 
     def gvk(self, version: str, kind: str) -> GroupVersionKind:
-        """A kind in one of its versions."""
+        """Return a kind in a version."""
         return GroupVersionKind(KINDS[0].group, version, kind)
 
     def test_requests(self) -> None:
-        """A request's details are under C{exactly} since v1beta2, in claims and in templates of them."""
+        """The details of a request are in C{exactly} since v1beta2, in claims and in templates."""
         flat = [{"name": "r", "deviceClassName": "gpu", "count": 2}, {"name": "s", "firstAvailable": [{"name": "t"}]}]
         nested = [{"name": "r", "exactly": {"deviceClassName": "gpu", "count": 2}}, flat[1]]
         for kind, wrap in (
@@ -30,13 +30,13 @@ class DeviceTests(SynchronousTestCase):
             self.assertTrue(only_renames(self.gvk("v1beta2", kind), new))
 
     def test_claim_without_requests(self) -> None:
-        """A claim without devices converts."""
+        """A claim without devices is converted."""
         old, new = self.gvk("v1beta1", "ResourceClaim"), self.gvk("v1", "ResourceClaim")
         self.assertEqual(convert({"spec": {}}, old, new)["spec"], {})
         self.assertEqual(convert({"spec": None}, old, new)["spec"], None)
 
     def test_devices(self) -> None:
-        """Devices are not C{basic} any more, and v1alpha3 has bare capacities."""
+        """Devices have no C{basic} since v1beta2, and v1alpha3 has plain capacities."""
         capacity = {"mem": {"value": "1Gi"}}
         flat = {"spec": {"devices": [{"name": "d", "capacity": capacity, "allNodes": True}]}}
         basic = {"spec": {"devices": [{"name": "d", "basic": {"capacity": capacity, "allNodes": True}}]}}

@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class ClaimTests(SynchronousTestCase):
-    """Rows of claims of devices."""
+    """Tests for rows of ResourceClaims."""
 
     def test_resource_claim(self) -> None:
-        """A claim's state is what has become of it so far."""
+        """The state of a claim has all states that it reached."""
         kind = ("resource.k8s.io", "ResourceClaim")
         deleted = {"deletionTimestamp": "2026-01-01T00:00:01Z"}
         reserved = {"status": {"allocation": {}, "reservedFor": [{}]}}

@@ -18,30 +18,30 @@ SPEC = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c
 
 
 class AdminAccessTests(SharedStoresTestCase):
-    """Access to devices as an administrator."""
+    """Tests for admin access to devices."""
 
     resources = ("namespaces", "resourceclaims", "resourceclaimtemplates")
 
     def namespace(self, **labels: str) -> None:
-        """Make the namespace of the test."""
+        """Create the namespace of the test."""
         namespaces = self.one.get("", "namespaces")
         obj = {"metadata": {"name": "default", "labels": labels}, "spec": {}}
         self.done(namespaces.create(self.scope, obj, CreateOptions()))
 
     def make(self, resource: str, spec: Any) -> Any:
-        """Make a claim, or a template."""
+        """Create a claim or a template."""
         store = self.one.get("resource.k8s.io", resource)
         obj = {"metadata": {"name": "a", "namespace": "default"}, "spec": spec}
         store.strategy.default(obj)
         return self.done(store.create(self.scope, obj, CreateOptions()))
 
     def refused(self, write: Any) -> list[tuple[str, str]]:
-        """Why a write is refused."""
+        """Return the errors of a write that is rejected."""
         error: APIStatusError = self.failureResultOf(write, APIStatusError).value
         return [(one["field"], one["message"]) for one in (error.details or {})["causes"]]
 
     def test_unlabelled(self) -> None:
-        """It is not had in other namespaces; templates tell it of the path of claims."""
+        """Admin access is rejected in namespaces without the label; templates report the path of claims."""
         self.namespace()
         for resource, spec in (("resourceclaims", SPEC), ("resourceclaimtemplates", {"spec": SPEC})):
             store = self.one.get("resource.k8s.io", resource)
@@ -51,13 +51,13 @@ class AdminAccessTests(SharedStoresTestCase):
             self.assertEqual(found, [("spec.devices.requests[0].adminAccess", DENIED)])
 
     def test_labelled(self) -> None:
-        """It is had in namespaces that say so."""
+        """Admin access is allowed in labelled namespaces."""
         self.namespace(**{"resource.kubernetes.io/admin-access": "true"})
         self.make("resourceclaims", SPEC)
         self.make("resourceclaimtemplates", {"spec": SPEC})
 
     def test_status(self) -> None:
-        """Devices are not allocated with it elsewhere."""
+        """Devices with admin access cannot be allocated in namespaces without the label."""
         self.namespace()
         self.make("resourceclaims", {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}})
         store = self.one.get("resource.k8s.io", "resourceclaims")

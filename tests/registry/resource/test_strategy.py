@@ -8,10 +8,10 @@ from kubetwist.registry.strategies import strategy_for
 
 
 class DriverTests(SynchronousTestCase):
-    """Names of drivers."""
+    """Tests for the names of drivers."""
 
     def test_drivers(self) -> None:
-        """Drivers of devices have names in small letters."""
+        """Driver names with capital letters give a warning."""
         strategy = strategy_for("resource.k8s.io", "ResourceSlice")
         self.assertEqual(strategy.warnings({"spec": {"driver": "d.x"}}, None), ())
         self.assertEqual(

@@ -10,7 +10,7 @@ class PriorityClassTests(BootstrapTestCase):
     """Tests for L{ensure_priority_classes}."""
 
     def test_order(self) -> None:
-        """What nodes need is more important than what the cluster needs, and both than what users may define."""
+        """Node-critical priority is higher than cluster-critical, and both are higher than user-defined ones."""
         self.successResultOf(ensure_priority_classes(self.stores))
         node, cluster = (
             self.found("scheduling.k8s.io", "priorityclasses", f"system-{name}-critical")

@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class RowTests(SynchronousTestCase):
-    """Rows of PriorityClasses."""
+    """Tests for rows of PriorityClasses."""
 
     def test_priority_class(self) -> None:
-        """A row has the value, whether it is the default, and whether others are pushed out; nothing said is zero."""
+        """A row has the value, whether it is the default, and the preemption policy; an absent value is zero."""
         obj = made({"value": 7, "globalDefault": True, "preemptionPolicy": "Never"})
         self.assertEqual(cells("scheduling.k8s.io", "PriorityClass", obj, NOW), ["x", 7, True, "3m", "Never"])
         self.assertEqual(cells("scheduling.k8s.io", "PriorityClass", made(), NOW), ["x", 0, False, "3m", ""])

@@ -9,12 +9,12 @@ from ..sharedstores import SharedStoresTestCase
 
 
 class PriorityClassTests(SharedStoresTestCase):
-    """Classes of priority."""
+    """Tests for the deletion of priority classes."""
 
     resources = ("priorityclasses",)
 
     def test_delete(self) -> None:
-        """Those of the system are not deleted."""
+        """System classes cannot be deleted."""
         store = self.one.get("scheduling.k8s.io", "priorityclasses")
         obj = {"metadata": {"name": "a"}, "value": 1}
         store.strategy.default(obj)

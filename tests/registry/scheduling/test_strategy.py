@@ -12,7 +12,7 @@ class StrategyTests(SynchronousTestCase):
     """Tests for the strategy of PriorityClasses."""
 
     def test_defaults(self) -> None:
-        """A class has a value, and pods of it push others out."""
+        """A class has a value, and the preemption policy PreemptLowerPriority."""
         obj = defaulted("scheduling.k8s.io", "PriorityClass")
         self.assertEqual((obj["value"], obj["preemptionPolicy"]), (0, "PreemptLowerPriority"))
         obj = defaulted("scheduling.k8s.io", "PriorityClass", value=7, preemptionPolicy="Never")
@@ -24,6 +24,6 @@ class StrategyTests(SynchronousTestCase):
         self.assertFalse(strategy.generation_changes({"value": 1}, {"value": 2}))
 
     def test_value_stays(self) -> None:
-        """The value of a class stays."""
+        """The value of a class is immutable."""
         found = change_problems("scheduling.k8s.io", "PriorityClass", {"value": 1}, {"value": 2})
         self.assertEqual([one.partition(":")[0] for one in found], ["value"])

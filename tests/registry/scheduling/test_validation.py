@@ -8,10 +8,10 @@ from tests.registry.strategytools import problems
 
 
 class PriorityClassTests(SynchronousTestCase):
-    """PriorityClasses."""
+    """Tests for the validation of PriorityClasses."""
 
     def test_priority_class(self) -> None:
-        """The highest priorities are the system's."""
+        """The highest priorities are reserved for the system."""
         self.assertEqual(
             problems("scheduling.k8s.io", "PriorityClass", value=1000000001),
             ["value: Forbidden: maximum allowed value of a user defined priority is 1000000000"],
@@ -19,10 +19,10 @@ class PriorityClassTests(SynchronousTestCase):
 
 
 class PreemptionTests(SynchronousTestCase):
-    """Preemption policies of priority classes."""
+    """Tests for preemption policies of priority classes."""
 
     def test_preemption(self) -> None:
-        """A policy that is there is a text."""
+        """A preemption policy that is set is not empty."""
         self.assertEqual(
             problems("scheduling.k8s.io", "PriorityClass", preemptionPolicy=""), ["preemptionPolicy: Required value"]
         )

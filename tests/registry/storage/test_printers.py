@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class StorageTests(SynchronousTestCase):
-    """Rows of storage classes."""
+    """Tests for rows of StorageClasses."""
 
     def test_storage_class(self) -> None:
-        """The default class says so beside its name."""
+        """The default class has a mark after its name."""
         default = {"storageclass.kubernetes.io/is-default-class": "true"}
         self.assertEqual(
             cells("storage.k8s.io", "StorageClass", made({"provisioner": "p"}, annotations=default), NOW),

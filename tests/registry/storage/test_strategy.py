@@ -14,7 +14,7 @@ class StorageClassTests(SynchronousTestCase):
     """Tests for the strategy of StorageClasses."""
 
     def test_defaults(self) -> None:
-        """Volumes go with their claims and are bound at once."""
+        """The default reclaim policy is Delete, and the default binding mode is Immediate."""
         obj = defaulted(G, "StorageClass")
         self.assertEqual((obj["reclaimPolicy"], obj["volumeBindingMode"]), ("Delete", "Immediate"))
         self.assertEqual(defaulted(G, "StorageClass", reclaimPolicy="Retain")["reclaimPolicy"], "Retain")
@@ -24,14 +24,14 @@ class CSIDriverTests(SynchronousTestCase):
     """Tests for the strategy of CSIDrivers."""
 
     def test_defaults(self) -> None:
-        """A driver attaches volumes, and has persistent ones."""
+        """By default a driver attaches volumes, and has persistent ones."""
         spec = defaulted(G, "CSIDriver", spec={"podInfoOnMount": True})["spec"]
         self.assertTrue(spec["attachRequired"] and spec["podInfoOnMount"])
         self.assertFalse(spec["storageCapacity"] or spec["requiresRepublish"] or spec["seLinuxMount"])
         self.assertEqual(spec["volumeLifecycleModes"], ["Persistent"])
 
     def test_gate(self) -> None:
-        """Whether pods wait for a driver is dropped, unless it is there already."""
+        """A field of a disabled feature gate is dropped, unless the stored driver has it."""
         name = "preventPodSchedulingIfMissing"
         self.assertNotIn(name, made(G, "CSIDriver", spec={name: True})["spec"])
         for old, kept in (({}, False), ({name: False}, True)):
@@ -40,7 +40,7 @@ class CSIDriverTests(SynchronousTestCase):
             self.assertEqual(name in new["spec"], kept)
 
     def test_tokens(self) -> None:
-        """Tokens in attributes are warned of when they are asked for, and not with every update."""
+        """Token requests give a warning about tokens in attributes when they change."""
         tokens = {"tokenRequests": [{"audience": "a"}]}
         self.assertEqual(len(told(G, "CSIDriver", spec=tokens)), 1)
         self.assertEqual(told(G, "CSIDriver", spec={**tokens, "serviceAccountTokenInSecrets": False}), [])
@@ -52,17 +52,17 @@ class AttachmentTests(SynchronousTestCase):
     """Tests for the strategies of VolumeAttachments and CSINodes."""
 
     def test_status(self) -> None:
-        """A new attachment is not attached, whatever the client says."""
+        """A new attachment is not attached, even if the client sets it."""
         self.assertEqual(made(G, "VolumeAttachment", status={"attached": True})["status"], {"attached": False})
 
     def test_structs(self) -> None:
-        """What is a struct in Go is there."""
+        """Structs in Go are always encoded."""
         spec = defaulted(G, "VolumeAttachment")["spec"]
         self.assertEqual((spec["attacher"], spec["nodeName"], spec["source"]), ("", "", {}))
         self.assertEqual(defaulted(G, "CSINode")["spec"], {"drivers": None})
 
     def test_spec_stays(self) -> None:
-        """The spec of an attachment stays, also in an update of its status."""
+        """The spec of an attachment is immutable, also in an update of its status."""
         one, other = ({"spec": {"attacher": name, "nodeName": "n", "source": {}}} for name in "ab")
         found = change_problems(G, "VolumeAttachment", one, other)
         self.assertIn("spec", [text.partition(":")[0] for text in found])

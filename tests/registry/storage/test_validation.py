@@ -10,10 +10,10 @@ from tests.registry.strategytools import LONG, SUBDOMAIN_RULE, change_problems, 
 
 
 class StorageClassTests(SynchronousTestCase):
-    """StorageClasses."""
+    """Tests for StorageClasses."""
 
     def test_storage_class(self) -> None:
-        """A storage class keeps its provisioner."""
+        """The provisioner of a storage class is immutable."""
         self.assertEqual(
             change_problems("storage.k8s.io", "StorageClass", {"provisioner": "a/b"}, {"provisioner": "c/d"}),
             ['provisioner: Invalid value: "c/d": field is immutable'],
@@ -21,12 +21,12 @@ class StorageClassTests(SynchronousTestCase):
 
 
 class StorageTests(SynchronousTestCase):
-    """Tests for storage classes, CSI objects and attachments."""
+    """Tests for StorageClasses, CSI objects and attachments."""
 
     GROUP = "storage.k8s.io"
 
     def test_tokens(self) -> None:
-        """Of a token for whom there is another, nothing more is told."""
+        """A token request with a duplicate audience has no further errors."""
         requests = [{"audience": "a"}, {"audience": "a", "expirationSeconds": 1}]
         self.assertEqual(
             problems(self.GROUP, "CSIDriver", spec={"tokenRequests": requests}),
@@ -34,7 +34,7 @@ class StorageTests(SynchronousTestCase):
         )
 
     def test_node(self) -> None:
-        """Names without a text are counted, too, before the keys of topology."""
+        """Empty driver names are reported, too, before the errors of topology keys."""
         drivers = [{"name": "", "nodeID": "x"}, {"name": "", "nodeID": LONG, "topologyKeys": [""]}]
         self.assertEqual(
             problems(self.GROUP, "CSINode", spec={"drivers": drivers}),
@@ -50,7 +50,7 @@ class StorageTests(SynchronousTestCase):
         )
 
     def test_node_update(self) -> None:
-        """How many volumes a driver takes may change, and what it is may not."""
+        """The allocatable count of a driver may change, but not its identity."""
         old = {"spec": {"drivers": [{"name": "b.x", "nodeID": "1"}, {"name": "a.x", "nodeID": "1"}]}}
         more = {"spec": {"drivers": [{"name": "a.x", "nodeID": "1", "allocatable": {"count": 3}}]}}
         self.assertEqual(change_problems(self.GROUP, "CSINode", old, more), [])
@@ -65,7 +65,7 @@ class StorageTests(SynchronousTestCase):
         )
 
     def test_capacity(self) -> None:
-        """A topology is shown in the order of its struct, after what is wrong with the whole."""
+        """A topology is shown in the order of its struct, after the errors of the whole object."""
         topology = {"matchExpressions": [{"operator": "Exists", "key": "a"}], "matchLabels": {"z": "y"}}
         new = {"storageClassName": "s", "nodeTopology": topology, "capacity": "-1"}
         self.assertEqual(
@@ -81,7 +81,7 @@ class StorageTests(SynchronousTestCase):
         self.assertEqual(change_problems(self.GROUP, "CSIStorageCapacity", odd, odd), [])
 
     def test_attachment(self) -> None:
-        """A volume's name has a text; what is inline is told of before the node."""
+        """The volume name is not empty; errors of the inline volume precede those of the node."""
         spec = {"attacher": "a.x", "nodeName": "N", "source": {"persistentVolumeName": ""}}
         node = f'spec.nodeName: Invalid value: "N": {SUBDOMAIN_RULE}'
         self.assertEqual(
@@ -97,7 +97,7 @@ class StorageTests(SynchronousTestCase):
         self.assertGreater(len(inline), 1)
 
     def test_inline_volume(self) -> None:
-        """A volume within an attachment is a CSI one, of which little else is said."""
+        """An inline volume has a CSI source, and no other field is validated."""
         volume = {"accessModes": ["ReadWriteOnce"], "csi": {"driver": "a.x", "volumeHandle": "h"}}
         spec = {"attacher": "a.x", "nodeName": "n", "source": {"inlineVolumeSpec": volume}}
         self.assertEqual(problems(self.GROUP, "VolumeAttachment", spec=spec), [])
@@ -127,7 +127,7 @@ class StorageTests(SynchronousTestCase):
         self.assertEqual(found, f"{path}.csi: Required value: has to be specified {where}")
 
     def test_attachment_update(self) -> None:
-        """A change is looked at as a whole, and shown with all that a volume can be."""
+        """A change is validated as a whole, and shown with all fields of the volume source."""
         source = {"inlineVolumeSpec": {"accessModes": ["x"], "csi": {"driver": "a.x", "volumeHandle": "h"}}}
         old = {"spec": {"attacher": "a.x", "nodeName": "n", "source": {"persistentVolumeName": "v"}}}
         found = change_problems(self.GROUP, "VolumeAttachment", old, {"spec": {**old["spec"], "source": source}})
@@ -142,7 +142,7 @@ class StorageTests(SynchronousTestCase):
         self.assertTrue(found[1].endswith(end), found[1])
 
     def test_attachment_status(self) -> None:
-        """What is said of an attachment has its limits."""
+        """The metadata and errors of an attachment are limited in size."""
         spec = {"attacher": "a.x", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
         status = {
             "attached": True,
@@ -160,7 +160,7 @@ class StorageTests(SynchronousTestCase):
         )
 
     def test_attributes(self) -> None:
-        """A change of a class of attributes is looked at as a whole."""
+        """An update of a VolumeAttributesClass is validated as a whole."""
         old, new = {"driverName": "a.x", "parameters": {"a": "b"}}, {"driverName": "a.x"}
         self.assertEqual(
             change_problems(self.GROUP, "VolumeAttributesClass", old, new),
@@ -171,7 +171,7 @@ class StorageTests(SynchronousTestCase):
         )
 
     def test_topologies(self) -> None:
-        """Terms that are alike, in whatever order."""
+        """Terms are duplicates in any order of their values."""
         one = {"key": "a", "values": ["x", "y"]}
         two = {"key": "b", "values": ["z"]}
         terms = [{"matchLabelExpressions": [one, two]}, {"matchLabelExpressions": [two, one]}]
@@ -181,14 +181,14 @@ class StorageTests(SynchronousTestCase):
         )
 
     def test_empty_topologies(self) -> None:
-        """A term that says nothing is told as often as there are terms, and once for each like it before."""
+        """An empty term is reported once for each term, and once for each empty term before it."""
         for count, times in ((1, 1), (2, 5)):
             found = problems(self.GROUP, "StorageClass", provisioner="p", allowedTopologies=[{}] * count)
             self.assertEqual(len(found), times)
             self.assertEqual(found[0], 'allowedTopologies[0].matchLabelExpressions: Duplicate value: ""')
 
     def test_class_update(self) -> None:
-        """What is wrong with a class as a whole comes before what may not change of it."""
+        """Errors of a class as a whole precede those of immutable fields."""
         old = {"provisioner": "p", "parameters": {"a": "b"}}
         self.assertEqual(
             change_problems(self.GROUP, "StorageClass", old, {"parameters": {"a": "c"}}),
@@ -200,7 +200,7 @@ class StorageTests(SynchronousTestCase):
         )
 
     def test_tokens_in_secrets(self) -> None:
-        """Where tokens are handed over is only said when there are tokens."""
+        """The place of tokens can be set only with token requests."""
         self.assertEqual(
             problems(self.GROUP, "CSIDriver", spec={"serviceAccountTokenInSecrets": False}),
             [
@@ -210,7 +210,7 @@ class StorageTests(SynchronousTestCase):
         )
 
     def test_lenient(self) -> None:
-        """A policy may be no text, and a driver have a long name."""
+        """An empty policy and long driver names are accepted."""
         self.assertEqual(problems(self.GROUP, "StorageClass", provisioner="p", reclaimPolicy=""), [])
         driver = {"metadata": {"name": "x" * 64}, "spec": {}}
         strategy = strategy_for(self.GROUP, "CSIDriver")
@@ -218,7 +218,7 @@ class StorageTests(SynchronousTestCase):
         self.assertEqual(strategy.validate(driver), [])
 
     def test_driver_changes(self) -> None:
-        """Any change of the spec is a new generation; clients are warned of tokens when these change."""
+        """Any change of the spec increments the generation; changed token requests give a warning."""
         strategy = strategy_for(self.GROUP, "CSIDriver")
         old = {"metadata": {"name": "a.x"}, "spec": {"tokenRequests": [{"audience": "a"}]}}
         strategy.default(old)

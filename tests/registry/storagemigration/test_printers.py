@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class RowTests(SynchronousTestCase):
-    """Rows of StorageVersionMigrations."""
+    """Tests for rows of StorageVersionMigrations."""
 
     def test_migration(self) -> None:
-        """A row names the resource with its group, and has no age."""
+        """A row has the resource with its group, and no age."""
         obj = made({"spec": {"resource": {"resource": "deployments", "group": "apps"}}})
         self.assertEqual(
             cells("storagemigration.k8s.io", "StorageVersionMigration", obj, NOW), ["x", "deployments.apps"]

@@ -17,10 +17,10 @@ RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "res
 
 
 class PolicyTests(SynchronousTestCase):
-    """Admission policies and their bindings."""
+    """Tests for admission policies and bindings."""
 
     def policy(self, mutating: bool = False, **spec: Any) -> list[str]:
-        """What is wrong with a policy."""
+        """Return the errors of a policy."""
         spec.setdefault("matchConstraints", {"resourceRules": [RULE]})
         if mutating:
             patch = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}
@@ -31,7 +31,7 @@ class PolicyTests(SynchronousTestCase):
         return problems(ADMISSION, kind, spec=spec)
 
     def test_reasons(self) -> None:
-        """A refusal is not for want of a user."""
+        """The reason Unauthorized is not allowed."""
         self.assertEqual(self.policy(validations=[{"expression": "true", "reason": "Forbidden"}]), [])
         self.assertEqual(
             self.policy(validations=[{"expression": "true", "reason": "Unauthorized"}]),
@@ -42,7 +42,7 @@ class PolicyTests(SynchronousTestCase):
         )
 
     def test_constants_without_value(self) -> None:
-        """A constant that has no value is an internal error, unless its type is wrong already."""
+        """A constant expression without a value is an internal error, unless its type is wrong."""
         bad = "int('x')"
         no_value = "Internal error: program instantiation failed: type conversion error from 'string' to 'int'"
         conditions = [{"name": "a", "expression": f"{bad} == 1"}]
@@ -58,7 +58,7 @@ class PolicyTests(SynchronousTestCase):
         self.assertEqual(self.policy(variables=variables), [f"spec.variables[0].expression: {no_value}"])
 
     def test_without_variables(self) -> None:
-        """A validating policy that has no variables does not know the word; a mutating one does."""
+        """A validating policy without variables does not declare C{variables}; a mutating one does."""
         (found,) = self.policy(validations=[{"expression": "variables.x"}])
         self.assertIn("undeclared reference to 'variables'", found)
         patch = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "variables.x"}}
@@ -66,7 +66,7 @@ class PolicyTests(SynchronousTestCase):
         self.assertIn("undefined field 'x'", found)
 
     def test_many_annotations(self) -> None:
-        """Annotations that are too many are shown as Go has them."""
+        """Too many annotations are shown as Go prints them."""
         notes = [{"key": f"k{number}", "valueExpression": "'a'"} for number in range(21)]
         (found,) = self.policy(auditAnnotations=notes)
         start = 'spec.auditAnnotations: Invalid value: [{"Key":"k0","ValueExpression":"\'a\'"},'
@@ -74,12 +74,12 @@ class PolicyTests(SynchronousTestCase):
         self.assertTrue(found.endswith(": must not have more than 20 auditAnnotations"))
 
     def test_reinvocation(self) -> None:
-        """Whether a mutating policy wants to be asked again has to be said."""
+        """A mutating policy requires a reinvocation policy."""
         self.assertEqual(self.policy(True, reinvocationPolicy="Never"), [])
         self.assertEqual(self.policy(True), ["spec.reinvocationPolicy: Required value"])
 
     def test_mutating_operations(self) -> None:
-        """Mutating policies are for whatever can be mutated, in a policy and in a binding."""
+        """Mutating policies and their bindings may have all operations except for DELETE."""
         rules = [{**RULE, "operations": ["*"]}]
         match = {"resourceRules": rules}
         self.assertEqual(self.policy(True, reinvocationPolicy="Never", matchConstraints=match), [])
@@ -96,25 +96,25 @@ class PolicyTests(SynchronousTestCase):
         )
 
     def test_resource_names(self) -> None:
-        """Names of resources come once."""
+        """Resource names are unique."""
         match = {"resourceRules": [{**RULE, "resourceNames": ["a", "b", "a"]}]}
         where = "spec.matchConstraints.resourceRules[0].resourceNames[2]"
         self.assertEqual(self.policy(matchConstraints=match), [f'{where}: Duplicate value: "a"'])
 
     def binding(self, **spec: Any) -> list[str]:
-        """What is wrong with a binding."""
+        """Return the errors of a binding."""
         spec = {"policyName": "p", "validationActions": ["Deny"], **spec}
         return [str(cause) for cause in validate_policy_binding({"metadata": {"name": "b"}, "spec": spec}, False)]
 
     def test_actions(self) -> None:
-        """Actions that exclude each other are shown in the order in which they were given."""
+        """Incompatible actions are shown in their order."""
         (found,) = self.binding(validationActions=["Warn", "Deny"])
         self.assertIn('spec.validationActions: Invalid value: ["Warn","Deny"]: must not contain both', found)
         (found, _) = self.binding(validationActions=["Warn", "Deny", "Warn"])
         self.assertEqual(found, 'spec.validationActions[2]: Duplicate value: "Warn"')
 
     def test_parameters(self) -> None:
-        """A selector is looked at even beside a name; what happens without parameters has to be said."""
+        """A selector is validated even beside a name; the action for missing parameters is required."""
         selector = {"matchExpressions": [{"key": "a", "operator": "In"}]}
         reference = {"name": "x", "selector": selector, "parameterNotFoundAction": ""}
         self.assertEqual(
@@ -129,11 +129,11 @@ class PolicyTests(SynchronousTestCase):
         )
 
     def status(self, **status: Any) -> list[str]:
-        """What is wrong with a status of a policy."""
+        """Return the errors of a policy's status."""
         return new_status_problems(ADMISSION, "ValidatingAdmissionPolicy", status)
 
     def test_warnings(self) -> None:
-        """What type checking has found has a place and a text."""
+        """Warnings of type checking have a field and a text."""
         path = "status.typeChecking.expressionWarnings[0]"
         self.assertEqual(
             self.status(typeChecking={"expressionWarnings": [{"fieldRef": " "}]}),
@@ -144,7 +144,7 @@ class PolicyTests(SynchronousTestCase):
         self.assertEqual(self.status(typeChecking=None, conditions=None), [])
 
     def test_conditions(self) -> None:
-        """Conditions are complete, and each is of a type of its own."""
+        """Conditions are complete, and their types unique."""
         good = {"type": "A", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "Done"}
         self.assertEqual(self.status(conditions=[good]), [])
         path = "status.conditions[0]"
@@ -178,7 +178,7 @@ class PolicyTests(SynchronousTestCase):
         )
 
     def test_types_of_variables(self) -> None:
-        """Variables that are lists of other variables, each short, end in a message and not in a traceback."""
+        """Chains of variables whose types grow exponentially end in an error message, not in a traceback."""
         group, kind = "admissionregistration.k8s.io", "ValidatingAdmissionPolicy"
         variables = [{"name": "v0", "expression": "[1]"}]
         for number in range(1200):

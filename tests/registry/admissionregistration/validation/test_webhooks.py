@@ -14,22 +14,22 @@ FORM = "; desired format: https://host[/path]"
 
 
 class WebhookURLTests(SynchronousTestCase):
-    """What is said of the addresses of webhooks."""
+    """Tests for the URLs of webhooks."""
 
-    def told(self, text: str) -> list[str]:
-        """What is wrong with an address."""
+    def url_errors(self, text: str) -> list[str]:
+        """Return the errors of a URL."""
         causes: list[FieldError] = []
         webhook_url(text, "url", True, causes)
         self.assertEqual({cause.field for cause in causes} - {"url"}, set())
         return [cause.message for cause in causes]
 
     def test_good(self) -> None:
-        """A host is enough, with a path or a port, or a port alone."""
+        """A host is sufficient, with optional path and port."""
         for text in ("https://example.com", "https://example.com:8443/a/b", "https://[::1]/", "https://:8443"):
-            self.assertEqual(self.told(text), [])
+            self.assertEqual(self.url_errors(text), [])
 
     def test_no_url(self) -> None:
-        """What is no URL is told of in the words of C{net/url}."""
+        """An invalid URL is rejected with the message of C{net/url}."""
         for text, why in (
             (":::", "missing protocol scheme"),
             ("https://a b/", 'invalid character " " in host name'),
@@ -37,12 +37,12 @@ class WebhookURLTests(SynchronousTestCase):
             ("https://a/%zz", 'invalid URL escape "%zz"'),
         ):
             expected = f'Required value: url must be a valid URL: parse "{text}": {why}{FORM}'
-            self.assertEqual(self.told(text), [expected])
+            self.assertEqual(self.url_errors(text), [expected])
 
     def test_too_much(self) -> None:
-        """Users, fragments and queries are none of a webhook's; they are shown, and users escaped."""
+        """Users, fragments and queries are forbidden; the message shows them, with escaped users."""
         self.assertEqual(
-            self.told("http://us%20er:p@x?a=b#c%20d"),
+            self.url_errors("http://us%20er:p@x?a=b#c%20d"),
             [
                 f"Invalid value: \"http\": 'https' is the only allowed URL scheme{FORM}",
                 'Invalid value: "us%20er:p": user information is not permitted in the URL',
@@ -52,15 +52,15 @@ class WebhookURLTests(SynchronousTestCase):
         )
 
     def test_no_host(self) -> None:
-        """A scheme and a path are not enough."""
-        self.assertEqual(self.told("https:///a"), [f'Invalid value: "": host must be specified{FORM}'])
+        """A scheme and a path are not sufficient."""
+        self.assertEqual(self.url_errors("https:///a"), [f'Invalid value: "": host must be specified{FORM}'])
 
 
 ADMISSION = "admissionregistration.k8s.io"
 
 
 class WebhookTests(SynchronousTestCase):
-    """Webhook configurations."""
+    """Tests for webhook configurations."""
 
     WEBHOOK: ClassVar[dict[str, Any]] = {
         "name": "a.example.com",
@@ -70,7 +70,7 @@ class WebhookTests(SynchronousTestCase):
     }
 
     def test_old_selectors(self) -> None:
-        """Values that no label can have may stay in selectors that had some already."""
+        """Invalid label values are accepted in selectors of stored objects that had some."""
         kind = "ValidatingWebhookConfiguration"
         bad = {
             **self.WEBHOOK,
@@ -84,13 +84,13 @@ class WebhookTests(SynchronousTestCase):
         self.assertIn(path, found)
 
     def service(self, path: str) -> list[str]:
-        """What is wrong with a path of a service."""
+        """Return the errors of a service's path."""
         service = {"name": "a", "namespace": "b", "path": path}
         webhook = {**self.WEBHOOK, "clientConfig": {"service": service}}
         return problems(ADMISSION, "MutatingWebhookConfiguration", webhooks=[webhook])
 
     def test_service_paths(self) -> None:
-        """An empty path is the root; each step of others is a name."""
+        """An empty path is the root; each segment of other paths is a name."""
         where = "webhooks[0].clientConfig.service.path: Invalid value"
         self.assertEqual(self.service(""), [])
         self.assertEqual(self.service("//"), [f'{where}: "//": segment[0] may not be empty'])
@@ -100,7 +100,7 @@ class WebhookTests(SynchronousTestCase):
         )
 
     def test_nameless_service(self) -> None:
-        """Of a service without a name, the namespace is told to be missing, and the other way round."""
+        """For a service without a name the namespace is reported as missing, and vice versa."""
         again = {"reinvocationPolicy": "Sometimes"}
         webhook = {**self.WEBHOOK, **again, "clientConfig": {"service": {"namespace": "n"}}}
         found = problems(ADMISSION, "MutatingWebhookConfiguration", webhooks=[webhook])
@@ -113,6 +113,6 @@ class WebhookTests(SynchronousTestCase):
         self.assertEqual(found[1], "webhooks[0].clientConfig.service.name: Required value")
 
     def test_many_steps(self) -> None:
-        """Of a path of thousands of empty steps no more is made than is told."""
+        """Thousands of empty path segments give few errors."""
         path = "/" * 10_000
         self.assertTrue(0 < len(self.service(path)) <= 3 + MAX_FIELD_ERRORS_LENGTH // len(path))

@@ -1,4 +1,4 @@
-"""Definitions of custom resources."""
+"""Base class of tests of CustomResourceDefinitions."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ TEXT = {"type": "string"}
 
 
 def copy(obj: dict[str, Any]) -> dict[str, Any]:
-    """The same again."""
+    """Return a copy."""
     again: dict[str, Any] = orjson.loads(orjson.dumps(obj))
     return again
 
 
 class DefinitionTestCase(SynchronousTestCase):
-    """A test of the strategy of definitions."""
+    """A test case for the strategy of CRDs."""
 
     def setUp(self) -> None:
-        """Make it."""
+        """Create the strategy."""
         self.strategy = CustomResourceDefinitionStrategy(definitions().struct(OBJECT_META))
 
     def made(self, crd: dict[str, Any]) -> dict[str, Any]:
-        """A definition as it is before it is validated."""
+        """Return a CRD as it is before validation."""
         crd = copy(crd)
         self.strategy.default(crd)
         self.strategy.prepare_for_create(crd)
         return crd
 
     def told(self, crd: dict[str, Any]) -> list[tuple[str, str]]:
-        """Field and message of all that is wrong with a new definition."""
+        """Return field and message of all errors of a new CRD."""
         return [(cause.field, cause.message) for cause in self.strategy.validate(self.made(crd))]
 
     def fields(self, crd: dict[str, Any]) -> list[str]:
-        """Where a new definition is wrong."""
+        """Return the fields with errors of a new CRD."""
         return [field for field, _ in self.told(crd)]
 
 

@@ -13,14 +13,14 @@ from tests.resources.customserver import definition
 
 
 class SpecTests(DefinitionTestCase):
-    """Names, versions and the rest."""
+    """Tests for names, versions and other fields of the spec."""
 
     def test_good(self) -> None:
-        """Nothing is wrong with a definition that says what it must."""
+        """A CRD with all required fields is valid."""
         self.assertEqual(self.told(definition()), [])
 
     def test_name(self) -> None:
-        """A definition is named after what it defines."""
+        """The name of a CRD is its plural and group."""
         crd = definition()
         names = self.strategy.name_validator(crd)
         self.assertEqual(names(crd["metadata"]["name"], False), [])
@@ -28,7 +28,7 @@ class SpecTests(DefinitionTestCase):
         self.assertEqual(len(names("A_b", False)), 2)
 
     def test_group(self) -> None:
-        """A group is a domain of at least two parts, so that none can be taken for a built-in one."""
+        """A group has at least two labels, so that it differs from built-in groups."""
         crd = definition()
         crd["spec"]["group"], crd["metadata"]["name"] = "apps", "kites.apps"
         self.assertEqual(
@@ -36,7 +36,7 @@ class SpecTests(DefinitionTestCase):
         )
 
     def test_protected_group(self) -> None:
-        """Groups of the community need an approval, or the word that there is none."""
+        """Protected groups require an approval, or a reason why there is none."""
         crd = definition()
         crd["spec"]["group"], crd["metadata"]["name"] = "a.k8s.io", "kites.a.k8s.io"
         self.assertEqual(self.fields(crd), ["metadata.annotations[api-approved.kubernetes.io]"])
@@ -44,13 +44,13 @@ class SpecTests(DefinitionTestCase):
         self.assertEqual(self.fields(crd), [])
 
     def test_versions(self) -> None:
-        """One version is stored, and no two have a name."""
+        """One version is the storage version, and the names of versions are unique."""
         crd = definition()
         crd["spec"]["versions"] *= 2
         self.assertEqual(self.fields(crd), ["spec.versions", "spec.versions", "status.storedVersions"])
 
     def test_common_and_own_schemas(self) -> None:
-        """What is wrong in all versions is told once, what is wrong in one with its number."""
+        """An error of a common schema is reported once, an error of one version with its index."""
         crd = definition({"type": "array", "items": TEXT})
         self.assertEqual(self.fields(crd), ["spec.validation.openAPIV3Schema.type"])
         second = copy(definition()["spec"]["versions"][0])
@@ -58,7 +58,7 @@ class SpecTests(DefinitionTestCase):
         self.assertEqual(self.fields(crd), ["spec.versions[0].schema.openAPIV3Schema.type"])
 
     def test_parts(self) -> None:
-        """Scale paths, columns and selectable fields are looked at."""
+        """Scale paths, columns and selectable fields are validated."""
         crd = definition(
             subresources={"scale": {"specReplicasPath": "spec.n", "statusReplicasPath": ".spec.n"}},
             additionalPrinterColumns=[{"name": "A", "type": "length", "jsonPath": "x"}],
@@ -77,7 +77,7 @@ class SpecTests(DefinitionTestCase):
         )
 
     def test_selectable_paths(self) -> None:
-        """Paths of selectable fields are followed step by step, without brackets, and may not go into the metadata."""
+        """Paths of selectable fields are checked against the schema, without brackets and metadata."""
         schema = {
             "type": "object",
             "properties": {
@@ -101,7 +101,7 @@ class SpecTests(DefinitionTestCase):
             self.assertEqual(found, [(where, f'Invalid value: "{path}": {text}') for text in texts])
 
     def test_preserved_fields(self) -> None:
-        """Who keeps unknown fields has neither defaults nor webhooks that convert."""
+        """CRDs that preserve unknown fields cannot have defaults or conversion webhooks."""
         crd = definition({"type": "object", "properties": {"a": {"type": "string", "default": "x"}}})
         crd["spec"]["preserveUnknownFields"] = True
         client = {"url": "https://webhooks.example.com/convert"}
@@ -118,7 +118,7 @@ class SpecTests(DefinitionTestCase):
         self.assertIn("must be None if spec.preserveUnknownFields is true", found[1][1])
 
     def test_bundle(self) -> None:
-        """A definition that is established gets no authorities that can not be read, unless it has such."""
+        """An established CRD cannot get an invalid CA bundle, unless it has an invalid one."""
         old = self.made(definition())
         old["status"]["conditions"] = [{"type": "Established", "status": "True"}]
         new = copy(old)
@@ -138,10 +138,10 @@ class SpecTests(DefinitionTestCase):
 
 
 class UpdateTests(DefinitionTestCase):
-    """What may change."""
+    """Tests for updates."""
 
-    def told_update(self, change: Any) -> list[str]:
-        """Where an update of an established definition is wrong."""
+    def update_errors(self, change: Any) -> list[str]:
+        """Return the fields with errors of an update of an established CRD."""
         old = self.made(definition())
         old["status"]["conditions"] = [{"type": "Established", "status": "True"}]
         new = copy(old)
@@ -149,41 +149,41 @@ class UpdateTests(DefinitionTestCase):
         return [cause.field for cause in self.strategy.validate_update(new, old)]
 
     def test_immutable(self) -> None:
-        """Scope, kind, group and plural of what is established stay."""
+        """Scope, kind, group and plural of an established CRD are immutable."""
 
         def change(crd: dict[str, Any]) -> None:
             crd["spec"]["scope"] = "Cluster"
             crd["spec"]["names"]["kind"] = "Other"
 
-        self.assertEqual(self.told_update(change), ["spec.scope", "spec.names.kind"])
+        self.assertEqual(self.update_errors(change), ["spec.scope", "spec.names.kind"])
 
     def test_stored_versions(self) -> None:
-        """A version in which objects may be stored has to stay."""
+        """A stored version cannot be removed."""
 
         def change(crd: dict[str, Any]) -> None:
             crd["status"]["storedVersions"] = ["v0", "v1"]
 
-        self.assertEqual(self.told_update(change), ["status.storedVersions[0]"])
+        self.assertEqual(self.update_errors(change), ["status.storedVersions[0]"])
 
 
 class DefinitionTests(DefinitionTestCase):
-    """Definitions of custom resources."""
+    """Tests for CRDs."""
 
     def changed(self, old: dict[str, Any], crd: dict[str, Any]) -> list[str]:
-        """What is wrong with a definition that takes the place of another."""
+        """Return the errors of an update of a CRD."""
         before, after = self.made(old), copy(crd)
         self.strategy.default(after)
         self.strategy.prepare_for_update(after, before)
         return [str(cause) for cause in self.strategy.validate_update(after, before)]
 
     def test_generated_name(self) -> None:
-        """Names of definitions are not generated."""
+        """Names of CRDs cannot be generated."""
         crd = definition()
         names = self.strategy.name_validator(crd)
         self.assertEqual(names("kites-", True), ['must be spec.names.plural+"."+spec.group'])
 
     def test_stored_versions(self) -> None:
-        """A new definition stores one version only, however many say that it is they."""
+        """The status of a new CRD has one stored version, even if several are storage versions."""
         crd = definition()
         second = {**copy(crd["spec"]["versions"][0]), "name": "v2"}
         crd["spec"]["versions"].append(second)
@@ -196,7 +196,7 @@ class DefinitionTests(DefinitionTestCase):
         )
 
     def test_repeated_versions(self) -> None:
-        """A version that is there twice is stored once, and one without a name is stored like others."""
+        """A duplicate version is stored once, and one without a name is stored, too."""
         crd = definition()
         crd["spec"]["versions"].append(copy(crd["spec"]["versions"][0]))
         self.assertEqual(
@@ -208,19 +208,19 @@ class DefinitionTests(DefinitionTestCase):
         self.assertNotIn("must have the storage version", str(self.changed(definition(), crd)))
 
     def test_first_version(self) -> None:
-        """The first version is that of definitions of old, too, and is looked at as that."""
+        """The first version is also validated as the deprecated field spec.version."""
         crd = definition()
         crd["spec"]["versions"][0]["name"] = "V1"
         self.assertEqual([field for field, _ in self.told(crd)], ["spec.versions[0].name", "spec.version"])
 
     def test_empty_webhook(self) -> None:
-        """A webhook of which nothing is said is none."""
+        """An empty webhook is absent."""
         crd = definition()
         crd["spec"]["conversion"] = {"strategy": "None", "webhook": {"conversionReviewVersions": []}}
         self.assertEqual(self.made(crd)["spec"]["conversion"], {"strategy": "None"})
 
     def test_no_versions(self) -> None:
-        """A list that is empty is shown as that, and one that is missing as nothing."""
+        """An error shows an empty list as such, and an absent one as null."""
         crd = definition()
         for versions, shown in (([], "[]"), (None, "null")):
             crd["spec"]["versions"] = versions
@@ -228,7 +228,7 @@ class DefinitionTests(DefinitionTestCase):
             self.assertEqual(self.told(crd)[0], ("spec.versions", text))
 
     def test_fields_without_schema(self) -> None:
-        """Fields that can be selected by are some of a schema."""
+        """Selectable fields require a schema."""
         crd = definition()
         crd["spec"]["versions"][0].update({"schema": None, "selectableFields": [{"jsonPath": ".spec.a"}]})
         text = 'Invalid value: "": may only be set when validations.schema is included'
@@ -256,7 +256,7 @@ class DefinitionTests(DefinitionTestCase):
             self.assertEqual(self.told(crd), wrong)
 
     def test_like_schemas(self) -> None:
-        """Schemas whose defaults differ by type only are different."""
+        """Schemas whose defaults differ in their type only are different."""
         crd, apart = copy(definition()), []
         for name, default in (("v1", 1), ("v2", True)):
             mixed = {"x-kubernetes-int-or-string": True, "default": default, "enum": ["a"]}
@@ -269,7 +269,7 @@ class DefinitionTests(DefinitionTestCase):
         )
 
     def test_mixed_defaults(self) -> None:
-        """A default of what is an integer or a string may be anything, but is looked at otherwise."""
+        """The default of an integer-or-string may have any type, but is otherwise validated."""
         crd = copy(definition())
         mixed = {"x-kubernetes-int-or-string": True, "default": True}
         properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] = {"l": mixed}
@@ -279,7 +279,7 @@ class DefinitionTests(DefinitionTestCase):
         self.assertEqual(self.told(crd), [("spec.validation.openAPIV3Schema.properties[l].default", text)])
 
     def test_keyed_items(self) -> None:
-        """Items of a list with keys have one schema; where they have several, these are shown."""
+        """The items of a list map have one schema; an array of schemas is shown in the error."""
         crd = copy(definition())
         schema = {"type": "array", "items": [], "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
         crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] = {"l": schema}
@@ -290,14 +290,14 @@ class DefinitionTests(DefinitionTestCase):
         self.assertIn(("spec.validation.openAPIV3Schema.properties[l].items", text), self.told(crd))
 
     def test_lost_versions(self) -> None:
-        """A version that is stored somewhere, and is gone, is told of once."""
+        """A stored version that is missing in the spec is reported once."""
         crd = self.made(definition())
         crd["status"]["storedVersions"] = ["v0", "v1", "v0"]
         found = [cause.field for cause in self.strategy.validate(crd)]
         self.assertEqual(found, ["status.storedVersions[2]"])
 
     def test_old_without_schemas(self) -> None:
-        """Older definitions may lack schemas, as long as nothing is pruned or served."""
+        """Older CRDs may lack schemas, if nothing is pruned or served."""
         old = definition()
         del old["spec"]["versions"][0]["schema"]
         where = "spec.versions[0].schema.openAPIV3Schema: Required value"
@@ -310,7 +310,7 @@ class DefinitionTests(DefinitionTestCase):
         self.assertEqual(self.changed(old, old), [])
 
     def test_old_unstructural(self) -> None:
-        """Older definitions may have schemas that are not structural, until something depends on that."""
+        """Older CRDs may have schemas that are not structural, if no feature requires structural ones."""
         loose = {"type": "object", "properties": {"a": {}}}
         old = definition(loose)
         self.assertEqual(self.fields(old), ["spec.validation.openAPIV3Schema.properties[a].type"])
@@ -325,18 +325,18 @@ class DefinitionTests(DefinitionTestCase):
         self.assertNotEqual(self.changed(old, extended), [])
 
     def test_nothing_said(self) -> None:
-        """Keywords that are null are not there."""
+        """Keywords that are null are absent."""
         schema = {"type": "object", "properties": {"a": {**TEXT, "$ref": None, "additionalItems": None}}}
         self.assertEqual(self.told(definition(schema)), [])
 
     def test_dependencies(self) -> None:
-        """Dependencies are not supported, and what is wrong within them is told as well."""
+        """Dependencies are not supported, and errors within them are reported as well."""
         schema = {"type": "object", "dependencies": {"a": {"type": "array", "uniqueItems": True}, "b": ["c"]}}
         where = "spec.validation.openAPIV3Schema.dependencies"
         self.assertEqual(self.fields(definition(schema)), [where, f"{where}[a].uniqueItems"])
 
     def test_many_keys(self) -> None:
-        """Thousands of keys that are wrong are told of by texts that are made once: each quotes all of them."""
+        """Errors of thousands of keys share their texts, since each quotes all keys."""
         keys = [f"k{number}" for number in range(2000)] * 2
         items = {"type": "object", "properties": {"a": TEXT}}
         keyed = {
@@ -349,7 +349,7 @@ class DefinitionTests(DefinitionTestCase):
         self.assertEqual((len(causes), len({id(cause) for cause in causes})), (6000, 2))
 
     def test_review_versions(self) -> None:
-        """Versions of reviews come once."""
+        """Review versions are unique."""
         crd = definition()
         webhook = {"clientConfig": {"url": "https://example.com"}, "conversionReviewVersions": ["v1", "v1"]}
         crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
@@ -357,7 +357,7 @@ class DefinitionTests(DefinitionTestCase):
         self.assertEqual(self.told(crd), found)
 
     def test_service_path(self) -> None:
-        """A webhook that converts may be at the root of a service."""
+        """A conversion webhook may have the root path of a service."""
         crd = definition()
         service = {"name": "a", "namespace": "b", "path": ""}
         webhook = {"clientConfig": {"service": service}, "conversionReviewVersions": ["v1"]}

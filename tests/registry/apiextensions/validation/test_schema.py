@@ -11,22 +11,22 @@ from tests.resources.customserver import definition
 
 
 class SchemaTests(DefinitionTestCase):
-    """Schemas and defaults."""
+    """Tests for schemas and defaults."""
 
     def schema(self, **properties: Any) -> list[tuple[str, str]]:
-        """What is wrong with a schema of some fields."""
+        """Return the errors of a schema with these properties."""
         found = self.told(definition({"type": "object", "properties": properties}))
         return [(field.removeprefix("spec.validation.openAPIV3Schema."), text) for field, text in found]
 
     def test_forbidden(self) -> None:
-        """uniqueItems would take quadratic time, and references are not supported."""
+        """uniqueItems, which takes quadratic time, and references are not supported."""
         found = self.schema(
             a={"type": "array", "items": TEXT, "uniqueItems": True}, b={"type": "string", "$ref": "#/x"}
         )
         self.assertEqual([field for field, _ in found], ["properties[a].uniqueItems", "properties[b].$ref"])
 
     def test_lists(self) -> None:
-        """The keys of a list map are scalar fields that are there."""
+        """The keys of a list map are existing scalar fields."""
         items = {"type": "object", "properties": {"k": TEXT}}
         part = {
             "type": "array",
@@ -40,7 +40,7 @@ class SchemaTests(DefinitionTestCase):
         )
 
     def test_defaults(self) -> None:
-        """Defaults satisfy their schema, have no unknown fields, and are not completed before they are looked at."""
+        """Defaults are valid, have no unknown fields, and are validated without nested defaults."""
         inner = {"type": "object", "properties": {"a": TEXT}, "required": ["a"]}
         found = self.schema(
             n={"type": "integer", "default": "x"},
@@ -87,12 +87,12 @@ class SchemaTests(DefinitionTestCase):
         self.assertEqual([field for field, _ in found], ["properties[one].default"])
 
     def test_too_many_parts(self) -> None:
-        """A schema of very many parts is refused before anything is done with it."""
+        """A schema with very many subschemas is rejected before further processing."""
         parts = {f"p{number}": TEXT for number in range(MAX_SUBSCHEMAS)}
         ((_, text),) = self.told(definition({"type": "object", "properties": parts}))
         self.assertIn("must have at most", text)
 
     def test_warnings(self) -> None:
-        """Formats that nobody checks are warned of."""
+        """Unrecognized formats give warnings."""
         crd = definition({"type": "object", "properties": {"a": {"type": "string", "format": "made-up"}}})
         self.assertEqual(schema_warnings(crd), ['unrecognized format "made-up"'])

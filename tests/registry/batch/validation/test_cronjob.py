@@ -8,10 +8,10 @@ from tests.registry.strategytools import CONTAINER, problems
 
 
 class CronJobTests(SynchronousTestCase):
-    """CronJobs."""
+    """Tests for the validation of CronJobs."""
 
     def test_cron_job(self) -> None:
-        """A cron job has a schedule, and a zone that exists."""
+        """A CronJob has a schedule and an existing time zone."""
         template = {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}}}
         spec = {"schedule": "*/5 * * * mon-fri", "timeZone": "Europe/Berlin", "jobTemplate": template}
         self.assertEqual(problems("batch", "CronJob", spec=spec), [])

@@ -1,6 +1,4 @@
-"""
-Tests for L{kubetwist.registry.batch.validation.job}: the policies of jobs, what indexed ones may have, and schedules.
-"""
+"""Tests for L{kubetwist.registry.batch.validation.job} and L{kubetwist.registry.batch.validation.cronjob}."""
 
 from __future__ import annotations
 
@@ -17,21 +15,21 @@ _POD = {"containers": [{"name": "a", "image": "b"}], "restartPolicy": "Never"}
 
 
 def job(restart: str = "Never", **spec: Any) -> list[str]:
-    """What is wrong with a job."""
+    """Return the errors of a Job."""
     template = {"spec": {**_POD, "restartPolicy": restart}}
     return problems("batch", "Job", spec={"template": template, "manualSelector": False, **spec})
 
 
 def indexed(**spec: Any) -> list[str]:
-    """What is wrong with an indexed job of three."""
+    """Return the errors of an indexed Job with three completions."""
     return job(**{"completionMode": "Indexed", "completions": 3, **spec})
 
 
 class PolicyTests(SynchronousTestCase):
-    """When a job has failed, and when it has succeeded."""
+    """Tests for failure and success policies."""
 
     def test_success(self) -> None:
-        """A rule of success has indexes or a count that there are."""
+        """A success rule has valid indexes or a valid count."""
         path = "spec.successPolicy.rules"
         for rules, wanted in (
             ([], f"{path}: Required value: at least one rules must be specified when the successPolicy is specified"),
@@ -50,13 +48,13 @@ class PolicyTests(SynchronousTestCase):
         self.assertEqual(indexed(successPolicy={"rules": [{"succeededCount": 2, "succeededIndexes": "0,+2"}]}), [])
 
     def test_success_of_others(self) -> None:
-        """Only indexed jobs have a policy of success; that of others is not looked at further."""
+        """Only indexed Jobs may have a success policy; it is not validated further for other Jobs."""
         found = job(completions=3, successPolicy={"rules": [{}]})
         self.assertEqual(len(found), 1)
         self.assertRegex(found[0], r"^spec\.successPolicy: Invalid value: \{.*\}: requires indexed completion mode$")
 
     def test_failure(self) -> None:
-        """A rule of failure says what is done, and on what."""
+        """A failure rule has an action and a condition."""
         path = "spec.podFailurePolicy.rules[0]"
         for rule, wanted in (
             ({"onExitCodes": {"operator": "In", "values": [1]}}, [
@@ -80,7 +78,7 @@ class PolicyTests(SynchronousTestCase):
             self.assertEqual([one[: len(text)] for one, text in zip(found, wanted, strict=True)], wanted)
 
     def test_failure_with_restarts(self) -> None:
-        """Pods that are restarted in their place have no policy of failure."""
+        """A failure policy requires the restart policy Never."""
         policy = {"rules": [{"action": "Count", "onExitCodes": {"operator": "In", "values": [1]}}]}
         path = "spec.template.spec.restartPolicy"
         text = 'only "Never" is supported when podFailurePolicy is specified'
@@ -90,10 +88,10 @@ class PolicyTests(SynchronousTestCase):
 
 
 class JobTests(SynchronousTestCase):
-    """Numbers and names."""
+    """Tests for numbers and names."""
 
     def test_many_indexes(self) -> None:
-        """There are limits to indexes, and narrower ones where each has its own limit of failures."""
+        """The number of indexes is limited, more so with a backoff limit per index."""
         many = {"completions": 100_001, "parallelism": 10_001, "backoffLimitPerIndex": 1}
         self.assertEqual(
             indexed(**many),
@@ -113,7 +111,7 @@ class JobTests(SynchronousTestCase):
         )
 
     def test_managers(self) -> None:
-        """Who manages a job in our stead is a path below a domain, and short."""
+        """managedBy is a short path with a domain."""
         path = "spec.managedBy"
         self.assertEqual(job(managedBy=""), [f"{path}: Required value"])
         self.assertEqual(job(managedBy="a.b/" + "x" * 60), [f"{path}: Too long: may not be more than 63 bytes"])
@@ -121,14 +119,14 @@ class JobTests(SynchronousTestCase):
         self.assertRegex(job(managedBy="a/ ")[0], rf'^{path}: Invalid value: " ": Invalid path ')
 
     def test_mode(self) -> None:
-        """Modes are told in the reference's order."""
+        """Completion modes are listed in the reference's order."""
         self.assertEqual(
             job(completionMode="X"),
             ['spec.completionMode: Unsupported value: "X": supported values: "NonIndexed", "Indexed"'],
         )
 
     def test_labels(self) -> None:
-        """Labels that the server would set are told of by key, and so is a selector that is not its own."""
+        """Missing generated labels are reported by key, and so is a selector that was not generated."""
         template = {"metadata": {"labels": {"job-name": "x"}}, "spec": _POD}
         spec = {"template": template, "selector": {"matchLabels": {"job-name": "other"}}}
         obj = {"metadata": {"name": "j", "uid": "u"}, "spec": spec}
@@ -145,7 +143,7 @@ class JobTests(SynchronousTestCase):
         )
 
     def manual(self, status: Any = None, affinity: Any = None, **spec: Any) -> dict[str, Any]:
-        """A job whose user chose its pods."""
+        """Return a Job with a manual selector."""
         pod = {**_POD, **({} if affinity is None else {"affinity": affinity}), **spec.pop("pod", {})}
         template = {"metadata": {"labels": {"a": "b", **spec.pop("labels", {})}}, "spec": pod}
         selector = {"matchLabels": {"a": "b"}}
@@ -153,16 +151,16 @@ class JobTests(SynchronousTestCase):
         return {**obj, "status": status or {}}
 
     def changed(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-        """What is wrong with a change of a job, without what is shown of it."""
+        """Return the errors of an update of a Job, without the quoted values."""
         found = [str(cause) for cause in strategy_for("batch", "Job").validate_update(new, old)]
         return [text.partition(" value: ")[0] for text in found]
 
-    def test_told_twice(self) -> None:
-        """The new job by itself is looked at twice."""
+    def test_validated_twice(self) -> None:
+        """The new Job is validated twice."""
         self.assertEqual(self.changed(self.manual(), self.manual(backoffLimit=-1)), ["spec.backoffLimit: Invalid"] * 2)
 
     def test_back_to_automatic(self) -> None:
-        """A job that gives up its own selector needs labels that it does not have; those with prefixes are spared."""
+        """A Job that returns to a generated selector requires the generated labels, but not those with prefixes."""
         self.assertEqual(
             self.changed(self.manual(), {**(new := self.manual()), "spec": {**new["spec"], "manualSelector": False}}),
             [
@@ -173,7 +171,7 @@ class JobTests(SynchronousTestCase):
         )
 
     def test_suspended(self) -> None:
-        """A job that is suspended and has no pods may change where they go and what they ask for, and nothing else."""
+        """A suspended Job without pods may change scheduling directives and resources, and nothing else."""
         old = self.manual(suspend=True)
         nodes = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}
         larger = [{**_POD["containers"][0], "resources": {"requests": {"cpu": "1"}}}]
@@ -201,7 +199,7 @@ class JobTests(SynchronousTestCase):
             self.assertEqual(self.changed(old, self.manual(suspend=True, pod={"containers": larger})), wanted, status)
 
     def test_cron_jobs(self) -> None:
-        """Of templates of jobs no metadata are looked at, and conditions of failure are true ones."""
+        """The metadata of job templates is not validated, and the default status of failure conditions is True."""
         policy = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "A"}]}]}
         spec = {"podFailurePolicy": policy, "template": {"spec": _POD}}
         template = {"metadata": {"labels": {"a b": "c d"}}, "spec": spec}
@@ -209,7 +207,7 @@ class JobTests(SynchronousTestCase):
         self.assertEqual(found, [])
 
     def test_generated_labels(self) -> None:
-        """Labels of a job that come from its template have those that are generated, too; labels of its own do not."""
+        """Labels that a Job has from its template include the generated ones; other labels do not."""
         template = {"metadata": {"labels": {"a": "b"}}, "spec": _POD}
         followed = made("batch", "Job", spec={"template": template})["metadata"]["labels"]
         self.assertEqual(sorted(followed)[0], "a")
@@ -220,7 +218,7 @@ class JobTests(SynchronousTestCase):
         self.assertEqual(own["metadata"]["labels"], {"a": "b"})
 
     def test_hostnames(self) -> None:
-        """The pods of an indexed job have names of hosts."""
+        """The pods of an indexed Job have valid hostnames."""
         for name in ("a.b", "a" * 62):
             obj = {"metadata": {"name": name, "uid": "u"}, "spec": {"completionMode": "Indexed", "completions": 3}}
             text = f"will not able to create pod with invalid DNS label: {name}-2"
@@ -229,13 +227,13 @@ class JobTests(SynchronousTestCase):
             )
 
     def test_local_time(self) -> None:
-        """The zone of wherever the server is exists, but may not be used."""
+        """The time zone Local exists, but is invalid."""
         spec = {"schedule": "@daily", "timeZone": "Local", "jobTemplate": {"spec": {"template": {"spec": _POD}}}}
         (found,) = problems("batch", "CronJob", spec=spec)
         self.assertIn("must be an explicit time zone", found)
 
     def test_schedules(self) -> None:
-        """A time zone in a schedule is left where one was, but not beside the field."""
+        """A stored time zone in a schedule is accepted, but not beside the field timeZone."""
 
         def found(schedule: str, was: str, **more: Any) -> list[str]:
             old: Any = {"spec": {"schedule": was}}
@@ -258,10 +256,10 @@ class JobTests(SynchronousTestCase):
 
 
 class IndexTests(SynchronousTestCase):
-    """What indexes a status may tell of."""
+    """Tests for indexes in the status."""
 
     def test_many(self) -> None:
-        """Of thousands of millions of indexes only the intervals are looked at."""
+        """Only the intervals of thousands of millions of indexes are examined."""
         spec = {"completions": 2_000_000_000, "completionMode": "Indexed", "backoffLimitPerIndex": 1}
         status = {"completedIndexes": "0-1999999998", "failedIndexes": "7,1999999999"}
         causes = jobstatus.validate_job_status_update({"spec": spec, "status": status}, {"spec": spec, "status": {}})
@@ -274,7 +272,7 @@ class IndexTests(SynchronousTestCase):
         )
 
     def test_malformed(self) -> None:
-        """What is no list of indexes is told of in Go's words."""
+        """An invalid list of indexes is rejected with Go's message."""
         for text, wanted in (
             ("1-2-3", "the fragment \"1-2-3\" violates the requirement that an index interval can have at most two "
              "parts separated by '-'"),
@@ -292,10 +290,10 @@ class IndexTests(SynchronousTestCase):
 
 
 class NewJobTests(SynchronousTestCase):
-    """New jobs."""
+    """Tests for new Jobs."""
 
     def test_job(self) -> None:
-        """A job's pods end; it finds them itself."""
+        """The pods of a Job terminate; its selector is generated."""
         template = {"spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}
         self.assertEqual(problems("batch", "Job", spec={"template": template}), [])
         self.assertEqual(

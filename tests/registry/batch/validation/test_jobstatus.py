@@ -18,7 +18,7 @@ DONE = [{"type": "SuccessCriteriaMet", "status": "True"}, {"type": "Complete", "
 
 
 def problems(status: Any, before: Any = None, **spec: Any) -> list[str]:
-    """What is wrong with an update, as messages show it."""
+    """Return the messages of the errors of an update."""
     obj, old = ({"spec": {**SPEC, **spec}, "status": one or {}} for one in (status, before))
     return [str(cause) for cause in validate_job_status_update(obj, old)]
 
@@ -27,7 +27,7 @@ class JobStatusTests(SynchronousTestCase):
     """Tests for L{validate_job_status_update}."""
 
     def test_life(self) -> None:
-        """A job begins, runs and completes."""
+        """A Job starts, runs and completes."""
         running = {"startTime": BEGUN, "active": 1, "ready": 1, "uncountedTerminatedPods": {"succeeded": ["a"]}}
         self.assertEqual(problems(running), [])
         done = {"startTime": BEGUN, "completionTime": LATER, "succeeded": 2, "conditions": DONE}
@@ -35,7 +35,7 @@ class JobStatusTests(SynchronousTestCase):
         self.assertEqual(problems(done, done), [])
 
     def test_counts(self) -> None:
-        """Counts are not negative, and do not shrink; there are no more ready pods than active ones."""
+        """Counts are not negative, and do not decrease; ready pods do not exceed active ones."""
         self.assertEqual(
             problems({"active": -1, "ready": 3}),
             [
@@ -45,11 +45,11 @@ class JobStatusTests(SynchronousTestCase):
         )
         before = {"succeeded": 2, "failed": 2}
         self.assertEqual(len(problems({"succeeded": 1, "failed": 1}, before)), 2)
-        # An indexed job with as many completions as pods can be made smaller.
+        # An indexed job whose completions equal its parallelism can be scaled down.
         self.assertEqual(len(problems({"succeeded": 1, "failed": 2}, before, parallelism=2)), 0)
 
     def test_completion(self) -> None:
-        """A complete job has met its criteria, has begun, and completed after that."""
+        """A complete Job has met its success criteria, and has start and completion times in order."""
         self.assertEqual(
             problems({"conditions": DONE[1:]}),
             [
@@ -66,12 +66,12 @@ class JobStatusTests(SynchronousTestCase):
         self.assertIn("no Complete=True condition", problems({"completionTime": LATER})[0])
 
     def test_failure(self) -> None:
-        """A job that has failed was going to fail before."""
+        """A failed Job had the condition FailureTarget before."""
         failed = [{"type": "Failed", "status": "True"}]
         self.assertIn("FailureTarget=true", problems({"startTime": BEGUN, "conditions": failed})[0])
 
     def test_finished(self) -> None:
-        """Nothing of a finished job runs or waits to be counted."""
+        """A finished Job has no active or uncounted pods."""
         done = {"startTime": BEGUN, "completionTime": LATER, "conditions": DONE}
         left = {**done, "active": 1, "terminating": 1, "uncountedTerminatedPods": {"succeeded": ["a"]}}
         self.assertEqual(
@@ -86,7 +86,7 @@ class JobStatusTests(SynchronousTestCase):
         self.assertEqual(problems(left, left), [])
 
     def test_taken_back(self) -> None:
-        """What a job has come to stays."""
+        """The final state of a Job is immutable."""
         done = {"startTime": BEGUN, "completionTime": LATER, "conditions": DONE}
         found = problems({"completionTime": LATER}, done)
         for text in ("terminal Complete=True", "immutable for unsuspended job", "disable the SuccessCriteriaMet"):
@@ -94,7 +94,7 @@ class JobStatusTests(SynchronousTestCase):
         self.assertEqual(problems({}, {"startTime": BEGUN}, suspend=True), [])
 
     def test_uncounted(self) -> None:
-        """A pod waits once."""
+        """An uncounted pod is listed once."""
         pods = {"succeeded": ["a"], "failed": ["a", ""]}
         self.assertEqual(
             problems({"uncountedTerminatedPods": pods}),
@@ -105,7 +105,7 @@ class JobStatusTests(SynchronousTestCase):
         )
 
     def test_indexes(self) -> None:
-        """Lists of indexes ascend, end before the completions, and belong to indexed jobs."""
+        """Lists of indexes ascend, are less than the completions, and belong to indexed Jobs."""
         self.assertEqual(problems({"completedIndexes": "0,2-4,6"}, completions=7), [])
         for text in ("2,1", "0-9", "a", "1-1", "0-1-2", "3-2"):
             self.assertEqual(len(problems({"completedIndexes": text}, completions=7)), 1, text)
@@ -120,13 +120,13 @@ class JobStatusTests(SynchronousTestCase):
         st.lists(st.sampled_from(["Complete", "Failed", "FailureTarget", "SuccessCriteriaMet"]), unique=True),
     )
     def test_unchanged(self, counts: Any, true: Any) -> None:
-        """Whatever a status is, to write it again is no mistake, unless it tells of success and of failure."""
+        """An update with an unchanged status is valid, unless it reports both success and failure."""
         status = {**counts, "conditions": [{"type": kind, "status": "True"} for kind in true]}
         clashes = len({"Failed", "FailureTarget"}.intersection(true)) if "SuccessCriteriaMet" in true else 0
         self.assertEqual(len(problems(status, status)), clashes)
 
     def test_success(self) -> None:
-        """Success comes before the end of a job that has a policy for it, and not after it."""
+        """Success criteria are met before a Job with a success policy completes, not after."""
         complete = {"startTime": BEGUN, "completionTime": LATER, "conditions": [{"type": "Complete", "status": "True"}]}
         (found,) = problems(complete, complete, successPolicy={"rules": []})
         self.assertIn("unless SuccessCriteriaMet=True", found)
@@ -134,14 +134,14 @@ class JobStatusTests(SynchronousTestCase):
         self.assertIn("already has Complete=true conditions", problems(done, complete)[0])
 
     def test_failed_indexes(self) -> None:
-        """That a failed job was to fail is asked when it fails, or its failed indexes change."""
+        """The condition FailureTarget is required when a Job fails or its failed indexes change."""
         failed = {"startTime": BEGUN, "conditions": [{"type": "Failed", "status": "True"}]}
         self.assertEqual(problems(failed, failed), [])
         found = problems({**failed, "failedIndexes": ""}, failed, backoffLimitPerIndex=1)
         self.assertIn("without the FailureTarget=true condition", found[0])
 
     def test_fewer(self) -> None:
-        """The count of successes shrinks with an indexed job only; a job that resumes begins anew."""
+        """The count of successes decreases with an indexed Job only; a resumed Job starts again."""
         for mode, wanted in (("Indexed", 0), ("NonIndexed", 1)):
             found = problems({"succeeded": 1}, {"succeeded": 2}, completionMode=mode, completions=1, parallelism=1)
             self.assertEqual(len(found), wanted, mode)
@@ -150,6 +150,6 @@ class JobStatusTests(SynchronousTestCase):
         self.assertEqual(problems(resumed, suspended), [])
 
     def test_ready(self) -> None:
-        """How many pods are ready need not be told."""
+        """The number of ready pods is optional."""
         found = problems({"active": -1})
         self.assertEqual(found, ["status.active: Invalid value: -1: must be greater than or equal to 0"])

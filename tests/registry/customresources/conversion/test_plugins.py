@@ -1,4 +1,4 @@
-"""Custom resources in several versions between which a plugin converts, over HTTP in memory."""
+"""Tests for custom resources in several versions that a plugin converts, over HTTP in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.resources.server import events
 
 
 def new(name: str, host: str = "there", port: int = 2) -> dict[str, Any]:
-    """An object in version 2."""
+    """Return an object in version 2."""
     return {
         "kind": "Kite",
         "apiVersion": "example.com/v2",
@@ -27,14 +27,14 @@ def new(name: str, host: str = "there", port: int = 2) -> dict[str, Any]:
 
 
 class ConversionTests(ConversionTestCase):
-    """Tests for L{kubetwist.registry.customresources.conversion} as clients see it."""
+    """Tests for L{kubetwist.registry.customresources.conversion} with HTTP requests."""
 
     def test_interface(self) -> None:
-        """The plugin here is what the interface describes."""
+        """The plugin in these tests implements the interface."""
         verifyObject(IConversionPlugin, self.plugin)
 
     def test_read(self) -> None:
-        """An object is read in the version of the path; it is converted once, however often it is read."""
+        """An object is read in the version of the path; it is converted once for many reads."""
         self.define()
         made = self.ask("POST", OLD, old("a"))
         self.assertEqual(self.plugin.calls, [])
@@ -46,7 +46,7 @@ class ConversionTests(ConversionTestCase):
         self.assertEqual(self.plugin.calls, [(1, "example.com/v2")])
 
     def test_write(self) -> None:
-        """An object written in another version is stored, validated and answered in the right ones."""
+        """A write in another version is stored, validated and returned in the right versions."""
         self.define()
         made = self.ask("POST", NEW, new("b"))
         self.assertEqual(made["spec"], {"host": "there", "port": 2})
@@ -61,7 +61,7 @@ class ConversionTests(ConversionTestCase):
         self.assertEqual(answer["status"], "Success")
 
     def test_dry_run(self) -> None:
-        """A dry run shows the version of the path, and stores nothing."""
+        """A dry run returns the version of the path, and stores nothing."""
         self.define()
         self.ask("POST", OLD, old("a"))
         self.assertEqual(self.ask("POST", f"{NEW}?dryRun=All", new("b"))["spec"], {"host": "there", "port": 2})
@@ -71,7 +71,7 @@ class ConversionTests(ConversionTestCase):
         self.assertEqual(self.ask("GET", f"{OLD}/a")["spec"], {"address": "here:1"})
 
     def test_list_is_batched(self) -> None:
-        """A list is converted in few calls, and what is converted already is not again."""
+        """A list is converted in few calls, without the objects that are converted already."""
         self.define()
         for number in range(60):
             self.ask("POST", OLD, old(f"k{number}"))
@@ -86,14 +86,14 @@ class ConversionTests(ConversionTestCase):
         self.assertEqual(len(body["items"]), 60)
 
     def test_table(self) -> None:
-        """A Table's cells come from the converted object."""
+        """The cells of a Table are those of the converted object."""
         self.define()
         self.ask("POST", OLD, old("a"))
         table = self.ask("GET", NEW, Accept="application/json;as=Table;g=meta.k8s.io;v=v1")
         self.assertEqual(table["rows"][0]["cells"], ["a", "here"])
 
     def test_status(self) -> None:
-        """The status subresource converts, too."""
+        """Updates of the status are converted, too."""
         self.define()
         self.ask("POST", OLD, old("a"))
         self.assertEqual(self.ask("GET", f"{NEW}/a/status")["spec"], {"host": "here", "port": 1})
@@ -112,11 +112,11 @@ class ConversionTests(ConversionTestCase):
             for entry in self.ask("GET", f"{OLD}/a")["metadata"]["managedFields"]
         }
         self.assertEqual(owners["me", "example.com/v2"], {"f:port": {}})
-        # The port is a part of the address, which the first owner therefore lost.
+        # The port is a part of the address, so the first owner lost the address.
         self.assertNotIn("f:address", owners[min(set(owners) - {("me", "example.com/v2")})] or {})
 
     def test_failure(self) -> None:
-        """What can not be converted is a 500 that says why; a watch is told so, and ended."""
+        """A failed conversion is answered with a 500 with its reason; a watch ends with this error."""
         self.define()
         self.ask("POST", OLD, old("a", address="nowhere"))
         for path in (f"{NEW}/a", NEW):
@@ -130,7 +130,7 @@ class ConversionTests(ConversionTestCase):
         self.ask("DELETE", f"{OLD}/a")
 
     def test_bug(self) -> None:
-        """A plugin that breaks is named, without its traceback, and logged."""
+        """An exception of a plugin is logged, and answered with its name and without a traceback."""
         self.define()
         self.ask("POST", OLD, old("a"))
         self.plugin.converted = lambda objects, api_version: 1 / 0  # type: ignore[method-assign, assignment, return-value]
@@ -140,7 +140,7 @@ class ConversionTests(ConversionTestCase):
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
 
     def test_nonsense(self) -> None:
-        """What comes back is not believed: its number, kind, version, and identity."""
+        """Results with another number, kind, version or identity are rejected."""
         self.define()
         self.ask("POST", OLD, old("a"))
         honest = self.plugin.converted
@@ -179,7 +179,7 @@ class ConversionTests(ConversionTestCase):
         )
 
     def test_metadata_is_kept(self) -> None:
-        """Of the metadata, labels and annotations may change, and nothing else."""
+        """Conversion may change only labels and annotations of the metadata."""
         self.define()
         self.ask("POST", OLD, old("a", finalizers=["example.com/x"]))
         honest = self.plugin.converted
@@ -197,7 +197,7 @@ class ConversionTests(ConversionTestCase):
         self.assertIn("resourceVersion", meta)
 
     def test_hanging_plugin(self) -> None:
-        """A plugin that does not come back is given up, and whoever waits is told."""
+        """A call of a plugin times out, and all waiting requests get an error."""
         self.define()
         self.ask("POST", OLD, old("a"))
         self.plugin.waiting = []
@@ -208,7 +208,7 @@ class ConversionTests(ConversionTestCase):
         self.assertIn(b"failed: it took longer than 30 s", client.taken())
 
     def test_storage_version_changes(self) -> None:
-        """Objects written before the stored version changed are converted when they are looked at, and when written."""
+        """Objects stored before a change of the storage version are converted when they are read or written."""
         self.define()
         self.ask("POST", OLD, old("a"))
         crd = self.ask("GET", f"{DEFINITIONS}/kites.example.com")
@@ -238,7 +238,7 @@ class ConversionTests(ConversionTestCase):
         )
 
     def test_missing_plugin(self) -> None:
-        """A plugin that is not installed is named when it is needed, and not before."""
+        """A plugin that is not installed is reported at the first conversion, not before."""
         self.define(plugin="absent")
         self.ask("POST", OLD, old("a"))
         code, status = self.client.ask("GET", f"{NEW}/a")
@@ -247,7 +247,7 @@ class ConversionTests(ConversionTestCase):
         self.assertIn("no plugin of that name is installed", status["message"])
 
     def test_opt_out(self) -> None:
-        """Taking the annotation away goes back to changing the apiVersion alone."""
+        """Without the annotation, conversion only changes the apiVersion."""
         self.define()
         self.ask("POST", OLD, old("a"))
         content = "application/merge-patch+json"

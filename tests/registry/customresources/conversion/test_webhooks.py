@@ -1,4 +1,4 @@
-"""Tests for conversion by webhooks: L{kubetwist.registry.customresources.conversion}, over HTTP on this machine."""
+"""Tests for conversion by webhooks: L{kubetwist.registry.customresources.conversion}, over HTTP on localhost."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ V2 = GroupVersionKind("example.com", "v2", "Kite")
 
 
 def kite(name: str, **meta: Any) -> dict[str, Any]:
-    """An object in version 1."""
+    """Return an object in version 1."""
     meta = {"name": name, "namespace": "default", "uid": f"u-{name}", **meta}
     return {"kind": "Kite", "apiVersion": "example.com/v1", "metadata": meta, "spec": {"tail": 1}}
 
 
 def honest(call: Call, **response: Any) -> dict[str, Any]:
-    """What a webhook answers that does what it is asked for."""
+    """Return the response of a correct webhook."""
     review = call.json()
     request = review["request"]
     converted = [{**obj, "apiVersion": request["desiredAPIVersion"], "new": True} for obj in request["objects"]]
@@ -36,10 +36,10 @@ def honest(call: Call, **response: Any) -> dict[str, Any]:
 
 
 class WebhookConversionTests(TestCase):
-    """A definition with C{strategy: Webhook}."""
+    """Tests for a CRD with C{strategy: Webhook}."""
 
     def setUp(self) -> Deferred[Any]:
-        """A webhook."""
+        """Start a webhook."""
         self.answer: Any = honest
         self.webhook = WebhookServer(reactor, lambda call: self.answer(call))
         self.outgoing = ClientFactory(reactor, lambda namespace, name: None)
@@ -48,7 +48,7 @@ class WebhookConversionTests(TestCase):
         return Deferred.fromCoroutine(self.webhook.start())
 
     def conversion(self, *versions: str, **config: Any) -> CRConverter:
-        """What the definition's conversion is."""
+        """Return the converter of the CRD."""
         client = {"url": f"{self.webhook.url}/convert", "caBundle": base64.b64encode(self.webhook.ca).decode()}
         webhook = {"clientConfig": config or client, "conversionReviewVersions": versions or ("v1",)}
         crd = {"metadata": {}, "spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
@@ -58,7 +58,7 @@ class WebhookConversionTests(TestCase):
         return found
 
     async def failure(self, conversion: CRConverter | None = None) -> str:
-        """The message of a conversion that fails."""
+        """Return the message of a conversion that fails."""
         error = await self.assertFailure(
             Deferred.fromCoroutine((conversion or self.conversion()).convert([kite("a")], V2)), APIStatusError
         )
@@ -66,7 +66,7 @@ class WebhookConversionTests(TestCase):
         return str(error.message)
 
     async def test_success(self) -> None:
-        """All objects of a list go to the webhook in one call, and come back in their order."""
+        """All objects of a list are converted in one call, in order."""
         objects = [kite(f"k{number}") for number in range(20)]
         found = await self.conversion().convert(objects, V2)
         self.assertEqual([obj["metadata"] for obj in found], [obj["metadata"] for obj in objects])
@@ -78,7 +78,7 @@ class WebhookConversionTests(TestCase):
         self.assertEqual(review["request"]["desiredAPIVersion"], "example.com/v2")
 
     async def test_traced(self) -> None:
-        """Where the request is traced there is a span for the call, which the webhook is told of."""
+        """The call of a traced request has a span, whose context the webhook receives."""
         self.outgoing.traced = True
         spans: list[Span] = []
         request = Tracer(1_000_000, spans.append).start_trace(None, False, b"", 1.0)
@@ -103,7 +103,7 @@ class WebhookConversionTests(TestCase):
         self.assertEqual([len(call.json()["request"]["objects"]) for call in self.webhook.calls], [2, 2, 1])
 
     async def test_review_versions(self) -> None:
-        """The first version of the review that both know is spoken."""
+        """The first review version that both support is used."""
         await self.conversion("v7", "v1beta1", "v1").convert([kite("a")], V2)
         self.assertEqual(self.webhook.calls[0].json()["apiVersion"], "apiextensions.k8s.io/v1beta1")
         self.assertEqual(
@@ -112,15 +112,15 @@ class WebhookConversionTests(TestCase):
         )
 
     async def test_refusal(self) -> None:
-        """The webhook's own reason is shown."""
+        """The webhook's reason is shown."""
         self.answer = lambda call: honest(call, result={"status": "Failure", "message": "no kites today"})
         said = await self.failure()
         self.assertEqual(said, "conversion webhook for example.com/v1, Kind=Kite failed: no kites today")
         self.answer = lambda call: honest(call, result={})
         self.assertIn("response.result.status was '', not 'Success'", await self.failure())
 
-    async def test_somebody_elses_answer(self) -> None:
-        """An answer to another request, of another kind, or to nothing, is not taken."""
+    async def test_response_to_another_request(self) -> None:
+        """A response with another uid or kind, or without a response, is rejected."""
         self.answer = lambda call: honest(call, uid="other")
         self.assertIn('failed: expected response.uid="', await self.failure())
         self.answer = lambda call: {**honest(call), "kind": "AdmissionReview"}
@@ -133,7 +133,7 @@ class WebhookConversionTests(TestCase):
         self.assertIn("no response provided", await self.failure())
 
     async def test_garbage(self) -> None:
-        """What is no JSON, an error, or a connection that breaks, is a clear failure."""
+        """Invalid JSON, an HTTP error or a lost connection is reported clearly."""
         self.answer = lambda call: Reply(200, b"<html>", {"Content-Type": "application/json"})
         self.assertIn("couldn't get version/kind; json parse error", await self.failure())
         self.answer = lambda call: Reply(500, b"oops")
@@ -144,19 +144,19 @@ class WebhookConversionTests(TestCase):
         self.assertIn("returned invalid object at index 0", await self.failure())
 
     async def test_redirect_is_not_followed(self) -> None:
-        """A webhook can not send the server elsewhere (CVE-2020-8561)."""
+        """Redirects of a webhook are not followed (CVE-2020-8561)."""
         self.answer = lambda call: Reply(302, b"", {"Location": f"{self.webhook.url}/secret"})
         self.assertIn("which is not followed", await self.failure())
         self.assertEqual([call.path for call in self.webhook.calls], ["/convert"])
 
     async def test_denied_url(self) -> None:
-        """A URL of a definition does not lead where the operator does not want it to."""
+        """A URL that the operator denies is not requested."""
         self.outgoing.denied = (ip_network("127.0.0.0/8"),)
         self.assertIn("address not allowed", await self.failure())
         self.assertEqual(self.webhook.calls, [])
 
     async def test_missing_service(self) -> None:
-        """A service that is not there is named as the reference names it."""
+        """A missing service is reported as in the reference."""
         conversion = self.conversion(service={"name": "absent", "namespace": "ns", "path": "/convert"})
         self.assertEqual(
             await self.failure(conversion),

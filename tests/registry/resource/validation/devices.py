@@ -1,4 +1,4 @@
-"""Devices, and claims of some."""
+"""Helpers of tests of devices and claims."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from typing import Any
 
 
 def fields(causes: Any) -> list[str]:
-    """Which fields are wrong."""
+    """Return the fields of errors."""
     return [cause.field for cause in causes]

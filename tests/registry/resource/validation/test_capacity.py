@@ -12,34 +12,34 @@ from kubetwist.registry.resource.validation.capacity import validate_request_pol
 
 
 class PolicyTests(SynchronousTestCase):
-    """Tests for what claims may ask for of a capacity."""
+    """Tests for request policies of capacities."""
 
     def problems(self, **policy: Any) -> list[str]:
-        """What is wrong with a policy for a device with 10Gi."""
+        """Return the errors of a policy for a device with 10Gi."""
         causes: ErrorList = []
         validate_request_policy(policy, Quantity.parse("10Gi"), "p", causes)
         return [str(cause) for cause in causes]
 
     def test_good(self) -> None:
-        """A choice, a range, or neither."""
+        """A policy has a list of values, a range, or neither."""
         self.assertEqual(self.problems(), [])
         self.assertEqual(self.problems(default="1Gi", validValues=["1Gi", "2Gi"]), [])
         self.assertEqual(self.problems(default="3Gi", validRange={"min": "1Gi", "max": "9Gi", "step": "2Gi"}), [])
 
     def test_both(self) -> None:
-        """There is one of them."""
+        """A policy cannot have both."""
         text = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
         self.assertEqual(self.problems(validValues=["1Gi"], validRange={}), [f"p: Forbidden: {text}"])
 
     def test_default(self) -> None:
-        """There is an amount for claims that name none."""
+        """A policy has a default for claims without an amount."""
         for name, value in (("validValues", ["1Gi"]), ("validRange", {})):
             self.assertEqual(
                 self.problems(**{name: value}), [f"p.default: Required value: required when {name} is defined"]
             )
 
     def test_values(self) -> None:
-        """Values are in order, are no more than there is, and have the default among them."""
+        """Values are sorted, do not exceed the capacity, and include the default."""
         self.assertEqual(
             self.problems(default="3Gi", validValues=["2Gi", "1Gi", "20Gi", "20Gi"]),
             [
@@ -59,7 +59,7 @@ class PolicyTests(SynchronousTestCase):
         )
 
     def test_range(self) -> None:
-        """A range has a lower end, is within what there is, and holds the default at one of its steps."""
+        """A range has a minimum, is within the capacity, and includes the default at one of its steps."""
         self.assertEqual(
             self.problems(default="1", validRange={}),
             ["p.validRange.min: Required value: required when validRange is defined"],

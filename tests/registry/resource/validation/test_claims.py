@@ -13,7 +13,7 @@ from tests.registry.strategytools import change_problems, problems
 
 
 def claim(*requests: Any, status: Any = None, meta: Any = None, **devices: Any) -> dict[str, Any]:
-    """A claim."""
+    """Return a claim."""
     return {
         "metadata": meta or {},
         "spec": {"devices": {"requests": list(requests), **devices}},
@@ -22,22 +22,22 @@ def claim(*requests: Any, status: Any = None, meta: Any = None, **devices: Any) 
 
 
 def wanted(name: str = "gpu", **fields: Any) -> dict[str, Any]:
-    """A request."""
+    """Return a request."""
     exactly = {"deviceClassName": "gpu.example.com", "allocationMode": "ExactCount", "count": 1, **fields}
     return {"name": name, "exactly": exactly}
 
 
 class ClaimTests(SynchronousTestCase):
-    """Tests for the rules of claims."""
+    """Tests for the validation of claims."""
 
     def test_good(self) -> None:
-        """A claim asks for devices, or for one of several kinds of them."""
+        """A claim requests devices, or one of several alternatives."""
         either = {"name": "any", "firstAvailable": [{**wanted()["exactly"], "name": "big"}]}
         constraint = {"requests": ["gpu", "any/big"], "matchAttribute": "example.com/numa"}
         self.assertEqual(rules.validate_claim(claim(wanted(), either, constraints=[constraint])), [])
 
     def test_requests(self) -> None:
-        """A request is one of the two, of a class, for some or all; names are not repeated."""
+        """A request is exact or has alternatives, with a class and a count or all devices; names are unique."""
         self.assertEqual(fields(rules.validate_claim(claim({"name": "g"}))), ["spec.devices.requests[0]"])
         both = {**wanted("b"), "firstAvailable": [{"name": "x"}]}
         self.assertEqual(fields(rules.validate_claim(claim(both))), ["spec.devices.requests[0]"])
@@ -49,7 +49,7 @@ class ClaimTests(SynchronousTestCase):
         self.assertEqual(fields(rules.validate_claim(claim(wanted(), wanted()))), ["spec.devices.requests[1]"])
 
     def test_references(self) -> None:
-        """Constraints are about requests that are there, and about an attribute with its domain."""
+        """Constraints refer to existing requests, and to an attribute with its domain."""
         constraints = [{"requests": ["nope"], "matchAttribute": "numa"}, {}]
         self.assertEqual(
             fields(rules.validate_claim(claim(wanted(), constraints=constraints))),
@@ -61,12 +61,12 @@ class ClaimTests(SynchronousTestCase):
         )
 
     def test_update(self) -> None:
-        """What is claimed stays."""
+        """The spec is immutable."""
         self.assertEqual(rules.validate_claim_update(claim(wanted()), claim(wanted())), [])
         self.assertEqual(fields(rules.validate_claim_update(claim(wanted("a")), claim(wanted()))), ["spec"])
 
     def test_status(self) -> None:
-        """Only what is allocated can be reserved, and an allocation is not exchanged."""
+        """Only an allocated claim can be reserved, and an allocation is immutable."""
         user = {"resource": "pods", "name": "p", "uid": "1"}
         reserved = claim(wanted(), status={"reservedFor": [user]})
         self.assertEqual(fields(rules.validate_claim_status_update(reserved, claim(wanted()))), ["status.reservedFor"])
@@ -88,16 +88,16 @@ class DeviceClaimTests(SynchronousTestCase):
     REQUEST: ClassVar = {"name": "g", "exactly": {"deviceClassName": "c"}}
 
     def claim(self, **devices: Any) -> list[str]:
-        """What is wrong with a claim."""
+        """Return the errors of a claim."""
         return problems("resource.k8s.io", "ResourceClaim", spec={"devices": {"requests": [self.REQUEST], **devices}})
 
     def status(self, old: Any, new: Any) -> list[str]:
-        """What is wrong with a change of a claim's status."""
+        """Return the errors of a status update."""
         spec = {"devices": {"requests": [self.REQUEST]}}
         return status_problems("resource.k8s.io", "ResourceClaim", old, new, spec=spec)
 
     def test_too_many(self) -> None:
-        """Of a list that is too long, nothing else is told."""
+        """A list that is too long has no further errors."""
         self.assertEqual(
             self.claim(requests=[{}] * 33), ["spec.devices.requests: Too many: 33: must have at most 32 items"]
         )
@@ -106,7 +106,7 @@ class DeviceClaimTests(SynchronousTestCase):
         )
 
     def test_duplicates(self) -> None:
-        """What is there twice is told after what is wrong with each."""
+        """Errors of duplicates follow the errors of the items."""
         constraint = {"requests": ["g", "g", "h"], "matchAttribute": "x.y/z"}
         path = "spec.devices.constraints[0].requests"
         self.assertEqual(
@@ -119,7 +119,7 @@ class DeviceClaimTests(SynchronousTestCase):
         )
 
     def test_long_parameters(self) -> None:
-        """Configuration is not long, unless it was before."""
+        """The size of configuration is limited, except for stored configuration."""
         config = [{"opaque": {"driver": "d.x", "parameters": {"a": "x" * 10240}}}]
         text = "config[0].opaque.parameters: Too long: may not be more than 10240 bytes"
         self.assertEqual(self.claim(config=config), [f"spec.devices.{text}"])
@@ -128,7 +128,7 @@ class DeviceClaimTests(SynchronousTestCase):
         self.assertEqual(change_problems("resource.k8s.io", "DeviceClass", new, new), [])
 
     def test_metadata_of_templates(self) -> None:
-        """Claims get labels and annotations from a template, and nothing else."""
+        """Templates have only labels and annotations for claims."""
         metadata = {"name": "x", "annotations": {"a b": ""}, "labels": {"a": "b c"}}
         found = problems("resource.k8s.io", "ResourceClaimTemplate", spec={"metadata": metadata})
         self.assertEqual(
@@ -138,7 +138,7 @@ class DeviceClaimTests(SynchronousTestCase):
         self.assertEqual(found[-1], "spec.metadata.name: Forbidden: cannot be set")
 
     def test_allocation(self) -> None:
-        """What is allocated: shares, conditions, configuration and nodes."""
+        """Shares, conditions, configuration and nodes of an allocation are validated."""
         result = {**self.RESULT, "shareID": "X", "bindingConditions": ["a"]}
         config = {"source": "FromAfar", "requests": ["h"], "opaque": {"driver": "d.x", "parameters": {}}}
         allocation = {"devices": {"results": [result], "config": [config, {}]}, "nodeSelector": {}}
@@ -163,7 +163,7 @@ class DeviceClaimTests(SynchronousTestCase):
         )
 
     def test_states_of_devices(self) -> None:
-        """What drivers say is about devices of the claim, and goes with them."""
+        """The status of devices refers to allocated devices, and is removed with them."""
         state = {name: self.RESULT[name] for name in ("driver", "pool", "device")}
         allocation = {"devices": {"results": [self.RESULT]}}
         given = {"allocation": allocation, "devices": [state]}

@@ -9,10 +9,10 @@ from tests.registry.resource.validation.devices import fields
 
 
 class ClassTests(SynchronousTestCase):
-    """Tests for L{rules.validate_device_class}."""
+    """Tests for L{validate_device_class}."""
 
     def test_good(self) -> None:
-        """A class has selectors, configuration, and a resource that stands for it."""
+        """A class has selectors, configuration and an extended resource name."""
         config = {"opaque": {"driver": "gpu.example.com", "parameters": {"a": 1}}}
         spec = {
             "selectors": [{"cel": {"expression": "true"}}],
@@ -22,7 +22,7 @@ class ClassTests(SynchronousTestCase):
         self.assertEqual(deviceclasses.validate_device_class({"spec": spec}), [])
 
     def test_bad(self) -> None:
-        """Selectors and configurations say something, and resources are not Kubernetes' own."""
+        """Empty selectors and configurations are invalid, and so are extended resources of Kubernetes."""
         config = [{"opaque": {"driver": "Bad Driver", "parameters": "str"}}, {}, {"opaque": {"driver": "d"}}]
         spec = {"selectors": [{}], "config": config, "extendedResourceName": "bad name"}
         self.assertEqual(

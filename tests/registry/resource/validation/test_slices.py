@@ -15,26 +15,26 @@ from tests.registry.strategytools import change_problems, problems
 
 
 class DeviceTests(SynchronousTestCase):
-    """Tests for slices that offer devices."""
+    """Tests for devices in slices."""
 
     POOL: ClassVar = {"name": "p", "generation": 1, "resourceSliceCount": 1}
     REQUEST: ClassVar = {"name": "g", "exactly": {"deviceClassName": "c"}}
 
     def claim(self, **devices: Any) -> list[str]:
-        """What is wrong with a claim."""
+        """Return the errors of a claim."""
         return problems("resource.k8s.io", "ResourceClaim", spec={"devices": {"requests": [self.REQUEST], **devices}})
 
     def slice_spec(self, *devices: Any, **spec: Any) -> dict[str, Any]:
-        """The spec of a slice."""
+        """Return the spec of a slice."""
         spec = {"driver": "d.x", "pool": self.POOL, "nodeName": "n", **spec}
         return {"spec": {**spec, "devices": list(devices)} if devices else spec}
 
     def offered(self, *devices: Any, **spec: Any) -> list[str]:
-        """What is wrong with a slice."""
+        """Return the errors of a slice."""
         return problems("resource.k8s.io", "ResourceSlice", **self.slice_spec(*devices, **spec))
 
     def test_names_of_attributes(self) -> None:
-        """The domain of an attribute, and what is below it."""
+        """The domain and the identifier of an attribute are validated."""
         texts = [
             ("z", 'Invalid value: "z": a fully qualified name must be a domain and a name separated by a slash'),
             ("/z", 'Invalid value: "": the domain must not be empty'),
@@ -46,7 +46,7 @@ class DeviceTests(SynchronousTestCase):
         self.assertEqual(self.claim(constraints=[{"requests": ["g"], "matchAttribute": "a/b/c"}]), [])
 
     def test_slice_update(self) -> None:
-        """What may not change is told before the rest; taints may stay."""
+        """Immutable fields are reported first; taints may be unchanged."""
         taints = {"name": "a", "taints": [{"key": "k"}]}
         old, new = self.slice_spec(taints), self.slice_spec(taints, driver="e.x", allNodes=False)
         self.assertEqual(
@@ -59,7 +59,7 @@ class DeviceTests(SynchronousTestCase):
         self.assertEqual(self.offered(taints), ["spec.devices[0].taints[0].effect: Required value"])
 
     def test_nodes(self) -> None:
-        """A slice is for nodes of one term, a device for nodes of any."""
+        """The node selector of a slice has one term, that of a device may have several."""
         wrong = {"nodeSelectorTerms": []}
         path = "nodeSelector.nodeSelectorTerms"
         none = f"{path}: Required value: must have at least one node selector term"
@@ -83,7 +83,7 @@ class DeviceTests(SynchronousTestCase):
         )
 
     def test_attributes(self) -> None:
-        """An attribute is one value, and a version one of semver.org's."""
+        """An attribute has one value, and a version is semantic."""
         attributes = {"a": {"int": 1, "bool": True}, "b": {"version": "1.0.0-01"}, "c": {"version": "x" * 65}}
         path = "spec.devices[0].attributes"
         semver = "must be a string compatible with semver.org spec 2.0.0"
@@ -100,7 +100,7 @@ class DeviceTests(SynchronousTestCase):
         )
 
     def test_device(self) -> None:
-        """Taints, counters, policies and conditions of a device."""
+        """Taints, counters, policies and conditions of a device are validated."""
         device = {
             "name": "a",
             "capacity": {"m": {"value": "1", "requestPolicy": {}}},
@@ -127,7 +127,7 @@ class DeviceTests(SynchronousTestCase):
         )
 
     def test_counters(self) -> None:
-        """Sets of counters have names, and so have the counters."""
+        """Counter sets have names, and so have the counters."""
         many = {f"c{number}": {"value": "1"} for number in range(33)}
         sets = [{"name": "A"}, {"name": "b", "counters": many}, {"name": "b", "counters": {"x" * 64: {"value": "1"}}}]
         path = "spec.sharedCounters"
@@ -148,17 +148,17 @@ POOL = {"name": "p", "generation": 1, "resourceSliceCount": 1}
 
 
 class SliceTests(SynchronousTestCase):
-    """Tests for the rules of slices."""
+    """Tests for the validation of slices."""
 
     def test_good(self) -> None:
-        """A slice is of a driver, of a pool, and on some nodes."""
+        """A slice has a driver, a pool and nodes."""
         attributes = {"model": {"string": "a"}, "example.com/ok": {"bool": False}, "v": {"version": "1.2.3-rc.1"}}
         spec = {"driver": "d.example.com", "nodeName": "n", "pool": POOL}
         device = {"name": "d", "attributes": attributes, "capacity": {"memory": {"value": "1Gi"}}}
         self.assertEqual(resourceslices.validate_slice({"spec": {**spec, "devices": [device]}}), [])
 
     def test_bad(self) -> None:
-        """Names are names, counts count, and nodes are chosen in one way."""
+        """Names, counts and the selection of nodes are validated."""
         spec: dict[str, Any] = {"driver": "Bad_Driver", "pool": {"generation": -1}}
         spec["devices"] = [{"name": "Dev"}, {"name": "d"}, {"name": "d"}]
         self.assertEqual(
@@ -175,7 +175,7 @@ class SliceTests(SynchronousTestCase):
         )
 
     def test_attributes(self) -> None:
-        """An attribute has a proper name and one value."""
+        """An attribute has a valid name and one value."""
         devices = [{"name": "d", "attributes": {"bad key": {"int": 1}, "v": {"version": "one"}, "w": {}}}]
         spec = {"driver": "d.example.com", "nodeName": "n", "allNodes": True, "pool": POOL, "devices": devices}
         causes = resourceslices.validate_slice({"spec": spec})
@@ -184,7 +184,7 @@ class SliceTests(SynchronousTestCase):
         self.assertIn('"{`nodeName`, `allNodes`}"', causes[0].message)
 
     def test_update(self) -> None:
-        """Pool, driver and node stay; all else may change."""
+        """Pool, driver and node are immutable; other fields may change."""
         spec = {"driver": "d.example.com", "nodeName": "n", "pool": POOL}
         other = {"driver": "e.example.com", "nodeName": "m", "pool": {**POOL, "name": "q", "generation": 2}}
         self.assertEqual(
@@ -195,7 +195,7 @@ class SliceTests(SynchronousTestCase):
         self.assertEqual(resourceslices.validate_slice_update({"spec": newer}, {"spec": spec}), [])
 
     def test_tolerations(self) -> None:
-        """What is tolerated of allocated devices is by default of one value, as what is asked for."""
+        """The default operator of tolerations of allocated devices is Equal, as in requests."""
         strategy = strategy_for("resource.k8s.io", "ResourceClaim")
         results = [{"tolerations": [{"key": "k"}, {"key": "k", "operator": "Exists"}]}]
         obj: dict[str, Any] = {"spec": {}, "status": {"allocation": {"devices": {"results": results}}}}
@@ -203,7 +203,7 @@ class SliceTests(SynchronousTestCase):
         self.assertEqual([one["operator"] for one in results[0]["tolerations"]], ["Equal", "Exists"])
 
     def test_period_of_templates(self) -> None:
-        """Templates have no period of grace, not even an empty one."""
+        """Templates have no deletion grace period, not even an empty one."""
         metadata = {"deletionGracePeriodSeconds": 0, "generation": 0, "uid": "u"}
         causes = rules.validate_claim_template({"spec": {"metadata": metadata, "spec": {}}})
         self.assertEqual(
@@ -211,7 +211,7 @@ class SliceTests(SynchronousTestCase):
         )
 
     def test_closed_gates(self) -> None:
-        """Attributes of several values, and what is taken of nodes, are not stored; taints have a time."""
+        """List attributes and node allocatable mappings are not stored; taints have a time."""
         strategy = strategy_for("resource.k8s.io", "ResourceSlice")
         device: dict[str, Any] = {"name": "d", "attributes": {"a": {"int": 1, "ints": [1]}}, "taints": [{"key": "k"}]}
         slice_: dict[str, Any] = {"spec": {"devices": [{**device, "nodeAllocatableResourceMappings": {"cpu": {}}}]}}
