@@ -1,4 +1,4 @@
-"""The command line of an extension server: the applicable flags of C{twist kubeapi}, and additional ones."""
+"""Command line of an extension server: applicable flags of C{twist kubeapi}, and additional ones."""
 
 from __future__ import annotations
 
@@ -29,57 +29,57 @@ _INHERITED_FLAGS: Final = frozenset(
 )
 _SECTION: Final = "Kubernetes API server"
 _EXTENSION_FLAGS: Final = (
-    Flag("secure-port", PORT, 443, "The port to listen on; 0 takes a free one.", "Secure serving"),
+    Flag("secure-port", PORT, 443, "The port to listen on; 0 selects a free port.", "Secure serving"),
     Flag(
         "service",
         STRING,
         "",
-        "The service by which this server is reached, as namespace/name: the serving certificate is for its names.",
+        "The service of this server, as namespace/name. The serving certificate contains its DNS names.",
         "Secure serving",
     ),
     Flag(
         "kubeconfig",
         STRING,
         "",
-        "Where the Kubernetes API server is, and as whom to speak to it; without it, that of the pod this runs in.",
+        "Kubeconfig of the Kubernetes API server. Default: the service account of the pod.",
         _SECTION,
     ),
     Flag(
         "authentication-tolerate-lookup-failure",
         BOOLEAN,
         False,
-        "Whether to start without knowing how the Kubernetes API server knows users. Tokens are all that counts until"
-        " that is known.",
+        "Start even if the config map extension-apiserver-authentication cannot be read. Until it can, only bearer"
+        " tokens authenticate users.",
         _SECTION,
     ),
     Flag(
         "authentication-token-webhook-cache-ttl",
         DURATION,
         10.0,
-        "For how long it is remembered what the Kubernetes API server says of a token.",
+        "How long to cache token reviews of the Kubernetes API server.",
         _SECTION,
     ),
     Flag(
         "authorization-webhook-cache-authorized-ttl",
         DURATION,
         10.0,
-        "For how long it is remembered what it allows.",
+        "How long to cache allowed authorization decisions of the Kubernetes API server.",
         _SECTION,
     ),
     Flag(
         "authorization-webhook-cache-unauthorized-ttl",
         DURATION,
         10.0,
-        "For how long it is remembered what it does not allow.",
+        "How long to cache denied authorization decisions of the Kubernetes API server.",
         _SECTION,
     ),
 )
 
 
 class ExtensionOptions(Options):
-    """The options of an extension server; a subclass sets its name for C{twist} in C{command}."""
+    """Options of an extension server. A subclass sets C{command}, its name for C{twist}."""
 
-    about = "An API server behind a Kubernetes API server, which decides who is who and who may do what."
+    description = "An extension API server. The Kubernetes API server authenticates and authorizes its requests."
     command = "extension"
     flags = (
         *(flag for flag in FLAGS if flag.name in _INHERITED_FLAGS or flag.name.startswith("audit-")),
@@ -87,14 +87,14 @@ class ExtensionOptions(Options):
     )
 
     def check(self) -> None:
-        """Check the flags that depend on each other."""
+        """Check combinations of flags."""
         super().check()
         if self["service"] and len([part for part in self["service"].split("/") if part]) != 2:
             raise FlagError(f"--service must be namespace/name, not {self['service']}")
 
     @property
     def serving_names(self) -> tuple[str, ...]:
-        """Return the names in the serving certificate besides those of this host."""
+        """The names in the serving certificate besides those of this host."""
         if not self["service"]:
             return ()
         namespace, name = self["service"].split("/")
