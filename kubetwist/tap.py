@@ -16,9 +16,9 @@ __all__ = ["Options", "makeService"]
 
 def makeService(options: Options) -> IService:
     """
-    Create the service that C{twist} starts. Nothing is started before.
+    Return the service that C{twist} starts. Nothing is started by this function.
 
-    @return: A service whose Deferred C{ready} fires when the server is ready, or fails if the start fails.
+    @return: A service. Its C{ready}, a Deferred, fires when the server is ready, or fails with the startup error.
     """
     from twisted.internet import reactor
 

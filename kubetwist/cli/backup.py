@@ -1,4 +1,4 @@
-"""C{twist kubeapi-backup}: a backup of the data directory of a server, which may run."""
+"""C{twist kubeapi-backup}: back up the data directory of a server, which may be running."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from .flagtypes import BOOLEAN, STRING, Flag
 
 
 class Options(CommandOptions):
-    """The options."""
+    """Options of C{twist kubeapi-backup}."""
 
     command: ClassVar[str] = "kubeapi-backup"
     description: ClassVar[str] = (
-        "Take a backup of a data directory with an embedded store, while its server runs or not. The\n"
-        "backup is a new directory, as of one moment; it is looked through for damage before it is put\n"
-        "there under its name. twist kubeapi-restore makes a data directory of it.\n"
+        "Back up a data directory with an embedded store. Its server may be running. The backup is a new\n"
+        "directory with a consistent snapshot, which is checked for corruption before it gets its name.\n"
+        "twist kubeapi-restore creates a data directory from it.\n"
         "\n"
-        "It holds every object, Secrets included, and the keys of the server's authorities and of\n"
-        "service accounts: keep it as you keep those. Files that flags name outside of the data\n"
+        "The backup contains all objects, including Secrets, and the keys of the server's CAs and of\n"
+        "service accounts: protect it like the data directory. Files of flags outside of the data\n"
         "directory (--encryption-provider-config, --cert-dir, --service-account-key-file, ...) are not\n"
-        "in it."
+        "included."
     )
     flags: ClassVar = (
         Flag("data-dir", STRING, "kubetwist-data", "The data directory.", "Backup"),
-        Flag("to", STRING, "", "The directory to make; it must not be there.", "Backup"),
+        Flag("to", STRING, "", "The directory of the backup. It must not exist.", "Backup"),
         Flag(
             "keys",
             BOOLEAN,
             True,
-            "Whether the keys and certificates in the data directory are taken along. Without them a restored server "
-            "has new authorities: kubeconfigs and service accounts' tokens that were issued before are no good there.",
+            "Include the keys and certificates of the data directory. Without them a restored server creates new CAs, "
+            "and rejects existing kubeconfigs and service account tokens.",
             "Backup",
         ),
     )
@@ -61,7 +61,7 @@ async def _run(service: CommandService) -> None:
 
 
 def makeService(options: Options) -> IService:
-    """Create the service that C{twist} starts."""
+    """Return the service that C{twist} starts."""
     from twisted.internet import reactor
 
     return CommandService(options, reactor, _run).install()

@@ -26,11 +26,11 @@ INTERRUPTED = 130
 
 
 class CommandError(Exception):
-    """The command failed; the text is a one-line message for the user."""
+    """The command failed. The message is a single line for the user."""
 
 
 class CommandOptions(FlagOptions):
-    """The options of a command."""
+    """Options of a maintenance command."""
 
     def require_flags(self, *names: str) -> None:
         """
@@ -47,7 +47,7 @@ class CommandService(Service):
     """
     Runs a command and stops the reactor when it is done.
 
-    @ivar cancelled: Set when the command is cancelled, for work in threads.
+    @ivar cancelled: Set when the command is cancelled, for code in threads.
     @ivar code: The exit code.
     """
 
@@ -93,7 +93,7 @@ class CommandService(Service):
         if failure.check(CommandError, StartError, StorageError):
             line = str(failure.value)
         else:
-            self._log.failure("the command failed", failure)
+            self._log.failure("command failed: command={command}", failure, command=self.options.command)
             line = f"failed: {failure.value!r}"
         print(f"twist {self.options.command}: {line}", file=sys.__stderr__, flush=True)
 
@@ -111,7 +111,7 @@ class CommandService(Service):
             self._running.cancel()
 
     def _exit(self) -> None:
-        # twist always exits with 0.
+        # twist itself always exits with 0.
         for stream in (sys.__stdout__, sys.__stderr__):
             if stream is not None:
                 stream.flush()

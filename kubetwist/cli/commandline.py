@@ -1,4 +1,4 @@
-"""Options of the C{twist} subcommands, parsed by tables of flags."""
+"""Options of the C{twist} subcommands, defined by tables of flags."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FlagOptions(usage.Options):
     @cvar description: The description in the help.
     @cvar general: Flags that print something and exit, such as C{--version}; see L{handle_query_flags}.
     @ivar parent: The options of C{twist}, if C{twist} runs the command.
-    @ivar changed: The names of the flags on the command line.
+    @ivar changed: The names of the flags on the command line (pflag: C{Changed}).
     """
 
     command: ClassVar[str]

@@ -13,7 +13,8 @@ def restrict_values(kind: FlagType, *values: object, why: str) -> FlagType:
     """
     Return a flag type that accepts only C{values}.
 
-    @param why: Error text for other values.
+    @param kind: The flag type that parses the value.
+    @param why: The error message for other values.
     """
 
     def parse(text: str) -> object:
@@ -26,6 +27,10 @@ def restrict_values(kind: FlagType, *values: object, why: str) -> FlagType:
 
 
 def unsupported_flag(name: str, kind: FlagType, why: str) -> Row:
-    """Return a flag of an unsupported feature, which accepts its default only."""
+    """
+    Return a flag of an unsupported feature, which accepts only its default.
+
+    @param why: The reason, for the help and the error message.
+    """
     default = {BOOLEAN: False, NATURAL: 0, PORT: 0}.get(kind, "")
     return name, restrict_values(kind, default, why=why), default, f"Not supported: {why}."

@@ -1,4 +1,4 @@
-"""The values of flags as C{/flagz} and C{/configz} return them."""
+"""Formats the values of flags for C{/flagz} and C{/configz}."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def typed_flags(flags: Sequence[Flag], options: Mapping[str, Any]) -> JSONObject
 
 
 def shown_value(flag: Flag, value: Any) -> str:
-    """Return a value in the reference's format: lists in brackets, pairs with commas."""
+    """Return a value in the format of kube-apiserver: lists in brackets, pairs separated by commas."""
     if isinstance(value, bool):
         return str(value).lower()
     if flag.flag_type is DURATION and isinstance(value, (int, float)):
@@ -45,7 +45,7 @@ def shown_value(flag: Flag, value: Any) -> str:
 
 
 def typed_value(flag: Flag, value: Any) -> Any:
-    """Return a value of a flag as a JSON value; times are text, as in Kubernetes configuration files."""
+    """Return a value as JSON. Durations are strings, as in Kubernetes configuration files."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The flags of C{twist kubeapi}: those of kube-apiserver with their meanings, and a few additional ones."""
+"""The flags of C{twist kubeapi}: the flags of kube-apiserver, and a few additional ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .flags import (
     traces,
 )
 
-#: In the order of the help.
+#: The flags in the order of the help.
 FLAGS: Final = (
     *kubetwist.FLAGS,
     *generic.FLAGS,

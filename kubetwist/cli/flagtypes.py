@@ -20,7 +20,7 @@ from ..api.go.durations import parse_duration
 from ..http.connection.memorylimit import parse_memory
 from ..logs.verbosity import parse_level, parse_modules
 
-#: The one flag with a single letter: -v=3, -v3, -v 3.
+#: The only single-letter flag: -v=3, -v3, -v 3.
 _SHORT: Final = re.compile("-v(=|[0-9]|$)")
 
 
@@ -29,10 +29,10 @@ class FlagType:
     """
     The type of a flag (pflag: C{Value}).
 
-    @ivar parse: Parses an argument; raises L{ValueError} with the problem.
+    @ivar parse: Parses an argument. Raises L{ValueError} with a message.
     @ivar metavar: Placeholder of the argument in the help.
     @ivar merge: Merges the values of a repeated flag; L{None} if the last one wins.
-    @ivar value_optional: The flag may stand without a value (pflag: C{NoOptDefVal}).
+    @ivar value_optional: Whether the flag can be set without a value (pflag: C{NoOptDefVal}).
     """
 
     parse: Callable[[str], Any]
@@ -43,7 +43,7 @@ class FlagType:
 
 @frozen
 class Flag:
-    """One flag; C{default} is a value, not an argument."""
+    """A flag. C{default} is a parsed value, not an argument."""
 
     name: str
     flag_type: FlagType
@@ -52,12 +52,12 @@ class Flag:
     section: str = field(default="")
 
 
-#: Name, kind, default and help.
+#: Name, type, default and help.
 Row = tuple[str, FlagType, Any, str]
 
 
 def flag_group(section: str, rows: Iterable[Row]) -> tuple[Flag, ...]:
-    """Make the flags of one section of the help."""
+    """Return the flags of one section of the help."""
     return tuple(Flag(name, kind, default, text, section) for name, kind, default, text in rows)
 
 
@@ -236,7 +236,11 @@ PORT_RANGE = FlagType(_port_range, "portRange")
 
 
 def checked(check: Callable[[tuple[str, ...]], object]) -> FlagType:
-    """Return a flag type for lists of strings that C{check} validates; it raises L{ValueError}."""
+    """
+    Return a flag type for lists of strings.
+
+    @param check: Validates the list. Raises L{ValueError} with a message.
+    """
 
     def parse(text: str) -> Any:
         values: tuple[str, ...] = STRINGS.parse(text)
@@ -251,7 +255,7 @@ def parse_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, An
     Parse a command line.
 
     @return: The values of the flags that are set, by name.
-    @raise FlagError: The command line is invalid; the text is a one-line message.
+    @raise FlagError: The command line is invalid. The message is a single line.
     """
     known = {flag.name: flag for flag in flags}
     values: dict[str, Any] = {}

@@ -16,15 +16,15 @@ from .flagtypes import BOOLEAN, Flag, FlagError
 
 class Options(FlagOptions):
     """
-    The options of an API server; flags that a subclass does not accept have their defaults.
+    Options of an API server. Flags that a subclass does not accept have their defaults.
 
     @ivar verbosity: The log levels.
-    @ivar shown: The metrics that C{/metrics} shows.
+    @ivar shown: The options of the metrics at C{/metrics}.
     """
 
     description = (
-        "The Kubernetes API server. Without flags it makes ./kubetwist-data, listens on\n"
-        "https://127.0.0.1:6443 and says where the admin's kubeconfig is."
+        "The Kubernetes API server. Without flags it creates ./kubetwist-data, listens on\n"
+        "https://127.0.0.1:6443 and logs the path of the admin kubeconfig."
     )
     command = "kubeapi"
     flags: ClassVar[Sequence[Flag]] = FLAGS
@@ -44,7 +44,7 @@ class Options(FlagOptions):
         self.shown = Shown((1, int(self["kubernetes-version"].partition(".")[2])))
 
     def handle_query_flags(self, arguments: Sequence[str]) -> None:
-        """@see: L{FlagOptions.handle_query_flags}."""
+        """See L{FlagOptions.handle_query_flags}."""
         if "--version" in arguments or "--version=true" in arguments:
             self.opt_version()
 

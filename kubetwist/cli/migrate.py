@@ -44,22 +44,22 @@ def _side_flags() -> tuple[Flag, ...]:
 
 class Options(CommandOptions):
     """
-    The options.
+    Options of C{twist kubeapi-migrate}.
 
-    @ivar endpoints: The options of C{twist kubeapi}, for a server of the source and one of the target.
+    @ivar endpoints: The options of C{twist kubeapi} for the source and for the target server.
     """
 
     command: ClassVar[str] = "kubeapi-migrate"
     description: ClassVar[str] = (
-        "Copy everything that a server stores into another storage backend: from SQLite to etcd, back, or\n"
-        "between any that --storage-backend knows. The flags are those of twist kubeapi, with from- and to-\n"
-        "before their names:\n"
+        "Copy all objects of a server to another storage backend: from SQLite to etcd, back, or between any\n"
+        "backends of --storage-backend. The flags are the storage flags of twist kubeapi with the prefixes\n"
+        "from- and to-:\n"
         "\n"
         "    twist kubeapi-migrate --from-data-dir=kubetwist-data --to-etcd-servers=http://127.0.0.1:2379\n"
         "\n"
-        "Neither may be served meanwhile. Objects, uids and times to live stay as they are, revisions do\n"
-        "not. Values are copied as they are stored: what is encrypted needs the same\n"
-        "--encryption-provider-config afterwards as before. All is compared at the end."
+        "No server may use the source or the target during the migration. Objects, uids and times to live\n"
+        "are kept; revisions are not. Values are copied in their stored form: encrypted values need the same\n"
+        "--encryption-provider-config in the target. At the end, source and target are compared."
     )
     flags: ClassVar = (
         *_side_flags(),
@@ -67,8 +67,8 @@ class Options(CommandOptions):
             "replace",
             BOOLEAN,
             False,
-            "Let the target have something. It becomes what the source is: what differs is written, what the source "
-            "does not have is deleted. So a move that was cut off is taken up again.",
+            "Allow a target that is not empty, for example to continue an interrupted migration. Keys that differ are "
+            "written, and keys that the source does not have are deleted.",
             "Migration",
         ),
     )
@@ -95,9 +95,9 @@ class Options(CommandOptions):
 
 class StorageEndpoint:
     """
-    The source or the target.
+    Storage of the source or the target server.
 
-    @ivar prefix: The prefix of its keys, with the final slash.
+    @ivar prefix: The prefix of the keys, with a trailing slash.
     """
 
     def __init__(self, options: FlagValues, reactor: IServerReactor) -> None:
@@ -112,6 +112,7 @@ class StorageEndpoint:
         """
         Lock the data directory, if it contains the store, and open the store.
 
+        @param source: Whether this is the source, which must exist.
         @raise StartError: The directory is in use, or not a data directory.
         @raise StorageError: The store cannot be used.
         """
@@ -121,8 +122,8 @@ class StorageEndpoint:
 
             path = Path(self._options["data-dir"]).absolute()
             if source and self._options["storage-backend"] == "sqlite" and not (path / STORE).is_file():
-                raise CommandError(f"there is no {STORE} in {path}")
-            # Create no keys in it: the target server may need those of the source.
+                raise CommandError(f"no {STORE} in {path}")
+            # Create no keys in it: the target server may need the keys of the source.
             self._data = DataDirectory(path)
             self._data.lock()
             self._data.check_restored()
@@ -156,7 +157,7 @@ async def _run(service: CommandService) -> None:
         for side in reversed(opened):
             await side.close()
     service.print_line(
-        f"{moved.keys} keys are the same in both; {moved.written} were written, {moved.deleted} deleted, "
+        f"{moved.keys} keys are equal in source and target; {moved.written} were written, {moved.deleted} deleted, "
         f"{moved.expiring} have a time to live"
     )
     if moved.target_revision <= moved.source_revision:
@@ -167,7 +168,7 @@ async def _run(service: CommandService) -> None:
 
 
 def makeService(options: Options) -> IService:
-    """Create the service that C{twist} starts."""
+    """Return the service that C{twist} starts."""
     from twisted.internet import reactor
 
     return CommandService(options, reactor, _run).install()

@@ -1,7 +1,7 @@
 """
 Extension API servers behind a Kubernetes API server; see C{docs/extension.md}.
 
-An extension server consists of a few L{Resource}s, and C{make_service} in a drop-in of C{twist}.
+An extension server consists of L{Resource}s, and of C{make_service} in a Twisted plugin.
 """
 
 from ._options import ExtensionOptions

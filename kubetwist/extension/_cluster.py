@@ -1,4 +1,4 @@
-"""The client of the Kubernetes API server that an extension server belongs to."""
+"""Client of the Kubernetes API server in front of an extension server."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from ..client.kubeconfig import (
 )
 from ..client.restconfig import RESTConfig
 
-#: The folder with the service account's credentials in every pod.
+#: The directory with the service account's credentials in every pod.
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-#: The most bytes of a response.
+#: Maximum size of a response in bytes.
 _LIMIT: Final = 4 * 1024 * 1024
 
 
 class KubeAPIClient:
     """
-    Calls the API server in a kubeconfig as of the time of the call.
+    Client of the API server in a kubeconfig, which is reloaded when it changes.
 
     @ivar where: The kubeconfig, for messages.
     """
@@ -42,8 +42,10 @@ class KubeAPIClient:
         """
         Read the kubeconfig, and watch it for changes.
 
+        @param outgoing: The factory of clients.
         @param files: L{kubetwist.server.watchedfiles.FileReloader}.
         @param path: The kubeconfig; C{""} for the credentials of this pod.
+        @param environment: The environment variables.
         @raise InvalidRESTConfig: There is no kubeconfig, or it is invalid.
         """
         self._outgoing = outgoing
@@ -67,7 +69,7 @@ class KubeAPIClient:
     def _follow_pod(self, files: FileWatcher, environment: Mapping[str, str]) -> RESTConfig:
         host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT")
         if not host or not port:
-            raise InvalidRESTConfig("--kubeconfig is not given, and this does not run in a pod")
+            raise InvalidRESTConfig("--kubeconfig is not set, and the server does not run in a pod")
         content = in_cluster_kubeconfig(host, port)
 
         def load(contents: Sequence[bytes]) -> tuple[RESTConfig, list[Path]]:
@@ -96,9 +98,10 @@ class KubeAPIClient:
 
     async def get(self, path: str, timeout: float) -> Response:
         """
-        GET a path.
+        Send a GET request for a path.
 
-        @raise kubetwist.client.errors.CallError: No response arrives.
+        @param timeout: In seconds.
+        @raise kubetwist.client.errors.CallError: There is no response.
         """
         return await self.client(path).get(timeout=timeout)
 
@@ -111,12 +114,12 @@ class PathClient:
         self._path = path
 
     async def post(self, body: bytes, *, timeout: float) -> Response:
-        """@see: L{WebhookClient.post}."""
+        """See L{WebhookClient.post}."""
         return await self._cluster.client(self._path).post(body, timeout=timeout, show_timeout=False)
 
 
 def in_cluster_kubeconfig(host: str, port: str) -> bytes:
-    """Return a kubeconfig from a pod's environment and the files of its service account."""
+    """Return a kubeconfig for the server address in a pod's environment and the files of its service account."""
     address = f"[{host}]" if ":" in host else host
     return orjson.dumps(
         {

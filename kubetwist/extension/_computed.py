@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from ..registry.customresources.served import ServedResource
     from ._resources import Compute
 
-#: The revision of computed objects; a watch cannot start from it.
+#: The resource version of computed objects. A watch cannot start from it.
 _REVISION: Final = 1
 
 
 @implementer(IGetter, ILister)
 class ComputedStorage:
-    """The read-only storage of such a resource."""
+    """Read-only storage of a resource whose objects are computed."""
 
     def __init__(self, version: CustomVersion, compute: Compute) -> None:
         self._version = version
@@ -64,14 +64,14 @@ class ComputedStorage:
         return self._version.definition.info
 
     async def get(self, scope: RequestScope, name: str, options: GetOptions) -> Record:
-        """@see: L{IGetter.get}."""
+        """See L{IGetter.get}."""
         for record in await self._records(scope):
             if record.name == name:
                 return record
         raise APIStatusError.not_found(self.info.group_resource, name)
 
     async def list(self, scope: RequestScope, options: ListOptions) -> Listing:
-        """@see: L{ILister.list}; without pages."""
+        """See L{ILister.list}. There is no pagination."""
         selection = selection_predicate(self, scope, options)
         records = [] if selection.nothing else await self._records(scope)
         wanted = [
@@ -108,19 +108,19 @@ class ComputedVersionResource(CRDVersionHandlers):
         self._storage = ComputedStorage(version, compute)
 
     def subresources(self) -> set[str]:
-        """@see: L{CRDVersionHandlers.subresources}."""
+        """See L{CRDVersionHandlers.subresources}."""
         return {""}
 
     def verbs(self) -> tuple[str, ...]:
-        """@see: L{CRDVersionHandlers.verbs}."""
+        """See L{CRDVersionHandlers.verbs}."""
         return ("get", "list")
 
     def api_resources(self) -> list[APIResource]:
-        """@see: L{CRDVersionHandlers.api_resources}; nothing is stored."""
+        """See L{CRDVersionHandlers.api_resources}. There is no storage version."""
         return [evolve(super().api_resources()[0], storage_version_hash="")]
 
     def handlers(self, subresource: str) -> dict[str, Callable[..., object]]:
-        """@see: L{CRDVersionHandlers.handlers}."""
+        """See L{CRDVersionHandlers.handlers}."""
         version, definition = self.version, self.version.definition
         endpoint = Endpoint(
             self._storage,

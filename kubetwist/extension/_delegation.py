@@ -1,7 +1,8 @@
 """
 Authentication and authorization, delegated to the Kubernetes API server in front.
 
-Its proxy names users in headers, with a certificate from a config map; other credentials are sent to it for review.
+The aggregator's proxy sends the user in headers, with a client certificate whose CA is in a ConfigMap. Other
+credentials are sent to the API server for review.
 
 @see: kubernetes/apiserver, C{pkg/server/options/authentication.go}, C{authorization.go}.
 """
@@ -68,17 +69,17 @@ if TYPE_CHECKING:
 
 NAMESPACE: Final = "kube-system"
 NAME: Final = "extension-apiserver-authentication"
-#: The role that a server needs to read the config map.
+#: The role that permits reading the ConfigMap.
 ROLE: Final = "extension-apiserver-authentication-reader"
-#: Seconds between two reads of the config map.
+#: Seconds between two reads of the ConfigMap.
 INTERVAL: Final = 60.0
 _TIMEOUT: Final = 10.0
-#: The paths that need no authorization.
+#: Paths that need no authorization (Go: --authorization-always-allow-paths).
 _OPEN: Final = frozenset(("/healthz", "/readyz", "/livez"))
 
 
 class LookupFailed(Exception):
-    """The authentication settings of the Kubernetes API server are unknown; the text says why."""
+    """The authentication configuration of the Kubernetes API server cannot be loaded. The message states the reason."""
 
 
 @implementer(IAuthenticator)
@@ -89,11 +90,11 @@ class _SwappableAuthenticator:
         self._current: IAuthenticator | None = None
 
     def replace(self, authenticator: IAuthenticator | None) -> None:
-        """Use another authenticator from now on; with L{None}, authentication fails for everyone."""
+        """Replace the authenticator. With L{None}, no request is authenticated."""
         self._current = authenticator
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
-        """@see: L{IAuthenticator.authenticate}."""
+        """See L{IAuthenticator.authenticate}."""
         return None if self._current is None else self._current.authenticate(request)
 
 
@@ -102,14 +103,16 @@ class DelegatedAuthentication:
     Authenticates users as the Kubernetes API server does.
 
     @ivar authenticator: The authenticator of requests.
-    @ivar authorities: The CAs of client certificates: those of users, and that of the proxy.
+    @ivar authorities: The CAs of client certificates of users, and of the proxy.
     """
 
     _log = Logger()
 
     def __init__(self, cluster: KubeAPIClient, reactor: IServerReactor, token_seconds: float) -> None:
         """
-        @param token_seconds: Seconds that the result for a token is cached.
+        @param cluster: The client of the Kubernetes API server.
+        @param reactor: The reactor.
+        @param token_seconds: TTL, in seconds, of cached results for tokens.
         """
         self._cluster = cluster
         self._proxies = ClientCAProvider(CertPool(b"", needed=False))
@@ -153,7 +156,7 @@ class DelegatedAuthentication:
         """
         Load the configuration now.
 
-        @raise LookupFailed: The lookup fails; the previous configuration stays in use.
+        @raise LookupFailed: The lookup failed. The previous configuration stays in use.
         """
         try:
             answer = await self._cluster.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}", _TIMEOUT)
@@ -165,11 +168,11 @@ class DelegatedAuthentication:
                 self._data = data
         except (CallError, APIStatusError) as error:
             raise LookupFailed(
-                f"cannot read the config map {NAME} in {NAMESPACE} with {self._cluster.where}: {error}."
-                f" Whom that is must be bound to the role {ROLE} there"
+                f"cannot read config map {NAMESPACE}/{NAME} with {self._cluster.where}: {error}."
+                f" Bind this user to the role {ROLE} in namespace {NAMESPACE}."
             ) from error
         except (ValueError, AttributeError, TypeError) as error:
-            raise LookupFailed(f"the config map {NAME} in {NAMESPACE} cannot be used: {error}") from error
+            raise LookupFailed(f"invalid config map {NAMESPACE}/{NAME}: {error}") from error
 
     def _use(self, data: JSONObject) -> None:
         issuers = CertPool(_text(data, "client-ca-file"), needed=False)
@@ -209,18 +212,18 @@ def _text(data: JSONObject, name: str) -> bytes:
 def _texts(data: JSONObject, name: str) -> list[str]:
     found = orjson.loads(data.get(name) or "[]")
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise InvalidCABundle(f"{name} is no list of texts")
+        raise InvalidCABundle(f"{name} must be a list of strings")
     return found
 
 
 @implementer(IAuthorizer)
 class AlwaysAllowPaths:
-    """Permits health checks to everyone."""
+    """Allows health checks for all users."""
 
     name = "AlwaysAllowPaths"
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
-        """@see: L{IAuthorizer.authorize}."""
+        """See L{IAuthorizer.authorize}."""
         if not attributes.is_resource_request and attributes.path in _OPEN:
             return Verdict(Decision.ALLOW)
         return Verdict(Decision.NO_OPINION)
@@ -229,7 +232,14 @@ class AlwaysAllowPaths:
 def delegated_authorizer(
     cluster: KubeAPIClient, reactor: IServerReactor, allowed_seconds: float, refused_seconds: float
 ) -> IAuthorizer:
-    """Return an authorizer that asks the Kubernetes API server and caches its answers."""
+    """
+    Return an authorizer that sends SubjectAccessReviews to the Kubernetes API server and caches the decisions.
+
+    @param cluster: The client of the Kubernetes API server.
+    @param reactor: The reactor.
+    @param allowed_seconds: TTL, in seconds, of cached allow decisions.
+    @param refused_seconds: TTL, in seconds, of cached other decisions.
+    """
     reviews = PathClient(cluster, "/apis/authorization.k8s.io/v1/subjectaccessreviews")
     rules = WebhookRules(
         version="v1", timeout=_TIMEOUT, authorized_ttl=allowed_seconds, unauthorized_ttl=refused_seconds

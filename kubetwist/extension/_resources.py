@@ -1,4 +1,4 @@
-"""The resources of an extension server, as its author describes them."""
+"""Definition of the resources of an extension server."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from ..registry.apiextensions.strategy import CustomResourceDefinitionStrategy
 from ..schema.definitions import Definitions
 from ..schema.structural import OBJECT_META
 
-#: Returns the objects of a namespace, of all for C{""}, for a user; or an awaitable of them.
+#: Returns the objects of a namespace (C{""} for all) for a user, or an awaitable of them.
 Compute = Callable[[str, UserInfo], Any]
 
-#: The properties of every object, which a schema may leave out.
+#: The properties of every object, which a schema may omit.
 _COMMON: Final = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
 
 
 class BadResource(ValueError):
-    """A resource is invalid; the text says why."""
+    """A resource is invalid. The message states the reason."""
 
 
 @frozen(kw_only=True)
 class Resource:
     """
-    One resource, in one version.
+    One version of a resource.
 
-    @ivar schema: The properties of an object besides C{apiVersion}, C{kind} and C{metadata}: structural schemas, as a
-        CustomResourceDefinition has them, with defaults and rules (C{x-kubernetes-validations}).
+    @ivar schema: The properties of an object besides C{apiVersion}, C{kind} and C{metadata}: structural schemas as in a
+        CustomResourceDefinition, with defaults and validation rules (C{x-kubernetes-validations}).
     @ivar required: The required properties.
     @ivar columns: The table columns after the name, as C{additionalPrinterColumns}. The default is the age.
     @ivar status: Whether C{status} is a subresource.
-    @ivar compute: Computes the objects on request instead of storing them: called with a namespace, C{""} for
-        all, and the user; returns objects, or an awaitable of them. Only C{get} and C{list} are served then.
+    @ivar compute: Computes the objects on request instead of storing them: called with a namespace (C{""} for all) and
+        the user; returns objects, or an awaitable of them. Then only C{get} and C{list} are served.
     """
 
     group: str
@@ -61,7 +61,7 @@ class Resource:
 
     def definition(self, definitions: Definitions) -> JSONObject:
         """
-        Return the equivalent CustomResourceDefinition, in the state of an established one.
+        Return the equivalent CustomResourceDefinition with the conditions of an established one.
 
         @raise BadResource: The definition is invalid.
         """
@@ -109,13 +109,13 @@ class Resource:
 
 def validate_resources(resources: Iterable[Resource]) -> list[Resource]:
     """
-    The resources that one server can serve together.
+    Return resources that one server can serve together.
 
     @raise BadResource: There is no resource, or a duplicate.
     """
     found = list(resources)
     if not found:
-        raise BadResource("there is no resource to serve")
+        raise BadResource("no resource to serve")
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:

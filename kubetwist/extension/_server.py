@@ -1,4 +1,4 @@
-"""The extension server: an API server with other APIs, and with delegated authentication and authorization."""
+"""The extension server: an API server for further APIs, with delegated authentication and authorization."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ if TYPE_CHECKING:
 
 class ExtensionAPIs:
     """
-    The resources of an extension server.
+    The APIs of an extension server.
 
     @ivar registry: The stores, and their shared state.
-    @ivar custom: The handlers of these resources.
-    @ivar flusher: The pacer of watches.
+    @ivar custom: The handlers of the resources.
+    @ivar flusher: Coalesces the writes of watches.
     @ivar installed: The served groups, versions and resources.
     """
 
@@ -97,7 +97,10 @@ class ExtensionAPIs:
         admission: Sequence[IAdmissionPlugin] = (),
     ) -> None:
         """
-        @param admission: The plugins that every write passes, in this order.
+        @param config: The completed configuration.
+        @param server: The generic server.
+        @param resources: The resources.
+        @param admission: The admission plugins, in this order.
         @raise BadResource: A resource is invalid.
         """
         options, reactor = config.options, config.reactor
@@ -141,7 +144,7 @@ class ExtensionAPIs:
 
 
 class _Resources(CustomResources):
-    """The resources of an extension server, some of them computed."""
+    """Handlers of stored and computed resources of an extension server."""
 
     def __init__(
         self,
@@ -154,7 +157,7 @@ class _Resources(CustomResources):
         config: ServerConfig,
     ) -> None:
         """
-        @param computing: By name, the function that computes the objects of a resource; L{None} for a stored resource.
+        @param computing: The function that computes the objects of a resource, or L{None} for a stored one, by name.
         """
         super().__init__(
             mux,
@@ -180,7 +183,7 @@ class ExtensionCompletion(Completion):
     """
     Completes the configuration of an extension server.
 
-    @ivar delegated: The authentication of the Kubernetes API server; set by L{make_access}.
+    @ivar delegated: The delegated authentication. Set by L{make_access}.
     """
 
     delegated: DelegatedAuthentication
@@ -190,7 +193,7 @@ class ExtensionCompletion(Completion):
         self._names = options.serving_names
 
     def make_credentials(self, data: DataDirectory) -> Credentials:
-        """@see: L{Completion.make_credentials}."""
+        """See L{Completion.make_credentials}."""
         options = self.options
         own = ("localhost", socket.gethostname().lower(), options["external-hostname"])
         addresses = ("127.0.0.1", "::1", options["bind-address"])
@@ -199,14 +202,14 @@ class ExtensionCompletion(Completion):
         return Credentials(data, options, list(dict.fromkeys(names)))
 
     def choose_controllers(self) -> Sequence[IControllerFactory]:
-        """@see: L{Completion.choose_controllers}; an extension server has none."""
+        """See L{Completion.choose_controllers}. An extension server has none."""
         return ()
 
     def make_kubelet_credentials(self, context: PluginContext) -> None:
-        """@see: L{Completion.make_kubelet_credentials}; an extension server calls no kubelets."""
+        """See L{Completion.make_kubelet_credentials}. An extension server does not call kubelets."""
 
     async def make_access(self, context: PluginContext) -> Access:
-        """@see: L{Completion.make_access}; the Kubernetes API server decides."""
+        """See L{Completion.make_access}. The Kubernetes API server decides."""
         options = self.options
         try:
             cluster = KubeAPIClient(context.outgoing, context.files, options["kubeconfig"])
@@ -229,20 +232,20 @@ class ExtensionCompletion(Completion):
 
 
 class ExtensionServer(APIServer):
-    """One extension server; it can be started once."""
+    """A running extension server. It can be started once."""
 
     def __init__(
         self, config: ServerConfig, resources: Iterable[Resource], admission: Sequence[IAdmissionPlugin] = ()
     ) -> None:
         """
-        @param admission: The plugins that every write passes, in this order.
+        @param admission: The admission plugins, in this order.
         """
         super().__init__(config)
         self._resources = resources
         self._plugins = admission
 
     def make_chain(self) -> tuple[GenericServer, ExtensionAPIs]:
-        """@see: L{APIServer.make_chain}; one server is all there is."""
+        """See L{APIServer.make_chain}. The chain consists of one server."""
         config = self.config
         server = GenericServer("extension-apiserver", NotFound(), ())  # type: ignore[no-untyped-call]
         try:
@@ -256,12 +259,12 @@ class ExtensionServer(APIServer):
         return server, apis
 
     def announce(self) -> None:
-        """@see: L{APIServer.announce}."""
+        """See L{APIServer.announce}."""
         self._log.info("serving on {url}", url=self.url)
 
 
 class ExtensionService(KubeAPIService):
-    """Starts and stops an L{ExtensionServer}."""
+    """Service that starts and stops an L{ExtensionServer}."""
 
     def __init__(
         self,
@@ -277,15 +280,15 @@ class ExtensionService(KubeAPIService):
 
     @property
     def delegated(self) -> DelegatedAuthentication:
-        """Authenticates as the Kubernetes API server does, once the service is started."""
+        """The delegated authentication. Available once the service is started."""
         return self._completion.delegated
 
     async def complete(self) -> ServerConfig:
-        """@see: L{KubeAPIService.complete}."""
+        """See L{KubeAPIService.complete}."""
         return await self._completion.complete()
 
     def make_server(self, config: ServerConfig) -> ExtensionServer:
-        """@see: L{KubeAPIService.make_server}."""
+        """See L{KubeAPIService.make_server}."""
         return ExtensionServer(config, self._resources, self._plugins)
 
 
@@ -293,10 +296,12 @@ def make_service(
     options: ExtensionOptions, resources: Iterable[Resource], admission: Sequence[IAdmissionPlugin] = ()
 ) -> IService:
     """
-    Return the service that C{twist} starts: for the C{makeService} of a drop-in's module.
+    Return the service that C{twist} starts, for C{makeService} of a Twisted plugin.
 
-    @param admission: The plugins that every write passes, in this order.
-    @return: A service whose C{ready}, a Deferred, fires when the server is ready, or fails with the startup error.
+    @param options: The parsed command line.
+    @param resources: The resources to serve.
+    @param admission: The admission plugins, in this order.
+    @return: A service. Its C{ready}, a Deferred, fires when the server is ready, or fails with the startup error.
     """
     from twisted.internet import reactor
 

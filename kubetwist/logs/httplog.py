@@ -22,10 +22,10 @@ from .verbosity import ACCESS, Verbosity
 if TYPE_CHECKING:
     from ..metrics.requesttypes import MeasuredInfo, MeasuredRequest
 
-#: Duration from which on a request is slow, in seconds.
+#: Requests that take longer, in seconds, are logged as slow.
 SLOW_REQUEST_SECONDS: Final = 0.5
 
-#: Latency trackers by their names in the log.
+#: Latency trackers, by their names in the log.
 _PLACES: Final = {
     "queue": QUEUE,
     "admission": ADMISSION,
@@ -89,7 +89,7 @@ def access_values(request: MeasuredRequest, took: float) -> dict[str, object]:
 
 
 def latency_breakdown(request: MeasuredRequest) -> list[tuple[str, float]]:
-    """Return the known durations of the phases of a request."""
+    """Return the known durations of the phases of a request, in seconds."""
     found = []
     if request.authenticated_at:
         found.append(("authentication", request.authenticated_at - request.started_at))
@@ -103,7 +103,7 @@ def latency_breakdown(request: MeasuredRequest) -> list[tuple[str, float]]:
 
 
 def trace_fields(request: MeasuredRequest, client: str) -> dict[str, str]:
-    """Return the fields of a slow-request trace, as in the reference."""
+    """Return the fields of a slow-request trace, as in kube-apiserver."""
     info = request.info
     return {
         "accept": truncate((request.header(b"accept") or b"").decode("utf-8", "replace"), MAX_USER_AGENT_LENGTH),
@@ -123,7 +123,11 @@ def trace_fields(request: MeasuredRequest, client: str) -> dict[str, str]:
 
 
 def format_slow_request(request: MeasuredRequest, took: float) -> str:
-    """Return the trace of a slow request, in the format of the reference."""
+    """
+    Return the trace of a slow request, in the format of kube-apiserver.
+
+    @param took: The duration of the request in seconds.
+    """
     info = request.info
     number = randrange(2**31)
     about = trace_fields(request, _peer(request).rpartition(":")[0])
@@ -166,7 +170,7 @@ def _uri(request: MeasuredRequest, info: MeasuredInfo | None) -> str:
 
 
 def peer_of(request: MeasuredRequest) -> tuple[str, int] | None:
-    """Return address and port of the peer; L{None} for a connection without them."""
+    """Return the address and port of the peer, or L{None} for a connection without them."""
     peer: Any = request.client
     host = getattr(peer, "host", None)
     return None if host is None else (host, peer.port)

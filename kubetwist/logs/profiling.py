@@ -1,7 +1,7 @@
 """
 Profiling of a running process: sampled stacks of threads, and numbers of objects by type.
 
-The profiles contain names of code and types, no values, and so no secrets.
+The profiles contain names of code and types, but no values, and so no secrets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from twisted.internet.interfaces import IDelayedCall
 
 #: Seconds between two samples.
 SAMPLE_INTERVAL: Final = 0.01
-#: Maximum number of frames of a stack; the outer ones are dropped.
+#: Maximum number of frames of a stack. The outer ones are dropped.
 MAX_STACK_DEPTH: Final = 200
 #: Maximum number of distinct stacks.
 MAX_STACKS: Final = 20_000
@@ -32,7 +32,7 @@ _Place = tuple[str, str, int]
 
 
 def place(frame: FrameType) -> _Place:
-    """Return function, file and line of a frame."""
+    """Return the function, file and line of a frame."""
     code = frame.f_code
     return code.co_qualname if sys.version_info >= (3, 11) else code.co_name, code.co_filename, frame.f_lineno
 
@@ -88,7 +88,7 @@ class Sampler:
 
 
 def speedscope(stacks: dict[tuple[_Place, ...], float]) -> bytes:
-    """A profile as https://www.speedscope.app reads it."""
+    """Return a profile in the format of https://www.speedscope.app."""
     numbers: dict[_Place, int] = {}
     samples = [[numbers.setdefault(one, len(numbers)) for one in stack] for stack in stacks]
     total = sum(stacks.values())
@@ -115,7 +115,7 @@ def speedscope(stacks: dict[tuple[_Place, ...], float]) -> bytes:
 
 
 def heap_text() -> str:
-    """Return a table of the objects of the garbage collector by type; call it in a thread."""
+    """Return a table of the objects known to the garbage collector, by type. Call it in a thread."""
     counts: Counter[type] = Counter()
     sizes: Counter[type] = Counter()
     objects = gc.get_objects()

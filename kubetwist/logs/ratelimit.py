@@ -1,11 +1,11 @@
-"""Limits on repeated log lines, so that clients cannot flood the log. Pure: the caller passes the time."""
+"""Rate limits for repeated log lines, so that clients cannot flood the log. No I/O: the caller passes the time."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-#: Lines of one kind that are logged per second.
+#: Number of lines of one kind that are logged per second.
 LINES_PER_SECOND = 20
 
 
@@ -42,14 +42,14 @@ class RepeatFilter:
     def __init__(self, interval: float, size: int = 1024) -> None:
         """
         @param interval: Seconds during which an event is a repetition.
-        @param size: Number of remembered events; the oldest are forgotten first.
+        @param size: Maximum number of remembered events. The oldest are forgotten first.
         """
         self._interval = interval
         self._size = size
         self._seen: OrderedDict[Hashable, float] = OrderedDict()
 
     def is_new(self, event: Hashable, now: float) -> bool:
-        """Return whether C{event} did not occur within the interval before C{now}; if so, remember it."""
+        """Return whether C{event} did not occur within the interval before C{now}, and remember it then."""
         last = self._seen.get(event)
         if last is not None and now - last < self._interval:
             return False

@@ -8,7 +8,7 @@ from urllib.parse import unquote_plus
 
 MAX_URI_LENGTH: Final = 1024
 MAX_USER_AGENT_LENGTH: Final = 256
-#: As in the reference.
+#: Limits of kube-apiserver.
 MAX_AUDIT_ID_LENGTH: Final = 64
 _GONE: Final = "REDACTED"
 _PASSWORD: Final = re.compile(r"(?<=://)[^/@,\s\0]*@")
@@ -23,7 +23,7 @@ _SECRET: Final = re.compile(
 
 def redact_uri(uri: bytes, *, opaque: bool = False) -> str:
     """
-    Return path and query of a request with secrets redacted.
+    Return the path and query of a request with secrets redacted.
 
     @param uri: Path and query.
     @param opaque: Whether the query belongs to a proxied server, so that all values are redacted.

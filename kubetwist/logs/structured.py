@@ -27,7 +27,7 @@ from twisted.logger import formatEventAsClassicLogText as classic_text
 from ..api.go.quote import quoted
 from .verbosity import Verbosity
 
-#: The fields of an event that L{log_structured} makes: the message and its values.
+#: The fields of an event of L{log_structured}: the message and its values.
 MESSAGE: Final = "structured_message"
 VALUES: Final = "values"
 _SEVERITIES: Final = {LogLevel.warn: "warning", LogLevel.error: "error", LogLevel.critical: "error"}
@@ -59,7 +59,14 @@ class StructuredMessage:
 
 
 def log_structured(log: Logger, verbosity: int, message: str, values: Mapping[str, object]) -> None:
-    """Log a structured message at a verbosity (Go: C{klog.V(verbosity).InfoS})."""
+    """
+    Log a structured message at a verbosity (Go: C{klog.V(verbosity).InfoS}).
+
+    @param log: The logger.
+    @param verbosity: The log level from which on the message is logged.
+    @param message: The message.
+    @param values: The values, by key.
+    """
     log.info(
         "{line}",
         line=StructuredMessage(message, values),
@@ -71,9 +78,9 @@ def log_structured(log: Logger, verbosity: int, message: str, values: Mapping[st
 
 def as_json(event: LogEvent) -> str:
     """
-    Format an event as one JSON object, with the keys of the reference.
+    Format an event as a JSON object, with the keys of kube-apiserver.
 
-    It contains message and values only, not all fields of the event.
+    It contains the message and its values, not all fields of the event.
     """
     level = event.get("log_level", LogLevel.info)
     document: dict[str, object] = {
@@ -95,7 +102,7 @@ def as_json(event: LogEvent) -> str:
     try:
         return orjson.dumps(document, default=str).decode() + "\n"
     except (orjson.JSONEncodeError, UnicodeError):
-        # Unpaired surrogates and the like.
+        # The text may contain unpaired surrogates.
         fields = {key: str(value).encode("utf-8", "replace").decode() for key, value in document.items()}
         return orjson.dumps(fields).decode() + "\n"
 

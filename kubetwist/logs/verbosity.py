@@ -16,10 +16,10 @@ from twisted.logger import LogEvent, LogLevel
 #: Levels of the access log and of debug messages.
 ACCESS: Final = 3
 DEBUG: Final = 4
-#: Module name of the access log, as in the reference.
+#: Module name of the access log, as in kube-apiserver.
 HTTPLOG: Final = "httplog"
 
-#: Levels are 32 bit numbers in the reference.
+#: Levels are 32 bit integers, as in kube-apiserver.
 _HIGHEST: Final = 2**31 - 1
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}")
 _LONGEST: Final = 4096
@@ -90,18 +90,22 @@ class Verbosity:
         self._changed()
 
     def level_for(self, module: str) -> int:
-        """Return the level of a module; C{module} is its import name, or that of a class in it."""
+        """
+        Return the level of a module.
+
+        @param module: The import name of the module, or of a class in it.
+        """
         known = self._known.get(module)
         if known is None:
             known = self._known[module] = self._find(module)
         return known
 
     def enabled(self, event: LogEvent, lowest: Any = LogLevel.info) -> bool:
-        """Return whether an event is logged; debug events depend on the level of their module."""
+        """Return whether an event is logged. Debug events depend on the level of their module."""
         level = event.get("log_level")
         if level is None or level >= lowest:
             return True
-        # The cache is bounded: there are as many namespaces as modules.
+        # The cache is bounded, since there are as many namespaces as modules.
         return level is LogLevel.debug and self.level_for(str(event.get("log_namespace", ""))) >= DEBUG
 
     def _changed(self) -> None:

@@ -1,8 +1,8 @@
 """
 Reset of metrics by C{DELETE /metrics}: values at the reset are subtracted from later snapshots.
 
-The code that writes metrics is not involved. Histograms without labels and metrics that are computed when they are
-collected are not reset, as in the reference.
+The code that writes metrics is not involved. As in kube-apiserver, histograms without labels and metrics that are
+computed during a scrape are not reset.
 
 @see: kubernetes/component-base, C{metrics/http.go}, C{metrics/registry.go}.
 """
@@ -22,9 +22,9 @@ _COUNTED: Final = frozenset(("counter", "histogram", "summary"))
 _KEPT: Final = ("process_", "python_", "go_", "registered_metrics_", "disabled_metrics_", "hidden_metrics_")
 
 
-#: The name of a metric, and the values of its labels.
+#: The name of a metric and its label values.
 SeriesKey: TypeAlias = tuple[str, tuple[str, ...]]
-#: Value of a series at a reset: a number, or sum and counts of a histogram.
+#: Value of a series at a reset: a number, or the sum and counts of a histogram.
 Taken: TypeAlias = float | tuple[float, tuple[int, ...]]
 
 
@@ -35,16 +35,16 @@ def snapshot_of(family: Family[Counter] | Family[Histogram]) -> MetricSnapshot:
 
 
 class Baseline:
-    """The values at the last reset; empty before the first one."""
+    """The values at the last reset. Empty before the first one."""
 
     def __init__(self) -> None:
         self._before: dict[SeriesKey, Taken] = {}
 
     def take(self, registry: Registry) -> Callable[[], None]:
         """
-        Take the values of a reset, in the reactor's thread.
+        Read the values for a reset, in the reactor's thread.
 
-        @return: A function that completes the reset; it may run in any thread, as there may be thousands of series.
+        @return: A function that completes the reset. It may run in any thread, as there may be thousands of series.
         """
         families = registry.families()
         snapshots = [*map(snapshot_of, families), *registry.collect()]
@@ -63,7 +63,7 @@ class Baseline:
         return write_down
 
     def since(self, snapshots: Iterable[MetricSnapshot]) -> Iterator[MetricSnapshot]:
-        """Return the snapshots since the reset, without unchanged series; may run in any thread."""
+        """Return the differences since the reset, without unchanged series. May run in any thread."""
         before = self._before
         for snapshot in snapshots:
             yield evolve(snapshot, values=list(_since(snapshot, before))) if before and _resets(snapshot) else snapshot

@@ -25,9 +25,9 @@ def render(
     *steps: Callable[[Iterable[MetricSnapshot]], Iterable[MetricSnapshot]],
 ) -> bytes:
     """
-    Return all metrics in the text format, sorted by name; may run in any thread.
+    Return all metrics in the text format, sorted by name. May run in any thread.
 
-    @param families: Families that are written to.
+    @param families: Families of the registry.
     @param snapshots: Snapshots of the collectors.
     @param steps: Filters that are applied to the snapshots in this order.
     """
@@ -112,7 +112,7 @@ def _escaped(value: str) -> str:
 
 
 def number(value: float) -> str:
-    """Format a number for Prometheus; integers have no decimal point."""
+    """Format a number for Prometheus. Integers have no decimal point."""
     if value == float("inf"):
         return "+Inf"
     if value == float("-inf"):

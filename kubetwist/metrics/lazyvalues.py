@@ -1,4 +1,4 @@
-"""Values that are computed when the metrics are rendered, in a thread."""
+"""Values that are computed when metrics are rendered, in a thread."""
 
 from __future__ import annotations
 

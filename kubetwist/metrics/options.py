@@ -1,7 +1,7 @@
 """
 Options of metrics: disabled metrics, hidden metrics, and allow lists of label values.
 
-They are applied to snapshots when metrics are rendered; the code that writes metrics is not involved.
+They are applied to snapshots when metrics are rendered. The code that writes metrics is not involved.
 
 @see: kubernetes/component-base, C{metrics/options.go}, C{metrics/api/v1/config.go}.
 """
@@ -37,8 +37,8 @@ class Shown:
 
     @ivar release: The emulated Kubernetes release: major and minor number.
     @ivar disabled: Names of disabled metrics.
-    @ivar label_allow_list: Allowed values by metric and label.
-    @ivar show_hidden: Whether metrics that the release hides are exposed.
+    @ivar allowed: Allowed values by metric and label.
+    @ivar hidden: Whether metrics that the release hides are exposed.
     """
 
     release: tuple[int, int]
@@ -101,7 +101,7 @@ def _restrict(kind: str, values: Values, restricted: Sequence[frozenset[str] | N
     """
     Replace label values that are not allowed, and merge series with equal labels.
 
-    @return: The values, and the number of observations, or the amount of counters, with other label values.
+    @return: The values, and the number of observations, or the increments of counters, with replaced label values.
     """
     found: dict[tuple[str, ...], float | Histogram] = {}
     unexpected = 0

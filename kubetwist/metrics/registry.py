@@ -1,9 +1,9 @@
 """
-Counters, gauges and histograms, cheap to write to.
+Counters, gauges and histograms that are cheap to write to.
 
-A child (one combination of label values) is looked up once by code that writes to it often. Writing changes an
-attribute. There are no locks: all writes are in the reactor's thread. A thread that renders a histogram may see a sum
-that is one observation ahead of the buckets, which no query notices.
+Code that writes often looks up a child (one combination of label values) once. Writing changes an attribute. There are
+no locks, as all writes are in the reactor's thread. A thread that renders a histogram may see a sum that is one
+observation ahead of the buckets, which queries tolerate.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 
 from attrs import frozen
 
-#: Maximum number of children per family, in case a label has unbounded values.
+#: Maximum number of children per family, as a protection against labels with unbounded values.
 MOST_CHILDREN: Final = 20_000
 
 
@@ -22,7 +22,7 @@ class Counter:
     """
     The value of a counter or a gauge.
 
-    @ivar value: The current value; counters are only added to.
+    @ivar value: The current value. Counters only increase.
     """
 
     __slots__ = ("value",)
@@ -35,7 +35,7 @@ class Histogram:
     """
     A histogram.
 
-    @ivar counts: Observations per bucket, not cumulative; the last bucket has no upper bound.
+    @ivar counts: Observations per bucket, not cumulative. The last bucket has no upper bound.
     """
 
     __slots__ = ("bounds", "counts", "sum")
@@ -46,18 +46,18 @@ class Histogram:
         self.sum = 0.0
 
     def observe(self, value: float) -> None:
-        """Count one observation."""
+        """Add an observation."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.sum += value
 
     def observe_often(self, value: float, times: int) -> None:
-        """Count C{times} equal observations."""
+        """Add C{times} equal observations."""
         self.counts[bisect_left(self.bounds, value)] += times
         self.sum += value * times
 
     def observe_all(self, values: Sequence[float], total: float) -> None:
         """
-        Count many observations.
+        Add many observations.
 
         @param values: The observed values in ascending order.
         @param total: Sum of the values.
@@ -84,11 +84,11 @@ Child = TypeVar("Child", Counter, Histogram)
 
 class Family(Generic[Child]):
     """
-    A metric with all its children (client_golang: a metric vector).
+    A metric with its children (client_golang: a metric vector).
 
     @ivar metric_type: C{"counter"}, C{"gauge"} or C{"histogram"}.
     @ivar labels: Names of the labels, in the order of the values.
-    @ivar hidden: Number of children that are not exposed, as there are too many.
+    @ivar hidden: Number of children above the limit, which are not exposed.
     """
 
     def __init__(self, name: str, kind: str, text: str, labels: Sequence[str], make: Callable[[], Child]) -> None:
@@ -101,7 +101,7 @@ class Family(Generic[Child]):
         self._children: dict[tuple[str, ...], Child] = {}
 
     def with_label_values(self, *values: str) -> Child:
-        """Return the child with these label values, and create it if needed."""
+        """Return the child with these label values. It is created if it does not exist."""
         child = self._children.get(values)
         if child is None:
             assert len(values) == len(self.labels), f"{self.name} has the labels {self.labels}, not {values}"
@@ -117,11 +117,11 @@ class Family(Generic[Child]):
         self._children.pop(values, None)
 
     def reset(self) -> None:
-        """Delete all children; writes to children that were looked up before are lost."""
+        """Delete all children. Writes to children that were looked up before are lost."""
         self._children.clear()
 
     def children(self) -> list[tuple[tuple[str, ...], Child]]:
-        """Return all children with their label values; may be called in any thread."""
+        """Return all children with their label values. May be called in any thread."""
         return list(self._children.items())
 
 
@@ -172,7 +172,7 @@ class HighWatermark:
 @frozen
 class MetricSnapshot:
     """
-    One metric family at a point in time.
+    A metric family at a point in time.
 
     @ivar metric_type: C{"counter"}, C{"gauge"}, C{"histogram"} or C{"summary"}.
     @ivar help: Help text.
@@ -222,15 +222,15 @@ class Registry:
         return family
 
     def register_collector(self, collector: Callable[[], Iterable[MetricSnapshot]]) -> None:
-        """Register a function that returns snapshots; it is called in the reactor's thread at each scrape."""
+        """Register a function that returns snapshots. It is called in the reactor's thread at each scrape."""
         self._collectors.append(collector)
 
     def add_flush_hook(self, flush: Callable[[], object]) -> None:
-        """Register a function that writes buffered observations; it is called before each scrape."""
+        """Register a function that writes buffered observations. It is called before each scrape."""
         self._flush_hooks.append(flush)
 
     def families(self) -> list[Family[Counter] | Family[Histogram]]:
-        """Flush buffered observations, and return the families sorted by name; call it in the reactor's thread."""
+        """Flush buffered observations, and return the families sorted by name. Call it in the reactor's thread."""
         for flush in self._flush_hooks:
             flush()
         return [self._families[name] for name in sorted(self._families)]

@@ -1,9 +1,8 @@
 """
 Metrics of requests, written once per request at its end.
 
-Observations of most requests are buffered, and added to the histograms many at a time, or before a scrape.
-
-Labels have values of served resources only, never arbitrary values of clients.
+Observations of most requests are buffered, and added to the histograms in batches, or before a scrape. Labels contain
+served resources only, no arbitrary values of clients.
 
 @see: kubernetes/apiserver, C{pkg/endpoints/metrics/metrics.go}, C{pkg/endpoints/filters/metrics.go}.
 """
@@ -46,7 +45,7 @@ _WRITTEN: Final = {
     "deletecollection": "delete_collection",
 }
 _READING: Final = frozenset(("get", "list", "watch"))
-#: System components, by the first part of their user agent, as in the reference.
+#: System components, by the first part of their user agent (Go: cleanUserAgent).
 _CLIENTS: Final = {
     name.encode(): name
     for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "cluster-policy-controller")
@@ -62,9 +61,9 @@ _COMPONENT: Final = "apiserver"
 
 #: Prefixes of the user agents of system components.
 _SYSTEM: Final = tuple(_CLIENTS)
-#: Number of buffered observations per series.
+#: Maximum number of buffered observations per series.
 _NOTED: Final = 64
-#: Number of cached user names.
+#: Maximum number of cached user names.
 _NAMES_KEPT: Final = 1024
 
 #: Returns whether a resource or subresource is deprecated in a group and version.
@@ -115,7 +114,7 @@ class RequestMetrics:
         deprecated: Deprecated = lambda resource: False,
     ) -> None:
         """
-        @param registry: Where the metrics are registered.
+        @param registry: The registry of the metrics.
         @param known: Returns whether a resource is served.
         @param requests: Returns the open requests, L{kubetwist.http.request.KubeRequest}s.
         @param deprecated: Returns whether a resource is deprecated.
@@ -215,10 +214,10 @@ class RequestMetrics:
         registry.register_collector(self._collect)
         registry.add_flush_hook(self._settle)
 
-    # Called during a request.
+    # --- during a request
 
     def after_authorization(self, handler: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Record the authorization of a request, then call C{handler}."""
+        """Return a handler that records the authorization of a request and calls C{handler}."""
         reading, changing = self._reading.up, self._changing.up
 
         def authorized(request: MeasuredRequest) -> None:
@@ -387,11 +386,15 @@ class RequestMetrics:
             series.codes.clear()
 
     def late(self, code: int) -> None:
-        """Count a response with C{code} that came after the response of the timeout."""
+        """
+        Count a response that was completed after the timeout response.
+
+        @param code: The status code of the late response.
+        """
         self._late.with_label_values("timeout-handler", "ok" if code < 500 else "error").value += 1
 
     def _series_of(self, request: MeasuredRequest, info: MeasuredInfo) -> _Series | None:
-        """Return the series of a request; L{None} if its resource is not served."""
+        """Return the series of a request, or L{None} if its resource is not served."""
         apply, dry_run = self._kind(request)
         key: tuple[object, ...]
         if info.is_resource_request:
@@ -401,7 +404,7 @@ class RequestMetrics:
             key = (info.path,)
         series = self._series.get(key) or self._make(key, info, apply, dry_run)
         if series is not None and info.verb != "patch":
-            # The rest of the key depends on method and URL only, and so is shared by all requests with this info.
+            # The rest of the key depends on method and URL only, which all requests with this information share.
             info.counted = series
         return series
 
@@ -476,7 +479,7 @@ class RequestMetrics:
         wanted = request.query.get("dryRun") or ()
         return "" if not wanted else "All" if set(wanted) == {"All"} else "invalid"
 
-    # Collected at scrape time.
+    # --- collection
 
     def _collect(self) -> Iterator[MetricSnapshot]:
         long_running: dict[tuple[str, ...], float] = {}

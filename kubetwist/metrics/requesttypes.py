@@ -1,4 +1,4 @@
-"""Protocols of the parts of a request that metrics and logs read."""
+"""Protocols of the parts of a request that metrics and logs use."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name."""
 
 
 class ClassifiedRequest(Protocol):
-    """The flow that a request belongs to: L{kubetwist.flowcontrol.controller.Classification}."""
+    """Flow schema and priority level of a request: L{kubetwist.flowcontrol.controller.Classification}."""
 
     @property
     def level(self) -> Named:
-        """Its priority level."""
+        """The priority level."""
 
     @property
     def schema(self) -> Named:
-        """Its flow schema."""
+        """The flow schema."""
 
 
 class MeasuredInfo(Protocol):
-    """The parsed request: L{kubetwist.http.requestinfo.RequestInfo}."""
+    """Information about a request: L{kubetwist.http.requestinfo.RequestInfo}."""
 
-    #: Cached series of requests with this info.
+    #: Cached series of requests with this information.
     counted: Any
     path: str
     verb: str
@@ -47,44 +47,44 @@ class MeasuredInfo(Protocol):
 class MeasuredRequest(Protocol):
     """A request: L{kubetwist.http.request.KubeRequest}. All times are in seconds of L{time.perf_counter}."""
 
-    #: Time of authorization; 0 before.
+    #: Time of authorization; 0 before it.
     authorized_at: float
 
     @property
     def info(self) -> MeasuredInfo:
-        """Return the request info; not set if the path is incomplete."""
+        """The request information. Not set if the path is incomplete."""
 
     @property
     def started_at(self) -> float:
-        """Return the time of its arrival."""
+        """The time of arrival."""
 
     @property
     def authenticated_at(self) -> float:
-        """Return the time of authentication; 0 before."""
+        """The time of authentication; 0 before it."""
 
     @property
     def non_sli_seconds(self) -> float:
-        """Return the seconds that the SLI excludes: webhooks and queue."""
+        """The seconds that the SLI excludes: webhooks and queue wait."""
 
     @property
     def apf_queue_seconds(self) -> float:
-        """Return the seconds in a queue of priority and fairness."""
+        """The seconds in a queue of priority and fairness."""
 
     @property
     def times(self) -> Mapping[str, float] | None:
-        """Return the seconds per component; L{None} if they are not measured."""
+        """The seconds per component, or L{None} if they are not measured."""
 
     @property
     def user(self) -> Named | None:
-        """Return the user; L{None} before authentication."""
+        """The user; L{None} before authentication."""
 
     @property
     def impersonator(self) -> Named | None:
-        """Return the user that impersonates C{user}."""
+        """The user that impersonates C{user}, or L{None}."""
 
     @property
     def apf_classification(self) -> ClassifiedRequest | None:
-        """Return its classification by priority and fairness."""
+        """The classification by priority and fairness, or L{None}."""
 
     @property
     def method(self) -> bytes:
@@ -92,7 +92,7 @@ class MeasuredRequest(Protocol):
 
     @property
     def uri(self) -> bytes:
-        """Path and query."""
+        """The path and query."""
 
     @property
     def path(self) -> bytes:
@@ -100,51 +100,51 @@ class MeasuredRequest(Protocol):
 
     @property
     def clientproto(self) -> bytes:
-        """The version of HTTP."""
+        """The HTTP version."""
 
     @property
     def query(self) -> Mapping[str, Sequence[str]]:
-        """The parameters of the query."""
+        """The query parameters."""
 
     @property
     def fields(self) -> Mapping[bytes, Sequence[bytes]]:
-        """The header fields, by names in lower case."""
+        """The header fields, by lower-case name."""
 
     @property
     def user_agent(self) -> str:
-        """The header field of that name."""
+        """The header field User-Agent."""
 
     @property
     def audit_id(self) -> str:
-        """The name of the request in logs."""
+        """The audit id."""
 
     @property
     def client(self) -> Any:
-        """The address of the other end of the connection."""
+        """The address of the peer."""
 
     @property
     def body_length(self) -> int | None:
-        """Bytes of its body; L{None} if that is not known."""
+        """The length of the request body in bytes, or L{None} if unknown."""
 
     @property
     def code(self) -> int:
-        """The code of its answer."""
+        """The status code of the response."""
 
     @property
     def startedWriting(self) -> int:
-        """Whether the answer has begun."""
+        """Whether the response was started."""
 
     @property
     def sentLength(self) -> int:
-        """Bytes of the answer's body."""
+        """The length of the response body in bytes."""
 
     @property
     def switched(self) -> bool:
-        """Return whether the connection was switched to another protocol."""
+        """Whether the connection was switched to another protocol."""
 
     @property
     def termination_code(self) -> int:
-        """Return the status code with which the server terminated it; 0 if it did not."""
+        """The status code with which the server terminated the request; 0 if it did not."""
 
     def header(self, name: bytes) -> bytes | None:
-        """Return the last value of a header field."""
+        """Return the last value of a header field, or L{None}."""

@@ -1,7 +1,8 @@
 """
 Stability levels and deprecation of metrics, as in kube-apiserver.
 
-A deprecated metric is exposed for a number of releases that depends on its stability level, then hidden, later removed.
+A deprecated metric is exposed for a number of releases that depends on its stability level. Then it is hidden, and
+later removed.
 
 @see: kubernetes/component-base, C{metrics/registry.go}.
 """
@@ -86,7 +87,7 @@ def level_of(name: str) -> str:
 
 
 def deprecated_in(name: str) -> str:
-    """Return the release of the deprecation, as C{"1.34.0"}; C{""} if the metric is not deprecated."""
+    """Return the release of the deprecation, C{"1.34.0"}; C{""} if the metric is not deprecated."""
     release = _DEPRECATED.get(name)
     return f"{release[0]}.{release[1]}.0" if release else ""
 

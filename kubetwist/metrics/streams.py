@@ -50,7 +50,7 @@ class StreamMetrics:
         self._logs.with_label_values("skip_tls_allowed" if insecure else "enforce_tls").value += 1
 
     def log_of_stranger(self) -> None:
-        """Count a kubelet without a valid certificate."""
+        """Count a request for a pod log whose kubelet has no valid certificate."""
         self._strangers.with_label_values().value += 1
 
     def translated(self, code: object) -> None:
@@ -63,5 +63,5 @@ class StreamMetrics:
 
 
 def _label(code: object) -> str:
-    """Return the label of a status code, which kubelets can choose freely."""
+    """Return the label of a status code. Kubelets can send any code."""
     return str(code) if isinstance(code, int) and 100 <= code < 600 else "500"

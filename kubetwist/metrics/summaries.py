@@ -15,7 +15,7 @@ _QUANTILES: Final = (0.5, 0.9, 0.99)
 
 
 class Summary(Histogram):
-    """A histogram that also keeps the latest observations; exposed as a summary, a histogram, or both."""
+    """A histogram with the latest observations. It is exposed as a summary, a histogram, or both."""
 
     __slots__ = ("_recent",)
 
@@ -24,7 +24,7 @@ class Summary(Histogram):
         self._recent: deque[float] = deque(maxlen=_MOST)
 
     def observe(self, value: float) -> None:
-        """Count one observation."""
+        """Add an observation."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.sum += value
         self._recent.append(value)

@@ -1,1 +1,1 @@
-"""Traces: spans of requests, what is passed on of them, where they go."""
+"""Tracing: spans of requests, propagation of trace context, and export."""

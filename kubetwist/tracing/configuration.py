@@ -1,5 +1,5 @@
 """
-The file of C{--tracing-config-file}: where spans go, and how many requests are traced.
+The file of C{--tracing-config-file}: the collector of spans, and the sampling rate.
 
 @see: kubernetes/apiserver, C{pkg/server/options/tracing.go}; kubernetes/component-base, C{tracing/api/v1/config.go}.
 """
@@ -18,14 +18,14 @@ from ..api.go.url import (
     parse_url,
 )
 
-#: The rate at which everything is traced.
+#: The rate at which all requests are sampled.
 MILLION: Final = 1_000_000
 
 _CONFIGURATION: Final = Struct(
     "TracingConfiguration", {"endpoint": OPTIONAL_STRING, "samplingRatePerMillion": OPTIONAL_INT32}
 )
 _VERSIONS: Final = {f"apiserver.config.k8s.io/{version}": _CONFIGURATION for version in ("v1", "v1beta1", "v1alpha1")}
-#: Where the reference registers the kind.
+#: The position of the kind's registration in kube-apiserver, for error messages.
 _SCHEME: Final = "k8s.io/apiserver/pkg/server/options/tracing.go:49"
 
 
@@ -34,8 +34,8 @@ class TracingConfiguration:
     """
     Content of the tracing configuration file.
 
-    @ivar endpoint: The collector, as gRPC names targets; C{""} for the one of the environment, or C{localhost:4317}.
-    @ivar rate: Sampled requests per million, of those without a trusted sampling decision.
+    @ivar endpoint: The gRPC target of the collector; C{""} for the one in the environment, or C{localhost:4317}.
+    @ivar rate: Sampled requests per million, of requests without a trusted sampling decision.
     """
 
     endpoint: str = ""
@@ -46,7 +46,7 @@ def load_tracing(content: bytes) -> TracingConfiguration:
     """
     Parse the content of the file.
 
-    @raise ConfigurationError: The content is invalid; with the message of the reference.
+    @raise ConfigurationError: The content is invalid. The message is kube-apiserver's.
     """
     try:
         if not content:

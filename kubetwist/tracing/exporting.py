@@ -1,7 +1,8 @@
 """
 Export of spans to a collector by the OpenTelemetry SDK. No other module imports the SDK.
 
-A thread of the SDK encodes and sends batches of spans, and drops spans that it cannot send. No request waits for it.
+A thread of the SDK encodes and sends batches of spans, and drops spans that it cannot send. Requests do not wait for
+it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _NO_STATE: Final = TraceState()
 
 
 class SpanExport:
-    """Hands ended spans over to the SDK."""
+    """Passes ended spans to the SDK."""
 
     _log = Logger()
 
@@ -58,7 +59,7 @@ class SpanExport:
 
     def close(self, patience: float) -> None:
         """
-        Flush the queue, and stop. This method blocks; call it in a thread.
+        Flush the queue, and stop. This method blocks: call it in a thread.
 
         @param patience: Timeout of the flush, in seconds.
         """
@@ -74,9 +75,11 @@ class SpanExport:
 
 def exporting_to(endpoint: str, instance: str) -> SpanExport:
     """
-    Export over gRPC without TLS, as the reference does; other settings come from the environment.
+    Return an export over gRPC without TLS, as in kube-apiserver. Further settings come from the environment.
 
-    @param endpoint: As L{TracingConfiguration.endpoint<kubetwist.tracing.configuration.TracingConfiguration.endpoint>}.
+    @param endpoint: See
+        L{TracingConfiguration.endpoint<kubetwist.tracing.configuration.TracingConfiguration.endpoint>}.
+    @param instance: Unique id of this server.
     """
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 
@@ -98,7 +101,7 @@ def _target(endpoint: str) -> str | None:
 
 
 def readable(span: Span, resource: Resource) -> ReadableSpan:
-    """Return a span as the SDK's class."""
+    """Return a span as an object of the SDK."""
     trace, anchor = span.trace, span.trace.anchor
     state = _state(trace.state)
     parent = None
@@ -128,7 +131,7 @@ def _state(state: bytes) -> TraceState:
 
 
 class _RateLimitedLogHandler(logging.Handler):
-    """Forwards log records of the SDK to our log, within a rate limit."""
+    """Forwards log records of the SDK to the log of the server, within a rate limit."""
 
     def __init__(self, warn: Callable[..., object], now: Callable[[], float] = monotonic) -> None:
         super().__init__(logging.WARNING)
@@ -138,7 +141,7 @@ class _RateLimitedLogHandler(logging.Handler):
         self._more = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log a record, or count it within the interval."""
+        """Log a record, or count it if the last one is too recent."""
         now = self._now()
         if self._logged_at is not None and now - self._logged_at < LOG_INTERVAL:
             self._more += 1

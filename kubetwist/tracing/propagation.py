@@ -20,12 +20,12 @@ BAGGAGE: Final = b"baggage"
 
 SAMPLED: Final = 1
 
-#: Maximum bytes and entries of fields that are read.
+#: Maximum size in bytes, and maximum number of entries, of fields that are parsed.
 _LONGEST_STATE: Final = 32 * 513
 _LONGEST_BAGGAGE: Final = 8192
 _MOST_STATES: Final = 32
 _MOST_BAGGAGE: Final = 64
-#: Maximum bytes of a propagated state; entries longer than the second number are dropped first.
+#: Maximum size in bytes of a propagated state, and size of entries that are dropped first.
 _STATE_PASSED_ON: Final = 512
 _LONG_ENTRY: Final = 128
 
@@ -94,7 +94,7 @@ def _state(values: Sequence[bytes]) -> bytes:
 
 
 def extract_baggage(fields: Mapping[bytes, Sequence[bytes]]) -> bytes:
-    """Extract the baggage of the caller; C{b""} without a valid one."""
+    """Return the baggage of the caller, or C{b""} if it is invalid."""
     values = fields.get(BAGGAGE)
     if values is None or sum(map(len, values)) + len(values) > _LONGEST_BAGGAGE:
         return b""

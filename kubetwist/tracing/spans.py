@@ -1,9 +1,9 @@
 """
 Spans and their context, without OpenTelemetry.
 
-The export is in L{kubetwist.tracing.exporting}, so that servers without tracing do not import OpenTelemetry. Requests
-that are not sampled have a L{NonRecordingSpan}. It has a trace id too, which is propagated to called servers with the
-sampling decision.
+The export is in L{kubetwist.tracing.exporting}, so that servers without tracing do not import OpenTelemetry. A request
+that is not sampled has a L{NonRecordingSpan} with a trace id, which is propagated to called servers with the sampling
+decision.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ INTERNAL: Final = 0
 SERVER: Final = 1
 CLIENT: Final = 2
 
-#: Maximum numbers of spans per trace and of events per span; one request may delete many objects.
+#: Maximum numbers of spans per trace and of events per span, as one request may delete many objects.
 MAX_SPANS: Final = 1000
 MAX_EVENTS: Final = 32
 
@@ -37,13 +37,13 @@ current: ContextVar[Span | NonRecordingSpan | None] = ContextVar("current", defa
 
 
 def current_span() -> Span | NonRecordingSpan:
-    """Return the span of the current context, or one that records nothing."""
+    """Return the span of the current context, or a non-recording span."""
     return current.get() or _NOWHERE
 
 
 class Trace:
     """
-    State that all spans of one request share.
+    State shared by all spans of a request.
 
     @ivar state: C{tracestate} to propagate.
     @ivar baggage: Baggage to propagate.
@@ -70,11 +70,11 @@ class Span:
     A recording span. As a context manager it is the current span, and ends with the block.
 
     @ivar parent_id: Id of the parent; 0 for a root span.
-    @ivar remote_parent: The parent is a span of the caller.
+    @ivar remote_parent: Whether the parent is a span of the caller.
     @ivar link: The span of the caller if it is not the parent.
     @ivar began: Start time, in seconds of L{perf_counter<time.perf_counter>}.
-    @ivar ended: End time likewise; 0 before.
-    @ivar failed: The status is an error.
+    @ivar ended: End time, in seconds of the same clock; 0 before the end.
+    @ivar failed: Whether the status is an error.
     @ivar events: Time, name and attributes of each event.
     """
 
@@ -117,7 +117,12 @@ class Span:
         return Span(trace, name, self.span_id, attributes, kind)
 
     def add_completed_child(self, name: str, began: float, ended: float) -> None:
-        """Add a child span that has already ended."""
+        """
+        Add a child span that has already ended.
+
+        @param began: Start time, in seconds of L{perf_counter<time.perf_counter>}.
+        @param ended: End time, in seconds of the same clock.
+        """
         trace = self.trace
         if trace.left > 0:
             trace.left -= 1
@@ -136,13 +141,13 @@ class Span:
         """
         Set the status to an error.
 
-        @param kind: Type of the error from a closed set; error messages may contain confidential data.
+        @param kind: Type of the error, from a closed set. Error messages may contain confidential data.
         """
         self.failed = True
         self.attributes["error.type"] = kind
 
     def end(self, at: float | None = None) -> None:
-        """End the span; later calls have no effect."""
+        """End the span. Later calls have no effect."""
         if not self.ended:
             self.ended = perf_counter() if at is None else at
             self.trace.on_end(self)
@@ -164,7 +169,7 @@ class Span:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # No token: a coroutine may end in another context than it began in.
+        # No token is used: a coroutine may end in another context than it began in.
         current.set(self._before)
         if error is not None:
             code = getattr(error, "code", 500)
@@ -178,7 +183,7 @@ class Span:
 
 class NonRecordingSpan:
     """
-    A span that is not recorded; it is its own child.
+    A span that is not recorded. Its children are the span itself.
 
     @ivar sampled: The sampling decision that is propagated.
     """
@@ -238,18 +243,18 @@ def _fields(trace_id: int, span_id: int, sampled: bool, state: bytes, baggage: b
 
 
 class Tracer:
-    """Starts traces, or continues those of callers."""
+    """Starts traces, or continues traces of callers."""
 
     def __init__(self, rate: int, deliver: Callable[[Span], object]) -> None:
         """
-        @param rate: Sampled traces per million, of those that start here.
+        @param rate: Sampled traces per million, of traces that start here.
         @param deliver: Called with each span that has ended.
         """
         self._bound = rate * _HALF // 1_000_000
         self._deliver = deliver
 
     def should_sample(self, trace_id: int) -> bool:
-        """Return whether a new trace is sampled; servers with the same rate decide alike."""
+        """Return whether a new trace is sampled. Servers with the same rate make the same decision."""
         return (trace_id & _LOW_BITS) >> 1 < self._bound
 
     def start_trace(
@@ -259,7 +264,7 @@ class Tracer:
         Start the root span of a request. The caller sets its name, and the audit id of its trace.
 
         @param remote: The span of the caller.
-        @param trusted: Whether to continue its trace; otherwise a new trace with a link to it starts.
+        @param trusted: Whether to continue the caller's trace. Otherwise a new trace with a link to it starts.
         @param baggage: Baggage to propagate.
         @param began: Arrival of the request, in seconds of L{perf_counter<time.perf_counter>}.
         """
@@ -280,10 +285,10 @@ class Tracer:
 
 def run_in_span(span: Span | NonRecordingSpan, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """
-    Call a function with C{span} as the current span, which ends with the result.
+    Call a function with C{span} as the current span. The span ends with the result.
 
     @param span: The span.
-    @param function: The function; it may return an awaitable.
+    @param function: The function. It may return an awaitable.
     @param arguments: Its positional arguments.
     @param named: Its keyword arguments.
     @return: The result, or an awaitable of it.
@@ -309,8 +314,8 @@ class _Within:
     """
     Awaits a result within a span.
 
-    The steps may run in different contexts. Each step restores the current span of the step before, and resets the
-    current span of its context afterwards.
+    The steps may run in different contexts. Each step restores the current span of the step before. After the step, the
+    current span of its context is reset.
     """
 
     __slots__ = ("_result", "_span")

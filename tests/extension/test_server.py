@@ -266,7 +266,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         )
         with self.assertRaisesRegex(StartError, "extension-apiserver-authentication-reader"):
             await self.start(f"--kubeconfig={kubeconfig}")
-        with self.assertRaisesRegex(StartError, "not given, and this does not run in a pod"):
+        with self.assertRaisesRegex(StartError, "not set, and the server does not run in a pod"):
             await self.start("--kubeconfig=")
         bad = evolve(FORTUNE, plural="For tunes")
         await self.tell()

@@ -17,7 +17,7 @@ FLAGS: Final = flag_group(
             "Serve profiles at /debug/pprof, and /debug/flags/v, which sets -v.",
         ),
         unsupported_flag(
-            "contention-profiling", BOOLEAN, "there is no lock contention: requests are served by one thread"
+            "contention-profiling", BOOLEAN, "one thread serves the requests, so there is no lock contention"
         ),
         unsupported_flag("debug-socket-path", STRING, "/debug/pprof is served at the secure port, to authorized users"),
     ],

@@ -1,5 +1,5 @@
 """
-Flags of what C{/metrics} shows.
+Flags of the metrics at C{/metrics}.
 
 @see: kubernetes/component-base, C{metrics/options.go}, C{metrics/api/v1/config.go}.
 """
@@ -21,7 +21,7 @@ from ..flagtypes import STRING, STRINGS, FlagType, flag_group
 _LABEL: Final = "[a-zA-Z_][a-zA-Z0-9_]*"
 _NAME: Final = "[a-zA-Z_:][a-zA-Z0-9_:]*"
 _KEY: Final = re.compile(f"({_NAME}),({_LABEL})")
-#: Bytes of a manifest that are read.
+#: Maximum size, in bytes, of a manifest.
 _MOST: Final = 1 << 20
 
 
@@ -135,7 +135,7 @@ def _read(path: str) -> dict[str, str]:
     except (ValueError, BodyError) as error:
         raise ValueError(f"failed to parse allow list manifest: {error}") from None
     if found is not None and not isinstance(found, dict):
-        raise ValueError("failed to parse allow list manifest: it is no mapping")
+        raise ValueError("failed to parse allow list manifest: it is not a mapping")
     read = {key: "" if value is None else str(value) for key, value in (found or {}).items()}
     for problem in _problems_of_keys(read, ""):
         raise ValueError(f"invalid allow list mapping in manifest: {problem.field}: {problem.message}")

@@ -89,7 +89,7 @@ class MetricFlagTests(SynchronousTestCase):
             f'{begin}invalid allow list mapping in manifest: metrics: Invalid value: {{"a":"1"}}: {_KEYS}', flag
         )
         path.write_text("- a\n")
-        self.assert_refused(f"{begin}failed to parse allow list manifest: it is no mapping", flag)
+        self.assert_refused(f"{begin}failed to parse allow list manifest: it is not a mapping", flag)
         path.write_text("a: [\n")
         error = self.assertRaises(UsageError, parsed, flag)
         self.assertIn(f"{begin}failed to parse allow list manifest: yaml: ", str(error))
