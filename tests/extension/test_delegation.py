@@ -76,7 +76,7 @@ class LookupTests(TestCase):
             {"client_ca_file": self.ca, "requestheader_client_ca_file": self.proxy_ca + self.ca},
         ):
             self.cluster.tell(**damaged)
-            with self.assertRaisesRegex(LookupFailed, "cannot be used"):
+            with self.assertRaisesRegex(LookupFailed, "invalid config map"):
                 await self.authentication.refresh()
             self.assertEqual([len(one.pool.certificates) for one in self.authentication.authorities], [1, 1])
         self.cluster.answer = Response(200, {}, b"[]")
