@@ -1,4 +1,4 @@
-"""Applies to custom resources, for the tests of what becomes of their fields."""
+"""Server-side apply of custom resources, for tests of field ownership."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ OLD = KITES.replace("/v1/", "/v1beta1/")
 
 
 def struct(**properties: Schema) -> Schema:
-    """A schema of an object with some fields."""
+    """Return the schema of an object with these fields."""
     return {"type": "object", "properties": properties}
 
 
 class CustomApplyTestCase(SynchronousTestCase):
-    """A server, and objects C{a} of the kind Kite."""
+    """Test case with a server and objects C{a} of the kind Kite."""
 
     def setUp(self) -> None:
-        """Start it."""
+        """Start the server."""
         self.server = CustomServer()
         self.client = self.server.client()
 
@@ -40,14 +40,14 @@ class CustomApplyTestCase(SynchronousTestCase):
         self.server.define(self.client, definition(schema, **version))
 
     def define_versions(self, stored: Schema, other: Schema, **version: Any) -> None:
-        """Create a definition with the stored version C{v1}, of which C{version} says more, and C{v1beta1}."""
+        """Create a definition with the storage version C{v1}, with the fields of C{version}, and with C{v1beta1}."""
         crd = definition(stored, **version)
         schema = {"openAPIV3Schema": other}
         crd["spec"]["versions"].append({"name": "v1beta1", "served": True, "storage": False, "schema": schema})
         self.server.define(self.client, crd)
 
     def redefine(self, change: Any) -> None:
-        """Replace the versions of the definition by what a function makes of them."""
+        """Replace the versions of the definition by the result of a function."""
         path = f"{DEFINITIONS}/kites.example.com"
         versions = self.client.ask("GET", path)[1]["spec"]["versions"]
         code, found = self.client.ask("PATCH", path, {"spec": {"versions": change(versions)}}, Content_Type=MERGE)
@@ -55,7 +55,7 @@ class CustomApplyTestCase(SynchronousTestCase):
         self.server.settle()
 
     def body(self, path: str, fields: dict[str, Any]) -> dict[str, Any]:
-        """An object of the path's version."""
+        """Return an object of the path's version."""
         version = path.split("/")[3]
         return {"kind": "Kite", "apiVersion": f"example.com/{version}", "metadata": {"name": "a"}, **fields}
 
@@ -93,5 +93,5 @@ class CustomApplyTestCase(SynchronousTestCase):
         return dict(found)
 
     def owners(self, obj: dict[str, Any]) -> dict[str, Any]:
-        """Who owns what."""
+        """Return the owned fields by manager."""
         return {entry["manager"]: entry["fieldsV1"] for entry in obj["metadata"].get("managedFields", ())}

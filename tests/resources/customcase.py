@@ -1,4 +1,4 @@
-"""A server with custom resources, for the tests that ask for them over HTTP in memory."""
+"""Test case of a server with custom resources, over HTTP in memory."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tests.resources.customserver import CustomServer, definition
 
 
 class CustomTestCase(SynchronousTestCase):
-    """A test with a server that has no definitions yet."""
+    """Test case with a server without definitions."""
 
     def setUp(self) -> None:
-        """Build it."""
+        """Create the server."""
         self.server = CustomServer()
         self.client = self.server.client()
 
     def define(self, *arguments: Any, **version: Any) -> dict[str, Any]:
-        """Have something defined."""
+        """Create a definition."""
         return self.server.define(self.client, definition(*arguments, **version))
 
     def text(self, path: str) -> tuple[int, bytes]:
-        """The answer at a path that may be nobody's."""
+        """Return the plain-text response for a path."""
         answer = self.client.answer("GET", path)
         return answer.code, answer.body

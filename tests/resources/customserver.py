@@ -17,9 +17,9 @@ KITES = "/apis/example.com/v1/namespaces/default/kites"
 
 class CustomServer(Server):
     """
-    The server of definitions, with what they define.
+    A server of CRDs, with their custom resources.
 
-    @ivar custom: What is defined.
+    @ivar custom: The served custom resources.
     """
 
     def __init__(
@@ -30,8 +30,8 @@ class CustomServer(Server):
     ) -> None:
         """
         @param resources: The names of further built-in resources.
-        @param make_converter: As L{CustomResources} takes it.
-        @param options: As L{Server} takes them.
+        @param make_converter: See L{CustomResources}.
+        @param options: See L{Server}.
         """
         options.setdefault("types", definitions())
         super().__init__("customresourcedefinitions", *resources, **options)
@@ -51,12 +51,12 @@ class CustomServer(Server):
         self.controller.start()
 
     def settle(self) -> None:
-        """Let controllers do what they have to do."""
+        """Run the controllers until they are idle."""
         for _ in range(20):
             self.clock.advance(0)
 
     def define(self, client: JSONClient, crd: dict[str, Any]) -> dict[str, Any]:
-        """Create a definition, and wait until it is established; give it as it is then."""
+        """Create a definition, and wait until it is established; return the established object."""
         code, made = client.ask("POST", DEFINITIONS, crd)
         assert code == 201, made
         self.settle()
@@ -68,9 +68,9 @@ def definition(
     schema: dict[str, Any] | None = None, plural: str = "kites", kind: str = "Kite", **version: Any
 ) -> dict[str, Any]:
     """
-    A definition with one version.
+    Return a definition with one version.
 
-    @param version: What the version says besides its schema.
+    @param version: Fields of the version besides its schema.
     """
     return {
         "kind": "CustomResourceDefinition",
@@ -114,5 +114,5 @@ SPEC: dict[str, Any] = {
 
 
 def kite(name: str, **fields: Any) -> dict[str, Any]:
-    """An object of the kind that L{definition} defines."""
+    """Return an object of the kind that L{definition} defines."""
     return {"kind": "Kite", "apiVersion": "example.com/v1", "metadata": {"name": name}, **fields}

@@ -1,4 +1,4 @@
-"""A kind whose versions a plugin converts."""
+"""A kind whose versions a plugin converts, for tests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class HostAndPort:
         return waiting.addCallback(lambda _: self.converted(objects, api_version))
 
     def converted(self, objects: list[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
-        """What it makes of them."""
+        """Return the converted object."""
         for obj in objects:
             spec = obj["spec"]
             if api_version.endswith("/v2"):
@@ -56,7 +56,7 @@ class HostAndPort:
 
 
 def texts(*names: str) -> dict[str, Any]:
-    """A schema whose C{spec} has these texts."""
+    """Return a schema whose C{spec} has these string fields."""
     return {
         "type": "object",
         "properties": {"spec": {"type": "object", "properties": {name: {"type": "string"} for name in names}}},
@@ -64,7 +64,7 @@ def texts(*names: str) -> dict[str, Any]:
 
 
 def two_versions(storage: str = "v1", plugin: str = "host-and-port") -> dict[str, Any]:
-    """A definition that asks for the plugin."""
+    """Return a definition that is converted by the plugin."""
     crd = definition()
     crd["metadata"]["annotations"] = {PLUGIN_ANNOTATION: plugin}
     v2 = texts("host")
@@ -85,7 +85,7 @@ def two_versions(storage: str = "v1", plugin: str = "host-and-port") -> dict[str
 
 
 def old(name: str, address: str = "here:1", **meta: Any) -> dict[str, Any]:
-    """An object in version 1."""
+    """Return an object in version 1."""
     return {
         "kind": "Kite",
         "apiVersion": "example.com/v1",
@@ -95,10 +95,10 @@ def old(name: str, address: str = "here:1", **meta: Any) -> dict[str, Any]:
 
 
 class ConversionTestCase(SynchronousTestCase):
-    """A test with the tools of several test cases."""
+    """Test case with tools that several test cases need."""
 
     def setUp(self) -> None:
-        """A server that knows the plugin."""
+        """Create a server with the plugin."""
         self.plugin = HostAndPort()
         outgoing = ClientFactory(None, lambda namespace, name: None)
         self.server = CustomServer()
@@ -110,7 +110,7 @@ class ConversionTestCase(SynchronousTestCase):
         self.server.define(self.client, two_versions(**options))
 
     def ask(self, method: str, path: str, body: Any = None, client: JSONClient | None = None, **headers: str) -> Any:
-        """Send a request that succeeds; give what it answers."""
+        """Send a request that must succeed; return the response."""
         code, answer = (client or self.client).ask(method, path, body, **headers)
         self.assertLess(code, 300, answer)
         return answer

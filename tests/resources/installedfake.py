@@ -1,4 +1,4 @@
-"""A small server's worth of installed resources, for the tests of the documents that tell of them."""
+"""The served resources of a small server, for tests of discovery and OpenAPI documents."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ DEPLOYMENTS = APIResource(
 
 
 def autoscalers(version: str) -> APIResource:
-    """A resource of a group with several versions."""
+    """Return a resource of a group with several versions."""
     return APIResource(
         "autoscaling",
         version,
@@ -112,14 +112,14 @@ def autoscalers(version: str) -> APIResource:
 
 
 def custom(group: str, version: str) -> APIResource:
-    """A resource that came while the server ran."""
+    """Return a resource that is added at run time."""
     return APIResource(
         group, version, "lamps", "", GroupVersionKind(group, version, "Lamp"), False, "lamp", True, verbs=("get",)
     )
 
 
 def installed() -> ServedResources:
-    """The core group, apps, and autoscaling in two versions."""
+    """Return the core group, apps, and autoscaling in two versions."""
     groups = ServedResources()
     for resource in (SCALE, PROXY, PODS, LOG, EXEC, NAMESPACES, DEPLOYMENTS, autoscalers("v1"), autoscalers("v2")):
         groups.add(resource)
@@ -131,7 +131,7 @@ CORE = GroupVersion("", "v1")
 
 
 class NotFound(Leaf):
-    """The end of a chain."""
+    """The end of a delegation chain."""
 
     def render(self, request: Request) -> bytes:
         """Answer any method."""

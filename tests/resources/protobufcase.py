@@ -1,4 +1,4 @@
-"""Answers in protobuf."""
+"""Test case for responses in protobuf."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 def foreign_event() -> Any:
-    """A C{WatchEvent} with an object in its envelope, as another implementation of protobuf reads it."""
+    """Return a C{WatchEvent} with an object in its envelope, encoded by another protobuf implementation."""
     file = descriptor_pb2.FileDescriptorProto(name="watch.proto", package="w", syntax="proto2")
     for name, fields in (
         ("Event", (("type", 9, ""), ("object", 11, ".w.Raw"))),
@@ -40,7 +40,7 @@ FOREIGN: Callable[[str], Any] = foreign_event()
 
 
 class Opened(NamedTuple):
-    """An answer, taken out of its envelope."""
+    """A response without its envelope."""
 
     api_version: str
     kind: str
@@ -49,38 +49,38 @@ class Opened(NamedTuple):
 
 def opened(body: bytes, definition: str = "") -> Opened:
     """
-    What an answer is, read twice.
+    Decode a response, with two implementations.
 
-    @param definition: What it is a message of, if it does not say so.
+    @param definition: The type of the message, if the envelope does not contain it.
     """
-    said = read_envelope(body)
+    unwrapped = read_envelope(body)
     unknown = FOREIGN("Unknown")
     unknown.ParseFromString(body[4:])
-    assert (unknown.meta.version, unknown.meta.kind, unknown.raw) == said
+    assert (unknown.meta.version, unknown.meta.kind, unknown.raw) == unwrapped
     assert (unknown.HasField("encoding"), unknown.HasField("type")) == (True, True)
-    group_version = GroupVersion.parse(said.api_version)
-    definition = definition or definitions().definition_of(GroupVersionKind(*group_version, said.kind))
-    return Opened(said.api_version, said.kind, definitions().protobuf.decode(definition, said.raw))
+    group_version = GroupVersion.parse(unwrapped.api_version)
+    definition = definition or definitions().definition_of(GroupVersionKind(*group_version, unwrapped.kind))
+    return Opened(unwrapped.api_version, unwrapped.kind, definitions().protobuf.decode(definition, unwrapped.raw))
 
 
 class AnswerTestCase(SynchronousTestCase):
-    """A test with a server and one who takes protobuf."""
+    """Test case with a server and a client that accepts protobuf."""
 
     def setUp(self) -> None:
-        """Serve some kinds; two ConfigMaps are there."""
+        """Create a server with some kinds and two ConfigMaps."""
         self.server = Server("configmaps", "pods", "deployments", "horizontalpodautoscalers", "selfsubjectreviews")
         self.client = self.server.client()
         for name in "ab":
             self.client.ask("POST", MAPS, config_map(name, x="1"))
 
     def ask(self, method: str, path: str, body: Any = None, accept: str = PROTOBUF, **headers: str) -> Any:
-        """Ask for protobuf; give the status and what is in the answer."""
+        """Send a request that accepts protobuf; return the status and the decoded response."""
         answer = self.client.answer(method, path, body, Accept=accept, **headers)
         self.assertEqual(answer.header("content-type"), PROTOBUF, answer.body)
         return answer.code, opened(answer.body)
 
     def same(self, path: str) -> None:
-        """In protobuf an object is what it is in JSON."""
+        """An object in protobuf equals the one in JSON."""
         code, found = self.ask("GET", path)
         expected = self.client.ask("GET", path)[1]
         self.assertEqual((code, found.api_version, found.kind), (200, expected["apiVersion"], expected["kind"]))

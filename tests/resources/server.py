@@ -1,4 +1,4 @@
-"""The resources of a server over HTTP in memory: a clock instead of a reactor, connections that are strings."""
+"""The resources of a server over HTTP in memory: with a clock instead of a reactor, and string transports."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ ADMIN = UserInfo("admin", groups=("system:masters", "system:authenticated"))
 
 @cache
 def definitions() -> Definitions:
-    """The types of one release, loaded once for all tests."""
+    """Return the types of one release, loaded once for all tests."""
     return Definitions.load("1.36")
 
 
 @cache
 def all_kinds() -> tuple[ResourceInfo, ...]:
-    """Every resource of that release."""
+    """Return every resource of that release."""
     return tuple(kinds_for(definitions().gvks(), 36))
 
 
 class Plugins(AdmissionChain):
-    """An admission chain whose plugins a test may replace."""
+    """An admission chain whose plugins tests can replace."""
 
     def use(self, *plugins: Any) -> None:
-        """Pass the writes from now on through these plugins."""
+        """Use these plugins for all further writes."""
         super().__init__(plugins, self._reactor)
 
 
 def configured(*plugins: Any) -> AdmissionFactory:
-    """Return what makes a chain of plugins without configuration, given as classes."""
+    """Return a factory of a chain of plugins without configuration, given as classes."""
     return lambda context: Plugins([one.configured(context, None) for one in plugins], context.reactor)
 
 
@@ -60,9 +60,9 @@ class Server:
     """
     Some resources, without the rest of a server.
 
-    @ivar clock: Stands for the time.
-    @ivar registry: The stores, and what they share.
-    @ivar done_in_threads: What was done where a real server has threads.
+    @ivar clock: The reactor's time.
+    @ivar registry: The stores, and their shared dependencies.
+    @ivar done_in_threads: The functions that a real server runs in threads.
     """
 
     def __init__(
@@ -81,14 +81,14 @@ class Server:
         **options: Any,
     ) -> None:
         """
-        @param resources: Their names.
-        @param user: Sends all requests, unless there is an authenticator.
-        @param authorizer: By default it allows everything.
-        @param grants: What the authorizer asks, if it is RBAC.
-        @param admission: Makes the admission chain; without it, no plugin is on.
-        @param types: The types of the release, for the owners of fields that the server itself writes.
-        @param traced: Whether requests leave spans.
-        @param options: For L{RegistryOptions}.
+        @param resources: The names of the served resources.
+        @param user: The user of all requests, unless there is an authenticator.
+        @param authorizer: The authorizer; by default it allows everything.
+        @param grants: The rule resolver, if the authorizer is RBAC.
+        @param admission: Creates the admission chain; L{None} enables no plugin.
+        @param types: The types of the release, for field ownership of objects that the server writes.
+        @param traced: Whether requests are traced.
+        @param options: Options of L{RegistryOptions}.
         """
         self.clock = Clock()
         self.clock.advance(1_800_000_000)
@@ -141,7 +141,7 @@ class Server:
         await self.registry.start()
 
     def admit(self, *plugins: Any) -> None:
-        """Pass the writes from now on through admission plugins."""
+        """Use admission plugins for all further writes."""
         assert isinstance(self.registry.admission, Plugins), "the chain of this server does not change"
         self.registry.admission.use(*plugins)
 
@@ -150,25 +150,25 @@ class Server:
         return execute(function, *arguments)
 
     def client(self) -> JSONClient:
-        """A connection."""
+        """Connect a client."""
         return JSONClient(self.site)
 
 
 class JSONClient(Client):
-    """A connection of somebody who speaks JSON."""
+    """A client connection that sends and accepts JSON."""
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """
         Send a request.
 
-        @param body: Bytes, or what is sent as JSON.
+        @param body: Bytes, or a value to send as JSON.
         @return: The status, and the decoded body.
         """
         answer = self.answer(method, path, body, **headers)
         return answer.code, orjson.loads(answer.body) if answer.body else None
 
     def answer(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-        """Send a request; give its answer as it is."""
+        """Send a request; return the complete response."""
         if body is not None and not isinstance(body, bytes):
             body = orjson.dumps(body)
         if body is not None:
@@ -176,24 +176,24 @@ class JSONClient(Client):
         return self.request(method, path, body or b"", **headers)
 
     def begin(self, path: str, **headers: str) -> bytes:
-        """Begin a watch; give the head of its answer and what came at once."""
+        """Begin a watch; return the head of the response and the data that arrives immediately."""
         fields = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
         self.send(f"GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n".encode())
         return self.taken()
 
     def taken(self) -> bytes:
-        """What came since the last call."""
+        """Return the data since the last call."""
         data = bytes(self.transport.value())
         self.transport.clear()
         return data
 
-    def gone(self) -> None:
-        """Hang up."""
+    def disconnect(self) -> None:
+        """Disconnect the client."""
         self.channel.connectionLost(RuntimeError("gone"))
 
 
 def chunks(data: bytes) -> list[bytes]:
-    """The pieces of a chunked body, as far as it has come; the empty one at its end as well."""
+    """Return the chunks of a chunked body so far, including the empty one at its end."""
     found = []
     while data:
         size, _, data = data.partition(b"\r\n")
@@ -204,12 +204,12 @@ def chunks(data: bytes) -> list[bytes]:
 
 
 def events(data: bytes) -> list[Any]:
-    """The watch events in a chunked body, without its head."""
+    """Return the watch events in a chunked body, without the head."""
     return [orjson.loads(line) for line in b"".join(chunks(data)).splitlines()]
 
 
 def config_map(name: str, namespace: str = "default", **data: str) -> dict[str, Any]:
-    """A ConfigMap."""
+    """Return a ConfigMap."""
     obj: dict[str, Any] = {
         "kind": "ConfigMap",
         "apiVersion": "v1",
@@ -221,7 +221,7 @@ def config_map(name: str, namespace: str = "default", **data: str) -> dict[str, 
 
 
 def pod(name: str, **more: Any) -> dict[str, Any]:
-    """A Pod of one container."""
+    """Return a Pod of one container."""
     return {
         "kind": "Pod",
         "apiVersion": "v1",

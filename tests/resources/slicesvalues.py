@@ -1,4 +1,4 @@
-"""What tests of slices share."""
+"""Values for tests of slices."""
 
 from __future__ import annotations
 

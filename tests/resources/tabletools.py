@@ -1,4 +1,4 @@
-"""Tables of pods."""
+"""Tables of pods, for tests."""
 
 from __future__ import annotations
 

@@ -15,10 +15,10 @@ MERGE = "application/merge-patch+json"
 
 
 class LifeTests(CustomTestCase):
-    """Definitions come and go."""
+    """The life cycle of definitions."""
 
     def test_established(self) -> None:
-        """A definition is established at once, and its objects can be made."""
+        """A definition is established immediately, and its objects can be created."""
         found = self.define()
         conditions = [(one["type"], one["status"]) for one in found["status"]["conditions"]]
         self.assertEqual(conditions, [("NamesAccepted", "True"), ("Established", "True")])
@@ -28,7 +28,7 @@ class LifeTests(CustomTestCase):
         self.assertEqual(made["metadata"]["generation"], 1)
 
     def test_apply_needs_create(self) -> None:
-        """Who may patch, and not create, makes nothing by applying it."""
+        """A client that may patch, but not create, cannot create an object by an apply."""
         self.define()
         self.server.authorizer.refused.add("create")
         apply = {"Content_Type": "application/apply-patch+yaml"}
@@ -39,14 +39,14 @@ class LifeTests(CustomTestCase):
         self.assertEqual(self.client.ask("PATCH", f"{KITES}/a?fieldManager=m", kite("a"), **apply)[0], 201)
 
     def test_unknown_is_text(self) -> None:
-        """Paths of groups and resources that nobody defined are answered by a plain 404."""
+        """Paths of undefined groups and resources are answered by a plain-text 404."""
         self.assertEqual(self.text(KITES), (404, b"404 page not found\n"))
         self.define()
         self.assertEqual(self.text(KITES.replace("kites", "boats")), (404, b"404 page not found\n"))
         self.assertEqual(self.text("/apis/example.com/v2"), (404, b"404 page not found\n"))
 
     def test_discovery(self) -> None:
-        """Group and version list what is defined, and are gone with the definition."""
+        """Group and version list the defined resources until the definition is deleted."""
         self.define(subresources={"status": {}})
         code, group = self.client.ask("GET", "/apis/example.com")
         self.assertEqual((code, group["preferredVersion"]["version"]), (200, "v1"))
@@ -60,7 +60,7 @@ class LifeTests(CustomTestCase):
         self.assertEqual(self.text("/apis/example.com/v1")[0], 404)
 
     def test_deletion_waits_for_objects(self) -> None:
-        """A deleted definition stays while an object is held, nothing can be made any more, and then it goes."""
+        """A deleted definition stays while an object has a finalizer, rejects creations, and is removed afterwards."""
         self.define()
         held = kite("held")
         held["metadata"]["finalizers"] = ["example.com/hold"]
@@ -138,14 +138,14 @@ class LifeTests(CustomTestCase):
             self.assertEqual(self.client.ask("DELETE", path)[0], 200)
 
     def test_empty_dependencies(self) -> None:
-        """A schema with dependencies is refused, even if there are none."""
+        """A schema with dependencies is rejected, even if they are empty."""
         schema = {"type": "object", "dependencies": {}}
         code, status = self.client.ask("POST", DEFINITIONS, definition(schema))
         self.assertEqual(code, 422)
         self.assertIn("dependencies: Forbidden: dependencies is not supported", status["message"])
 
     def test_names_conflict(self) -> None:
-        """A second definition of a kind waits until the first one is gone."""
+        """A second definition of a kind is not accepted until the first one is deleted."""
         self.define()
         found = self.define(None, "wings", "Kite")
         reasons = [one["reason"] for one in found["status"]["conditions"]]
@@ -156,7 +156,7 @@ class LifeTests(CustomTestCase):
         self.assertEqual(found["status"]["conditions"][1]["reason"], "InitialNamesAccepted")
 
     def test_changed_schema(self) -> None:
-        """A changed schema counts from the next request on, also for what is stored already."""
+        """A changed schema applies from the next request on, also to stored objects."""
         self.define()
         self.client.ask("POST", KITES, kite("a"))
         patch = [
@@ -171,7 +171,7 @@ class LifeTests(CustomTestCase):
         self.assertEqual(self.client.ask("GET", f"{KITES}/a")[1]["later"], "added")
 
     def test_built_in_group_versions_stay(self) -> None:
-        """A definition in a group and version that is built in changes nothing there."""
+        """A definition in a built-in group-version does not change the built-in resources."""
         crd = definition()
         crd["spec"]["group"] = "apiextensions.k8s.io"
         crd["metadata"] = {
@@ -185,7 +185,7 @@ class LifeTests(CustomTestCase):
 
 
 class ObjectTests(CustomTestCase):
-    """What can be done with objects."""
+    """Requests for objects."""
 
     def test_list(self) -> None:
         """Items of a list repeat their kind, and the list always has a continue token."""
@@ -196,7 +196,7 @@ class ObjectTests(CustomTestCase):
         self.assertEqual(found["items"][0]["kind"], "Kite")
 
     def test_cluster_wide_list(self) -> None:
-        """Namespaced objects are listed without a namespace, too, but not made."""
+        """Namespaced objects can be listed without a namespace, but not created."""
         self.define()
         self.client.ask("POST", KITES, kite("a"))
         self.assertEqual(len(self.client.ask("GET", "/apis/example.com/v1/kites")[1]["items"]), 1)
@@ -204,7 +204,7 @@ class ObjectTests(CustomTestCase):
         self.assertEqual((answer.code, answer.body), (404, b"404 page not found\n"))
 
     def test_cluster_scoped_through_namespace(self) -> None:
-        """CVE-2019-11247: a cluster-scoped object is not reached through the path of a namespace."""
+        """CVE-2019-11247: a cluster-scoped object is not found below a namespace."""
         crd = definition()
         crd["spec"]["scope"] = "Cluster"
         self.server.define(self.client, crd)
@@ -213,7 +213,7 @@ class ObjectTests(CustomTestCase):
         self.assertEqual(self.text(f"{KITES}/a"), (404, b"404 page not found\n"))
 
     def test_unknown_fields(self) -> None:
-        """Unknown fields are dropped with a warning, or refused when that is asked for."""
+        """Unknown fields are dropped with a warning, or rejected with strict validation."""
         self.define()
         answer = self.client.answer("POST", KITES, kite("a", spec={"sails": 1}))
         self.assertEqual(answer.headers["warning"], ['299 - "unknown field \\"spec.sails\\""'])
@@ -223,7 +223,7 @@ class ObjectTests(CustomTestCase):
         self.assertIn('strict decoding error: unknown field "spec.sails"', status["message"])
 
     def test_invalid(self) -> None:
-        """An object that the schema does not allow is refused, and its causes say why."""
+        """An object that violates the schema is rejected, and the causes contain the reasons."""
         self.define()
         code, status = self.client.ask("POST", KITES, kite("a", spec={"tail": 0}))
         self.assertEqual(code, 422)
@@ -232,7 +232,7 @@ class ObjectTests(CustomTestCase):
         self.assertEqual(status["details"]["causes"], [cause])
 
     def test_without_kind(self) -> None:
-        """A body that does not say what it is, is told with its beginning."""
+        """The error about a body without a kind quotes its beginning."""
         self.define()
         code, status = self.client.ask("POST", KITES, {"metadata": {"name": "a"}})
         self.assertEqual(code, 400)
@@ -244,14 +244,14 @@ class ObjectTests(CustomTestCase):
         )
 
     def test_version_without_group(self) -> None:
-        """An empty group is not shown."""
+        """An error about a version without a group omits the group."""
         self.define()
         code, status = self.client.ask("POST", KITES, kite("a") | {"apiVersion": "/v1"})
         self.assertEqual(code, 400)
         self.assertTrue(status["message"].startswith("the API version in the data (v1) does not match"))
 
     def test_no_strategic_merge(self) -> None:
-        """Custom resources take no strategic merge patches."""
+        """Strategic merge patches are not supported for custom resources."""
         self.define()
         self.client.ask("POST", KITES, kite("a"))
         code, status = self.client.ask("PATCH", f"{KITES}/a", {}, Content_Type="application/strategic-merge-patch+json")
@@ -259,14 +259,14 @@ class ObjectTests(CustomTestCase):
         self.assertTrue(status["message"].endswith("application/merge-patch+json, application/apply-patch+yaml"))
 
     def test_patch_of_collection(self) -> None:
-        """A patch without a name is a bad request, not a method that is not allowed."""
+        """A patch without a name is a bad request instead of an unsupported method."""
         self.define()
         code, status = self.client.ask("PATCH", KITES, {}, Content_Type=MERGE)
         self.assertEqual((code, status["message"]), (400, "name must be provided"))
         self.assertEqual(self.client.ask("PATCH", KITES, {})[0], 415)
 
     def test_head(self) -> None:
-        """HEAD is as good as GET, and has no body; kinds that are built in do not have it."""
+        """HEAD is answered like GET without a body; built-in kinds do not support it."""
         self.define()
         self.client.ask("POST", KITES, kite("a"))
         for path in (KITES, f"{KITES}/a"):
@@ -282,7 +282,7 @@ class ObjectTests(CustomTestCase):
         self.assertEqual((code, status["details"]["kind"]), (422, "kites"))
 
     def test_generation(self) -> None:
-        """What is not metadata makes a new generation."""
+        """A change outside of the metadata increments the generation."""
         self.define()
         self.client.ask("POST", KITES, kite("a"))
         for patch, generation in (({"metadata": {"labels": {"a": "b"}}}, 1), ({"spec": {"tail": 2}}, 2)):
@@ -290,7 +290,7 @@ class ObjectTests(CustomTestCase):
             self.assertEqual(found["metadata"]["generation"], generation)
 
     def test_watch(self) -> None:
-        """A watch shows objects as they come."""
+        """A watch sends created objects."""
         self.define()
         watcher = self.server.client()
         watcher.begin(f"{KITES}?watch=1")
@@ -300,7 +300,7 @@ class ObjectTests(CustomTestCase):
         self.assertEqual((event["type"], event["object"]["kind"]), ("ADDED", "Kite"))
 
     def test_apply(self) -> None:
-        """Server-side apply makes an object and keeps track of who owns what of it."""
+        """Server-side apply creates an object and records the ownership of its fields."""
         self.define()
         body = orjson.dumps(kite("a", spec={"tail": 2}))
         code, made = self.client.ask(
@@ -311,7 +311,7 @@ class ObjectTests(CustomTestCase):
         self.assertEqual((entry["manager"], entry["fieldsV1"]), ("me", {"f:spec": {"f:tail": {}}}))
 
     def test_selectable_fields(self) -> None:
-        """Objects are selected by the fields that the definition names, and by no others."""
+        """Objects are selected by the selectable fields of the definition, and by no other fields."""
         self.define(selectableFields=[{"jsonPath": ".spec.colour"}])
         self.client.ask("POST", KITES, kite("a"))
         self.client.ask("POST", KITES, kite("b", spec={"colour": "blue"}))
@@ -345,7 +345,7 @@ class ObjectTests(CustomTestCase):
                 self.assertEqual([function.__name__ for function in threads], wanted)
 
     def test_table(self) -> None:
-        """Columns are what the definition says, and an age where it says nothing."""
+        """The columns are defined by the definition; the default is the age."""
         self.define(additionalPrinterColumns=[{"name": "Colour", "type": "string", "jsonPath": ".spec.colour"}])
         self.client.ask("POST", KITES, kite("a", spec={}))
         _, table = self.client.ask("GET", KITES, Accept="application/json;as=Table;v=v1;g=meta.k8s.io")
@@ -357,7 +357,7 @@ class UntypedTests(CustomTestCase):
     """Fields of any type."""
 
     def setUp(self) -> None:
-        """An object of a kind whose fields are not declared."""
+        """Create an object of a kind whose fields are not declared."""
         super().setUp()
         self.define({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, subresources={"status": {}})
         fields = {"spec": {"a": 1, "l": [0], "o": {"b": True}}}
@@ -370,7 +370,7 @@ class UntypedTests(CustomTestCase):
         return found
 
     def test_retyped(self) -> None:
-        """True in place of 1 is a change: a new generation, and another owner."""
+        """Replacing 1 by true is a change: it increments the generation and the ownership."""
         for generation, (spec, step) in enumerate(
             (({"a": True}, "f:a"), ({"l": [False]}, "f:l"), ({"o": {"b": 1}}, "f:o")), start=2
         ):
@@ -416,7 +416,7 @@ class FloatTests(CustomTestCase):
     """Whole floats and schemas."""
 
     def test_sets(self) -> None:
-        """1 and 1.0 are different items of a set when they are sent, and are stored alike."""
+        """1 and 1.0 are different items of a set in a request, and are stored alike."""
         numbers = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "number"}}
         self.define({"type": "object", "properties": {"set": numbers}})
         for items, code in ((b"[1,1.0]", 201), (b"[1.0,1.0]", 422), (b"[1,1]", 422)):
@@ -456,7 +456,7 @@ class FloatTests(CustomTestCase):
 
 
 class SubresourceTests(CustomTestCase):
-    """status and scale."""
+    """The subresources status and scale."""
 
     SCALE = {  # noqa: RUF012
         "status": {},
@@ -464,7 +464,7 @@ class SubresourceTests(CustomTestCase):
     }
 
     def test_status(self) -> None:
-        """Where the status is a subresource, it is written there and nowhere else."""
+        """If the status is a subresource, it is written by its path only."""
         self.define(subresources={"status": {}})
         _, made = self.client.ask("POST", KITES, kite("a", status={"phase": "Up"}))
         self.assertNotIn("status", made)
@@ -480,9 +480,9 @@ class SubresourceTests(CustomTestCase):
         protobuf = "application/vnd.kubernetes.protobuf"
         for path in (KITES, f"{KITES}/a", f"{KITES}?watch=1", f"{KITES}/a/status", f"{KITES}/a/scale"):
             answer = self.client.answer("GET", path, Accept=protobuf)
-            said = read_envelope(answer.body)
-            self.assertEqual((answer.code, said.api_version, said.kind), (406, "v1", "Status"), path)
-            self.assertIn(b"NotAcceptable", said.raw)
+            envelope = read_envelope(answer.body)
+            self.assertEqual((answer.code, envelope.api_version, envelope.kind), (406, "v1", "Status"), path)
+            self.assertIn(b"NotAcceptable", envelope.raw)
 
     def test_not_acceptable(self) -> None:
         """Unacceptable media types are refused in the words for custom resources."""
@@ -503,14 +503,14 @@ class SubresourceTests(CustomTestCase):
         self.assertIn("(*unstructured.UnstructuredList)", status["message"])
 
     def test_missing_subresource(self) -> None:
-        """A subresource that the definition does not have is not found."""
+        """A subresource that the definition lacks is not found."""
         self.define()
         self.client.ask("POST", KITES, kite("a"))
         code, status = self.client.ask("GET", f"{KITES}/a/scale")
         self.assertEqual((code, status["reason"]), (404, "NotFound"))
 
     def test_scale(self) -> None:
-        """A Scale shows and changes what the definition's paths point to."""
+        """A Scale reads and writes the fields at the definition's paths."""
         self.define(subresources=self.SCALE)
         self.client.ask("POST", KITES, kite("a", spec={}))
         self.assertEqual(self.client.ask("GET", f"{KITES}/a/scale")[0], 500)
@@ -524,8 +524,8 @@ class SubresourceTests(CustomTestCase):
         """A patch of a Scale may omit the kind; Scale is the only known kind there."""
         self.define(subresources=self.SCALE)
         self.client.ask("POST", KITES, kite("a", spec={"replicas": 1}))
-        for index, said in enumerate(({"kind": None}, {"apiVersion": None}, {"kind": "", "apiVersion": ""})):
-            body = {**said, "spec": {"replicas": index}}
+        for index, fields in enumerate(({"kind": None}, {"apiVersion": None}, {"kind": "", "apiVersion": ""})):
+            body = {**fields, "spec": {"replicas": index}}
             code, scale = self.client.ask("PATCH", f"{KITES}/a/scale", body, Content_Type=MERGE)
             self.assertEqual((code, scale["kind"], scale["spec"]), (200, "Scale", {"replicas": index} if index else {}))
         for kind, version in (("Kite", "example.com/v1"), ("ConfigMap", "v1")):
@@ -538,7 +538,7 @@ class SubresourceTests(CustomTestCase):
         """A patch cannot change or remove the kind or version of an object, except in a patch of the status."""
         self.define(subresources=self.SCALE)
         self.client.ask("POST", KITES, kite("a"))
-        for said, code, why in (
+        for fields, code, reason in (
             ({"kind": 7}, 422, "json: cannot unmarshal number into Go struct field .kind of type string"),
             ({"kind": None}, 422, 'Object \'Kind\' is missing in \'{"apiVersion":"example.com/v1",'),
             ({"kind": "Boat"}, 422, 'Boat.example.com "a" is invalid: kind: Invalid value: "Boat": must be Kite'),
@@ -550,11 +550,11 @@ class SubresourceTests(CustomTestCase):
             ),
             ({"apiVersion": "a/b/c"}, 422, "unexpected GroupVersion string: a/b/c"),
         ):
-            answer, status = self.client.ask("PATCH", f"{KITES}/a", said, Content_Type=MERGE)
-            self.assertEqual(answer, code, said)
-            self.assertIn(why, status["message"])
-        for said in ({"kind": "Boat"}, {"apiVersion": "other.io/v1"}):
-            body = {**said, "status": {"phase": "Up"}}
+            answer, status = self.client.ask("PATCH", f"{KITES}/a", fields, Content_Type=MERGE)
+            self.assertEqual(answer, code, fields)
+            self.assertIn(reason, status["message"])
+        for fields in ({"kind": "Boat"}, {"apiVersion": "other.io/v1"}):
+            body = {**fields, "status": {"phase": "Up"}}
             code, found = self.client.ask("PATCH", f"{KITES}/a/status", body, Content_Type=MERGE)
             self.assertEqual((code, found["kind"], found["apiVersion"]), (200, "Kite", "example.com/v1"))
             self.assertEqual(found["status"], {"phase": "Up"})

@@ -16,10 +16,10 @@ from kubetwist.resources.tables import cell_pieces
 
 
 class PieceTests(SynchronousTestCase):
-    """What answers are put together from."""
+    """Parts of responses."""
 
     def test_cells(self) -> None:
-        """A row's JSON is cut at its ages, so that the rest of it can be kept."""
+        """The JSON of a row is cut at its ages, so that the rest can be cached."""
         self.assertEqual(cell_pieces(("a", 1, None)), (b'"a",1,null', None, b"", []))
         one = ("a", AgeCell(5.0), 1)
         before, stamp, after, more = cell_pieces(one)
@@ -29,7 +29,7 @@ class PieceTests(SynchronousTestCase):
         self.assertEqual((stamp, more[0][0]), (5.0, 7.0))
 
     def test_list_body(self) -> None:
-        """A list's items are joined with commas."""
+        """The items of a list are joined with commas."""
         for items in ([], [b"1"], [b"1", b"2", b"3"]):
             body = list_body(b"[", list(items), b"]")
             self.assertEqual(body.joined(), b"[" + b",".join(items) + b"]")
@@ -37,7 +37,7 @@ class PieceTests(SynchronousTestCase):
         self.assertEqual(Body([]).joined(), b"")
 
     def test_without_kind(self) -> None:
-        """An object becomes what records keep: metadata first, its resourceVersion first in that."""
+        """An object is stored with its metadata first, and its resourceVersion first in the metadata."""
         obj = {"kind": "X", "spec": 1, "apiVersion": "v1", "metadata": {"name": "a", "resourceVersion": "7"}}
         item = without_kind(obj)
         self.assertEqual(item, b'{"metadata":{"resourceVersion":"7","name":"a"},"spec":1}')

@@ -1,4 +1,4 @@
-"""What definitions cannot do: keep the server from starting or from answering, or take what is not theirs."""
+"""Tests for hostile definitions: they cannot prevent the start, block the server, or take over resources."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ PREFIX = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 
 
 def kite(**spec: Any) -> dict[str, Any]:
-    """An object."""
+    """Return an object."""
     return {"apiVersion": "example.com/v1", "kind": "Kite", "metadata": {"name": "k"}, "spec": spec}
 
 
 def with_spec(spec: dict[str, Any]) -> dict[str, Any]:
-    """A definition whose objects have such a spec."""
+    """Return a definition whose objects have this spec."""
     return definition({"type": "object", "properties": {"spec": spec}})
 
 
 class SchemaTests(SynchronousTestCase):
-    """Schemas that are meant to keep a server busy."""
+    """Schemas that are expensive by intention."""
 
     def setUp(self) -> None:
-        """A server."""
+        """Create a server."""
         self.server = CustomServer()
         self.client = self.server.client()
 
     def refused(self, crd: dict[str, Any], code: int) -> str:
-        """Why a definition is refused."""
+        """Return the reason for the rejection of a definition."""
         answered, status = self.client.ask("POST", DEFINITIONS, crd)
         self.assertEqual(answered, code, status)
         message: str = status["message"]
         return message
 
     def test_rule_bounded_depth(self) -> None:
-        """A schema that nests too deep is refused, and one that is deep serves."""
+        """A schema that is nested too deep is rejected, and a deep schema within the limit is served."""
         for depth in (60, 20_000):
             nested = '{"type":"object","properties":{"a":' * depth + '{"type":"string"}' + "}}" * depth
             body = json.dumps(with_spec({"type": "object"})).replace('{"type": "object"}', nested, 1)
@@ -54,12 +54,12 @@ class SchemaTests(SynchronousTestCase):
             self.assertEqual(answer.code, 201 if depth == 60 else 400, answer.body[:300])
 
     def test_rule_bounded_parts(self) -> None:
-        """A schema of too many parts is refused."""
+        """A schema with too many nodes is rejected."""
         parts = {f"f{number}": {"type": "string"} for number in range(60_000)}
         self.assertIn("must have at most", self.refused(with_spec({"type": "object", "properties": parts}), 422))
 
     def test_rule_large_enum(self) -> None:
-        """An enum of many values is found in as fast as one of few."""
+        """A value is looked up in a large enum as fast as in a small one."""
         choices = [f"choice-{number}" for number in range(50_000)]
         crd = with_spec({"type": "object", "properties": {"a": {"type": "string", "enum": choices}}})
         self.server.define(self.client, crd)
@@ -67,7 +67,7 @@ class SchemaTests(SynchronousTestCase):
         self.assertEqual(self.client.ask("PUT", f"{KITES}/k", kite(a="other"))[0], 422)
 
     def test_rule_alternatives(self) -> None:
-        """Alternatives within alternatives are tried so often and no more."""
+        """The number of evaluated alternatives in nested alternatives is limited."""
         schema: dict[str, Any] = {"required": ["none"]}
         for _ in range(30):
             schema = {"anyOf": [schema, schema]} if len(json.dumps(schema)) < 50_000 else schema
@@ -82,7 +82,7 @@ class SchemaTests(SynchronousTestCase):
             self.assertIn("validating the object against its schema takes too long", status["message"])
 
     def test_rule_patterns(self) -> None:
-        """Patterns take time in proportion to what they look at; those that would be huge are refused."""
+        """Patterns take time in proportion to the length of the value; oversized patterns are rejected."""
         text = {"type": "string", "pattern": "^(a+)+$"}
         self.server.define(self.client, with_spec({"type": "object", "properties": {"a": text}}))
         self.assertEqual(self.client.ask("POST", KITES, kite(a="a" * 50_000 + "!"))[0], 422)
@@ -92,13 +92,13 @@ class SchemaTests(SynchronousTestCase):
 
 
 class DamagedTests(SynchronousTestCase):
-    """Definitions that are damaged in the store."""
+    """Damaged definitions in the store."""
 
     def test_rule_damaged_definitions(self) -> None:
-        """Whatever is stored as a definition, the others are served, and OpenAPI tells of them."""
-        told: list[Any] = []
-        globalLogPublisher.addObserver(told.append)
-        self.addCleanup(globalLogPublisher.removeObserver, told.append)
+        """For any stored definition, all further ones are served, and OpenAPI describes them."""
+        log_events: list[Any] = []
+        globalLogPublisher.addObserver(log_events.append)
+        self.addCleanup(globalLogPublisher.removeObserver, log_events.append)
         server = CustomServer()
         client = server.client()
         good = server.define(client, definition())
@@ -147,11 +147,13 @@ class DamagedTests(SynchronousTestCase):
         for document in (builder.v2(snapshot), builder.v3(snapshot, {})["apis/example.com/v1"][1]):
             paths = json.loads(document.decompress())["paths"]
             self.assertIn("/apis/example.com/v1/namespaces/{namespace}/kites", paths)
-        self.assertTrue([entry for entry in told if entry.get("log_level") in (LogLevel.error, LogLevel.critical)])
+        self.assertTrue(
+            [entry for entry in log_events if entry.get("log_level") in (LogLevel.error, LogLevel.critical)]
+        )
         self.flushLoggedErrors()
 
     def test_failed_deletion(self) -> None:
-        """A definition whose objects cannot be deleted says so, and goes once they can."""
+        """A definition whose objects cannot be deleted has a condition, and is deleted when they can be."""
         server = CustomServer()
         client = server.client()
         server.define(client, definition())
@@ -170,15 +172,15 @@ class DamagedTests(SynchronousTestCase):
         self.assertEqual(client.ask("DELETE", f"{DEFINITIONS}/kites.example.com")[0], 200)
         server.settle()
         found = client.ask("GET", f"{DEFINITIONS}/kites.example.com")[1]
-        (told,) = (one for one in found["status"]["conditions"] if one["type"] == "Terminating")
-        self.assertEqual((told["status"], told["reason"]), ("True", "InstanceDeletionFailed"))
-        self.assertIn("could not issue all deletes: ", told["message"])
+        (condition,) = (one for one in found["status"]["conditions"] if one["type"] == "Terminating")
+        self.assertEqual((condition["status"], condition["reason"]), ("True", "InstanceDeletionFailed"))
+        self.assertIn("could not issue all deletes: ", condition["message"])
         server.clock.advance(RETRY_INITIAL)
         server.settle()
         self.assertEqual(client.ask("GET", f"{DEFINITIONS}/kites.example.com")[0], 404)
 
     def test_not_structural(self) -> None:
-        """Of schemas that are not structural, as old definitions have them, their status tells."""
+        """The status of an old definition with a non-structural schema has a condition."""
         server = CustomServer()
         client = server.client()
         good = server.define(client, definition())
@@ -194,10 +196,10 @@ class DamagedTests(SynchronousTestCase):
         server.settle()
         code, found = client.ask("GET", f"{DEFINITIONS}/{name}")
         self.assertEqual(code, 200)
-        (told,) = (one for one in found["status"]["conditions"] if one["type"] == "NonStructuralSchema")
-        self.assertEqual((told["status"], told["reason"]), ("True", "Violations"))
+        (condition,) = (one for one in found["status"]["conditions"] if one["type"] == "NonStructuralSchema")
+        self.assertEqual((condition["status"], condition["reason"]), ("True", "Violations"))
         self.assertEqual(
-            told["message"],
+            condition["message"],
             "[spec.preserveUnknownFields: Invalid value: true: must be false,"
             " spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[tail].type: Required value: must not"
             " be empty for specified object fields]",

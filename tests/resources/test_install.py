@@ -9,28 +9,30 @@ from tests.resources.server import Server, all_kinds
 
 
 class InstallTests(SynchronousTestCase):
-    """What is told of what is served."""
+    """The documentation of served resources."""
 
     def test_verbs_follow_from_capabilities(self) -> None:
-        """The verbs in discovery are those of the storage object's capabilities."""
+        """The verbs in discovery follow from the capabilities of the storage object."""
         server = Server("configmaps", "namespaces", "selfsubjectreviews", "nodes")
         installed = server.installer.installed
-        told = {
+        listed_verbs = {
             (one.resource, one.subresource): one.verbs
             for version in installed.group_versions()
             for one in installed.resources(version)
         }
         everything = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-        self.assertEqual(told["configmaps", ""], everything)
-        self.assertEqual(told["namespaces", ""], tuple(verb for verb in everything if verb != "deletecollection"))
-        self.assertEqual(told["namespaces", "finalize"], ("update",))
-        self.assertEqual(told["namespaces", "status"], ("get", "patch", "update"))
-        self.assertEqual(told["selfsubjectreviews", ""], ("create",))
-        self.assertEqual(told["nodes", "proxy"], ("create", "delete", "get", "patch", "update"))
+        self.assertEqual(listed_verbs["configmaps", ""], everything)
+        self.assertEqual(
+            listed_verbs["namespaces", ""], tuple(verb for verb in everything if verb != "deletecollection")
+        )
+        self.assertEqual(listed_verbs["namespaces", "finalize"], ("update",))
+        self.assertEqual(listed_verbs["namespaces", "status"], ("get", "patch", "update"))
+        self.assertEqual(listed_verbs["selfsubjectreviews", ""], ("create",))
+        self.assertEqual(listed_verbs["nodes", "proxy"], ("create", "delete", "get", "patch", "update"))
         self.assertEqual(verbs(server.stores.get("", "nodes")), everything)
 
     def test_all_kinds(self) -> None:
-        """Every resource of a release that can be listed is, in every version that it is served in, and empty."""
+        """Every listable resource of a release can be listed in each served version, and is empty."""
         server = Server(*(info.resource for info in all_kinds()))
         client = server.client()
         installed = server.installer.installed

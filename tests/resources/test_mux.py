@@ -8,36 +8,38 @@ from kubetwist.resources.mux import DelegatingMux
 
 
 class Leaf(Resource):
-    """Remembers what it was given to route on."""
+    """Leaf that records the path to route on."""
 
     isLeaf = True
 
 
 def found(mux, path):
-    """The resource that traversal comes to."""
+    """Return the resource at which traversal ends."""
     request = DummyRequest(path.split(b"/")[1:])
     return getChildForRequest(mux, request), request
 
 
 class DelegatingMuxTests(SynchronousTestCase):
-    """Tests for L{DelegatingMux}."""
+    """L{DelegatingMux}."""
 
     def setUp(self) -> None:
-        """Two servers and the end of the chain."""
+        """Create two servers and the end of the chain."""
         self.end = Leaf()
         self.second = DelegatingMux("second", self.end)
         self.first = DelegatingMux("first", self.second)
         self.leaf = Leaf()
 
-    def test_below(self) -> None:
-        """A claim holds for everything below its path, and its resource routes on the whole path."""
+    def test_prefix(self) -> None:
+        """A prefix handler gets all paths below its path, and routes on the whole path."""
         self.first.handle_prefix("/api/v1", self.leaf)
         resource, request = found(self.first, b"/api/v1/pods/web-0")
         self.assertIs(resource, self.leaf)
         self.assertEqual(request.postpath, [b"api", b"v1", b"pods", b"web-0"])
 
     def test_exact(self) -> None:
-        """An exact claim holds with and without a slash behind it, but for nothing below, and comes before others."""
+        """
+        An exact handler gets its path with and without a trailing slash, not paths below, and precedes prefix handlers.
+        """
         other = Leaf()
         self.first.handle("/apis/apps/v1", other)
         self.first.handle_prefix("/apis/apps/v1", self.leaf)
@@ -46,12 +48,12 @@ class DelegatingMuxTests(SynchronousTestCase):
         self.assertIs(found(self.first, b"/apis/apps/v1/deployments")[0], self.leaf)
 
     def test_root(self) -> None:
-        """The root is a path like any other."""
+        """The root is handled like any other path."""
         self.first.handle("/", self.leaf)
         self.assertIs(found(self.first, b"/")[0], self.leaf)
 
     def test_slashes(self) -> None:
-        """A path that begins with several slashes is claimed by no server; several at the end may be allowed."""
+        """A path that begins with several slashes has no handler; several trailing slashes may be allowed."""
         self.first.handle("/", self.leaf)
         self.first.handle("/api", self.leaf)
         self.first.handle("/apis", self.leaf, slashes=False)
@@ -61,7 +63,7 @@ class DelegatingMuxTests(SynchronousTestCase):
             self.assertIs(found(self.first, path)[0], self.leaf, path)
 
     def test_listed_paths(self) -> None:
-        """Claims are listed, sorted, with what is told to be below them; but for those that are not to be."""
+        """Registered paths are listed, sorted, with their listed subpaths; unexposed paths are not."""
         self.first.handle_prefix("/readyz", self.leaf, listed_subpaths=lambda: ("ping", "log"))
         self.first.handle("/version", self.leaf)
         self.first.handle("/", self.leaf, exposed=False)
@@ -73,13 +75,13 @@ class DelegatingMuxTests(SynchronousTestCase):
         )
 
     def test_delegation(self) -> None:
-        """What a server does not claim is answered by the one behind it."""
+        """A path without a handler is delegated to the next server."""
         self.second.handle_prefix("/apis/a", self.leaf)
         self.assertIs(found(self.first, b"/apis/a/v1/things")[0], self.leaf)
         self.assertIs(found(self.first, b"/apis/b/v1/things")[0], self.end)
 
-    def test_made_at_first_request(self) -> None:
-        """A claim may be a function, which is called once."""
+    def test_created_at_first_request(self) -> None:
+        """A handler may be a function, which is called once."""
         made = []
 
         def make():
@@ -91,20 +93,20 @@ class DelegatingMuxTests(SynchronousTestCase):
         self.assertIs(found(self.first, b"/api/v1/pods")[0], found(self.first, b"/api/v1/nodes")[0])
         self.assertEqual(len(made), 1)
 
-    def test_release(self) -> None:
-        """A claim that is given up is the next server's to answer."""
+    def test_unregister(self) -> None:
+        """An unregistered path is delegated to the next server."""
         self.first.handle_prefix("/apis/a", self.leaf)
         self.first.unregister("/apis/a")
         self.assertIs(found(self.first, b"/apis/a/v1")[0], self.end)
 
-    def test_paths(self) -> None:
-        """A layer tells which paths it answers."""
+    def test_listed_subpaths(self) -> None:
+        """A mux lists its registered paths."""
         self.first.handle("/version", self.leaf)
         self.first.handle_prefix("/api/v1", self.leaf)
         self.assertEqual(self.first.listed_paths(), ["/api/v1", "/version"])
 
-    def test_taken(self) -> None:
-        """What is taken comes before all claims, whoever's, until it is given back."""
+    def test_override(self) -> None:
+        """An override precedes all handlers until it is removed."""
         other = Leaf()
         self.first.handle("/apis/apps/v1", self.leaf)
         self.second.handle_prefix("/apis/apps/v1", self.leaf)

@@ -1,4 +1,4 @@
-"""Tests for metadata in protobuf, as metadata informers request it: of built-in and of custom resources."""
+"""Tests for metadata in protobuf, as metadata informers request it, of built-in and of custom resources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WATCH_LIST = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&a
 
 
 def accepting(kind: str, version: str = "v1", others: str = "") -> str:
-    """The header that client-go's metadata client sends, or only its first part."""
+    """Return the C{Accept} header of client-go's metadata client, or only its first part."""
     view = f";as={kind};g=meta.k8s.io;v={version}"
     return f"{PROTOBUF}{view}" + (f",application/json{view},application/json" if others else "")
 
@@ -44,26 +44,26 @@ def metadata(message: bytes, kind: str = "ObjectMeta") -> dict[str, Any]:
 
 
 def partial(body: bytes) -> tuple[str, dict[str, Any]]:
-    """The kind of a single object, and its metadata."""
-    said = read_envelope(body)
-    ((number, content),) = fields(said.raw)
+    """Return the kind of a single object, and its metadata."""
+    envelope = read_envelope(body)
+    ((number, content),) = fields(envelope.raw)
     assert number == 1
-    return said.kind, metadata(content)
+    return envelope.kind, metadata(content)
 
 
 class Cases:
-    """Tests for built-in and for custom resources."""
+    """Built-in and custom resources."""
 
     server: Any
     client: Any
     path: str
 
     def other(self, name: str, **labels: str) -> dict[str, Any]:
-        """An object to create."""
+        """Return an object to create."""
         raise NotImplementedError
 
     def get(self: Any, path: str, accept: str, method: str = "GET", body: Any = None) -> bytes:
-        """The body of an answer in protobuf."""
+        """Return the body of a response in protobuf."""
         answer = self.client.answer(method, path, body, Accept=accept)
         self.assertEqual((answer.code // 100, answer.header("content-type")), (2, PROTOBUF), answer.body)
         found: bytes = answer.body
@@ -80,19 +80,19 @@ class Cases:
             self.assertEqual([one["manager"] for one in found.get("managedFields", [])], managers)
 
     def test_order(self: Any) -> None:
-        """For views, the order in C{Accept} decides, since they are stored in neither form."""
+        """For metadata, the order in C{Accept} decides, since it is stored in neither format."""
         view = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
         for accept in (f"application/json{view},{PROTOBUF}{view}", f"{PROTOBUF}{view};q=0.5,application/json{view}"):
             found = self.client.ask("GET", f"{self.path}/a", Accept=accept)[1]
             self.assertEqual(found["kind"], "PartialObjectMetadata")
 
     def test_list(self: Any) -> None:
-        """A list has its metadata and items, which do not say what they are."""
+        """A list has its metadata and items, which omit their kind."""
         expected = self.client.ask("GET", self.path)[1]
         for accept in (LIST, accepting("PartialObjectMetadataList", others="json")):
-            said = read_envelope(self.get(f"{self.path}?limit=1", accept))
-            self.assertEqual((said.api_version, said.kind), ("meta.k8s.io/v1", "PartialObjectMetadataList"))
-            (first, meta), (second, item) = fields(said.raw)
+            envelope = read_envelope(self.get(f"{self.path}?limit=1", accept))
+            self.assertEqual((envelope.api_version, envelope.kind), ("meta.k8s.io/v1", "PartialObjectMetadataList"))
+            (first, meta), (second, item) = fields(envelope.raw)
             self.assertEqual((first, second), (1, 2))
             self.assertEqual(metadata(meta, "ListMeta")["remainingItemCount"], 1)
             ((_, found),) = fields(item)
@@ -100,17 +100,17 @@ class Cases:
 
     def test_beta_list(self: Any) -> None:
         """In v1beta1 the items of a list come before its metadata, since its field numbers differ."""
-        said = read_envelope(self.get(self.path, accepting("PartialObjectMetadataList", "v1beta1")))
-        self.assertEqual(said.api_version, "meta.k8s.io/v1beta1")
-        self.assertEqual([number for number, _ in fields(said.raw)], [1, 1, 2])
+        envelope = read_envelope(self.get(self.path, accepting("PartialObjectMetadataList", "v1beta1")))
+        self.assertEqual(envelope.api_version, "meta.k8s.io/v1beta1")
+        self.assertEqual([number for number, _ in fields(envelope.raw)], [1, 1, 2])
 
     def test_writes(self: Any) -> None:
-        """Results of creates, patches and deletes are in this form, too; a Status has its own protobuf form."""
+        """Results of creates, patches and deletes are in this format, too; a Status has its protobuf form."""
         kind, found = partial(self.get(self.path, ONE, "POST", self.other("c", l="1")))
         self.assertEqual((kind, found["name"], found["labels"]), ("PartialObjectMetadata", "c", {"l": "1"}))
         for accept in (ONE, LIST):
-            said = read_envelope(self.get(f"{self.path}/c?dryRun=All", accept, "DELETE"))
-            self.assertEqual((said.api_version, said.kind), ("v1", "Status"))
+            envelope = read_envelope(self.get(f"{self.path}/c?dryRun=All", accept, "DELETE"))
+            self.assertEqual((envelope.api_version, envelope.kind), ("v1", "Status"))
 
     def test_not_a_table(self: Any) -> None:
         """Tables have no protobuf form."""
@@ -128,7 +128,7 @@ class Cases:
         return self.framed(client.taken())
 
     def framed(self: Any, body: bytes) -> list[tuple[str, bytes]]:
-        """The events in a chunked body."""
+        """Return the events in a chunked body."""
         data, found = b"".join(chunks(body)), []
         while data:
             (size,) = struct.unpack_from(">I", data)
@@ -158,13 +158,13 @@ class Cases:
         body = client.begin(f"{self.path}?{WATCH_LIST}", Accept=ONE).partition(b"\r\n\r\n")[2]
         *added, (kind, last) = [*self.framed(body), *self.events(client)]
         self.assertEqual([kind for kind, _ in added], ["ADDED", "ADDED"])
-        said, meta = partial(last)
-        self.assertEqual((kind, said), ("BOOKMARK", "PartialObjectMetadata"))
+        kind_, meta = partial(last)
+        self.assertEqual((kind, kind_), ("BOOKMARK", "PartialObjectMetadata"))
         self.assertEqual(meta["annotations"], {"k8s.io/initial-events-end": "true"})
         self.assertEqual(meta["resourceVersion"], str(self.server.backend.revision))
 
     def test_encoded_once(self: Any) -> None:
-        """The encoded event of one watch is shared with the others."""
+        """The encoded event is shared by all watches."""
         clients = [self.watch(f"watch=1&resourceVersion={self.server.backend.revision}") for _ in range(3)]
         encoded = []
         types = definitions().protobuf
@@ -192,26 +192,26 @@ class BuiltInTests(Cases, SynchronousTestCase):
     path = MAPS
 
     def setUp(self) -> None:
-        """Two of them are there."""
+        """Create two of them."""
         self.server = Server("configmaps")
         self.client = self.server.client()
         for name in "ab":
             self.client.ask("POST", self.path, self.other(name, x="y"))
 
     def other(self, name: str, **labels: str) -> dict[str, Any]:
-        """A ConfigMap."""
+        """Return a ConfigMap."""
         made: dict[str, Any] = config_map(name, k="v")
         made["metadata"]["labels"] = labels
         return made
 
 
 class CustomTests(Cases, SynchronousTestCase):
-    """Custom resources, which have no protobuf form themselves."""
+    """Custom resources, which have no protobuf form."""
 
     path = KITES
 
     def setUp(self) -> None:
-        """Two of them are there."""
+        """Create two of them."""
         self.server = CustomServer()
         self.client = self.server.client()
         self.server.define(self.client, definition(subresources={"status": {}}))
@@ -219,7 +219,7 @@ class CustomTests(Cases, SynchronousTestCase):
             self.assertEqual(self.client.ask("POST", self.path, self.other(name, x="y"))[0], 201)
 
     def other(self, name: str, **labels: str) -> dict[str, Any]:
-        """A kite."""
+        """Return a kite."""
         meta = {"name": name, "labels": labels}
         return {"kind": "Kite", "apiVersion": "example.com/v1", "metadata": meta, "spec": {"tail": 2}}
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.resources.routing} and L{kubetwist.resources.install}: which path and method lead where."""
+"""Tests for L{kubetwist.resources.routing} and L{kubetwist.resources.install}: the routing of paths and methods."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 class Boom(Exception):
-    """A bug."""
+    """An unexpected exception."""
 
 
 class HandlerTests(SynchronousTestCase):
-    """What becomes of what a handler does."""
+    """The results of handlers."""
 
     def client(self, handler: Any, method: str = "GET") -> JSONClient:
-        """A connection to a server with one route, C{/api/v1/things/<name>}."""
+        """Connect a client to a server with one route, C{/api/v1/things/<name>}."""
         app = Klein()
         add_route(app, method, "/api/v1/things/<name>", handler)
         mux = DelegatingMux("test", NotFound())
@@ -45,12 +45,12 @@ class HandlerTests(SynchronousTestCase):
         return JSONClient(make_site(handle))
 
     def test_at_once(self) -> None:
-        """A handler may answer at once."""
+        """A handler may respond immediately."""
         client = self.client(lambda request, name: request.respond(200, name.encode(), b"text/plain"))
         self.assertEqual(client.request("GET", "/api/v1/things/a").body, b"a")
 
     def test_later(self) -> None:
-        """A handler may answer later."""
+        """A handler may respond later."""
         waiting: Deferred[None] = Deferred()
 
         async def handler(request: KubeRequest, name: str) -> None:
@@ -64,7 +64,7 @@ class HandlerTests(SynchronousTestCase):
         self.assertEqual(client.answers()[0].body, b"done")
 
     def test_status(self) -> None:
-        """An error of the API is answered as its Status, raised at once or later."""
+        """An API error is answered as its Status, whether raised immediately or later."""
         error = APIStatusError.bad_request("no")
 
         def now(request: KubeRequest, name: str) -> None:
@@ -78,7 +78,7 @@ class HandlerTests(SynchronousTestCase):
             self.assertEqual((code, status["message"], status["kind"]), (400, "no", "Status"))
 
     def test_storage(self) -> None:
-        """What is wrong with the store clients are told, without a reason, as the reference does; no file is named."""
+        """Storage errors are reported to clients as in kube-apiserver: without a reason and without file names."""
         full = StorageUnwritable("/data/store.sqlite", "database or disk is full")
         for error, message in (
             (full, "storage cannot be written at present: database or disk is full"),
@@ -96,7 +96,7 @@ class HandlerTests(SynchronousTestCase):
                 self.assertEqual((code, status["message"], status.get("reason")), (500, message, None))
 
     def test_bug(self) -> None:
-        """A bug is logged, and answered with a 500 that does not tell its text."""
+        """A bug is logged, and answered with a 500 without its message."""
 
         def now(request: KubeRequest, name: str) -> None:
             raise Boom("a secret")
@@ -111,7 +111,7 @@ class HandlerTests(SynchronousTestCase):
             self.assertEqual(len(self.flushLoggedErrors(Boom)), 1)
 
     def test_bug_in_the_middle(self) -> None:
-        """After a bug in the middle of an answer the connection is cut, so that nobody takes it for whole."""
+        """After a bug during a response the connection is closed, so that the response is incomplete."""
 
         async def handler(request: KubeRequest, name: str) -> None:
             request.write(b"half")
@@ -124,7 +124,7 @@ class HandlerTests(SynchronousTestCase):
         self.assertEqual(len(self.flushLoggedErrors(Boom)), 1)
 
     def test_hangs_up(self) -> None:
-        """A read whose client goes away is cancelled; a write is seen through."""
+        """A read is cancelled when its client disconnects; a write is completed."""
         for method, cancelled in (("GET", True), ("POST", False), ("PATCH", False), ("DELETE", False)):
             seen: list[Any] = []
             waiting: Deferred[None] = Deferred()
@@ -142,13 +142,13 @@ class HandlerTests(SynchronousTestCase):
 
             client = self.client(handler, method)
             client.send(f"{method} /api/v1/things/a HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-            client.gone()
+            client.disconnect()
             if not cancelled:
                 waiting.callback(None)
             self.assertEqual(seen, ["cancelled" if cancelled else "done"])
 
-    def test_remembered(self) -> None:
-        """Matches are remembered for short paths only, and not without end."""
+    def test_cached_matches(self) -> None:
+        """Matches are cached for short paths only, up to a limit."""
         self.patch(routing, "MATCH_CACHE_SIZE", 3)
         client = self.client(lambda request, name: request.respond(200, b"", b"text/plain"))
         for name in ("a", "b", "a", "c", "d", "e", "x" * 300):
@@ -160,10 +160,10 @@ class HandlerTests(SynchronousTestCase):
 
 
 class PathTests(SynchronousTestCase):
-    """Which paths answer what."""
+    """The handlers of paths."""
 
     def setUp(self) -> None:
-        """Some resources."""
+        """Create some resources."""
         self.server = Server(
             "configmaps", "namespaces", "nodes", "pods", "deployments", "clusterroles", "services", "endpoints"
         )
@@ -171,7 +171,7 @@ class PathTests(SynchronousTestCase):
         self.client.ask("POST", MAPS, config_map("a"))
 
     def test_methods(self) -> None:
-        """A method that a path does not know is a 405."""
+        """A method that a path does not support is a 405."""
         for method, path in (
             ("POST", f"{MAPS}/a"),
             ("PUT", MAPS),
@@ -194,7 +194,10 @@ class PathTests(SynchronousTestCase):
             self.assertEqual((code, status["reason"]), (404, "NotFound"), path)
 
     def test_other_scope(self) -> None:
-        """CVE-2019-11247: what is cluster-scoped is not found below a namespace, nor the other way round."""
+        """
+        CVE-2019-11247: cluster-scoped resources are not found below a namespace, and namespaced objects not without
+        one.
+        """
         for method in ("GET", "DELETE", "POST", "PATCH", "PUT"):
             for path in (
                 "/api/v1/namespaces/default/nodes",
@@ -207,14 +210,14 @@ class PathTests(SynchronousTestCase):
                 self.assertEqual(self.client.answer(method, path, {}).code, 404, (method, path))
 
     def test_slashes(self) -> None:
-        """A slash at the end does not matter."""
+        """A trailing slash is ignored."""
         self.assertEqual(self.client.ask("GET", f"{MAPS}/")[0], 200)
         self.assertEqual(self.client.ask("GET", f"{MAPS}/a/")[0], 200)
         self.assertEqual(self.client.ask("GET", f"{MAPS}//")[0], 200)
         self.assertEqual(self.client.ask("GET", f"{MAPS}/a//")[0], 200)
 
     def test_empty_namespace(self) -> None:
-        """A list with an empty namespace in the path is of all namespaces, and other verbs are refused."""
+        """A list with an empty namespace in the path is of all namespaces, and other verbs are rejected."""
         self.client.ask("POST", "/api/v1/namespaces/other/configmaps", {"metadata": {"name": "b"}})
         nowhere = "/api/v1/namespaces//configmaps"
         code, found = self.client.ask("GET", nowhere)
@@ -238,7 +241,7 @@ class PathTests(SynchronousTestCase):
         self.assertEqual(self.client.ask("GET", f"{MAPS}/a")[0], 200)
 
     def test_empty_name(self) -> None:
-        """A subresource without a name is refused; a name after an empty segment is not found."""
+        """A subresource without a name is rejected; a name after an empty segment is not found."""
         for path in ("/api/v1/nodes//status", "/api/v1/nodes//proxy", "/api/v1/namespaces/default/services//status"):
             code, status = self.client.ask("GET", path)
             self.assertEqual((code, status["message"]), (400, "name must be provided"), path)
@@ -246,13 +249,13 @@ class PathTests(SynchronousTestCase):
             self.assertEqual(self.client.ask("GET", path)[0], 404, path)
 
     def test_connections(self) -> None:
-        """Paths to other processes answer every method, with what is below them."""
+        """Connecting subresources support every method, and paths below them."""
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
             for path in ("proxy", "proxy/", "proxy/some/where"):
                 self.assertEqual(self.client.answer(method, f"/api/v1/nodes/n/{path}").code, 404, (method, path))
 
     def test_service_proxy(self) -> None:
-        """The proxy of a service takes its name with a scheme and a port, and needs endpoints."""
+        """The proxy of a service accepts a name with a scheme and a port, and needs endpoints."""
         services = "/api/v1/namespaces/default/services"
         path = "/api/v1/namespaces/default/endpoints"
         for name in ("web", "web:80", "https:web:80", ":web:"):

@@ -13,10 +13,12 @@ LAMPS = GroupVersion("lamps.example.com", "v1")
 
 
 class ServedResourcesTests(SynchronousTestCase):
-    """Tests for L{ServedResources}."""
+    """L{ServedResources}."""
 
     def test_order_of_resources(self) -> None:
-        """Resources are listed by name, with their subresources behind them, however they came."""
+        """
+        Resources are sorted by name, with their subresources after them, regardless of the order of their addition.
+        """
         groups = installed()
         self.assertEqual([one.name for one in groups.resources(APPS)], ["deployments", "deployments/scale"])
         self.assertEqual(
@@ -31,13 +33,13 @@ class ServedResourcesTests(SynchronousTestCase):
         self.assertEqual([one.name for one in groups.resources(APPS)], ["deployments/scale", "deployments"])
 
     def test_add_again(self) -> None:
-        """A resource that is added again takes the place of the one before."""
+        """A resource that is added again replaces the previous one."""
         groups = installed()
         groups.add(DEPLOYMENTS)
         self.assertEqual(len(groups.resources(APPS)), 2)
 
     def test_order_of_groups(self) -> None:
-        """Built-in groups come by their priority, and their versions by theirs; others follow by name."""
+        """Built-in groups and versions are sorted by their priorities; all further ones follow by name."""
         groups = installed()
         for group in ("b.example.com", "a.example.com"):
             for version in ("v1alpha1", "v1", "v2beta1", "odd"):
@@ -56,14 +58,14 @@ class ServedResourcesTests(SynchronousTestCase):
         self.assertEqual(groups.versions("autoscaling"), ["v2", "v1"])
         self.assertEqual(groups.versions("nowhere"), [])
 
-    def test_priority_of_its_own(self) -> None:
-        """Whoever brings a group can say where it stands."""
+    def test_priority_of_group(self) -> None:
+        """The priority of a group that is not built in can be set."""
         groups = installed()
         groups.set_group_version(LAMPS, [custom(*LAMPS)], Priority(17900, 1))
         self.assertEqual([one.group for one in groups.group_versions()][:3], ["", "lamps.example.com", "apps"])
 
     def test_remove(self) -> None:
-        """What is removed is gone, and removing what is not there changes nothing."""
+        """A removed version is not listed, and removing a missing version changes nothing."""
         groups = installed()
         groups.remove_group_version(APPS)
         self.assertEqual((groups.versions("apps"), list(groups.resources(APPS))), ([], []))
@@ -72,7 +74,7 @@ class ServedResourcesTests(SynchronousTestCase):
         self.assertEqual(groups.generation, generation)
 
     def test_listeners(self) -> None:
-        """Listeners hear of every change until they have had enough."""
+        """Listeners are called after every change until they unsubscribe."""
         groups = installed()
         heard: list[int] = []
         stop = groups.subscribe(lambda: heard.append(groups.generation))
@@ -84,10 +86,10 @@ class ServedResourcesTests(SynchronousTestCase):
 
 
 class MergedGroupsTests(SynchronousTestCase):
-    """Tests for L{MergedServedResources}."""
+    """L{MergedServedResources}."""
 
     def test_merged(self) -> None:
-        """The groups of all servers are shown, in one order; of what two have the first is shown."""
+        """The groups of all servers are merged in one order; of duplicate versions the first is used."""
         front, back = ServedResources(), installed()
         front.set_group_version(LAMPS, [custom(*LAMPS)], Priority(17900, 1))
         front.set_group_version(CORE, [PODS])
@@ -98,7 +100,7 @@ class MergedGroupsTests(SynchronousTestCase):
         self.assertEqual(merged.versions("autoscaling"), ["v2", "v1"])
 
     def test_generation(self) -> None:
-        """A change in any server is a change of the whole."""
+        """A change of any server changes the generation."""
         front, back = ServedResources(), installed()
         merged = MergedServedResources([front, back])
         before = merged.generation

@@ -27,7 +27,7 @@ PARTIALS = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
 
 class SliceTests(SynchronousTestCase):
-    """Tests for L{slices}."""
+    """L{slices}."""
 
     @given(st.lists(st.integers(1, 3 * MAX_SLICE_COST), max_size=30))
     def test_cost(self, costs: list[int]) -> None:
@@ -59,7 +59,7 @@ class ListTests(SynchronousTestCase):
     """Lists over HTTP."""
 
     def setUp(self) -> None:
-        """Twenty ConfigMaps, four per slice; turns of the reactor take no time."""
+        """Create twenty ConfigMaps, four per slice; iterations of the reactor take no time."""
         self.server = Server("configmaps", "namespaces")
         self.client = self.server.client()
         for number in range(20):
@@ -76,7 +76,7 @@ class ListTests(SynchronousTestCase):
         return other
 
     def _finished(self, client: Any) -> tuple[int, Any]:
-        """Return the number of turns before the answer, and the answer."""
+        """Return the number of iterations before the response, and the response."""
         waited: list[Any] = []
         due = self.scheduler.wait_for_slot
         with patch.object(self.scheduler, "wait_for_slot", lambda: waited.append(due()) or waited[-1]):
@@ -84,15 +84,15 @@ class ListTests(SynchronousTestCase):
                 self.turning.advance(0)
         return len(waited), orjson.loads(data.partition(b"\r\n\r\n")[2])
 
-    def test_turns(self) -> None:
-        """A list of rows or metadata that are not cached is built over several turns of the reactor."""
+    def test_iterations(self) -> None:
+        """A list of rows or metadata that are not cached is built over several iterations of the reactor."""
         for accept, items in ((TABLE, "rows"), (PARTIALS, "items")):
             waited, found = self._finished(self._begun(accept))
             # The first of five slices is built immediately, and the turn for the second is requested then.
             self.assertEqual(waited, 3)
             self.assertEqual(len(found[items]), 20)
 
-    def test_others_between(self) -> None:
+    def test_concurrent_requests(self) -> None:
         """Other requests are answered while a list is being built."""
         listing = self._begun(TABLE)
         self.assertEqual(listing.taken(), b"")
@@ -100,13 +100,13 @@ class ListTests(SynchronousTestCase):
         self.assertEqual(listing.taken(), b"")
         self.assertEqual(len(self._finished(listing)[1]["rows"]), 20)
 
-    def test_kept(self) -> None:
+    def test_cached(self) -> None:
         """Cached rows are sent immediately."""
         first = self._finished(self._begun(TABLE))[1]
         waited, again = self._finished(self._begun(TABLE))
         self.assertEqual((waited, again), (0, first))
 
-    def test_gone(self) -> None:
+    def test_client_disconnects(self) -> None:
         """The list of a disconnected client is not continued."""
         made: list[str] = []
         show = tables.TableEncoder._joined
@@ -118,7 +118,7 @@ class ListTests(SynchronousTestCase):
         self.patch(tables.TableEncoder, "_joined", row)
         listing = self._begun(TABLE)
         before = len(made)
-        listing.gone()
+        listing.disconnect()
         for _ in range(20):
             self.turning.advance(0)
         self.assertEqual((before, len(made)), (4, 4))

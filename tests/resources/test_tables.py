@@ -17,23 +17,23 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 class TableTests(SynchronousTestCase):
-    """Rows instead of objects."""
+    """Tables."""
 
     def setUp(self) -> None:
-        """A ConfigMap, and a Pod."""
+        """Create a ConfigMap and a Pod."""
         self.server = Server("configmaps", "pods", "namespaces", "events", "limitranges")
         self.client = self.server.client()
         self.client.ask("POST", MAPS, config_map("a", x="1"))
         self.client.ask("POST", PODS, pod("p"))
 
     def table(self, path: str, accept: str = TABLE) -> Any:
-        """A Table."""
+        """Return a Table."""
         code, found = self.client.ask("GET", path, Accept=accept)
         self.assertEqual((code, found["kind"], found["apiVersion"]), (200, "Table", "meta.k8s.io/v1"))
         return found
 
     def test_list(self) -> None:
-        """A list becomes a row for each object, under the columns of the kind."""
+        """A list becomes a row for each object, with the columns of the kind."""
         found = self.table(MAPS)
         self.assertEqual([one["name"] for one in found["columnDefinitions"]], ["Name", "Data", "Age"])
         (row,) = found["rows"]
@@ -52,7 +52,7 @@ class TableTests(SynchronousTestCase):
         self.assertEqual(found["metadata"], {"resourceVersion": meta["resourceVersion"]})
 
     def test_include(self) -> None:
-        """A row shows of its object what is asked for."""
+        """A row includes the requested part of its object."""
         self.assertIsNone(self.table(f"{MAPS}?includeObject=None")["rows"][0]["object"])
         whole = self.table(f"{MAPS}?includeObject=Object")["rows"][0]["object"]
         self.assertEqual((whole["kind"], whole["data"]), ("ConfigMap", {"x": "1"}))
@@ -61,7 +61,7 @@ class TableTests(SynchronousTestCase):
         self.assertIn("must be 'Metadata', 'Object', 'None', or empty", status["message"])
 
     def test_ages(self) -> None:
-        """A row is kept, its ages are those of the moment."""
+        """A row is cached, and its ages are computed for each request."""
         created = self.client.ask("GET", f"{MAPS}/a")[1]["metadata"]["creationTimestamp"]
         self.table(MAPS)
         now = tables.posix_now()
@@ -71,20 +71,20 @@ class TableTests(SynchronousTestCase):
             self.assertIn(age, (expected, f"{later - 1}s", f"{later + 1}s"), created)
 
     def test_changes(self) -> None:
-        """A row that was kept is not that of a later state."""
+        """A cached row is not used for a later state of the object."""
         self.table(MAPS)
         self.client.ask("PUT", f"{MAPS}/a", config_map("a", x="1", y="2"))
         self.assertEqual(self.table(MAPS)["rows"][0]["cells"][1], 2)
 
     def test_conditions(self) -> None:
-        """The row of a pod that has ended says so."""
+        """The row of a completed pod has a condition."""
         patch = {"status": {"phase": "Succeeded"}}
         self.client.answer("PATCH", f"{PODS}/p/status", patch, Content_Type="application/merge-patch+json")
         (row,) = self.table(PODS)["rows"]
         self.assertEqual(row["conditions"][0]["type"], "Completed")
 
     def test_other_version(self) -> None:
-        """A row of a kind that is stored in another version is that of the version asked for."""
+        """An object that is stored in another version has the row of the requested version."""
         event = {
             "metadata": {"name": "e", "namespace": "default"},
             "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
@@ -101,7 +101,7 @@ class TableTests(SynchronousTestCase):
             self.assertEqual(self.table(f"{path}?labelSelector=none")["rows"], rows, path)
 
     def test_pages(self) -> None:
-        """A table has pages, too."""
+        """A table can be paginated."""
         self.client.ask("POST", MAPS, config_map("b"))
         found = self.table(f"{MAPS}?limit=1")
         self.assertEqual(found["metadata"]["remainingItemCount"], 1)
@@ -109,7 +109,7 @@ class TableTests(SynchronousTestCase):
         self.assertEqual(found["rows"][0]["cells"][0], "b")
 
     def test_write(self) -> None:
-        """The answer to a write can be a table, also in a dry run and for a scale."""
+        """The response to a write can be a table, also in a dry run and for a scale."""
         for query in ("", "dryRun=All"):
             code, found = self.client.ask("POST", f"{MAPS}?{query}", config_map(f"t{len(query)}"), Accept=TABLE)
             self.assertEqual((code, found["kind"]), (201, "Table"))
@@ -131,7 +131,7 @@ class TableTests(SynchronousTestCase):
         self.assertEqual(meta["annotations"], {"k8s.io/initial-events-end": "true"})
 
     def test_no_table(self) -> None:
-        """What only does something has no rows: whoever takes nothing but a Table gets nothing."""
+        """Actions have no rows: a client that accepts only Tables gets 406."""
         client = Server("serviceaccounts", "certificatesigningrequests", "selfsubjectaccessreviews").client()
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
         review = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}

@@ -21,10 +21,10 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 @implementer(IMutatingAdmission, IValidatingAdmission)
 class Plugin:
     """
-    Admits everything, at once or later, unless it is told to refuse.
+    Plugin that admits every request, immediately or later, unless the test rejects it.
 
-    @ivar waits: What the next one has to wait for; L{None} to answer at once.
-    @ivar places: Where those were who asked.
+    @ivar waits: The Deferred for the next request; L{None} to respond immediately.
+    @ivar places: The current spans at its calls.
     """
 
     name = "Plugin"
@@ -36,15 +36,15 @@ class Plugin:
         self.places: list[Any] = []
 
     def handles(self, operation: str) -> bool:
-        """Everything."""
+        """Return L{True} for every operation."""
         return True
 
     def admit(self, attributes: Any) -> Any:
-        """Yes."""
+        """Admit the request."""
         self.places.append(current.get())
 
     async def validate(self, attributes: Any) -> None:
-        """Yes, later; or no."""
+        """Admit the request later, or reject it."""
         self.places.append(current.get())
         if self.waits is not None:
             await self.waits
@@ -54,10 +54,10 @@ class Plugin:
 
 
 class TracedCase(SynchronousTestCase):
-    """A server of config maps, whose requests are within one span."""
+    """Test case with a traced server of ConfigMaps, whose requests run within a span."""
 
     def setUp(self) -> None:
-        """Start it, traced."""
+        """Start the server with tracing."""
         self.plugin = Plugin()
         self.server = Server(
             "configmaps",
@@ -69,7 +69,7 @@ class TracedCase(SynchronousTestCase):
         self.spans: list[Span] = []
 
     def traced(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        """Send a request as if the filters had begun a trace."""
+        """Send a request within a trace, as the filters do."""
         request = Tracer(1_000_000, self.spans.append).start_trace(None, False, b"", 1.0)
         assert isinstance(request, Span)
         request.trace.audit_id = "an-id"
@@ -83,12 +83,12 @@ class TracedCase(SynchronousTestCase):
             current.set(None)
 
     def tree(self, span: Span | None = None) -> list[Any]:
-        """The names of spans, those within each behind it."""
+        """Return the names of spans, each followed by its children."""
         parent = self.request if span is None else span
         return [(one.name, *self.tree(one)) for one in self.spans if one.parent_id == parent.span_id]
 
     def one(self, name: str) -> Span:
-        """The span of a name."""
+        """Return the span with a name."""
         (span,) = [one for one in self.spans if one.name == name]
         self.assertEqual(span.kind, INTERNAL)
         return span
@@ -98,7 +98,7 @@ class ReadingTests(TracedCase):
     """GET of objects and collections."""
 
     def test_get(self) -> None:
-        """A GET has its handler's span, within it that of the cache and that of the encoder."""
+        """A GET has a span of its handler, with children of the cache and of the encoder."""
         self.client.ask("POST", CONFIG_MAPS, {"metadata": {"name": "a"}, "data": {"password": "secret"}})
         code, _ = self.traced("GET", f"{CONFIG_MAPS}/a", Accept="application/json", User_Agent="me/1")
         self.assertEqual(code, 200)
@@ -134,7 +134,7 @@ class ReadingTests(TracedCase):
         )
 
     def test_list(self) -> None:
-        """So has a list."""
+        """A list has these spans, too."""
         code, _ = self.traced("GET", f"{CONFIG_MAPS}?limit=3")
         self.assertEqual(code, 200)
         self.assertEqual(self.tree(), [("List", ("cacher.GetList",), ("SerializeObject",))])
@@ -142,7 +142,7 @@ class ReadingTests(TracedCase):
         self.assertEqual(self.one("List").attributes["scope"], "namespace")
 
     def test_yaml(self) -> None:
-        """Another media type and another view are encoded within a span, too."""
+        """Other media types and formats are encoded within a span, too."""
         code = self.client.answer("GET", CONFIG_MAPS, Accept="application/yaml").code
         self.assertEqual(code, 200)
         request = Tracer(1_000_000, self.spans.append).start_trace(None, False, b"", 1.0)
@@ -156,7 +156,7 @@ class ReadingTests(TracedCase):
         self.assertEqual(self.one("SerializeObject").attributes["encoder"], "TableEncoder")
 
     def test_not_found(self) -> None:
-        """Who asks for what is not there was not failed by the server."""
+        """A 404 is not an error of the span."""
         code, _ = self.traced("GET", f"{CONFIG_MAPS}/none")
         self.assertEqual(code, 404)
         for name in ("Get", "cacher.Get"):
@@ -178,7 +178,7 @@ class ReadingTests(TracedCase):
         self.assertEqual(self.tree(), [("cacher.Watch",)])
 
     def test_untraced(self) -> None:
-        """A request that is not recorded leaves nothing."""
+        """A request that is not sampled leaves no spans."""
         current.set(Tracer(0, self.spans.append).start_trace(None, False, b"", 1.0))
         self.addCleanup(current.set, None)
         self.assertEqual(self.client.ask("POST", CONFIG_MAPS, {"metadata": {"name": "a"}})[0], 201)
@@ -191,7 +191,7 @@ class WritingTests(TracedCase):
     """Writes, with admission and storage."""
 
     def test_create(self) -> None:
-        """A write has the spans of the plugins that it concerns, of the store, and of the encoder."""
+        """A write has spans of the plugins that handle it, of the store, and of the encoder."""
         code, _ = self.traced("POST", CONFIG_MAPS, {"metadata": {"name": "a"}})
         self.assertEqual(code, 201)
         self.assertEqual(self.tree(), [("Create", ("Plugin",), ("Plugin",), ("Create etcd3",), ("SerializeObject",))])
@@ -210,8 +210,8 @@ class WritingTests(TracedCase):
             },
         )
 
-    def test_others(self) -> None:
-        """Each verb has its name, and so has each kind of write."""
+    def test_verbs(self) -> None:
+        """Each verb and each kind of write has its span name."""
         path = f"{CONFIG_MAPS}/a"
         self.client.ask("POST", CONFIG_MAPS, {"metadata": {"name": "a"}})
         for method, handler, storage, body, headers in (
@@ -227,7 +227,7 @@ class WritingTests(TracedCase):
             self.assertIn((storage,), within)
 
     def test_later(self) -> None:
-        """A plugin that waits has a span for as long, and nothing that is done meanwhile belongs to it."""
+        """The span of a plugin that waits lasts as long, and concurrent work does not belong to it."""
         self.plugin.waits = Deferred()
         request = Tracer(1_000_000, self.spans.append).start_trace(None, False, b"", 1.0)
         assert isinstance(request, Span)
@@ -250,7 +250,7 @@ class WritingTests(TracedCase):
         self.assertIsNone(current.get())
 
     def test_refused(self) -> None:
-        """A plugin's refusal is told by its reason, and not in its words."""
+        """The rejection of a plugin is recorded by its reason, without its message."""
         self.plugin.refuses = True
         code, _ = self.traced("POST", CONFIG_MAPS, {"metadata": {"name": "a"}})
         self.assertEqual(code, 400)

@@ -17,13 +17,13 @@ class PartialTests(SynchronousTestCase):
     """Metadata instead of objects."""
 
     def setUp(self) -> None:
-        """A ConfigMap."""
+        """Create a ConfigMap."""
         self.server = Server("configmaps")
         self.client = self.server.client()
         self.client.ask("POST", MAPS, config_map("a", x="1"))
 
     def test_partial(self) -> None:
-        """An object can be had without anything but its metadata, and so can a list."""
+        """The metadata of an object and of a list can be requested."""
         _, found = self.client.ask("GET", f"{MAPS}/a", Accept=PARTIAL)
         self.assertEqual((found["kind"], set(found)), ("PartialObjectMetadata", {"kind", "apiVersion", "metadata"}))
         _, found = self.client.ask("GET", MAPS, Accept=PARTIALS)
@@ -33,7 +33,7 @@ class PartialTests(SynchronousTestCase):
         self.assertIsNone(found["items"])
 
     def test_partial_watch(self) -> None:
-        """A watch of metadata shows no more than that."""
+        """A watch of metadata sends only metadata."""
         data = self.client.begin(f"{MAPS}?watch=1", Accept=PARTIAL).partition(b"\r\n\r\n")[2]
         self.server.clock.advance(0)
         (event,) = events(data + self.client.taken())

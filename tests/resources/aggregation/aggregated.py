@@ -1,4 +1,4 @@
-"""A server with another one behind it: a fake that an APIService names, and what tests do with both."""
+"""Test case with an aggregated API server: a fake backend that an APIService names, and requests to both servers."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ DISCOVERY = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{G
 @frozen
 class Received:
     """
-    A request, as the other server got it.
+    A request as the backend received it.
 
-    @ivar fields: Its header, by names in lower case.
-    @ivar client: The common name in the certificate that was shown; C{""} without one.
+    @ivar fields: The header fields by name in lower case.
+    @ivar client: The common name of the client certificate; C{""} without one.
     """
 
     method: str
@@ -50,18 +50,18 @@ class Received:
 
     @property
     def path(self) -> str:
-        """Without the query."""
+        """Return the path without the query."""
         return urlsplit(self.target).path
 
 
 class Backend:
     """
-    Another API server, on a free port of this machine.
+    Fake aggregated API server on a free port of this machine.
 
-    @ivar received: What was asked of it, its discovery and other documents aside.
-    @ivar documents: Which of the documents that describe it were asked for.
-    @ivar answers: By path, what answers: given the request, it returns an object, or C{NOT_DONE_YET}.
-    @ivar healthy: Whether it tells what it serves.
+    @ivar received: The received requests, except those for discovery and OpenAPI documents.
+    @ivar documents: The paths of the received requests for these documents.
+    @ivar answers: Handlers by path: each gets the request, and returns an object or C{NOT_DONE_YET}.
+    @ivar healthy: Whether discovery requests succeed.
     """
 
     def __init__(self, names: tuple[str, ...] = ("far.default.svc",)) -> None:
@@ -77,20 +77,20 @@ class Backend:
 
     @property
     def ca(self) -> bytes:
-        """Whom its certificate comes from, PEM."""
+        """Return the certificate of its authority, PEM."""
         return self.authority.pair.certificate
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Return the port that it listens on."""
         return self._port.getHost().port  # type: ignore[no-any-return]
 
     async def start(self, port: int = 0) -> None:
-        """Listen."""
+        """Start to listen."""
         pair = self.authority.issue(CertConfig("far", names=self._names, server=True))
         options = ssl.PrivateCertificate.loadPEM(pair.certificate + pair.key).options()
         context = options.getContext()
-        # Whoever shows a certificate is welcome; tests look at whose it was.
+        # Any certificate is accepted; tests check its subject.
         context.set_verify(SSL.VERIFY_PEER, lambda *_: True)
         site: Any = Site(_Leaf(self))
         site.noisy = False
@@ -102,7 +102,7 @@ class Backend:
         self._port = listen.listenTCP(port, self._connections, interface="127.0.0.1")
 
     async def kill(self) -> None:
-        """Break off all connections, and do not listen any more. Idempotent."""
+        """Close all connections and stop listening. Idempotent."""
         port, self._port = self._port, None
         if port is None:
             return
@@ -113,7 +113,7 @@ class Backend:
             await deferLater(reactor, 0)
 
     def take(self, request: Any) -> Any:
-        """Answer a request."""
+        """Handle a request."""
         shown = request.channel.transport.getPeerCertificate()
         fields = {
             name.decode("latin-1").lower(): [value.decode("latin-1") for value in values]
@@ -159,9 +159,9 @@ class _Leaf(Resource):
 
 class AggregatedCase(KubeAPIMixin, TestCase):
     """
-    A server, and another one behind a service of it.
+    Test case with a server and an aggregated backend behind a service.
 
-    @ivar flags: Of the server.
+    @ivar flags: The flags of the server.
     """
 
     timeout = 60
@@ -173,10 +173,10 @@ class AggregatedCase(KubeAPIMixin, TestCase):
         self, *flags: str, available: bool = True, answers: dict[str, Any] | None = None, **spec: Any
     ) -> None:
         """
-        Start both, and name the other one by an APIService.
+        Start both servers and create the APIService.
 
-        @param answers: Those of the other one.
-        @param available: Wait until it is.
+        @param answers: The handlers of the backend, by path.
+        @param available: Wait until the APIService is available.
         @param spec: Further fields of the APIService's spec.
         """
         self.backend = Backend()
@@ -193,26 +193,26 @@ class AggregatedCase(KubeAPIMixin, TestCase):
 
     @property
     def apis(self) -> Any:
-        """The APIs of the server."""
+        """Return the APIs of the server."""
         return self.server._service.server.apis
 
     @property
     def config(self) -> Any:
-        """What the server is built from."""
+        """Return the configuration of the server."""
         return self.server._service.server.config
 
     def divert(self) -> None:
-        """Have the address of the service lead to the fake."""
+        """Route connections to the cluster IP of the service to the backend."""
         self.config.outgoing.address_overrides[(ADDRESS, 443)] = ("127.0.0.1", self.backend.port)
 
     async def make_service(self, **spec: Any) -> None:
-        """The service that the APIService names."""
+        """Create the service that the APIService names."""
         ports = [{"name": "https", "port": 443, "targetPort": 8443}]
         service = {"metadata": {"name": "far"}, "spec": {"clusterIP": ADDRESS, "ports": ports, **spec}}
         await self.done("POST", "/api/v1/namespaces/default/services", service)
 
     async def make_slice(self, ready: bool = True, port: str = "https", name: str = "far-1") -> None:
-        """Its endpoints."""
+        """Create the EndpointSlice of the service."""
         await self.done(
             "POST",
             "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
@@ -225,7 +225,7 @@ class AggregatedCase(KubeAPIMixin, TestCase):
         )
 
     async def register(self, **spec: Any) -> None:
-        """Name the other server by an APIService."""
+        """Create an APIService for the backend."""
         import base64
 
         whole = {
@@ -243,7 +243,7 @@ class AggregatedCase(KubeAPIMixin, TestCase):
     async def ask(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, bytes, dict[str, str]]:
-        """A request of the admin; its answer as it is, with the header by names in lower case."""
+        """Send a request as the admin; return the response, with its header fields by name in lower case."""
         return await deferToThread(self._ask, method, path, body, headers or {})
 
     def _ask(self, method: str, path: str, body: Any, headers: dict[str, str]) -> tuple[int, bytes, dict[str, str]]:
@@ -267,7 +267,7 @@ class AggregatedCase(KubeAPIMixin, TestCase):
             link.close()
 
     async def done(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """A request that must be answered with what was asked for."""
+        """Send a request that must succeed; return the decoded body."""
         code, answer, _ = await self.ask(method, path, body, headers)
         self.assertIn(code, (200, 201), answer)
         return json.loads(answer)
@@ -277,13 +277,13 @@ class AggregatedCase(KubeAPIMixin, TestCase):
         return await self.done("PATCH", path, patch, **{"Content-Type": "application/merge-patch+json"})
 
     async def condition(self, name: str = NAME) -> Any:
-        """What is said of the availability of an APIService; C{{}} while nothing is."""
+        """Return the Available condition of an APIService; C{{}} while there is none."""
         code, answer, _ = await self.ask("GET", f"{SERVICES}/{name}")
         found = json.loads(answer).get("status") if code == 200 else None
         return next(iter((found or {}).get("conditions") or [{}]))
 
     async def until(self, holds: Callable[[], Any]) -> None:
-        """Wait until something is so."""
+        """Wait until a condition is true."""
         while True:
             result = holds()
             if isinstance(result, Deferred) or hasattr(result, "__await__"):
@@ -293,7 +293,7 @@ class AggregatedCase(KubeAPIMixin, TestCase):
             await deferLater(reactor, 0.01)
 
     async def until_condition(self, reason: str) -> Any:
-        """Wait until the availability is for that reason what it is; give the condition."""
+        """Wait until the Available condition has a reason; return the condition."""
         found: Any = {}
 
         async def so() -> bool:

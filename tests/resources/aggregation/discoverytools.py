@@ -1,4 +1,4 @@
-"""Documents about the groups of other servers."""
+"""Discovery documents of aggregated servers, for tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LAMPS: JSONObject = {
 
 
 def everything(*versions: tuple[str, str], resources: Any = (LAMPS,)) -> JSONObject:
-    """A document of everything."""
+    """Return an aggregated discovery document."""
     groups: dict[str, list[JSONObject]] = {}
     for group, version in versions:
         groups.setdefault(group, []).append({"version": version, "resources": list(resources)})

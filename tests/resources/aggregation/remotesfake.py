@@ -1,4 +1,4 @@
-"""Other servers, for the tests of what is fetched from them; nothing is sent anywhere."""
+"""Fake aggregated servers, for tests of what is fetched from them; no connections are opened."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscov
 
 
 def answer(content: Any, code: int = 200, **headers: str) -> Response:
-    """What a server answers; the names of headers have no dashes here."""
+    """Return a response; underscores in header names become dashes."""
     body = content if isinstance(content, bytes) else orjson.dumps(content)
     fields = {"content-type": "application/json"} | {name.replace("_", "-"): value for name, value in headers.items()}
     return Response(code, fields, body)
@@ -29,11 +29,11 @@ def answer(content: Any, code: int = 200, **headers: str) -> Response:
 @define(eq=False)
 class FakeServer:
     """
-    A server.
+    A fake server.
 
-    @ivar answers: By path: an L{Response}, an error that is raised, a Deferred of one of them, or a function that
-        returns one of these for the C{If-None-Match} of a call. Other paths are answered 404.
-    @ivar calls: What it was asked for: path, C{If-None-Match}, user.
+    @ivar answers: By path: an L{Response}, an error to raise, a Deferred of one of them, or a function that returns one
+    of these for the C{If-None-Match} of a request. Other paths are answered 404.
+    @ivar calls: The received requests: path, C{If-None-Match}, user.
     """
 
     name: str
@@ -41,7 +41,7 @@ class FakeServer:
     calls: list[tuple[str, str, str]] = field(factory=list)
 
     async def fetch(self, path: str, *, accept: str = "", etag: str = "", timeout: float = 5.0, user: str = "") -> Any:
-        """What it answers."""
+        """Return the response for a path."""
         self.calls.append((path, etag, user))
         found = self.answers.get(path, answer({}, 404))
         if callable(found):
@@ -53,7 +53,7 @@ class FakeServer:
         return found
 
     def paths(self) -> list[str]:
-        """What it was asked for, from now on anew."""
+        """Return the paths of the requests since the last call."""
         paths = [path for path, _, _ in self.calls]
         self.calls.clear()
         return paths
@@ -61,7 +61,7 @@ class FakeServer:
 
 @define(eq=False)
 class FakeRemote:
-    """A group-version of a server."""
+    """A group-version of a fake server."""
 
     server: FakeServer
     group_version: GroupVersion
@@ -70,52 +70,52 @@ class FakeRemote:
 
     @property
     def name(self) -> str:
-        """Of the APIService."""
+        """Return the name of its APIService."""
         return f"{self.group_version.version}.{self.group_version.group}"
 
     @property
     def service(self) -> str:
-        """Who serves it."""
+        """Return the key of its service."""
         return self.server.name
 
     @property
     def fetch(self) -> Any:
-        """Asks the server."""
+        """Fetch a document from the fake server."""
         return self.server.fetch
 
 
 class FakeRemotes:
-    """All of them."""
+    """All fake group-versions."""
 
     def __init__(self) -> None:
         self.aggregated_servers: dict[GroupVersion, FakeRemote] = {}
         self._listeners: list[Callable[[GroupVersion, Any], None]] = []
 
     def subscribe(self, listener: Callable[[GroupVersion, Any], None]) -> Callable[[], None]:
-        """Have somebody told of changes."""
+        """Add a listener for changes."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def add(
         self, server: FakeServer, group: str, version: str, priority: Priority = _USUAL, up: bool = True
     ) -> FakeRemote:
-        """Have a server serve one more."""
+        """Add a group-version to a server."""
         group_version = GroupVersion(group, version)
         remote = self.aggregated_servers[group_version] = FakeRemote(server, group_version, priority, up)
-        self.tell(group_version)
+        self.notify(group_version)
         return remote
 
     def remove(self, group: str, version: str) -> None:
-        """Have a server serve one less."""
+        """Remove a group-version from a server."""
         del self.aggregated_servers[GroupVersion(group, version)]
-        self.tell(GroupVersion(group, version))
+        self.notify(GroupVersion(group, version))
 
-    def tell(self, group_version: GroupVersion) -> None:
-        """Something about it has changed."""
+    def notify(self, group_version: GroupVersion) -> None:
+        """Notify the listeners of a change."""
         for listener in list(self._listeners):
             listener(group_version, self.aggregated_servers.get(group_version))
 
 
 def refused() -> CallError:
-    """Nobody listens."""
+    """Raise: the connection is refused."""
     return CallError("GET", "https://far.ns.svc:443/apis", "dial tcp 10.0.0.7:443: connect: connection refused")

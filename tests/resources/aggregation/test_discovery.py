@@ -20,10 +20,10 @@ from tests.resources.installedfake import NotFound, installed
 
 
 class RemoteDiscoveryTests(SynchronousTestCase):
-    """Tests for aggregated discovery, with others behind this server."""
+    """Aggregated discovery with aggregated servers."""
 
     def setUp(self) -> None:
-        """A server with one other behind it."""
+        """Create a server with one aggregated server."""
         self.clock = Clock()
         self.remotes = FakeRemotes()
         self.discovery = RemoteDiscovery(self.remotes, self.clock, execute)
@@ -40,7 +40,7 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.addCleanup(lambda: self.successResultOf(Deferred.fromCoroutine(self.discovery.stop())))
 
     def document(self) -> tuple[dict[str, list[tuple[str, str, list[str]]]], str]:
-        """The groups with their versions, freshness and resources; and the tag of the document."""
+        """Return the groups with their versions, freshness and resources, and the ETag of the document."""
         response = self.successResultOf(
             self.client.get("http://kube.invalid/apis", headers={"accept": AGGREGATED_TYPE})
         )
@@ -55,11 +55,11 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         return shown, response.headers.getRawHeaders("etag")[0]
 
     def groups(self) -> dict[str, list[tuple[str, str, list[str]]]]:
-        """The groups alone."""
+        """Return the groups."""
         return self.document()[0]
 
     def test_merged(self) -> None:
-        """What another server serves is listed like what is served here, and the document has another tag."""
+        """Resources of an aggregated server are listed like local ones, and the ETag of the document changes."""
         before = self.document()[1]
         self.remotes.add(self.far, "far.example.com", "v1")
         self.clock.advance(0)
@@ -68,7 +68,7 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.assertNotEqual(before, after)
 
     def test_order(self) -> None:
-        """Groups and versions stand where the priorities of their APIServices put them."""
+        """Groups and versions are sorted by the priorities of their APIServices."""
         self.remotes.add(self.far, "far.example.com", "v1", Priority(18_000, 5))
         self.remotes.add(self.far, "far.example.com", "v2", Priority(17_000, 10))
         self.clock.advance(0)
@@ -76,8 +76,8 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.assertEqual(next(iter(shown)), "far.example.com")
         self.assertEqual([version for version, _, _ in shown["far.example.com"]], ["v2", "v1"])
 
-    def test_asked_once(self) -> None:
-        """A server is asked once for all of its versions, as the aggregator."""
+    def test_one_request(self) -> None:
+        """A server is requested once for all of its versions, as the aggregator's user."""
         self.remotes.add(self.far, "far.example.com", "v1")
         self.remotes.add(self.far, "far.example.com", "v2")
         self.clock.advance(0)
@@ -85,7 +85,7 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.assertEqual([one for one, _, _ in self.groups()["far.example.com"]], ["v2", "v1"])
 
     def test_not_modified(self) -> None:
-        """A server is asked again every minute, with the tag of what is known, and may answer that it is still so."""
+        """A server is polled once a minute with the ETag of its document, and may answer 304."""
         self.remotes.add(self.far, "far.example.com", "v1")
         self.clock.advance(0)
         tag = self.document()[1]
@@ -96,7 +96,7 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.assertEqual(self.groups()["far.example.com"], [("v1", "Current", ["lamps"])])
 
     def test_changed(self) -> None:
-        """What a server serves anew is listed within a minute."""
+        """Resources that a server adds are listed within a minute."""
         self.remotes.add(self.far, "far.example.com", "v1")
         self.clock.advance(0)
         chairs = everything(("far.example.com", "v1"), resources=[{**LAMPS, "resource": "chairs"}])
@@ -104,8 +104,8 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.clock.advance(60)
         self.assertEqual(self.groups()["far.example.com"], [("v1", "Current", ["chairs"])])
 
-    def test_gone(self) -> None:
-        """What no APIService names any more is not listed, and its server not asked."""
+    def test_removed(self) -> None:
+        """A version whose APIService was deleted is not listed, and its server is not polled."""
         self.remotes.add(self.far, "far.example.com", "v1")
         self.clock.advance(0)
         self.remotes.remove("far.example.com", "v1")
@@ -115,18 +115,18 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.assertEqual(self.far.calls, [])
 
     def test_not_available(self) -> None:
-        """What is known not to be available is stale at once, and nobody is asked; when it is, it is current."""
+        """An unavailable version is stale at once and its server is not polled; an available version is current."""
         remote = self.remotes.add(self.far, "far.example.com", "v1", up=False)
         self.clock.advance(1)
         self.assertEqual(self.groups()["far.example.com"], [("v1", "Stale", [])])
         self.assertEqual(self.far.calls, [])
         remote.available = True
-        self.remotes.tell(remote.group_version)
+        self.remotes.notify(remote.group_version)
         self.clock.advance(0)
         self.assertEqual(self.groups()["far.example.com"], [("v1", "Current", ["lamps"])])
 
     def test_dead(self) -> None:
-        """A server that does not answer leaves its versions stale; it is asked again ever later, at most a minute."""
+        """The versions of an unreachable server are stale; it is retried with backoff, at most a minute."""
         self.far.answers["/apis"] = refused()
         self.remotes.add(self.far, "far.example.com", "v1")
         self.clock.advance(0)
@@ -142,7 +142,7 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.assertEqual(waits, [0.5, 1, 2, 4, 8, 16, 32, 60, 60])
 
     def test_recovers(self) -> None:
-        """A server that answers again is current again."""
+        """The versions of a server that recovers are current again."""
         good = self.far.answers["/apis"]
         self.far.answers["/apis"] = refused()
         self.remotes.add(self.far, "far.example.com", "v1")
@@ -152,7 +152,7 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.assertEqual(self.groups()["far.example.com"], [("v1", "Current", ["lamps"])])
 
     def test_slow(self) -> None:
-        """While one server has not answered yet, the others are listed."""
+        """A server that does not respond does not delay the documents of further servers."""
         slow = FakeServer("slow")
         waiting: Deferred[Any] = Deferred()
         slow.answers["/apis"] = waiting
@@ -165,8 +165,8 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         waiting.callback(answer(everything(("slow.example.com", "v1")), content_type=AGGREGATED_TYPE))
         self.assertIn("slow.example.com", self.groups())
 
-    def test_gone_while_asked(self) -> None:
-        """What goes while its server is asked is not listed afterwards."""
+    def test_removed_during_request(self) -> None:
+        """A version that is removed during the request to its server is not listed afterwards."""
         waiting: Deferred[Any] = Deferred()
         self.far.answers["/apis"] = waiting
         self.remotes.add(self.far, "far.example.com", "v1")
@@ -176,13 +176,13 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.assertNotIn("far.example.com", self.groups())
 
     def test_not_mentioned(self) -> None:
-        """A version that its server does not mention is current, and has no resources."""
+        """A version that its server does not mention is current and has no resources."""
         self.remotes.add(self.far, "far.example.com", "v3")
         self.clock.advance(0)
         self.assertEqual(self.groups()["far.example.com"], [("v3", "Current", [])])
 
     def test_plain(self) -> None:
-        """Of servers without aggregated discovery, the documents of the versions are read."""
+        """For servers without aggregated discovery, the resource lists of their versions are read."""
         line = {"name": "lamps", "singularName": "lamp", "namespaced": True, "kind": "Lamp", "verbs": ["get"]}
         self.far.answers = {
             "/apis": answer({"kind": "APIGroupList", "groups": []}),
@@ -197,7 +197,7 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         )
 
     def test_garbage(self) -> None:
-        """What makes no sense leaves a stale version, and the rest of the document as it is."""
+        """An invalid document makes the versions of its server stale; further entries do not change."""
         before = self.groups()
         for body in (b"", b"{", b"[]", b"\xff", b'{"kind":"Pod"}', b'{"items":[1]}', b"[" * 100_000):
             self.far.answers["/apis"] = answer(body, content_type=AGGREGATED_TYPE)
@@ -207,7 +207,7 @@ class RemoteDiscoveryTests(SynchronousTestCase):
             self.remotes.remove("far.example.com", "v1")
 
     def test_in_front(self) -> None:
-        """Another server's version goes before one of the same name that is served here."""
+        """The version of an aggregated server replaces a local version of the same name."""
         self.far.answers["/apis"] = answer(everything(("apps", "v1")), content_type=AGGREGATED_TYPE)
         self.remotes.add(self.far, "apps", "v1")
         self.clock.advance(0)

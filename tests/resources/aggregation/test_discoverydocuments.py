@@ -26,14 +26,14 @@ class RemoteDocumentsTests(SynchronousTestCase):
     """Tests for L{kubetwist.resources.aggregation.discoverydocuments}."""
 
     def test_content_type(self) -> None:
-        """A document of everything is told from an old one by its type."""
+        """An aggregated discovery document is detected by its content type."""
         self.assertTrue(is_aggregated(AGGREGATED_TYPE))
         self.assertTrue(is_aggregated("application/json; as=APIGroupDiscoveryList; v=v2beta1; g=apidiscovery.k8s.io"))
         for other in ("", "application/json", AGGREGATED_TYPE.replace("v2", "v3"), "text/html;" + AGGREGATED_TYPE):
             self.assertFalse(is_aggregated(other), other)
 
     def test_kept(self) -> None:
-        """What clients go by is passed on; what nobody knows is not."""
+        """Known fields are passed on, unknown fields are left out."""
         line = {
             **LAMPS,
             "shortNames": ["la"],
@@ -53,7 +53,7 @@ class RemoteDocumentsTests(SynchronousTestCase):
         self.assertEqual(found, {GroupVersion("g", "v1"): [{**line, "subresources": [status]}]})
 
     def test_subresources_of_plain_documents(self) -> None:
-        """Lines with a slash become subresources, of a resource without a line as well, if their scopes agree."""
+        """Entries with a slash become subresources, also of a resource without an entry, if their scopes agree."""
         lines: list[JSONObject] = [
             {"name": "lamps/status", "namespaced": True, "kind": "Lamp", "verbs": ["get"]},
             {"name": "lamps", "namespaced": True, "kind": "Lamp", "verbs": ["list"]},
@@ -67,7 +67,7 @@ class RemoteDocumentsTests(SynchronousTestCase):
             read_resource_list(json.dumps({"resources": lines}).encode())
 
     def test_limits(self) -> None:
-        """Documents of too many or too long things are not read."""
+        """Documents with too many or too long items are rejected."""
         for resources in (
             [LAMPS] * 5001,
             [{**LAMPS, "verbs": ["get"] * 65}],
@@ -106,7 +106,7 @@ class RemoteDocumentsTests(SynchronousTestCase):
         )
     )
     def test_anything(self, document: Any) -> None:
-        """Whatever the document is, it is read, or a bad one."""
+        """Any document is either read or rejected as a bad document."""
         body = json.dumps(document).encode()
         for read in (read_aggregated, read_resource_list):
             with contextlib.suppress(BadDocument):

@@ -1,4 +1,4 @@
-"""Tests for documents of a whole server that has another one behind it, over HTTP."""
+"""Tests for the documents of a whole server with an aggregated server, over HTTP."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ SWAGGER = {
 
 
 class AggregatedDocumentsTests(AggregatedCase):
-    """What clients are told of what another server serves."""
+    """The documents about the resources of an aggregated server."""
 
     async def discovery(self) -> dict[str, Any]:
-        """The groups of the aggregated document, by their names."""
+        """Return the groups of the aggregated document by name."""
         document = await self.done("GET", "/apis", Accept=AGGREGATED_TYPE)
         return {item["metadata"]["name"]: item["versions"] for item in document["items"]}
 
     async def is_(self, freshness: str) -> bool:
-        """Whether the other server's version is listed so."""
+        """Return whether the version of the aggregated server is listed with this freshness."""
         versions = (await self.discovery()).get(GROUP)
         return bool(versions) and versions[0]["freshness"] == freshness
 
     def answer(self, content: Any, etag: str, content_type: str = "application/json") -> Any:
-        """What gives a document, or says that it has not changed."""
+        """Return a handler that answers with a document, or with 304 for its ETag."""
 
         def answer(request: Any) -> Any:
             request.setHeader(b"etag", etag.encode())
@@ -50,7 +50,10 @@ class AggregatedDocumentsTests(AggregatedCase):
         return answer
 
     async def test_discovery(self) -> None:
-        """What it serves is in the one document for everything, and it was asked as the aggregator, with its proof."""
+        """
+        The resources of an aggregated server are in the aggregated document; it was requested with the aggregator's
+        identity.
+        """
         await self.begin(answers={"/apis": self.answer(everything((GROUP, "v1")), '"a"', AGGREGATED_TYPE)})
         await self.until(lambda: self.is_("Current"))
         (version,) = (await self.discovery())[GROUP]
@@ -60,13 +63,13 @@ class AggregatedDocumentsTests(AggregatedCase):
         self.assertEqual(asked.client, "front-proxy-client")
 
     async def test_plain_discovery(self) -> None:
-        """A server without such a document is asked about its version."""
+        """A server without an aggregated document is requested for the resource list of its version."""
         await self.begin()
         await self.until(lambda: self.is_("Current"))
         self.assertEqual(DISCOVERY["resources"], [])
 
     async def test_dead(self) -> None:
-        """A server that is gone leaves a stale version, and everything else is as it was."""
+        """The version of a server that stops is stale; the rest of the document does not change."""
         await self.begin()
         await self.until(lambda: self.is_("Current"))
         await self.backend.kill()
@@ -80,14 +83,14 @@ class AggregatedDocumentsTests(AggregatedCase):
         self.assertEqual((await self.discovery())["apps"][0]["freshness"], "Current")
 
     async def test_slow(self) -> None:
-        """A server that does not answer for its documents keeps nobody waiting, neither clients nor the stop."""
+        """A server that does not respond delays neither clients nor the shutdown."""
         await self.begin(answers={"/apis": lambda request: NOT_DONE_YET})
         await self.until(lambda: self.backend.documents)
         self.assertIn("apps", await self.discovery())
         self.assertIn("/api/v1/pods", (await self.done("GET", "/openapi/v2"))["paths"])
 
     async def test_openapi_v2(self) -> None:
-        """Its paths are in the v2 document."""
+        """The paths of the aggregated server are in the v2 document."""
         await self.begin(answers={"/openapi/v2": self.answer(SWAGGER, '"b"')})
 
         async def merged() -> bool:
@@ -97,7 +100,7 @@ class AggregatedDocumentsTests(AggregatedCase):
         await self.until(merged)
 
     async def test_openapi_v3(self) -> None:
-        """Its v3 document is listed with its hash, and answered."""
+        """The v3 document of the aggregated server is listed with its hash and served."""
         name = HOME.removeprefix("/")
         index = {"paths": {name: {"serverRelativeURL": f"{V3}?hash=C0FFEE"}}}
         document = {"openapi": "3.0.0", "paths": {PATH: {}}}
@@ -114,8 +117,8 @@ class AggregatedDocumentsTests(AggregatedCase):
         code, _, fields = await self.ask("GET", f"{V3}?hash=OLD")
         self.assertEqual((code, fields["location"]), (301, f"{V3}?hash=C0FFEE"))
 
-    async def test_gone(self) -> None:
-        """When its APIService is deleted, nothing is told of it any more."""
+    async def test_removed(self) -> None:
+        """After its APIService is deleted, no document contains the group-version."""
         await self.begin()
         await self.until(lambda: self.is_("Current"))
         await self.done("DELETE", f"/apis/apiregistration.k8s.io/v1/apiservices/v1.{GROUP}")

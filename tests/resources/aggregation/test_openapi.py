@@ -1,4 +1,6 @@
-"""Tests for L{kubetwist.resources.aggregation.openapi}, and for the documents that have others in them."""
+"""
+Tests for L{kubetwist.resources.aggregation.openapi}, and for documents merged with documents of aggregated servers.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ LAMP: JSONObject = {
 
 
 def swagger(**definitions: Any) -> JSONObject:
-    """A v2 document of another server."""
+    """Return a v2 document of an aggregated server."""
     body = {"name": "body", "in": "body", "required": True, "schema": {"$ref": "#/definitions/com.example.far.Lamp"}}
     responses = {"200": {"description": "OK", "schema": {"$ref": "#/definitions/com.example.far.Lamp"}}}
     operation = {
@@ -60,10 +62,10 @@ def swagger(**definitions: Any) -> JSONObject:
 
 
 class RemoteCase(OpenAPICase):
-    """A server with one other behind it."""
+    """Test case with one aggregated server."""
 
     def setUp(self) -> None:
-        """Nobody has been asked yet."""
+        """Create the clients without sending a request."""
         self.clock = Clock()
         self.remotes = FakeRemotes()
         self.remote = RemoteOpenAPI(self.remotes, self.clock, execute)
@@ -78,7 +80,7 @@ class RemoteCase(OpenAPICase):
         self.addCleanup(self.stop)
 
     def stop(self) -> None:
-        """Ask nobody any more."""
+        """Stop the clients."""
         assert self.remote is not None
         stopped = Deferred.fromCoroutine(self.remote.stop())
         self.clock.advance(0)
@@ -86,28 +88,33 @@ class RemoteCase(OpenAPICase):
         self.successResultOf(stopped)
 
     def index(self, found: str) -> Response:
-        """What the other server lists: its document, and one that is not its own."""
+        """
+        Return the v3 index of the aggregated server: its document, and one of a group-version that it does not own.
+        """
         url = f"/openapi/v3/apis/{GROUP}/v1"
         urls = {f"apis/{GROUP}/v1": f"{url}?hash={found}" if found else url, "apis/apps/v1": "/openapi/v3/x?hash=EVIL"}
         return answer({"paths": {name: {"serverRelativeURL": url} for name, url in urls.items()}})
 
     def add(self, version: str = "v1", up: bool = True) -> Any:
-        """Have the other server serve a version, and be asked about it."""
+        """Add a version to the aggregated server and poll it."""
         remote = self.remotes.add(self.far, GROUP, version, up=up)
         self.clock.advance(1)
         return remote
 
 
 class V2Tests(RemoteCase):
-    """Tests for the v2 document."""
+    """The v2 document."""
 
-    def test_nobody(self) -> None:
-        """Without others, nobody is asked, and no timer runs."""
+    def test_without_servers(self) -> None:
+        """Without aggregated servers, no request is sent and no timer runs."""
         self.get("/openapi/v2")
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_merged(self) -> None:
-        """The paths of a group-version are in our document, and what they refer to, under names that are free."""
+        """
+        The paths of a group-version are merged into the local document, with the definitions that they refer to, under
+        free names.
+        """
         own = self.get("/openapi/v2")
         self.add()
         merged = self.get("/openapi/v2")
@@ -122,8 +129,8 @@ class V2Tests(RemoteCase):
             {name: merged[name] for name in ("info", "security")}, {n: own[n] for n in ("info", "security")}
         )
 
-    def test_asked_once(self) -> None:
-        """A server is asked once for all of its versions, as the aggregator."""
+    def test_one_request(self) -> None:
+        """A server is requested once for all of its versions, as the aggregator's user."""
         self.remotes.add(self.far, GROUP, "v2")
         self.add()
         asked = [call for call in self.far.calls if call[0] == "/openapi/v2"]
@@ -131,7 +138,7 @@ class V2Tests(RemoteCase):
         self.assertLessEqual({WHERE, WHERE.replace("v1", "v2")}, set(self.get("/openapi/v2")["paths"]))
 
     def test_protobuf(self) -> None:
-        """What is of others is in the protobuf, too."""
+        """The protobuf document contains the merged paths and definitions."""
         self.add()
         code, _, body = self.ask("/openapi/v2", accept=V2_PROTOBUF)
         self.assertEqual(code, 200)
@@ -139,7 +146,7 @@ class V2Tests(RemoteCase):
         self.assertIn("com.example.far.Lamp", pairs(every(body, 9, 1)))
 
     def test_not_modified(self) -> None:
-        """Every minute the tag is shown; what has not changed makes no new document."""
+        """A server is polled once a minute with the ETag; an unchanged document does not change the merged one."""
         self.add()
         self.get("/openapi/v2")
         built = self.built
@@ -151,7 +158,9 @@ class V2Tests(RemoteCase):
         self.assertEqual(self.built, built)
 
     def test_no_tags(self) -> None:
-        """Of a server without tags, the same document makes no new one either, and another one does."""
+        """
+        For a server without ETags, an equal document does not change the merged one, and a different document does.
+        """
         self.far.answers["/openapi/v2"] = answer(swagger())
         self.add()
         before = self.ask("/openapi/v2")[1].getRawHeaders("etag")
@@ -164,14 +173,14 @@ class V2Tests(RemoteCase):
         self.assertNotEqual(self.ask("/openapi/v2")[1].getRawHeaders("etag"), before)
 
     def test_another_version(self) -> None:
-        """A version that comes later is read although the document has not changed."""
+        """A version that is added later is read although the document has not changed."""
         self.far.answers["/openapi/v2"] = lambda etag: answer(b"", 304) if etag else answer(swagger(), etag='"two"')
         self.add()
         self.add("v2")
         self.assertIn(WHERE.replace("v1", "v2"), self.get("/openapi/v2")["paths"])
 
     def test_dead(self) -> None:
-        """What a server said last stays when it does not answer any more, until it is gone."""
+        """The last document of a server stays while it is unreachable, until its APIService is deleted."""
         self.add()
         self.far.answers["/openapi/v2"] = refused()
         self.clock.advance(60)
@@ -183,7 +192,7 @@ class V2Tests(RemoteCase):
         self.assertEqual(self.far.calls, [])
 
     def test_slow(self) -> None:
-        """While one server has not answered, our document is there, and what other servers say."""
+        """A server that does not respond delays neither the local document nor the documents of further servers."""
         slow = FakeServer("slow", {"/openapi/v2": Deferred(), "/openapi/v3": Deferred()})
         self.remotes.add(slow, "slow.example.com", "v1")
         self.add()
@@ -191,7 +200,7 @@ class V2Tests(RemoteCase):
         self.assertIn(f"apis/{GROUP}/v1", self.get("/openapi/v3")["paths"])
 
     def test_garbage(self) -> None:
-        """What makes no sense is not there, and the rest is as it was."""
+        """An invalid document is not merged; the rest does not change."""
         own = self.get("/openapi/v2")
         for body in (b"", b"{", b'{"paths": []}', b'{"paths": {"%b": 1}}' % WHERE.encode(), b"[" * 100_000):
             self.far.answers["/openapi/v2"] = answer(body)
@@ -200,7 +209,7 @@ class V2Tests(RemoteCase):
             self.remotes.remove(GROUP, "v1")
 
     def test_order(self) -> None:
-        """Groups of greater priority keep the names of their definitions."""
+        """Groups of higher priority keep the names of their definitions."""
         near = FakeServer("near")
         other = json.loads(orjson.dumps(swagger()).replace(GROUP.encode(), b"near.example.com"))
         other["definitions"]["com.example.far.Lamp"] = {"type": "string"}
@@ -213,10 +222,12 @@ class V2Tests(RemoteCase):
 
 
 class V3Tests(RemoteCase):
-    """Tests for the v3 documents."""
+    """The v3 documents."""
 
     def test_listed(self) -> None:
-        """The document of another server's group-version is listed with its hash; what is not its own is not."""
+        """
+        The document of an aggregated group-version is listed with its hash; documents of other group-versions are not.
+        """
         own = self.get("/openapi/v3")["paths"]
         self.add()
         url = f"/openapi/v3/apis/{GROUP}/v1?hash=ABC"
@@ -224,7 +235,7 @@ class V3Tests(RemoteCase):
         self.assertEqual(self.get("/openapi/v3")["paths"], expected)
 
     def test_document(self) -> None:
-        """The document is fetched when it is first asked for, and kept; it is known by the hash in the list."""
+        """A document is fetched at its first request and cached; its hash is the one in the index."""
         self.add()
         self.far.calls.clear()
         url = f"/openapi/v3/apis/{GROUP}/v1"
@@ -236,20 +247,20 @@ class V3Tests(RemoteCase):
         self.assertEqual(self.far.calls, [(url, "", "system:aggregator")])
 
     def test_protobuf(self) -> None:
-        """It comes in protobuf, too."""
+        """A document is served in protobuf, too."""
         self.add()
         _, headers, body = self.ask(f"/openapi/v3/apis/{GROUP}/v1", accept=V3_PROTOBUF)
         self.assertEqual(headers.getRawHeaders("etag"), ['"ABC"'])
         self.assertIn(WHERE, pairs(every(body, 4, 1)))
 
     def test_old_hash(self) -> None:
-        """Whoever asks by an old hash is sent to the new one by us, not by the other server."""
+        """A request with an old hash is redirected to the new one by this server."""
         self.add()
         _, headers, _ = self.ask(f"/openapi/v3/apis/{GROUP}/v1?hash=OLD")
         self.assertEqual(headers.getRawHeaders("location"), [f"/openapi/v3/apis/{GROUP}/v1?hash=ABC"])
 
     def test_changed(self) -> None:
-        """A document with another hash in the list is fetched anew, with the tag of the one that is known."""
+        """A document whose hash in the index has changed is fetched again, with the ETag of the cached one."""
         self.add()
         url = f"/openapi/v3/apis/{GROUP}/v1"
         self.ask(url)
@@ -261,7 +272,7 @@ class V3Tests(RemoteCase):
         self.assertEqual(self.far.calls, [(url, '"ABC"', "system:aggregator")])
 
     def test_no_hash(self) -> None:
-        """Of a server that lists no hashes, a document is asked about again once a minute at most."""
+        """A document of a server without hashes is fetched at most once a minute."""
         self.far.answers["/openapi/v3"] = self.index("")
         url = f"/openapi/v3/apis/{GROUP}/v1"
         self.add()
@@ -275,7 +286,9 @@ class V3Tests(RemoteCase):
         self.assertEqual(self.far.paths().count(url), 1)
 
     def test_dead(self) -> None:
-        """A document that was fetched stays while its server does not answer; one that was not is 503."""
+        """
+        A fetched document stays available while its server is unreachable; a document that was not fetched is 503.
+        """
         remote = self.add()
         url = f"/openapi/v3/apis/{GROUP}/v1"
         remote.available = False
@@ -286,8 +299,8 @@ class V3Tests(RemoteCase):
         self.clock.advance(60)
         self.assertEqual(self.get(url)["paths"], {WHERE: {}})
 
-    def test_asked_at_once(self) -> None:
-        """Many who ask for a document while it is fetched wait for the same answer."""
+    def test_concurrent_requests(self) -> None:
+        """Concurrent requests for a document share one request to its server."""
         self.add()
         url = f"/openapi/v3/apis/{GROUP}/v1"
         waiting: Deferred[Any] = Deferred()
@@ -300,7 +313,7 @@ class V3Tests(RemoteCase):
         self.assertEqual([self.successResultOf(one).code for one in asked], [200] * 3)
 
     def test_garbage(self) -> None:
-        """A list that makes no sense lists nothing, and a document that makes none is 503."""
+        """An invalid index lists no documents, and an invalid document is 503."""
         own = self.get("/openapi/v3")
         for body in (b"", b"[]", b'{"paths": 1}', b'{"paths": {"a": {}}}'):
             self.far.answers["/openapi/v3"] = answer(body)
@@ -313,8 +326,8 @@ class V3Tests(RemoteCase):
             self.far.answers[f"/openapi/v3/apis/{GROUP}/v1"] = answer(body)
             self.assertEqual(self.ask(f"/openapi/v3/apis/{GROUP}/v1")[0], 503)
 
-    def test_gone(self) -> None:
-        """What is gone is neither listed nor answered."""
+    def test_removed(self) -> None:
+        """A removed document is neither listed nor served."""
         self.add()
         self.get(f"/openapi/v3/apis/{GROUP}/v1")
         self.remotes.remove(GROUP, "v1")
@@ -322,7 +335,7 @@ class V3Tests(RemoteCase):
         self.assertEqual(self.ask(f"/openapi/v3/apis/{GROUP}/v1")[0], 404)
 
     def test_converted(self) -> None:
-        """Of a server without v3, the document is made of its v2."""
+        """For a server without v3, the documents are converted from v2."""
         del self.far.answers["/openapi/v3"]
         self.add()
         self.clock.advance(5)

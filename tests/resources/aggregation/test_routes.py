@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.resources.aggregation.routes}: requests that another server answers."""
+"""Tests for L{kubetwist.resources.aggregation.routes}: requests to aggregated servers."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ THINGS = f"{HOME}/namespaces/default/things"
 
 
 class TargetTests(SynchronousTestCase):
-    """What another server is asked for."""
+    """The path and query that are sent to an aggregated server."""
 
-    def test_one_way_to_write_it(self) -> None:
-        """Paths and queries are passed on unescaped and escaped again, parameters in the order of their names."""
+    def test_normalized(self) -> None:
+        """Paths and queries are unescaped and escaped again; parameters are sorted by name."""
         for asked, passed in (
             (b"/apis/g/v/things", b"/apis/g/v/things"),
             (b"/apis/g/v/%74hings/a%2Fb", b"/apis/g/v/things/a/b"),
@@ -48,14 +48,14 @@ class TargetTests(SynchronousTestCase):
 
     @given(binary())
     def test_any_bytes(self, uri: bytes) -> None:
-        """Whatever is asked for: what is passed on cannot break out of its line."""
+        """For any request target, the forwarded target stays within the request line."""
         self.assertRegex(normalized_target(b"/" + uri), rb"\A[\x21-\x7e]*\Z")
 
 
 class ProxyTests(AggregatedCase):
-    """What goes to another server, and what comes back."""
+    """Forwarded requests and their responses."""
 
-    async def test_passed_on(self) -> None:
+    async def test_forwarded(self) -> None:
         """A request for a group-version with a service is answered by the server behind it."""
         await self.begin()
         self.backend.answers[THINGS] = self._created
@@ -79,7 +79,7 @@ class ProxyTests(AggregatedCase):
         return {"kind": "Thing"}
 
     async def test_2019_16276_identity_is_ours(self) -> None:
-        """Who asks is told by the server alone: what clients say about that, and their credentials, go no further."""
+        """The server sets the identity headers; identity headers and credentials of the client are removed."""
         await self.begin("--requestheader-username-headers=X-Boss", "--requestheader-group-headers=X-Gang")
         claims = {
             "X-Remote-User": "root",
@@ -99,7 +99,7 @@ class ProxyTests(AggregatedCase):
             self.assertNotIn(name, fields)
 
     async def test_impersonated(self) -> None:
-        """Whoever acts as somebody else is that one to the other server; keys of extra values are escaped."""
+        """An impersonated user is the user for the aggregated server; keys of extra values are escaped."""
         await self.begin()
         await self.ask(
             "GET",
@@ -118,7 +118,7 @@ class ProxyTests(AggregatedCase):
         self.assertEqual([name for name in fields if name.startswith("impersonate")], [])
 
     async def test_traced(self) -> None:
-        """The other server learns of the trace that the request belongs to here, and of no other."""
+        """The aggregated server receives the trace context of this server instead of the client's."""
         file = Path(self.mktemp())
         about = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "TracingConfiguration"}
         file.write_text(json.dumps({**about, "endpoint": "unix:///nowhere"}))
@@ -135,7 +135,7 @@ class ProxyTests(AggregatedCase):
         self.assertEqual((fields.get("tracestate"), fields.get("baggage")), (None, None))
 
     async def test_2022_3172_redirect(self) -> None:
-        """A redirect of another server is an error: neither followed nor passed on."""
+        """A redirect of an aggregated server is an error: it is neither followed nor passed on."""
         await self.begin()
 
         def redirected(request: Any) -> Any:
@@ -151,7 +151,7 @@ class ProxyTests(AggregatedCase):
         self.assertEqual([one.path for one in self.backend.received], [THINGS])
 
     async def test_not_changed(self) -> None:
-        """That nothing has changed is no redirect."""
+        """A 304 is not a redirect."""
         await self.begin()
 
         def same(request: Any) -> Any:
@@ -166,7 +166,7 @@ class ProxyTests(AggregatedCase):
         self.assertEqual(self.backend.received[-1].fields["if-none-match"], ['"x"'])
 
     async def test_loop(self) -> None:
-        """A request that has come through very many proxies goes in circles, and goes no further."""
+        """A request that has passed too many proxies is answered 508."""
         await self.begin()
         code, _, _ = await self.ask("GET", THINGS, headers={"X-Forwarded-For": ", ".join(["10.0.0.1"] * 16)})
         self.assertEqual(code, 200)
@@ -175,19 +175,19 @@ class ProxyTests(AggregatedCase):
         self.assertEqual((code, len(self.backend.received)), (508, 1), answer)
 
     async def test_not_allowed(self) -> None:
-        """Authorization comes first: what one may not do is not passed on."""
+        """Authorization comes first: a request that is not allowed is not forwarded."""
         await self.begin()
         code, answer, _ = await self.ask("GET", THINGS, headers={"Impersonate-User": "jane"})
         self.assertEqual((code, json.loads(answer)["reason"]), (403, "Forbidden"))
         self.assertEqual(self.backend.received, [])
 
     async def passing(self) -> None:
-        """Wait until a watch has begun to be passed on; that its backend was asked says nothing of its answer."""
+        """Wait until a watch is forwarded; the backend may have received it before its response arrived."""
         watches = self.server._service.server.site.open_requests
         await self.until(lambda: any(one.startedWriting for one in watches if one.uri == f"{THINGS}?watch=1".encode()))
 
     async def test_killed_in_a_watch(self) -> None:
-        """When the other server dies in the middle of an answer, the client sees that it was cut off."""
+        """If the aggregated server is killed during a response, the client receives a truncated response."""
         await self.begin()
 
         def endless(request: Any) -> Any:
@@ -202,7 +202,7 @@ class ProxyTests(AggregatedCase):
         await self.assertFailure(asked, http.client.IncompleteRead)
 
     async def test_stop_in_a_watch(self) -> None:
-        """A server that stops does not wait for watches of other servers; it breaks them off."""
+        """A server that stops aborts the watches of aggregated servers instead of waiting for them."""
         await self.begin("--request-timeout=1h")
         closed: list[Any] = []
 
@@ -223,7 +223,7 @@ class ProxyTests(AggregatedCase):
         await self.until(lambda: len(closed) == 2)
 
     async def test_upload(self) -> None:
-        """A body larger than any object of this server's may be is passed on."""
+        """A body larger than the size limit of this server is forwarded."""
         await self.begin()
         body = b"x" * (5 * 1024 * 1024)
         code, answer, _ = await self.ask("PUT", f"{THINGS}/big", body, {"Content-Type": "application/octet-stream"})
@@ -231,7 +231,7 @@ class ProxyTests(AggregatedCase):
         self.assertEqual(len(self.backend.received[-1].body), len(body))
 
     async def test_own_certificate(self) -> None:
-        """The certificate of --proxy-client-cert-file is what others are shown, also after it was replaced."""
+        """Aggregated servers receive the certificate of --proxy-client-cert-file, also after it was replaced."""
         self.patch(watchedfiles, "POLL_INTERVAL", 0.02)
         folder = Path(self.mktemp()).resolve()
         folder.mkdir()
@@ -259,7 +259,7 @@ class ProxyTests(AggregatedCase):
         await self.until(lambda: self.backend.probes[-1].client == "second")
 
     async def test_slow_discovery(self) -> None:
-        """Clients that ask all servers what they serve do not wait long for one of them."""
+        """A discovery request to a slow server fails after a short timeout."""
         self.patch(aggregation, "DISCOVERY_TIMEOUT", 0.05)
         await self.begin()
         self.backend.answers[HOME] = lambda request: NOT_DONE_YET
@@ -268,10 +268,13 @@ class ProxyTests(AggregatedCase):
 
 
 class UpgradeTests(AggregatedCase):
-    """Connections that become those of another protocol."""
+    """Upgraded connections."""
 
-    def converse(self, *said: bytes) -> list[bytes]:
-        """Ask for a WebSocket, then say something after each answer; give all answers until the connection ends."""
+    def converse(self, *messages: bytes) -> list[bytes]:
+        """
+        Request a WebSocket, then send a message after each response; return everything received until the connection
+        ends.
+        """
         connection = self.server.connection
         parts = urlsplit(connection.url)
         context = ssl.create_default_context(cadata=connection.ca)
@@ -283,7 +286,7 @@ class UpgradeTests(AggregatedCase):
         plain = socket.create_connection((parts.hostname or "", parts.port or 0), timeout=30)
         with context.wrap_socket(plain, server_hostname=parts.hostname) as link:
             link.sendall(head.encode())
-            for one in said:
+            for one in messages:
                 answers.append(link.recv(65536))
                 link.sendall(one)
             rest = b""
@@ -292,7 +295,7 @@ class UpgradeTests(AggregatedCase):
         return [*answers, rest]
 
     def switched(self, request: Any) -> Any:
-        """Switch, and say everything twice until it is enough."""
+        """Switch protocols, and echo everything twice until the end."""
         channel = request.channel
         channel.transport.write(
             b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
@@ -311,7 +314,7 @@ class UpgradeTests(AggregatedCase):
         return NOT_DONE_YET
 
     async def test_switched(self) -> None:
-        """What both sides say after the other server's 101 goes through as it is; who asks is told by the server."""
+        """After the 101 all data is relayed unchanged in both directions; the server sets the identity headers."""
         await self.begin()
         self.backend.answers[f"{THINGS}/talk"] = self.switched
         head, one, rest = await deferToThread(self.converse, b"hello", b"enough")
@@ -324,7 +327,9 @@ class UpgradeTests(AggregatedCase):
         self.assertEqual(received.client, "front-proxy-client")
 
     async def test_2018_1002105_not_switched(self) -> None:
-        """If the other server does not switch, nothing more of the client reaches it: both connections end."""
+        """
+        If the aggregated server does not switch, no further data of the client reaches it, and both connections close.
+        """
         await self.begin()
 
         def refused(request: Any) -> Any:
@@ -339,10 +344,10 @@ class UpgradeTests(AggregatedCase):
 
 
 class StartTests(KubeAPIMixin, TestCase):
-    """A server that cannot be started."""
+    """Servers whose start fails."""
 
     async def test_bad_certificate(self) -> None:
-        """What --proxy-client-cert-file names must be a certificate, with its key."""
+        """--proxy-client-cert-file must name a certificate with its key."""
         folder = Path(self.mktemp()).resolve()
         folder.mkdir()
         (folder / "a").write_bytes(b"garbage")
@@ -355,10 +360,10 @@ class StartTests(KubeAPIMixin, TestCase):
 
 
 class AvailableTests(AggregatedCase):
-    """Whether another server can be asked, and what is answered when not."""
+    """The availability of aggregated servers, and the responses while they are unavailable."""
 
     async def test_unavailable(self) -> None:
-        """While a server is not known to answer, nothing is passed on; its group is listed all the same."""
+        """Requests to an unavailable server are not forwarded; its group is listed nevertheless."""
         self.backend = Backend()
         self.server = await self.startKubeAPI("--controllers=")
         await self.register(insecureSkipTLSVerify=True)
@@ -376,7 +381,7 @@ class AvailableTests(AggregatedCase):
             self.assertEqual((code, answer), (404, b"404 page not found\n"))
 
     async def test_order(self) -> None:
-        """Groups and versions are listed by the priorities that APIServices give them."""
+        """Groups and versions are listed by the priorities of their APIServices."""
         self.server = await self.startKubeAPI("--controllers=")
         for group, version, priority, of_version in (
             ("low.example.com", "v1", 100, 10),
@@ -398,7 +403,7 @@ class AvailableTests(AggregatedCase):
         self.assertEqual((await self.done("GET", "/apis"))["groups"][1]["name"], "low.example.com")
 
     async def test_reasons(self) -> None:
-        """What is wrong with a service is told, in the reference's words, and noticed when it is mended."""
+        """Problems of a service are reported with kube-apiserver's reasons, and their repair is detected."""
         self.backend = Backend()
         await self.backend.start()
         self.addCleanup(self.backend.kill)
@@ -433,7 +438,7 @@ class AvailableTests(AggregatedCase):
         self.assertEqual(probe.client, "front-proxy-client")
 
     async def test_recovers(self) -> None:
-        """A server that dies is found out and not asked any more; when it is back, it is."""
+        """A server that dies becomes unavailable and gets no requests; after its restart it is available again."""
         await self.begin()
         port = self.backend.port
         await self.backend.kill()
@@ -459,7 +464,7 @@ class AvailableTests(AggregatedCase):
         self.assertEqual((await self.ask("GET", THINGS))[0], 200)
 
     async def test_bad_status(self) -> None:
-        """A server that cannot tell what it serves is not available."""
+        """A server whose discovery requests fail is unavailable."""
         await self.begin(available=False)
         self.backend.healthy = False
         self.apis.availability.enqueue(NAME)
@@ -468,7 +473,7 @@ class AvailableTests(AggregatedCase):
         self.assertEqual(found["message"], f"failing or missing response from {url}: bad status from {url}: 500")
 
     async def test_other_authority(self) -> None:
-        """A certificate that the caBundle does not vouch for is not believed."""
+        """A certificate of an authority that is not in the caBundle is rejected."""
         other = base64.b64encode(CertificateAuthority.make("other").pair.certificate).decode()
         await self.begin(available=False, caBundle=other)
         found = await self.until_condition("FailedDiscoveryCheck")
@@ -478,19 +483,19 @@ class AvailableTests(AggregatedCase):
         self.assertEqual(self.backend.probes, [])
 
     async def test_bad_bundle(self) -> None:
-        """A caBundle that is none is told of, and nobody is called."""
+        """An invalid caBundle is reported, and no connection is opened."""
         await self.begin(available=False, caBundle=base64.b64encode(b"garbage").decode())
         found = await self.until_condition("FailedDiscoveryCheck")
         self.assertIn("unable to load root certificates", found["message"])
         self.assertEqual(self.backend.probes, [])
 
     async def test_insecure(self) -> None:
-        """With insecureSkipTLSVerify any certificate will do."""
+        """With insecureSkipTLSVerify any certificate is accepted."""
         await self.begin(insecureSkipTLSVerify=True)
         self.assertEqual((await self.ask("GET", THINGS))[0], 200)
 
     async def test_2020_8562_this_machine(self) -> None:
-        """A service that leads to this machine is not called."""
+        """A service that resolves to this machine is not connected to."""
         self.backend = Backend()
         self.server = await self.startKubeAPI("--controllers=")
         service = {
@@ -504,7 +509,7 @@ class AvailableTests(AggregatedCase):
         self.assertIn("address not allowed", found["message"])
 
     async def test_endpoints(self) -> None:
-        """With --enable-aggregator-routing, endpoints of the service are connected to."""
+        """With --enable-aggregator-routing, connections go to endpoints of the service."""
         self.backend = Backend()
         await self.backend.start()
         self.addCleanup(self.backend.kill)
@@ -517,8 +522,8 @@ class AvailableTests(AggregatedCase):
         self.assertEqual((await self.ask("GET", THINGS))[0], 200)
         self.assertEqual(self.backend.received[-1].fields["host"], ["10.1.2.3:8443"])
 
-    async def test_taken_over(self) -> None:
-        """An APIService of a user takes over what is served here, and its end gives that back."""
+    async def test_override(self) -> None:
+        """An APIService of a user replaces a local group-version; its deletion restores the local one."""
         await self.begin()
         path = "/apis/batch/v1/namespaces/default/jobs"
         await self.patch_object(
@@ -536,7 +541,10 @@ class AvailableTests(AggregatedCase):
         self.assertEqual((await self.done("GET", path))["kind"], "JobList")
 
     async def test_definition_and_service(self) -> None:
-        """Where a definition and a user's APIService name the same version, the other server answers while named."""
+        """
+        If a CRD and an APIService of a user name the same version, the aggregated server answers while the APIService
+        exists.
+        """
         await self.begin()
         name = f"things.{GROUP}"
         crd = {
@@ -570,8 +578,8 @@ class AvailableTests(AggregatedCase):
         found = await self.until_condition("Local")
         self.assertEqual(found["status"], "True")
 
-    async def test_told(self) -> None:
-        """Servers behind this one are told by a config map how they know it."""
+    async def test_authentication_config_map(self) -> None:
+        """A config map publishes to aggregated servers how to authenticate this server."""
         await self.begin()
         found = await self.done("GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")
         data = found["data"]

@@ -1,4 +1,4 @@
-"""Tests for protobuf bodies: clients in Go send them for the built-in kinds, and take JSON for an answer."""
+"""Tests for protobuf bodies: Go clients send them for built-in kinds, and accept JSON responses."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
 def config_map(name: str, **data: str) -> bytes:
-    """The body of a ConfigMap."""
+    """Return the protobuf body of a ConfigMap."""
     obj = {"metadata": {"name": name}, "data": data}
     return enveloped("v1", "ConfigMap", Encoder(definitions()).message("io.k8s.api.core.v1.ConfigMap", obj))
 
 
 class ProtobufBodyTests(SynchronousTestCase):
-    """Tests for bodies of POST, PUT and DELETE, over HTTP in memory."""
+    """Bodies of POST, PUT and DELETE, over HTTP in memory."""
 
     def setUp(self) -> None:
-        """Serve some kinds."""
+        """Create a server with some kinds."""
         self.server = Server("configmaps", "deployments")
         self.client = self.server.client()
 
     def ask(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
-        """Send protobuf."""
+        """Send a protobuf body."""
         return self.client.ask(method, path, body, Content_Type="application/vnd.kubernetes.protobuf")
 
     def refused(self, body: bytes, method: str = "POST", path: str = CONFIG_MAPS) -> str:
-        """The message of the 400 that a body gets."""
+        """Return the message of the 400 for a body."""
         code, status = self.ask(method, path, body)
         self.assertEqual((code, status["reason"]), (400, "BadRequest"))
         message: str = status["message"]
         return message
 
     def test_create_and_update(self) -> None:
-        """What is created and updated by protobuf is read as JSON."""
+        """Objects that are created and updated by protobuf are read as JSON."""
         code, created = self.ask("POST", CONFIG_MAPS, config_map("a", x="1"))
         self.assertEqual((code, created["kind"], created["data"]), (201, "ConfigMap", {"x": "1"}))
         code, updated = self.ask("PUT", f"{CONFIG_MAPS}/a", config_map("a", x="2"))
@@ -50,7 +50,7 @@ class ProtobufBodyTests(SynchronousTestCase):
         self.assertEqual(self.client.ask("GET", f"{CONFIG_MAPS}/a")[1], updated)
 
     def test_defaults(self) -> None:
-        """An envelope need not say what is in it, and an object of nothing lacks its name."""
+        """An envelope may omit the kind; an empty object lacks a name."""
         code, created = self.ask("POST", CONFIG_MAPS, b"k8s\0" + counted(2, counted(1, counted(1, "a"))))
         self.assertEqual((code, created["metadata"]["name"]), (201, "a"))
         for api_version in ("v1", "a/b/c", "apps/"):
@@ -61,7 +61,7 @@ class ProtobufBodyTests(SynchronousTestCase):
             )
 
     def test_unrecognized(self) -> None:
-        """Bodies that do not tell what they are are quoted."""
+        """Bodies without a recognizable kind are quoted in the error."""
         self.assertEqual(self.refused(b""), f"{UNRECOGNIZED}empty data (<empty>)")
         self.assertEqual(
             self.refused(b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}'),
@@ -71,7 +71,7 @@ class ProtobufBodyTests(SynchronousTestCase):
         self.assertEqual(self.refused(b"k8s\0rubbish"), f"{UNRECOGNIZED}unexpected EOF (6b38730072756262697368)")
 
     def test_unreadable(self) -> None:
-        """A message that does not fit is refused in the name of its kind."""
+        """The error about a malformed message names its kind."""
         cannot = 'ConfigMap in version "v1" cannot be handled as a ConfigMap: '
         self.assertEqual(self.refused(enveloped("v1", "ConfigMap", b"\x0a\x05")), f"{cannot}unexpected EOF")
         self.assertEqual(
@@ -80,7 +80,7 @@ class ProtobufBodyTests(SynchronousTestCase):
         )
 
     def test_other_kind(self) -> None:
-        """Another kind is refused as it is in JSON."""
+        """Another kind is rejected as in JSON."""
         self.assertEqual(
             self.refused(enveloped("v1", "Secret", b"\x0a")),
             'Secret in version "v1" cannot be handled as a ConfigMap: converting (v1.Secret) to (core.ConfigMap): '
@@ -96,7 +96,7 @@ class ProtobufBodyTests(SynchronousTestCase):
         self.assertIn("read_protobuf", [function.__name__ for function in self.server.done_in_threads])
 
     def test_delete_options(self) -> None:
-        """DeleteOptions come as protobuf, too, and count."""
+        """DeleteOptions in protobuf are honoured."""
         self.ask("POST", CONFIG_MAPS, config_map("a"))
         path = f"{CONFIG_MAPS}/a"
         encoder = Encoder(definitions())
@@ -109,7 +109,7 @@ class ProtobufBodyTests(SynchronousTestCase):
         self.assertEqual(self.client.ask("GET", path)[0], 404)
 
     def test_bad_delete_options(self) -> None:
-        """What is no DeleteOptions deletes nothing."""
+        """Invalid DeleteOptions are rejected, and nothing is deleted."""
         self.ask("POST", CONFIG_MAPS, config_map("a"))
         path = f"{CONFIG_MAPS}/a"
         self.assertEqual(self.refused(b"k8s\0rubbish", "DELETE", path), "unexpected EOF")

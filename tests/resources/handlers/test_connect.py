@@ -1,4 +1,4 @@
-"""What a server makes of kubelets and others that its objects lead to: answers, errors, certificates."""
+"""Tests for connections to kubelets and to other targets of objects: responses, errors, certificates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NODE = "/api/v1/nodes/node/proxy"
 
 
 class ConnectingCase(KubeAPIMixin, TestCase):
-    """A server, and a kubelet with a pod."""
+    """Test case with a server, and a kubelet with a pod."""
 
     answer: Any = staticmethod(lambda call: Reply(200, b"fine"))
 
@@ -31,8 +31,8 @@ class ConnectingCase(KubeAPIMixin, TestCase):
         """
         Start both.
 
-        @param trust: The kubelet must have its certificate from its authority.
-        @param strict: This machine is out of reach.
+        @param trust: Whether the kubelet's certificate must be issued by its authority.
+        @param strict: Whether connections to this machine are forbidden.
         """
         kubelet = WebhookServer(reactor, lambda call: self.answer(call), **options)
         await kubelet.start()
@@ -52,7 +52,7 @@ class ConnectingCase(KubeAPIMixin, TestCase):
         return kubelet
 
     async def move(self, port: int, address: str = "127.0.0.1") -> None:
-        """Have the node say that its kubelet is elsewhere."""
+        """Change the kubelet's address in the node."""
         status = {
             "addresses": [{"type": "InternalIP", "address": address}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
@@ -60,19 +60,19 @@ class ConnectingCase(KubeAPIMixin, TestCase):
         await self.ask("PATCH", "/api/v1/nodes/node/status", {"status": status}, content_type=MERGE)
 
     async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
-        """Something that works."""
-        code, answer = await self.tell(method, path, body, **more)
+        """Send a request that must succeed."""
+        code, answer = await self.fetch(method, path, body, **more)
         self.assertIn(code, (200, 201), answer)
         return answer
 
-    async def tell(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
-        """The code and the body of an answer."""
+    async def fetch(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
+        """Return the code and the body of a response."""
         answer: tuple[int, Any] = await deferToThread(self.server.request, method, path, body, **more)
         return answer
 
     @property
     def config(self) -> Any:
-        """The server's."""
+        """Return the configuration of the server."""
         return self.server._service.server.config
 
 
@@ -80,10 +80,10 @@ class LogTests(ConnectingCase):
     """Tests for L{kubetwist.resources.proxy.podlogs}."""
 
     async def test_refusals(self) -> None:
-        """CVE-2018-1002102: what a kubelet says against it is told in the reference's words; redirects lead nowhere."""
+        """CVE-2018-1002102: errors of a kubelet are reported as in kube-apiserver, and redirects are not followed."""
         await self.begin()
         missing = "the server could not find the requested resource ( pods/log pod)"
-        for said, code, reason, message in (
+        for reply, code, reason, message in (
             (Reply(404, b"no"), 404, "NotFound", missing),
             (Reply(400, b"what?"), 400, "BadRequest", "what?"),
             (Reply(403, b"no, eve"), 403, "Forbidden", "no, eve ( pods/log pod)"),
@@ -96,24 +96,24 @@ class LogTests(ConnectingCase):
             ),
             (Reply(500, b"x" * 60_000), 500, "InternalError", f"Internal error occurred: {'x' * 50_000}"),
         ):
-            self.answer = lambda call, said=said: said
-            answer = await self.tell("GET", LOG)
+            self.answer = lambda call, reply=reply: reply
+            answer = await self.fetch("GET", LOG)
             self.assertEqual((answer[0], answer[1].get("reason"), answer[1]["message"]), (code, reason, message))
-        for where in ("https://elsewhere.example/x", "/elsewhere"):
-            self.answer = lambda call, where=where: Reply(302, b"", {"Location": where})
-            code, answer = await self.tell("GET", LOG)
+        for location in ("https://elsewhere.example/x", "/elsewhere"):
+            self.answer = lambda call, location=location: Reply(302, b"", {"Location": location})
+            code, answer = await self.fetch("GET", LOG)
             self.assertEqual(code, 500)
             self.assertRegex(answer["message"], r'^Get "https://[a-z0-9.:]+/(x|elsewhere)": redirects forbidden$')
         self.answer = lambda call: Reply(302, b"")
-        code, answer = await self.tell("GET", LOG)
+        code, answer = await self.fetch("GET", LOG)
         self.assertEqual(code, 502)
         self.answer = lambda call: HANG_UP
-        code, answer = await self.tell("GET", LOG)
+        code, answer = await self.fetch("GET", LOG)
         self.assertEqual((code, answer.get("reason")), (500, None))
         self.assertRegex(answer["message"], r'^Get "https://127\.0\.0\.1:\d+/containerLogs/default/pod/main": ')
 
     async def test_text(self) -> None:
-        """A log is plain text, whatever the kubelet says that it is, and without the kubelet's header."""
+        """A log is plain text, regardless of the kubelet's content type, and without the kubelet's headers."""
         self.answer = lambda call: Reply(200, b"one\n", {"Content-Type": "text/html", "Set-Cookie": "a=b"})
         kubelet = await self.begin()
         self.assertEqual(await self.ask("GET", f"{LOG}?tailLines=1"), "one\n")
@@ -122,13 +122,15 @@ class LogTests(ConnectingCase):
         self.assertNotIn("authorization", call.headers)
 
     async def test_accept(self) -> None:
-        """Who accepts nothing but text is not shown any, as in the reference; who accepts JSON as well is."""
+        """
+        As in kube-apiserver, a client that accepts only text gets 406; a client that also accepts JSON gets the log.
+        """
         await self.begin()
         for accept, expected in (
             ("text/plain", "only the following media types are accepted: application/json, application/yaml, "),
             ("text/html", "406: Not Acceptable\n\nAvailable representations: text/plain, application/json, "),
         ):
-            code, answer = await self.tell("GET", LOG, accept=accept)
+            code, answer = await self.fetch("GET", LOG, accept=accept)
             self.assertEqual(code, 406)
             self.assertIn(expected, answer["message"])
         for accept in (
@@ -140,29 +142,32 @@ class LogTests(ConnectingCase):
             self.assertEqual(await self.ask("GET", LOG, accept=accept), "fine")
 
     async def test_names(self) -> None:
-        """A node whose name for itself nobody knows, or can know, is not reached."""
+        """A node with an unresolvable or invalid host name is not reached."""
         await self.begin()
         resolvers = Path(self.mktemp())
         self.patch(dialing, "RESOLVERS", resolvers)
         for name in ("no/such@host", "a b", "x#"):
             await self.move(10250, name)
             for path in (LOG, f"{NODE}/healthz"):
-                code, answer = await self.tell("GET", path)
+                code, answer = await self.fetch("GET", path)
                 self.assertEqual((code, answer["message"]), (400, f"lookup {name}: no such host"))
 
 
 class CertificateTests(ConnectingCase):
-    """What kubelets are shown, and what they must show."""
+    """The client certificate for kubelets, and the certificates of kubelets."""
 
-    async def test_kubelet_of_somebody_else(self) -> None:
-        """A kubelet with a certificate of another authority is asked for nothing, unless for a log that may be."""
+    async def test_other_authority(self) -> None:
+        """
+        A kubelet with a certificate of another authority gets no request, except for logs with
+        insecureSkipTLSVerifyBackend.
+        """
         other = Path(self.mktemp())
         other.write_bytes(CertificateAuthority.make("other").pair.certificate)
         kubelet = await self.begin(f"--kubelet-certificate-authority={other}")
-        code, answer = await self.tell("GET", LOG)
+        code, answer = await self.fetch("GET", LOG)
         self.assertEqual(code, 500)
         self.assertIn("tls: failed to verify certificate: x509: certificate signed by unknown authority", str(answer))
-        code, answer = await self.tell("GET", f"{NODE}/pods")
+        code, answer = await self.fetch("GET", f"{NODE}/pods")
         self.assertEqual(code, 503)
         self.assertIn("x509: certificate signed by unknown authority", answer["message"])
         self.assertEqual(kubelet.calls, [])
@@ -176,7 +181,7 @@ class CertificateTests(ConnectingCase):
             self.assertIn(f"kube_apiserver_pod_logs_{line}", metrics)
 
     async def test_files(self) -> None:
-        """The files of the command line are used, and so is what later stands in them."""
+        """The files of the flags are used, and reloaded after changes."""
         names = {name: Path(self.mktemp()) for name in ("certificate", "key")}
         authority = CertificateAuthority.make("clients")
         shown: list[str] = []
@@ -207,38 +212,38 @@ class CertificateTests(ConnectingCase):
         self.assertEqual(shown, ["first", "second", "second"])
 
     async def test_node_that_is_this_server(self) -> None:
-        """CVE-2022-3294: through a node that is where the server itself is nobody becomes what the server is."""
+        """CVE-2022-3294: a node with the address of this server does not give clients the identity of the server."""
         await self.begin()
         port = int(self.server.url.rpartition(":")[2])
         await self.move(port)
-        code, answer = await self.tell("GET", f"{NODE}/api/v1/secrets")
+        code, answer = await self.fetch("GET", f"{NODE}/api/v1/secrets")
         self.assertEqual((code, answer["reason"]), (401, "Unauthorized"))
         self.flushLoggedErrors()
 
 
 class ProxyTests(ConnectingCase):
-    """What proxies lead to."""
+    """The targets of proxies."""
 
     async def test_addresses(self) -> None:
-        """CVE-2020-8562: a name that leads to metadata services is refused when its address is known."""
+        """CVE-2020-8562: a name that resolves to a metadata service is rejected after the lookup."""
         await self.begin()
         await self.move(10250, "metadata.example")
         self.resolve("169.254.169.254")
         for path in (f"{NODE}/healthz", LOG, "/api/v1/nodes/node:80/proxy/"):
-            code, answer = await self.tell("GET", path)
+            code, answer = await self.fetch("GET", path)
             self.assertEqual((code, answer["message"]), (400, "address not allowed"), path)
 
     async def test_no_addresses(self) -> None:
-        """What is said to be an address and is none leads nowhere, and is told as a mistake of who says so."""
+        """An invalid address in an object is reported as a bad request."""
         await self.begin()
         for address in ("127.0.0.1:10250", "a]b", "[", "127.0.0.1/x:y", "::1]:80"):
             await self.move(10250, address)
             for path in (f"{NODE}/healthz", "/api/v1/nodes/https:node:80/proxy/"):
-                code, answer = await self.tell("GET", path)
+                code, answer = await self.fetch("GET", path)
                 self.assertEqual((code, answer["reason"]), (400, "BadRequest"), (address, answer))
 
     async def test_kubelets_by_name(self) -> None:
-        """A kubelet that is called by a name must show a certificate for it; the name is looked up once."""
+        """The certificate of a kubelet that is addressed by name must contain the name; the name is resolved once."""
         kubelet = await self.begin(trust=True, strict=True, names=("node.example",))
         self.config.outgoing.address_overrides["10.1.2.3", kubelet.port] = "127.0.0.1", kubelet.port
         names = self.resolve("10.1.2.3")
@@ -247,12 +252,12 @@ class ProxyTests(ConnectingCase):
         self.assertEqual(await self.ask("GET", f"{NODE}/x"), "fine")
         self.assertEqual((kubelet.connections, names.asked), (1, ["node.example"]))
         await self.move(kubelet.port, "other.example")
-        code, answer = await self.tell("GET", f"{NODE}/x")
+        code, answer = await self.fetch("GET", f"{NODE}/x")
         self.assertEqual(code, 503)
         self.assertIn("x509: certificate is valid for node.example, not other.example", answer["message"])
 
     async def test_kubelets_by_address(self) -> None:
-        """Addresses of either family lead to a kubelet, whose certificate must be for them."""
+        """IPv4 and IPv6 addresses lead to a kubelet whose certificate must contain the address."""
         addresses = ("fd00::7", "10.1.2.3")
         kubelet = await self.begin(trust=True, strict=True, names=addresses)
         for address in addresses:
@@ -264,30 +269,30 @@ class ProxyTests(ConnectingCase):
         )
 
     def resolve(self, address: str) -> Names:
-        """Have every name lead to an address."""
+        """Resolve every name to an address."""
         outgoing, names = self.config.outgoing, Names(address)
         outgoing._reactor = _Named(outgoing._reactor, names)
         return names
 
     async def test_methods(self) -> None:
-        """Every method leads there, HEAD among them."""
+        """Every method is forwarded, including HEAD."""
         kubelet = await self.begin()
         methods = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]
         for method in methods:
-            self.assertEqual((await self.tell(method, f"{NODE}/healthz"))[0], 200, method)
+            self.assertEqual((await self.fetch(method, f"{NODE}/healthz"))[0], 200, method)
         self.assertEqual([call.method for call in kubelet.calls], methods)
 
     async def test_root(self) -> None:
-        """A proxy without a path is left for one with a slash, that relative links lead behind it."""
+        """A proxy without a subpath redirects to the path with a slash, so that relative links resolve below it."""
         kubelet = await self.begin()
-        self.assertEqual((await self.tell("GET", f"{NODE}?a=b"))[0], 301)
+        self.assertEqual((await self.fetch("GET", f"{NODE}?a=b"))[0], 301)
         self.assertEqual(kubelet.calls, [])
         self.assertEqual(await self.ask("POST", NODE, b"body"), "fine")
         self.assertEqual([(call.path, call.body) for call in kubelet.calls], [("/", b"body")])
 
 
 class Names:
-    """Knows one address, and what was asked for."""
+    """Resolver that returns one address and records the requested names."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -302,7 +307,7 @@ class Names:
 
 
 class _Named:
-    """A reactor with other names in the world."""
+    """A reactor with another name resolver."""
 
     def __init__(self, inner: Any, names: Any) -> None:
         self._inner = inner

@@ -1,4 +1,4 @@
-"""Tests of deletions of what cannot be read."""
+"""Tests for deletions of unreadable objects."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ OPTIONS = {"kind": "DeleteOptions", "apiVersion": "v1", IGNORE: True}
 
 
 class DiscardingTestCase(SynchronousTestCase):
-    """A server with config maps, which somebody damages."""
+    """Test case with a server whose stored ConfigMaps are damaged."""
 
     gates: tuple[str, ...] = ("AllowUnsafeMalformedObjectDeletion",)
 
     def setUp(self) -> None:
-        """Build it."""
+        """Create the server."""
         self.server = Server("configmaps", open_gates=self.gates)
         self.client = self.server.client()
         self.assertEqual(self.client.ask("POST", MAPS, config_map("good"))[0], 201)
         self.damage("bad")
 
     def damage(self, *names: str, value: bytes = b"{damaged") -> None:
-        """Write what nobody can read; whoever finds it tells of it in the log."""
+        """Write an unreadable value; reads of it are logged as errors."""
         writes = [Write(f"/registry/configmaps/default/{name}", value, None) for name in names]
         self.successResultOf(self.server.backend.commit(writes))
         self.server.clock.advance(1)
         self.flushLoggedErrors(ValueError)
 
     def stored(self, name: str) -> Any:
-        """Whether something is stored."""
+        """Return whether a key is stored."""
         path = f"/registry/configmaps/default/{name}"
         return self.successResultOf(Deferred.fromCoroutine(self.server.backend.read(path)))
 
     def delete(self, name: str, options: Any = OPTIONS) -> tuple[int, Any]:
-        """Ask for a deletion."""
+        """Send a DELETE request."""
         return self.client.ask("DELETE", f"{MAPS}/{name}", options)
 
 
 class DiscardingTests(DiscardingTestCase):
-    """Where that is switched on."""
+    """Deletions with the feature enabled."""
 
     def test_delete(self) -> None:
-        """It goes, whatever it was, and the rest can be listed again."""
+        """An unreadable object is deleted, and the remaining ones can be listed again."""
         code, status = self.delete("bad", None)
         self.assertEqual((code, status["reason"]), (500, "InternalError"))
         code, status = self.delete("bad")
@@ -65,12 +65,12 @@ class DiscardingTests(DiscardingTestCase):
         self.assertEqual((code, [one["metadata"]["name"] for one in listed["items"]]), (200, ["good"]))
 
     def test_query(self) -> None:
-        """The query says so as well as a body."""
+        """The option may be in the query or in the body."""
         self.assertEqual(self.client.ask("DELETE", f"{MAPS}/bad?{IGNORE}=true")[0], 200)
         self.assertEqual(self.client.ask("GET", f"{MAPS}/bad")[0], 404)
 
     def test_readable(self) -> None:
-        """What can be read, or is not there, is deleted as ever."""
+        """Readable and missing objects are handled as without the option."""
         for name in ("good", "none"):
             code, status = self.delete(name)
             self.assertEqual((code, status["reason"], status["details"]["kind"]), (422, "Invalid", "configmaps"))
@@ -78,13 +78,13 @@ class DiscardingTests(DiscardingTestCase):
         self.assertEqual(self.client.ask("GET", f"{MAPS}/good")[0], 200)
 
     def test_collection(self) -> None:
-        """One by one."""
+        """Collections are not deleted with the option."""
         code, status = self.client.ask("DELETE", MAPS, OPTIONS)
         self.assertEqual((code, status["details"]["causes"][0]["field"]), (422, IGNORE))
         self.assertIn("is not allowed with DELETECOLLECTION", status["message"])
 
     def test_permission(self) -> None:
-        """Who may delete may not do this, unless it was allowed by its own verb."""
+        """The permission to delete is not sufficient: the unsafe verb must be allowed."""
         self.server.authorizer.refused.add("unsafe-delete-ignore-read-errors")
         code, status = self.delete("bad")
         self.assertEqual(code, 403)
@@ -96,7 +96,7 @@ class DiscardingTests(DiscardingTestCase):
         self.assertTrue(self.stored("bad").value)
 
     def test_list(self) -> None:
-        """A list tells of all that cannot be read, up to a number."""
+        """The error of a list names all unreadable objects, up to a limit."""
         self.damage(*(f"bad-{index:03}" for index in range(MAX_REPORTED_CORRUPT_OBJECTS)))
         code, status = self.client.ask("GET", MAPS)
         self.assertEqual((code, status["reason"]), (500, "StorageReadError"))
@@ -107,7 +107,7 @@ class DiscardingTests(DiscardingTestCase):
         self.assertIn("truncated", causes[-1]["message"])
 
     def test_repaired(self) -> None:
-        """What can be read by then is not deleted."""
+        """An object that is readable at the time of the deletion is not deleted."""
         self.damage(
             "bad", value=b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"bad","namespace":"default"}}'
         )
@@ -116,12 +116,12 @@ class DiscardingTests(DiscardingTestCase):
 
 
 class KeepingTests(DiscardingTestCase):
-    """Where it is not."""
+    """Deletions with the feature disabled."""
 
     gates = ()
 
     def test_ignored(self) -> None:
-        """Nobody looks at the option."""
+        """The option is ignored."""
         code, status = self.delete("bad")
         self.assertEqual((code, status["reason"]), (500, "InternalError"))
         self.assertEqual(self.delete("good")[0], 200)

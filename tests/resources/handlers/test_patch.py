@@ -18,27 +18,27 @@ STRATEGIC = "application/strategic-merge-patch+json"
 
 
 class PatchTests(SynchronousTestCase):
-    """PATCH."""
+    """PATCH requests."""
 
     def setUp(self) -> None:
-        """A ConfigMap and a Pod."""
+        """Create a ConfigMap and a Pod."""
         self.server = Server("configmaps", "pods", "namespaces")
         self.client = self.server.client()
         self.client.ask("POST", MAPS, config_map("a", x="1"))
         self.client.ask("POST", PODS, pod("p"))
 
     def patched(self, body: Any, media: str, path: str = f"{MAPS}/a", query: str = "") -> tuple[int, Any]:
-        """What a patch is answered with."""
+        """Return the response to a patch."""
         answer = self.client.answer("PATCH", f"{path}?{query}", body, Content_Type=media)
         self.warning = answer.header("warning")
         return answer.code, orjson.loads(answer.body)
 
     def data(self) -> Any:
-        """What is stored."""
+        """Return the stored data."""
         return self.client.ask("GET", f"{MAPS}/a")[1].get("data")
 
     def test_json_patch(self) -> None:
-        """A JSON patch is a list of operations, all of which are done, or none."""
+        """A JSON patch is a list of operations that are all applied, or none."""
         steps = [{"op": "add", "path": "/data/y", "value": "2"}, {"op": "remove", "path": "/data/x"}]
         code, new = self.patched(steps, JSON)
         self.assertEqual((code, new["data"]), (200, {"y": "2"}))
@@ -47,7 +47,7 @@ class PatchTests(SynchronousTestCase):
         self.assertEqual(self.data(), {"y": "2"})
 
     def test_merge_patch(self) -> None:
-        """A merge patch sets what it has, and takes away what it has as null."""
+        """A merge patch sets its values, and removes those that are null."""
         code, new = self.patched({"data": {"x": None, "y": "2"}}, MERGE)
         self.assertEqual((code, new["data"]), (200, {"y": "2"}))
 
@@ -61,26 +61,26 @@ class PatchTests(SynchronousTestCase):
         self.assertIn("terminationMessagePath", container)
 
     def test_media_types(self) -> None:
-        """A patch in any other media type is 415; the comparison is by letter."""
+        """A patch in another media type is 415; the comparison is case-sensitive."""
         for media in ("application/json", "text/plain", "", "Application/Merge-Patch+JSON"):
             self.assertEqual(self.patched({"data": {"y": "2"}}, media)[0], 415, media)
         self.assertEqual(self.patched({"data": {"y": "2"}}, f"{MERGE}; charset=utf-8")[0], 200)
 
-    def test_unreadable(self) -> None:
-        """What is no patch is a 400."""
+    def test_malformed(self) -> None:
+        """A malformed patch is a 400."""
         for body, media in ((b"{", MERGE), (b"{", JSON), (b"[", STRATEGIC), ({}, JSON), ([1], JSON), ([1], MERGE)):
             self.assertEqual(self.patched(body, media)[0], 400, (body, media))
 
     def test_messages_of_unreadable_patches(self) -> None:
-        """A body that is not JSON is refused in the decoder's words, which two types of patches prefix."""
-        why = "invalid character 'x' looking for beginning of value"
+        """A body that is not JSON is rejected with the decoder's message, which two types of patches prefix."""
+        reason = "invalid character 'x' looking for beginning of value"
         for media, query, message in (
-            (MERGE, "", f"error decoding patch: {why}"),
-            (JSON, "", f"error decoding patch: {why}"),
-            (STRATEGIC, "", why),
+            (MERGE, "", f"error decoding patch: {reason}"),
+            (JSON, "", f"error decoding patch: {reason}"),
+            (STRATEGIC, "", reason),
             (MERGE, "fieldValidation=Ignore", "Invalid JSON Patch"),
-            (JSON, "fieldValidation=Ignore", why),
-            (STRATEGIC, "fieldValidation=Ignore", why),
+            (JSON, "fieldValidation=Ignore", reason),
+            (STRATEGIC, "fieldValidation=Ignore", reason),
         ):
             for body in (b"x", b"x{}"):
                 code, status = self.patched(body, media, query=query)
@@ -101,7 +101,7 @@ class PatchTests(SynchronousTestCase):
 
     def test_kinds_in_strategic_merge_patches(self) -> None:
         """A strategic merge patch may name any kind and version: the kind is the path's."""
-        for index, said in enumerate(
+        for index, fields in enumerate(
             (
                 {"kind": "Secret"},
                 {"apiVersion": "a/b/c"},
@@ -109,7 +109,7 @@ class PatchTests(SynchronousTestCase):
                 {"kind": "", "apiVersion": "x"},
             )
         ):
-            code, new = self.patched({**said, "data": {"n": str(index)}}, STRATEGIC)
+            code, new = self.patched({**fields, "data": {"n": str(index)}}, STRATEGIC)
             self.assertEqual(
                 (code, new["kind"], new["apiVersion"], new["data"]["n"]), (200, "ConfigMap", "v1", str(index))
             )
@@ -126,16 +126,16 @@ class PatchTests(SynchronousTestCase):
         ):
             code, new = self.patched(body, media)
             self.assertEqual((code, new["kind"]), (200, "ConfigMap"))
-        for said, why in (
+        for fields, reason in (
             ({"kind": "Secret"}, "illegal base64 data at input byte 0"),
             ({"kind": "Pod"}, "converting (v1.Pod) to (core.ConfigMap): unknown conversion"),
             ({"kind": "Nope"}, 'no kind "Nope" is registered for version "v1" in scheme'),
             ({"apiVersion": "/v2"}, 'no kind "ConfigMap" is registered for version "v2" in scheme'),
             ({"apiVersion": "v1/"}, "Object 'apiVersion' is missing in '{"),
         ):
-            code, status = self.patched(said, MERGE)
+            code, status = self.patched(fields, MERGE)
             self.assertEqual(code, 422)
-            self.assertIn(why, status["message"])
+            self.assertIn(reason, status["message"])
 
     def test_no_version(self) -> None:
         """
@@ -165,7 +165,7 @@ class PatchTests(SynchronousTestCase):
         self.assertIn("cannot unmarshal number 2.0", status["message"])
 
     def test_no_object_any_more(self) -> None:
-        """A patch that leaves nothing of the kind is a 422 that quotes what it leaves, whatever that is."""
+        """A patch whose result is not an object of the kind is a 422 that quotes the result."""
         for body in (
             [{"op": "replace", "path": "", "value": [1]}],
             [{"op": "replace", "path": "/metadata", "value": [1]}],
@@ -180,8 +180,8 @@ class PatchTests(SynchronousTestCase):
         self.assertEqual(self.data(), {"x": "1"})
 
     def test_unreadable_result_of_apply(self) -> None:
-        """Values that do not fit their type in an apply are an error with the object and the converter's message."""
-        for value, why in (
+        """Values that do not fit their type in an apply are reported with the object and the converter's message."""
+        for value, reason in (
             ("not base64", "error decoding from json: illegal base64 data at input byte 3"),
             ("YQ", "error decoding from json: illegal base64 data at input byte 0"),
         ):
@@ -191,7 +191,7 @@ class PatchTests(SynchronousTestCase):
             self.assertEqual(
                 status["message"],
                 "failed to convert new object (/a; /v1, Kind=ConfigMap) to proper version: "
-                f"unable to convert unstructured object to /v1, Kind=ConfigMap: {why}",
+                f"unable to convert unstructured object to /v1, Kind=ConfigMap: {reason}",
             )
 
     def test_name(self) -> None:
@@ -200,16 +200,16 @@ class PatchTests(SynchronousTestCase):
             self.assertEqual(self.patched({"metadata": meta}, MERGE)[0], 400, meta)
 
     def test_identity(self) -> None:
-        """A patch cannot change what identifies an object, and one to another kind is refused."""
+        """A patch cannot change the fields that identify an object, and a patch to another kind is rejected."""
         self.assertEqual(self.patched({"metadata": {"uid": "other"}}, MERGE)[0], 422)
         self.assertEqual(self.patched({"kind": "Secret"}, MERGE)[0], 422)
 
     def test_version(self) -> None:
-        """A patch that says a resourceVersion applies to that one only."""
+        """A patch with a resourceVersion applies only to that version."""
         self.assertEqual(self.patched({"metadata": {"resourceVersion": "1"}}, MERGE)[0], 409)
 
     def test_missing(self) -> None:
-        """A patch of what is not there is a 404."""
+        """A patch of a missing object is a 404."""
         self.assertEqual(self.patched({}, MERGE, f"{MAPS}/none")[0], 404)
 
     def test_unchanged(self) -> None:
@@ -220,7 +220,7 @@ class PatchTests(SynchronousTestCase):
         self.assertEqual(self.server.backend.revision, revision)
 
     def test_unknown_fields(self) -> None:
-        """Unknown fields are dropped with a warning, without one, or refused, as the client asks."""
+        """Unknown fields are dropped with a warning, dropped silently, or rejected, depending on fieldValidation."""
         for media, body in ((MERGE, {"colour": "red"}), (JSON, [{"op": "add", "path": "/colour", "value": "red"}])):
             for validation, warned in (("Warn", True), ("Ignore", False)):
                 code, new = self.patched(body, media, query=f"fieldValidation={validation}")
@@ -232,43 +232,43 @@ class PatchTests(SynchronousTestCase):
             self.assertIn('unknown field "colour"', status["message"])
 
     def test_unknown_fields_of_a_refused_patch(self) -> None:
-        """The warning comes also when the patch is refused for something else."""
+        """The warning is also sent if the patch is rejected for another reason."""
         body = {"colour": "red", "metadata": {"labels": {"a b": ""}}}
         self.assertEqual(self.patched(body, MERGE, query="fieldValidation=Warn")[0], 422)
         self.assertIn('unknown field \\"colour\\"', self.warning or "")
 
     def test_unknown_fields_of_conflicts(self) -> None:
-        """Unknown fields are told of, also where the patch is refused for something else."""
+        """Unknown fields are reported even if the patch is rejected because of a conflict."""
         body = {"colour": "red", "metadata": {"resourceVersion": "1"}}
         self.assertEqual(self.patched(body, MERGE)[0], 409)
         self.assertEqual(self.warning, '299 - "unknown field \\"colour\\""')
 
     def test_warned_of_what_fails(self) -> None:
-        """Faulty fields are warned of even if the object is refused for something else."""
+        """Warnings about fields are sent even if the object is rejected for another reason."""
         for media in (MERGE, STRATEGIC):
             code, _ = self.patched(b'{"data":{"y":"1","y":"2"},"metadata":{"labels":{"-":"-"}}}', media)
             self.assertEqual((code, self.warning), (422, '299 - "duplicate field \\"data.y\\""'))
 
     def test_too_many_operations(self) -> None:
-        """CVE-2019-1002100: a JSON patch of more than 10,000 operations is refused."""
+        """CVE-2019-1002100: a JSON patch of more than 10,000 operations is rejected."""
         steps = [{"op": "test", "path": "/data/x", "value": "1"}] * 10_001
         self.assertEqual(self.patched(steps, JSON)[0], 413)
 
     def test_amplification(self) -> None:
-        """CVE-2019-1002100: a JSON patch cannot grow an object by copying it into itself again and again."""
+        """CVE-2019-1002100: a JSON patch cannot grow an object by copying it into itself repeatedly."""
         steps = [{"op": "add", "path": "/data/x", "value": "x" * 10_000}]
         steps += [{"op": "copy", "from": "/data", "path": f"/data/c{n}"} for n in range(60)]
         self.assertIn(self.patched(steps, JSON)[0], (413, 422))
         self.assertEqual(self.data(), {"x": "1"})
 
     def test_dry_run(self) -> None:
-        """A dry run shows what would be, and leaves what is."""
+        """A dry run returns the result without storing it."""
         code, new = self.patched({"data": {"y": "2"}}, MERGE, query="dryRun=All")
         self.assertEqual((code, new["data"]), (200, {"x": "1", "y": "2"}))
         self.assertEqual(self.data(), {"x": "1"})
 
     def test_repeated(self) -> None:
-        """A patch that is overtaken is applied again, and so keeps what was written meanwhile."""
+        """A patch is applied again after a concurrent write, whose changes are kept."""
         store = self.server.stores.get("", "configmaps")
         backend, other = self.server.backend, self.server.client()
 
@@ -295,7 +295,7 @@ class LabelTests(SynchronousTestCase):
     PATH = "/apis/apps/v1/namespaces/default/deployments"
 
     def deployment(self, name: str, **metadata: Any) -> Any:
-        """A Deployment with a template of this metadata."""
+        """Return a Deployment with a template of this metadata."""
         template = {"metadata": metadata, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
         return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
@@ -323,8 +323,10 @@ class LabelTests(SynchronousTestCase):
         ):
             code, status = client.ask(method, f"{self.PATH}{path}", body, Content_Type=media)
             self.assertEqual(code, 422)
-            why = f"spec.template.metadata.labels: Invalid value: {shown}: `selector` does not match template `labels`"
-            self.assertIn(why, status["message"])
+            reason = (
+                f"spec.template.metadata.labels: Invalid value: {shown}: `selector` does not match template `labels`"
+            )
+            self.assertIn(reason, status["message"])
 
     def test_not_stored(self) -> None:
         """A selector without requirements selects pods without labels, whose template then has no labels."""

@@ -23,7 +23,7 @@ DEPLOYMENT = {
 
 
 def keys(text: str, *path: str | int) -> list[str]:
-    """The keys of an object within what is quoted, in their order."""
+    """Return the keys of a nested object in the quoted text, in order."""
     value: Any = json.loads(text)
     for step in path:
         value = value[step]
@@ -31,14 +31,14 @@ def keys(text: str, *path: str | int) -> list[str]:
 
 
 class PatchTextTests(SynchronousTestCase):
-    """What is quoted of objects that a patch has spoiled."""
+    """The text of invalid patched objects in errors."""
 
     def setUp(self) -> None:
-        """The type of deployments."""
+        """Load the type of Deployments."""
         self.node = Definitions.load("1.36").struct("io.k8s.api.apps.v1.Deployment")
 
     def test_merge(self) -> None:
-        """Objects that a merge goes through are sorted by key, the others are in Go's order."""
+        """Objects on the paths of a merge are sorted by key, all further objects have Go's order."""
         text = merged_text(DEPLOYMENT, {"spec": {"replicas": "x"}}, self.node)
         self.assertEqual(keys(text), ["apiVersion", "kind", "metadata", "spec"])
         self.assertEqual(keys(text, "metadata"), ["name", "namespace"])
@@ -49,7 +49,7 @@ class PatchTextTests(SynchronousTestCase):
         self.assertEqual(keys(text, "spec", "template", "spec", "nodeSelector"), ["a", "b"])
 
     def test_steps(self) -> None:
-        """So are those that the paths of a JSON patch lead through; what it brings is as it was sent."""
+        """Objects on the paths of a JSON patch are sorted, too; the values of the patch are unchanged."""
         steps = [
             {"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": {"z": 1, "y": 2}},
             {"op": "test", "path": "/spec/strategy", "value": {}},
@@ -63,13 +63,13 @@ class PatchTextTests(SynchronousTestCase):
         self.assertEqual(keys(text, "spec", "strategy", "rollingUpdate"), ["maxSurge", "maxUnavailable"])
 
     def test_ends_of_lists(self) -> None:
-        """Places of lists that are no numbers, or that are not there, do no harm."""
+        """Path tokens of lists that are no numbers, or out of range, are harmless."""
         for place in ("-", "-1", "7", "x"):
             steps = [{"op": "add", "path": f"/spec/template/spec/containers/{place}", "value": {"name": "d"}}]
             self.assertEqual(json.loads(stepwise_text(DEPLOYMENT, steps, self.node)), DEPLOYMENT)
 
     def test_custom(self) -> None:
-        """Custom resources have all their keys sorted; what could be taken for HTML is escaped."""
+        """All keys of custom resources are sorted; HTML characters are escaped."""
         text = merged_text({"b": {"d": "<&>", "c": 2}, "a": 1}, {"a": 1}, None)
         self.assertEqual(text, '{"a":1,"b":{"c":2,"d":"\\u003c\\u0026\\u003e"}}')
         self.assertEqual(stepwise_text({"b": 1, "a": 2}, [], None), '{"a":2,"b":1}')

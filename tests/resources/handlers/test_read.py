@@ -26,10 +26,10 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 class ReadTestCase(SynchronousTestCase):
-    """A test with some ConfigMaps."""
+    """Test case with some ConfigMaps."""
 
     def setUp(self) -> None:
-        """Five of them, and one elsewhere."""
+        """Create five ConfigMaps, and one in another namespace."""
         self.server = Server("configmaps", "secrets", "namespaces", "events", "componentstatuses")
         self.client = self.server.client()
         for name in "abcde":
@@ -37,18 +37,18 @@ class ReadTestCase(SynchronousTestCase):
         self.client.ask("POST", "/api/v1/namespaces/other/configmaps", config_map("c", "other"))
 
     def names(self, path: str) -> list[str]:
-        """The names in a list."""
+        """Return the names in a list."""
         code, found = self.client.ask("GET", path)
         self.assertEqual(code, 200, found)
         return [item["metadata"]["name"] for item in found["items"]]
 
     def revision(self) -> int:
-        """The newest."""
+        """Return the current revision."""
         revision: int = self.server.backend.revision
         return revision
 
     def error(self, path: str) -> tuple[int, str, str]:
-        """How a GET fails."""
+        """Return the error of a GET."""
         code, status = self.client.ask("GET", path)
         self.assertEqual((status["kind"], status["code"]), ("Status", code))
         return code, status.get("reason", ""), status["message"]
@@ -57,18 +57,18 @@ class ReadTestCase(SynchronousTestCase):
 class GetTests(ReadTestCase):
     """GET of one object."""
 
-    def test_found(self) -> None:
-        """An object is answered whole, with its kind."""
+    def test_get(self) -> None:
+        """An object is returned completely, with its kind."""
         code, found = self.client.ask("GET", f"{MAPS}/a")
         self.assertEqual((code, found["kind"], found["apiVersion"]), (200, "ConfigMap", "v1"))
         self.assertEqual(found["metadata"]["name"], "a")
 
     def test_not_found(self) -> None:
-        """What is not there is a 404 that names it."""
+        """A missing object is a 404 that names it."""
         self.assertEqual(self.error(f"{MAPS}/x"), (404, "NotFound", 'configmaps "x" not found'))
 
     def test_revision(self) -> None:
-        """A GET can ask for something as new as a revision, and is told when that does not come."""
+        """A GET may require a minimum revision, and fails if it does not arrive."""
         self.assertEqual(self.client.ask("GET", f"{MAPS}/a?resourceVersion={self.revision()}")[0], 200)
         self.client.send(f"GET {MAPS}/a?resourceVersion={self.revision() + 1} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         self.assertEqual(self.client.answers(), [])
@@ -85,11 +85,11 @@ class GetTests(ReadTestCase):
         self.assertEqual(answer.header("retry-after"), "1")
 
     def test_hangs_up(self) -> None:
-        """A GET that waits for a revision waits no more when its client is gone."""
+        """A GET that waits for a revision is cancelled when its client disconnects."""
         self.client.send(f"GET {MAPS}/a?resourceVersion={self.revision() + 1} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         waiting = self.server.stores.get("", "configmaps").cache._waiting
         self.assertEqual(len(waiting), 1)
-        self.client.gone()
+        self.client.disconnect()
         self.assertEqual(waiting, [])
 
     def test_malformed_revision(self) -> None:
@@ -99,8 +99,8 @@ class GetTests(ReadTestCase):
 
     def test_traversal(self) -> None:
         """
-        CVE-2015-5305: names that could be taken for parts of a path are refused, however they are written; an
-        escaped slash parts the path like any other.
+        CVE-2015-5305: names that could be parts of a path are rejected in any encoding; an escaped slash separates
+        segments.
         """
         for name in (".", "..", "%2e", "%2E%2e", "a%25b", "%252e"):
             self.assertEqual(self.error(f"{MAPS}/{name}")[0], 400, name)
@@ -110,7 +110,7 @@ class GetTests(ReadTestCase):
         self.assertEqual(self.client.ask("GET", "/api/v1/namespaces%2Fdefault%2Fconfigmaps%2Fa")[0], 200)
 
     def test_other_type(self) -> None:
-        """CVE-2022-3162: a name never leads from one type to what is stored of another whose key begins alike."""
+        """CVE-2022-3162: a name cannot address an object of another resource whose storage key has the same prefix."""
         backend = self.server.backend
         self.client.ask("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "a"}, "type": "x"})
         prefixes = sorted({store.cache.prefix for store in self.server.stores})
@@ -166,8 +166,8 @@ class GetTests(ReadTestCase):
         self.assertEqual(paths, [])
         self.assertEqual(len(self.names(f"{statuses}?labelSelector=!a&fieldSelector=metadata.name!%3Detcd-0")), 2)
 
-    def test_made_up_objects(self) -> None:
-        """Component statuses are made to answer, and read like other objects."""
+    def test_virtual_objects(self) -> None:
+        """Component statuses are created for the response, and read like other objects."""
         code, found = self.client.ask("GET", "/api/v1/componentstatuses/etcd-0")
         self.assertEqual((code, found["conditions"][0]["status"]), (200, "True"))
         self.assertEqual(self.error("/api/v1/componentstatuses/x")[0], 404)
@@ -180,13 +180,13 @@ class ListTests(ReadTestCase):
     """GET of a collection."""
 
     def test_namespace(self) -> None:
-        """A list is that of a namespace, or of all."""
+        """A list is limited to a namespace, or contains all."""
         self.assertEqual(self.names(MAPS), list("abcde"))
         self.assertEqual(self.names(ALL), [*"abcde", "c"])
         self.assertEqual(self.names("/api/v1/namespaces/none/configmaps"), [])
 
     def test_document(self) -> None:
-        """A list says what it is and how new; its items need not."""
+        """A list has its kind and revision; its items have no kind."""
         _, found = self.client.ask("GET", MAPS)
         self.assertEqual((found["kind"], found["apiVersion"]), ("ConfigMapList", "v1"))
         self.assertEqual(found["metadata"], {"resourceVersion": str(self.revision())})
@@ -217,7 +217,7 @@ class ListTests(ReadTestCase):
         self.assertEqual(self.error(f"{MAPS}?labelSelector=a%20b")[0], 400)
 
     def test_not_older(self) -> None:
-        """A list waits for the revision it asks for."""
+        """A list waits for the requested minimum revision."""
         code, _ = self.client.ask("GET", f"{MAPS}?resourceVersion={self.revision()}")
         self.assertEqual(code, 200)
         self.client.send(f"GET {MAPS}?resourceVersion={self.revision() + 1} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -227,7 +227,7 @@ class ListTests(ReadTestCase):
         self.assertEqual(len(orjson.loads(answer.body)["items"]), 6)
 
     def test_exact(self) -> None:
-        """A list can be had exactly as it was: without what came later, with what is gone."""
+        """An exact list shows the state at a revision: without later objects, with objects that were deleted since."""
         then = self.revision()
         self.client.ask("DELETE", f"{MAPS}/b")
         self.client.ask("POST", MAPS, config_map("f"))
@@ -239,8 +239,8 @@ class ListTests(ReadTestCase):
         self.assertEqual(found["metadata"]["resourceVersion"], str(then))
         self.assertEqual(self.names(MAPS), list("acdef"))
 
-    def test_forgotten(self) -> None:
-        """A revision that is compacted is 410, reason Expired."""
+    def test_compacted(self) -> None:
+        """A compacted revision is 410, reason Expired."""
         then = self.revision()
         self.client.ask("DELETE", f"{MAPS}/b")
         self.successResultOf(self.server.backend.compact(self.revision()))
@@ -252,7 +252,7 @@ class ListTests(ReadTestCase):
         self.assertEqual(self.error(f"{MAPS}?resourceVersion=x")[:2], (400, "BadRequest"))
 
     def test_future(self) -> None:
-        """An exact list of a revision that does not come is given up."""
+        """An exact list of a revision that does not arrive fails after a timeout."""
         path = f"{MAPS}?resourceVersion=999&resourceVersionMatch=Exact"
         self.client.send(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         self.server.clock.advance(3)
@@ -260,15 +260,15 @@ class ListTests(ReadTestCase):
         self.assertEqual(answer.code, 504)
 
     def test_head(self) -> None:
-        """HEAD is not what answers GET, as in the reference."""
+        """HEAD is not supported where GET is, as in kube-apiserver."""
         self.assertEqual(self.client.request("HEAD", MAPS).code, 405)
 
 
 class PagingTests(ReadTestCase):
-    """Lists in pages."""
+    """Paginated lists."""
 
     def pages(self, path: str, between: Any = lambda: None) -> list[str]:
-        """The names of all pages of two."""
+        """Return the names of all pages of two items."""
         found: list[str] = []
         token = ""
         sep = "&" if "?" in path else "?"
@@ -286,7 +286,7 @@ class PagingTests(ReadTestCase):
             between()
 
     def test_pages(self) -> None:
-        """The pages together are the list, and tell how much is left."""
+        """The pages together are the list, and contain the number of remaining items."""
         self.assertEqual(self.pages(MAPS), list("abcde"))
         self.assertEqual(self.pages(ALL), [*"abcde", "c"])
         _, page = self.client.ask("GET", f"{MAPS}?limit=2")
@@ -352,8 +352,8 @@ class PagingTests(ReadTestCase):
             self.assertEqual([item["metadata"]["name"] for item in page["items"]], list("abcde"), query)
             self.assertNotIn("continue", page["metadata"])
 
-    def test_writes_meanwhile(self) -> None:
-        """All pages show the state of the first, whatever is written between them."""
+    def test_concurrent_writes(self) -> None:
+        """All pages show the state of the first page, regardless of writes in between."""
         steps = iter([("DELETE", "c", None), ("POST", "", config_map("bb")), ("DELETE", "e", None)])
 
         def write() -> None:
@@ -365,12 +365,12 @@ class PagingTests(ReadTestCase):
         self.assertEqual(self.names(MAPS), ["a", "b", "bb", "d", "e"])
 
     def test_namespace_in_a_selector(self) -> None:
-        """A list of all namespaces whose selector leaves one can be had in pages, too."""
+        """A list of all namespaces that a selector limits to one can be paginated, too."""
         self.assertEqual(self.pages(f"{ALL}?fieldSelector=metadata.namespace%3Ddefault"), list("abcde"))
         self.assertEqual(self.pages(f"{ALL}?fieldSelector=metadata.name%3Dc"), ["c", "c"])
 
     def test_expired(self) -> None:
-        """A token whose revision is compacted is 410, with a token that goes on at the newest revision."""
+        """A token whose revision is compacted is 410, with a token that continues at the newest revision."""
         _, page = self.client.ask("GET", f"{MAPS}?limit=2")
         self.client.ask("DELETE", f"{MAPS}/c")
         self.successResultOf(self.server.backend.compact(self.revision()))
@@ -379,7 +379,7 @@ class PagingTests(ReadTestCase):
         self.assertEqual(self.names(f"{MAPS}?limit=9&continue={status['metadata']['continue']}"), ["d", "e"])
 
     def test_tokens_stay_inside(self) -> None:
-        """CVE-2022-3162: a token that was tampered with leads neither to another namespace nor to another type."""
+        """CVE-2022-3162: a modified token leads neither to another namespace nor to another resource."""
         for start in ("../other/a\0", "../../secrets/default/\0", "/a\0", "a/../../x\0", "./a\0"):
             content = orjson.dumps({"v": "meta.k8s.io/v1", "rv": -1, "start": start})
             token = base64.urlsafe_b64encode(content).decode().rstrip("=")
@@ -388,7 +388,7 @@ class PagingTests(ReadTestCase):
             self.assertTrue(code == 400 or all(namespace == "default" for namespace, _ in found), start)
 
     def test_bad_tokens(self) -> None:
-        """A token that is none is 400, and so is one beside a resourceVersion."""
+        """An invalid token is 400, and so is a token together with a resourceVersion."""
         self.assertEqual(self.error(f"{MAPS}?continue=!")[0], 400)
         _, page = self.client.ask("GET", f"{MAPS}?limit=2")
         token = page["metadata"]["continue"]
@@ -399,10 +399,10 @@ class PagingTests(ReadTestCase):
 
 
 class FormTests(ReadTestCase):
-    """The forms of answers."""
+    """The formats of responses."""
 
     def test_yaml(self) -> None:
-        """Objects and lists can be had in YAML, large ones from a thread."""
+        """Objects and lists are available in YAML; large ones are encoded in a thread."""
         answer = self.client.answer("GET", f"{MAPS}/a", Accept="application/yaml")
         self.assertEqual(answer.header("content-type"), "application/yaml")
         self.assertEqual(yaml.safe_load(answer.body)["metadata"]["name"], "a")
@@ -434,7 +434,7 @@ class FormTests(ReadTestCase):
         self.assertEqual(self.client.ask("GET", f"{MAPS}?labelSelector=({long}")[0], 400)
 
     def test_pretty(self) -> None:
-        """Whoever asks, or seems to be human, gets indented JSON."""
+        """Clients that request it, or that look like browsers or curl, get indented JSON."""
         plain = self.client.answer("GET", MAPS)
         pretty = self.client.answer("GET", f"{MAPS}?pretty=true")
         curl = self.client.answer("GET", MAPS, User_Agent="curl/8.0")
@@ -449,7 +449,7 @@ class FormTests(ReadTestCase):
                 self.assertTrue(shown.endswith(b"\n}"), path)
 
     def test_gzip(self) -> None:
-        """Large answers are compressed for those who accept it, small ones are not."""
+        """Large responses are compressed for clients that accept gzip, small ones are not."""
         self.client.ask("POST", MAPS, config_map("big", x="x" * respond.GZIP_FROM))
         answer = self.client.answer("GET", MAPS, Accept_Encoding="deflate, gzip;q=0.5")
         self.assertEqual(answer.header("content-encoding"), "gzip")
@@ -462,7 +462,7 @@ class FormTests(ReadTestCase):
         self.assertIsNone(small.header("content-encoding"))
 
     def test_not_acceptable(self) -> None:
-        """A client that accepts nothing we have is told what there is, and a single object is no list."""
+        """The 406 lists the available media types; a single object is not available as a list."""
         for accept in ("text/html", "application/json;as=Table;v=v2;g=meta.k8s.io"):
             self.assertEqual(self.client.answer("GET", MAPS, Accept=accept).code, 406, accept)
         view = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
@@ -472,7 +472,7 @@ class FormTests(ReadTestCase):
         self.assertEqual(self.client.answer("GET", MAPS, Accept=view).code, 200)
 
     def test_other_errors_first(self) -> None:
-        """That something cannot be shown as asked is told only when there is something."""
+        """An error of the format is reported only if the object exists."""
         view = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
         self.assertEqual(self.client.answer("GET", f"{MAPS}/none", Accept=view).code, 404)
         view = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
@@ -481,7 +481,7 @@ class FormTests(ReadTestCase):
         self.assertEqual(self.client.answer("GET", f"{MAPS}/none?includeObject=Some", Accept=table).code, 404)
 
     def test_two_versions(self) -> None:
-        """One stored object is shown in the version of the path."""
+        """A stored object is returned in the version of the path."""
         event = {
             "metadata": {"name": "e", "namespace": "default"},
             "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
@@ -496,7 +496,7 @@ class FormTests(ReadTestCase):
         self.assertEqual(listing["items"][0]["note"], "hello")
 
     def test_deprecated_kind(self) -> None:
-        """Every answer about a deprecated kind says so, also one that it is not there."""
+        """Every response about a deprecated kind has a warning, also a 404."""
         client = Server("endpoints", "configmaps").client()
         path = "/api/v1/namespaces/default"
         for place, code in (("endpoints", 200), ("endpoints/gone", 404)):

@@ -25,13 +25,13 @@ class SocketTests(WatchTestCase):
     """Watches of browsers."""
 
     def setUp(self) -> None:
-        """As for all watches."""
+        """Create a watched server."""
         super().setUp()
         self.frames = Connection(ConnectionType.CLIENT)
         self.ended: list[int] = []
 
     def watch(self, query: str, client: JSONClient | None = None, path: str = MAPS, **headers: str) -> list[Any]:
-        """Begin a watch; give the events that come at once."""
+        """Begin a watch; return the events that arrive immediately."""
         data = self.client.begin(f"{path}?watch=1&{query}", **(ASKED | headers))
         self.head, separator, rest = data.partition(b"\r\n\r\n")
         self.assertTrue(self.head.startswith(b"HTTP/1.1 101 "), self.head)
@@ -40,7 +40,7 @@ class SocketTests(WatchTestCase):
         return self.more()
 
     def more(self, client: JSONClient | None = None) -> list[Any]:
-        """The events that have come since."""
+        """Return the events since the last call."""
         self.server.clock.advance(0)
         self.frames.receive_data(self.client.taken())
         found = []
@@ -54,7 +54,7 @@ class SocketTests(WatchTestCase):
         return found
 
     def watched(self) -> int:
-        """How many watches the cache has."""
+        """Return the number of watches of the cache."""
         return sum(map(len, self.cache()._watches.values()))
 
     def test_events(self) -> None:
@@ -68,12 +68,12 @@ class SocketTests(WatchTestCase):
         self.assertEqual([("ADDED", "d")], summary(self.more()))
 
     def test_subprotocol(self) -> None:
-        """The one subprotocol that a browser asks for, whatever it is, is agreed to."""
+        """A single requested subprotocol is always accepted."""
         self.watch("", **{"Sec-WebSocket-Protocol": "base64.binary.k8s.io"})
         self.assertIn(b"sec-websocket-protocol: base64.binary.k8s.io", self.head.lower())
 
     def test_refused(self) -> None:
-        """What is wrong with the handshake is told as by the reference, and nothing watched."""
+        """Errors of the handshake are answered as in kube-apiserver, and no watch is started."""
         for field, value, code in [
             ("Origin", "", 403),
             ("Origin", "null", 403),
@@ -87,7 +87,7 @@ class SocketTests(WatchTestCase):
             self.assertEqual((0, {}), (self.watched(), self.server.site.long_running_requests))
 
     def test_errors(self) -> None:
-        """What is wrong with the watch itself is a Status as ever; one that begins too early says so in a message."""
+        """Errors of the watch are a Status; an error of a watch from a future revision is a message."""
         code, status = self.server.client().ask("GET", f"{MAPS}?watch=1&fieldSelector=x", **ASKED)
         self.assertEqual((400, "Failure"), (code, status["status"]))
         then = self.revision()
@@ -99,7 +99,7 @@ class SocketTests(WatchTestCase):
         self.assertEqual(0, self.watched())
 
     def test_timeout(self) -> None:
-        """A watch whose time is over ends with a goodbye."""
+        """A watch closes its WebSocket cleanly at its timeout."""
         self.watch(f"timeoutSeconds=10&resourceVersion={self.revision()}")
         self.server.clock.advance(9)
         self.assertEqual(([], []), (self.more(), self.ended))
@@ -109,21 +109,21 @@ class SocketTests(WatchTestCase):
         self.assertTrue(self.client.transport.disconnecting)
 
     def test_cache_starts_over(self) -> None:
-        """When the store is lost for a while, the last message is an error that has clients list again."""
+        """After a loss of the store, the last message is an error that makes clients list again."""
         self.watch(f"resourceVersion={self.revision()}")
         self.cache().ended(RuntimeError("lost"))
         (event,) = self.more()
         self.assertEqual(("ERROR", 410, [1000]), (event["type"], event["object"]["code"], self.ended))
 
     def test_server_stops(self) -> None:
-        """When the server stops the client is told goodbye."""
+        """When the server stops, the WebSocket is closed cleanly."""
         self.watch("")
         self.server.site.end_long_running()
         self.assertEqual(([], [1000]), (self.more(), self.ended))
         self.assertEqual(0, self.watched())
 
     def test_client_goes(self) -> None:
-        """When the client hangs up, or says goodbye, its watch is freed, with its timers."""
+        """When the client disconnects or closes, the watch and its timers are removed."""
         calls = len(self.server.clock.getDelayedCalls())
         for goodbye in (b"", b"\x88\x80\0\0\0\0"):
             self.frames = Connection(ConnectionType.CLIENT)
@@ -133,12 +133,12 @@ class SocketTests(WatchTestCase):
             if goodbye:
                 self.client.send(goodbye)
                 self.assertEqual(0, self.watched())
-            self.client.gone()
+            self.client.disconnect()
             self.assertEqual((0, {}), (self.watched(), self.server.site.long_running_requests))
             self.assertEqual(calls, len(self.server.clock.getDelayedCalls()))
 
     def test_bookmarks(self) -> None:
-        """A watch that asks for bookmarks gets them."""
+        """A watch that requests bookmarks gets them."""
         self.watch(f"allowWatchBookmarks=true&timeoutSeconds=130&resourceVersion={self.revision()}")
         self.server.clock.advance(60)
         (event,) = self.more()
@@ -146,7 +146,7 @@ class SocketTests(WatchTestCase):
 
     def test_slow_reader(self) -> None:
         """
-        Events wait while the reader is slow, and arrive in order when it continues; one that never does is
+        Events are buffered while the reader is slow, and arrive in order when it continues; a reader that stalls is
         disconnected.
         """
         self.watch(f"resourceVersion={self.revision()}")
@@ -166,9 +166,7 @@ class SocketTests(WatchTestCase):
         self.assertEqual(0, self.watched())
 
     def test_large_objects(self) -> None:
-        """
-        A large object is a message of several frames, none of which splits a character, sent at the pace of its reader.
-        """
+        """A large object is a message of several frames, none of which splits a character, sent with backpressure."""
         text = "\u00e4" * 150_000
         self.writer.ask("POST", MAPS, config_map("large", x=text))
         client = self.client

@@ -28,7 +28,7 @@ KEYS = 2000
 
 
 class InThreads(Server):
-    """A server whose computations run on request, as in the threads of a real one."""
+    """A server whose computations run on request, like those in the threads of a real server."""
 
     def __init__(self, *resources: str) -> None:
         self.calls: list[tuple[Deferred[Any], Callable[..., Any], tuple[Any, ...]]] = []
@@ -54,10 +54,10 @@ class InThreads(Server):
 
 
 class WriteTestCase(SynchronousTestCase):
-    """A test with an empty server."""
+    """Test case with an empty server."""
 
     def setUp(self) -> None:
-        """Build it."""
+        """Create the server."""
         self.server = Server(
             "configmaps",
             "pods",
@@ -71,12 +71,12 @@ class WriteTestCase(SynchronousTestCase):
         self.client = self.server.client()
 
     def names(self) -> list[str]:
-        """The ConfigMaps that are there."""
+        """Return the names of the existing ConfigMaps."""
         _, found = self.client.ask("GET", MAPS)
         return [item["metadata"]["name"] for item in found["items"]]
 
     def refused(self, answer: Answer) -> tuple[int, str]:
-        """The status and message of an answer that is no success."""
+        """Return the status and message of an error response."""
         status = orjson.loads(answer.body)
         self.assertEqual((status["kind"], status["status"], status["code"]), ("Status", "Failure", answer.code))
         return answer.code, status["message"]
@@ -85,14 +85,14 @@ class WriteTestCase(SynchronousTestCase):
 class CreateTests(WriteTestCase):
     """POST."""
 
-    def test_created(self) -> None:
-        """A POST is answered by 201 and the object as it is stored."""
+    def test_create(self) -> None:
+        """A POST returns 201 and the stored object."""
         code, made = self.client.ask("POST", MAPS, config_map("a", x="1"))
         self.assertEqual((code, made["data"]), (201, {"x": "1"}))
         self.assertEqual(self.client.ask("GET", f"{MAPS}/a")[1], made)
 
     def test_identity_is_filled_in(self) -> None:
-        """A body need not say its kind; one that says another is refused."""
+        """A body may omit its kind; a body of another kind is rejected."""
         self.assertEqual(self.client.ask("POST", MAPS, {"metadata": {"name": "a"}})[0], 201)
         obj = {**config_map("b"), "kind": "Secret"}
         code, message = self.refused(self.client.answer("POST", MAPS, obj))
@@ -102,7 +102,7 @@ class CreateTests(WriteTestCase):
         self.assertEqual(self.client.ask("POST", MAPS, obj)[0], 400)
 
     def test_empty_list(self) -> None:
-        """An empty list is shown as none, and owned nevertheless by who sends it, however."""
+        """An empty list is omitted, but is owned by the manager that sent it."""
         path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
         parts = {"addressType": "IPv4", "endpoints": []}
         code, made = self.client.ask("POST", path, {"metadata": {"name": "r"}, **parts})
@@ -123,8 +123,8 @@ class CreateTests(WriteTestCase):
         self.assertEqual((code, made["endpoints"]), (200, None))
         self.assertIn("f:endpoints", made["metadata"]["managedFields"][0]["fieldsV1"])
 
-    def test_version_of_before(self) -> None:
-        """A version that is not served any more, but known, is told from one that never was."""
+    def test_removed_version(self) -> None:
+        """A version that is no longer served has another error than an unknown version."""
         path = "/apis/apps/v1/namespaces/default/deployments"
         for version, why in (
             ("v1beta2", "the API version in the data (apps/v1beta2) does not match the expected API version (apps/v1)"),
@@ -135,15 +135,15 @@ class CreateTests(WriteTestCase):
             self.assertEqual(code, 400)
             self.assertTrue(message.startswith(why), message)
 
-    def test_bodies_that_are_none(self) -> None:
-        """A body that cannot be read is a 400 that says why."""
+    def test_malformed_bodies(self) -> None:
+        """A malformed body is a 400 with the reason."""
         for body in (b"{", b"[]", b'"x"', b"1", b'{"kind": 1}', b'{"metadata": []}', b"\xff", b"{} {}"):
             code, message = self.refused(self.client.answer("POST", MAPS, body))
             self.assertEqual(code, 400, body)
             self.assertTrue(message, body)
 
     def test_unknown_fields(self) -> None:
-        """Unknown fields are dropped with a warning, without one, or refused, as the client asks."""
+        """Unknown fields are dropped with a warning, dropped silently, or rejected, depending on fieldValidation."""
         obj = {**config_map("a"), "colour": "red"}
         for name, validation, warned in (("a", "Warn", True), ("b", "Ignore", False), ("c", "", True)):
             obj["metadata"]["name"] = name
@@ -158,52 +158,52 @@ class CreateTests(WriteTestCase):
         self.assertEqual(self.names(), ["a", "b", "c"])
 
     def test_duplicate_fields(self) -> None:
-        """Of a field that comes twice the last one counts, with a warning."""
+        """The last one of duplicate fields is used, with a warning."""
         body = b'{"metadata":{"name":"a"},"data":{"x":"1","x":"2"}}'
         answer = self.client.answer("POST", MAPS, body)
         self.assertEqual(orjson.loads(answer.body)["data"], {"x": "2"})
         self.assertIn('duplicate field \\"data.x\\"', answer.header("warning") or "")
 
     def test_order_of_faulty_fields(self) -> None:
-        """Unknown and duplicate fields are told of as they come, and nothing of what is within unknown ones."""
+        """Unknown and duplicate fields are reported in document order; the content of unknown fields is not."""
         body = (
             b'{"bogus":{"x":1,"x":2},"metadata":{"name":"a","labels":{"l":"1","l":"2"},"colour":1},"immutable":null,'
             b'"immutable":true,"bogus":2,"data":{"x":"1"},"data":{"y":"2"},"DATA":{}}'
         )
-        told = ['unknown field "bogus"', 'duplicate field "metadata.labels.l"', 'unknown field "metadata.colour"']
-        told += ['duplicate field "immutable"', 'duplicate field "data"', 'unknown field "DATA"']
+        warnings = ['unknown field "bogus"', 'duplicate field "metadata.labels.l"', 'unknown field "metadata.colour"']
+        warnings += ['duplicate field "immutable"', 'duplicate field "data"', 'unknown field "DATA"']
         _, message = self.refused(self.client.answer("POST", f"{MAPS}?fieldValidation=Strict", body))
-        self.assertEqual(message.partition("strict decoding error: ")[2], ", ".join(told))
+        self.assertEqual(message.partition("strict decoding error: ")[2], ", ".join(warnings))
         answer = self.client.answer("POST", f"{MAPS}?fieldValidation=Warn", body)
         self.assertEqual(answer.code, 201)
         self.assertEqual(orjson.loads(answer.body)["data"], {"x": "1", "y": "2"})
-        self.assertEqual(answer.headers["warning"], [f"299 - {orjson.dumps(text).decode()}" for text in told])
+        self.assertEqual(answer.headers["warning"], [f"299 - {orjson.dumps(text).decode()}" for text in warnings])
 
     def test_raw_values(self) -> None:
-        """What is kept as it is, as the fields of a manager, may have keys as often as it likes."""
+        """Raw JSON values, such as fieldsV1, may contain duplicate keys."""
         body = b'{"metadata":{"name":"a","managedFields":[{"fieldsV1":{"f:a":{},"f:a":{}},"time":null,"time":null}]}}'
         _, message = self.refused(self.client.answer("POST", f"{MAPS}?fieldValidation=Strict", body))
         found = message.partition("strict decoding error: ")[2]
         self.assertEqual(found, 'duplicate field "metadata.managedFields[0].time"')
 
     def test_replaced_value(self) -> None:
-        """A value that does not fit is no better when another one follows."""
+        """A value of a wrong type is an error even if a duplicate of its field follows."""
         body = b'{"metadata":{"name":"a"},"immutable":"yes","immutable":true}'
         code, message = self.refused(self.client.answer("POST", MAPS, body))
         self.assertEqual(code, 400)
         self.assertIn("cannot unmarshal string", message)
 
     def test_faulty_yaml(self) -> None:
-        """Of YAML each key that is there again is warned of by its line, and unknown fields come by their names."""
+        """Each duplicate key in YAML is reported with its line, and unknown fields with their paths."""
         body = b"metadata: {name: a}\nzebra: 1\ndata: {x: '1', x: '2'}\napple: 1\ndata: {}\n"
         answer = self.client.answer("POST", f"{MAPS}?fieldValidation=Warn", body, Content_Type=YAML)
         self.assertEqual(answer.code, 201)
-        told = ['line 3: key "x" already set in map', 'line 5: key "data" already set in map']
-        told += ['unknown field "apple"', 'unknown field "zebra"']
-        self.assertEqual(answer.headers["warning"], [f"299 - {orjson.dumps(text).decode()}" for text in told])
+        warnings = ['line 3: key "x" already set in map', 'line 5: key "data" already set in map']
+        warnings += ['unknown field "apple"', 'unknown field "zebra"']
+        self.assertEqual(answer.headers["warning"], [f"299 - {orjson.dumps(text).decode()}" for text in warnings])
 
     def test_yaml(self) -> None:
-        """YAML is taken like JSON; a large body is read in a thread."""
+        """YAML is accepted like JSON; a large body is decoded in a thread."""
         body = yaml.safe_dump(config_map("a", x="1")).encode()
         self.assertEqual(self.client.ask("POST", MAPS, body, Content_Type=YAML)[1]["data"], {"x": "1"})
         self.assertEqual(self.server.done_in_threads, [])
@@ -218,7 +218,7 @@ class CreateTests(WriteTestCase):
         merge, apply = "application/merge-patch+json", "application/apply-patch+yaml"
         for size, name in ((10, "small"), (MAX_SIZE_IN_REACTOR + 1, "large")):
             path, obj = f"{MAPS}/{name}", config_map(name, x="1" * size)
-            for method, where, body, media in (
+            for method, target, body, media in (
                 ("POST", MAPS, obj, "application/json"),
                 ("PUT", path, {**obj, "immutable": False}, "application/json"),
                 ("PATCH", path, {"data": {"y": "1"}}, merge),
@@ -226,15 +226,15 @@ class CreateTests(WriteTestCase):
                 ("DELETE", path, None, ""),
             ):
                 threads.clear()
-                code, _ = self.client.ask(method, where, body, **({"Content_Type": media} if media else {}))
+                code, _ = self.client.ask(method, target, body, **({"Content_Type": media} if media else {}))
                 self.assertIn(code, (200, 201))
                 done = {function.__name__ for function in threads}
-                wanted = {
+                expected = {
                     "POST": {"decode_object", "defaulted", "_prepared_creation", "default_on_read"},
-                    "DELETE": {"changed"},
+                    "DELETE": {"apply_change"},
                 }
                 self.assertLessEqual(
-                    wanted.get(method, {"changed", "_prepare_and_validate", "_completed"})
+                    expected.get(method, {"apply_change", "_prepare_and_validate", "_default_and_compare"})
                     if name == "large"
                     else set(),
                     done,
@@ -243,7 +243,9 @@ class CreateTests(WriteTestCase):
                     self.assertEqual(threads, [])
 
     def test_bodies_are_not_searched_for_floats(self) -> None:
-        """The body of a built-in kind is not searched for whole floats; they matter in custom resources only."""
+        """
+        The body of a built-in kind is not searched for whole floats, which are significant in custom resources only.
+        """
         searched: list[bytes] = []
         self.patch(endpoint, "_whole_float", searched.append)
         for method, path, body, media in (
@@ -255,7 +257,7 @@ class CreateTests(WriteTestCase):
         self.assertEqual(searched, [])
 
     def test_refused_objects_are_freed(self) -> None:
-        """No frame with a refused object is left for the garbage collector, whatever the refusal."""
+        """No stack frame keeps a rejected object for the garbage collector."""
         self.server = InThreads("configmaps", "pods", "namespaces")
         self.client = self.server.client()
         self.client.ask("POST", MAPS, config_map("stored", x="1"))
@@ -264,7 +266,7 @@ class CreateTests(WriteTestCase):
         merge, patch, apply = (
             f"application/{kind}" for kind in ("merge-patch+json", "json-patch+json", "apply-patch+yaml")
         )
-        stored, where = f"{MAPS}/stored", [{"op": "add", "path": f"/data/{key}", "value": "1"} for key in many]
+        stored, many_additions = f"{MAPS}/stored", [{"op": "add", "path": f"/data/{key}", "value": "1"} for key in many]
         gc.collect()
         gc.disable()
         self.addCleanup(gc.enable)
@@ -286,8 +288,8 @@ class CreateTests(WriteTestCase):
                 "application/json",
             ),
             (422, "PATCH", stored, {"data": {**many, "": "x"}}, merge),
-            (422, "PATCH", stored, [*where, {"op": "remove", "path": "/missing"}], patch),
-            (400, "PATCH", stored, {"data": where}, patch),
+            (422, "PATCH", stored, [*many_additions, {"op": "remove", "path": "/missing"}], patch),
+            (400, "PATCH", stored, {"data": many_additions}, patch),
             (500, "PATCH", f"{stored}?fieldManager=m", {**config_map("stored", **many), "immutable": "x"}, apply),
         ):
             data = orjson.dumps(body)
@@ -318,7 +320,7 @@ class CreateTests(WriteTestCase):
             self.assertEqual([function.__name__ for function in threads if function.__name__ == "encode_object"], made)
 
     def test_yaml_bomb(self) -> None:
-        """CVE-2019-11253: YAML whose aliases would grow to more than there is room for is refused, and quickly."""
+        """CVE-2019-11253: YAML whose aliases would expand beyond the limit is rejected quickly."""
         lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
         lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
         for body in ("\n".join(lines), "a: " + "[" * 50_000, "a: &a [*a]"):
@@ -326,12 +328,12 @@ class CreateTests(WriteTestCase):
             self.assertEqual(self.refused(answer)[0], 400)
 
     def test_nested_json(self) -> None:
-        """JSON that nests too deep is refused."""
+        """JSON that is nested too deep is rejected."""
         body = b'{"metadata":{"name":"a"},"data":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
         self.assertEqual(self.refused(self.client.answer("POST", MAPS, body))[0], 400)
 
     def test_too_large(self) -> None:
-        """CVE-2019-11253: a body of more than 3 MiB is refused before it is parsed."""
+        """CVE-2019-11253: a body of more than 3 MiB is rejected before it is parsed."""
         body = b'{"metadata":{"name":"a"},"data":{"x":"' + b"x" * MAX_BODY + b'"}}'
         for media in ("application/json", YAML):
             self.client = self.server.client()
@@ -341,7 +343,7 @@ class CreateTests(WriteTestCase):
         self.assertEqual(self.names(), [])
 
     def test_media_types(self) -> None:
-        """A body in a media type that is not read is 415."""
+        """A body in an unsupported media type is 415."""
         for media in ("text/plain", "application/xml", "application/merge-patch+json", "x"):
             answer = self.client.answer("POST", MAPS, config_map("a"), Content_Type=media)
             self.assertEqual(self.refused(answer)[0], 415, media)
@@ -350,19 +352,19 @@ class CreateTests(WriteTestCase):
             self.assertEqual(answer.code, 201, media)
 
     def test_defaults(self) -> None:
-        """What an object leaves out is filled in."""
+        """Omitted fields are defaulted."""
         _, made = self.client.ask("POST", PODS, pod("p"))
         self.assertEqual(made["spec"]["restartPolicy"], "Always")
         self.assertEqual(made["status"]["phase"], "Pending")
 
     def test_dry_run(self) -> None:
-        """A dry run is answered like the write; any other value is refused."""
+        """A dry run is answered like the write; any other value of dryRun is rejected."""
         self.assertEqual(self.client.ask("POST", f"{MAPS}?dryRun=All", config_map("a"))[0], 201)
         self.assertEqual(self.client.ask("POST", f"{MAPS}?dryRun=Some", config_map("a"))[0], 422)
         self.assertEqual(self.names(), [])
 
     def test_views(self) -> None:
-        """The answer to a write can be had in another form."""
+        """The response to a write is available in other formats."""
         accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
         answer = self.client.answer("POST", MAPS, config_map("a", x="1"), Accept=accept)
         found = orjson.loads(answer.body)
@@ -370,47 +372,47 @@ class CreateTests(WriteTestCase):
         self.assertNotIn("data", found)
 
     def test_review(self) -> None:
-        """What only asks something is answered with 201 and stores nothing."""
+        """A review is answered with 201, and stores nothing."""
         path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
         code, made = self.client.ask("POST", path, {})
         self.assertEqual((code, made["status"]["userInfo"]["username"]), (201, "admin"))
         self.assertEqual(self.client.ask("GET", path)[0], 405)
 
     def test_client_goes(self) -> None:
-        """A write whose client hangs up while storage has it is not cancelled."""
+        """A write is not cancelled when its client disconnects during the commit."""
         store = self.server.stores.get("", "configmaps")
         waiting: Deferred[int] = Deferred()
-        store.backend = Waiting(self.server.backend, waiting)  # type: ignore[assignment]
+        store.backend = WaitingBackend(self.server.backend, waiting)  # type: ignore[assignment]
         body = orjson.dumps(config_map("a"))
         head = (
             f"POST {MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         self.client.send(head.encode() + body)
-        self.client.gone()
+        self.client.disconnect()
         self.assertFalse(waiting.called)
         waiting.callback(None)  # type: ignore[arg-type]
         self.client = self.server.client()
         self.assertEqual(self.names(), ["a"])
 
 
-class Waiting:
-    """A backend that commits when it is told to."""
+class WaitingBackend:
+    """A storage backend that commits when the test allows it."""
 
-    def __init__(self, backend: Any, told: Deferred[Any]) -> None:
+    def __init__(self, backend: Any, released: Deferred[Any]) -> None:
         self._backend = backend
-        self._told = told
+        self._released = released
 
     def commit(self, writes: Any) -> Deferred[int]:
         """Wait, then commit."""
-        self._told.addCallback(lambda _: self._backend.commit(writes))
-        return self._told
+        self._released.addCallback(lambda _: self._backend.commit(writes))
+        return self._released
 
 
 class UpdateTests(WriteTestCase):
     """PUT."""
 
     def setUp(self) -> None:
-        """A ConfigMap."""
+        """Create a ConfigMap."""
         super().setUp()
         _, self.made = self.client.ask("POST", MAPS, config_map("a", x="1"))
 
@@ -421,18 +423,18 @@ class UpdateTests(WriteTestCase):
         self.assertEqual(self.client.ask("PUT", f"{MAPS}/a", self.made)[0], 409)
 
     def test_creates(self) -> None:
-        """A PUT that makes an object is answered with 201."""
+        """A PUT that creates an object is answered with 201."""
         path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l"
         lease = {"metadata": {"name": "l"}, "spec": {"leaseDurationSeconds": 9}}
         self.assertEqual(self.client.ask("PUT", path, lease)[0], 201)
 
     def test_name(self) -> None:
-        """The name in the body is that in the path."""
+        """The name in the body must equal the name in the path."""
         for meta in ({}, {"name": "b"}):
             self.assertEqual(self.client.ask("PUT", f"{MAPS}/a", {"metadata": meta})[0], 400)
 
     def test_namespace(self) -> None:
-        """A namespace in the body that is another one is told before a name that is; that of a scale, too."""
+        """A wrong namespace in the body is reported before a wrong name, also in a scale."""
         code, message = self.refused(
             self.client.answer("PUT", f"{MAPS}/a", {"metadata": {"name": "b", "namespace": "other"}})
         )
@@ -443,13 +445,13 @@ class UpdateTests(WriteTestCase):
         self.assertEqual(self.refused(self.client.answer("PUT", path, scale)), (400, text))
 
     def test_uid(self) -> None:
-        """The uid in the body is that of the object, if it says one."""
+        """A uid in the body must equal the object's uid."""
         obj = config_map("a")
         obj["metadata"]["uid"] = "other"
         self.assertEqual(self.client.ask("PUT", f"{MAPS}/a", obj)[0], 409)
 
     def test_repeated(self) -> None:
-        """A PUT without a resourceVersion that is overtaken is decoded and applied again, whole."""
+        """A PUT without a resourceVersion is decoded and applied again after a concurrent write."""
         store = self.server.stores.get("", "configmaps")
         backend = self.server.backend
 
@@ -465,7 +467,7 @@ class UpdateTests(WriteTestCase):
         self.assertEqual((code, new["data"]), (200, {"y": "2"}))
 
     def test_status(self) -> None:
-        """A PUT on the status writes the status alone."""
+        """A PUT of the status changes only the status."""
         path = "/apis/apps/v1/namespaces/default/deployments"
         obj = {
             "metadata": {"name": "d"},
@@ -484,7 +486,7 @@ class UpdateTests(WriteTestCase):
         self.assertEqual((code, new["status"]["replicas"], new["spec"]["replicas"]), (200, 1, 1))
 
     def test_scale(self) -> None:
-        """The scale is another kind, in its own version."""
+        """The scale has another kind, with its version."""
         self.test_status()
         path = "/apis/apps/v1/namespaces/default/deployments/d/scale"
         _, scale = self.client.ask("GET", path)
@@ -501,20 +503,20 @@ class DeleteTests(WriteTestCase):
     """DELETE."""
 
     def setUp(self) -> None:
-        """Three ConfigMaps."""
+        """Create three ConfigMaps."""
         super().setUp()
         for name in "abc":
             self.client.ask("POST", MAPS, config_map(name))
 
     def test_status(self) -> None:
-        """A DELETE of most kinds is answered with a Status that names what is gone."""
+        """A DELETE of most kinds returns a Status that names the deleted object."""
         _, made = self.client.ask("GET", f"{MAPS}/a")
         code, status = self.client.ask("DELETE", f"{MAPS}/a")
         self.assertEqual((code, status["status"]), (200, "Success"))
         self.assertEqual(status["details"], {"name": "a", "kind": "configmaps", "uid": made["metadata"]["uid"]})
 
     def test_status_in_other_forms(self) -> None:
-        """That Status cannot be shown otherwise, but comes in YAML for those who ask for a view in it."""
+        """That Status is not available as a Table, but is sent in YAML if the client accepts that."""
         answer = self.client.answer("DELETE", f"{MAPS}/a", Accept=f"{YAML};as=Table;v=v1;g=meta.k8s.io")
         self.assertEqual(yaml.safe_load(answer.body)["status"], "Success")
         self.assertEqual(answer.header("content-type"), YAML)
@@ -522,7 +524,7 @@ class DeleteTests(WriteTestCase):
         self.assertEqual(self.client.answer("DELETE", f"{MAPS}/b", Accept=partials).code, 200)
 
     def test_object(self) -> None:
-        """A DELETE of a pod is answered with the pod, and so is one of what is not gone yet."""
+        """A DELETE of a pod returns the pod, and so does a DELETE of an object that is only marked."""
         self.client.ask("POST", PODS, pod("p"))
         self.assertEqual(self.client.ask("DELETE", f"{PODS}/p")[1]["kind"], "Pod")
         held = config_map("d")
@@ -533,7 +535,7 @@ class DeleteTests(WriteTestCase):
         self.assertIn("deletionTimestamp", found["metadata"])
 
     def test_options(self) -> None:
-        """How to delete is said in the query or, if there is one, in the body alone."""
+        """Options are read from the body, or without a body from the query."""
         self.client.ask("DELETE", f"{MAPS}/a?dryRun=All")
         self.client.ask("DELETE", f"{MAPS}/a", {"dryRun": ["All"]})
         body = b"dryRun: [All]"
@@ -545,7 +547,7 @@ class DeleteTests(WriteTestCase):
         self.assertEqual(self.names(), list("bc"))
 
     def test_bad_options(self) -> None:
-        """Options that cannot be read delete nothing."""
+        """A DELETE with malformed options deletes nothing."""
         for body, media, code in (
             (b"{", "application/json", 400),
             (b"x", "text/plain", 415),
@@ -556,13 +558,13 @@ class DeleteTests(WriteTestCase):
         self.assertEqual(self.names(), list("abc"))
 
     def test_large_yaml(self) -> None:
-        """CVE-2019-11254: large YAML is not parsed where it would hold up everybody else, in a DELETE either."""
+        """CVE-2019-11254: large YAML in a DELETE is parsed in a thread, so that it does not block other requests."""
         body = b"dryRun: [All]\n" + b"# " + b"x" * 20000
         self.assertEqual(self.client.answer("DELETE", f"{MAPS}/a", body, Content_Type=YAML).code, 200)
         self.assertEqual(self.server.done_in_threads, [decode_yaml])
 
     def test_collection(self) -> None:
-        """A DELETE of a collection deletes what its selectors leave, and answers with the list of that."""
+        """A DELETE of a collection deletes the selected objects, and returns the list of them."""
         code, found = self.client.ask("DELETE", f"{MAPS}?fieldSelector=metadata.name%3Db")
         self.assertEqual((code, found["kind"], len(found["items"])), (200, "ConfigMapList", 1))
         self.assertEqual(self.names(), ["a", "c"])
@@ -571,7 +573,7 @@ class DeleteTests(WriteTestCase):
         self.assertEqual(self.names(), [])
 
     def test_collection_as_yaml(self) -> None:
-        """The list of what was deleted can be had in YAML."""
+        """The list of deleted objects is available in YAML."""
         _, status = self.client.ask("DELETE", MAPS, Accept="text/html")
         self.assertEqual(
             status["message"],
@@ -582,7 +584,7 @@ class DeleteTests(WriteTestCase):
         self.assertEqual(len(yaml.safe_load(answer.body)["items"]), 3)
 
     def test_missing(self) -> None:
-        """A DELETE of what is not there is a 404."""
+        """A DELETE of a missing object is a 404."""
         self.assertEqual(self.client.ask("DELETE", f"{MAPS}/x")[0], 404)
 
 
@@ -590,7 +592,7 @@ class ActionTests(WriteTestCase):
     """POST on a subresource."""
 
     def test_binding(self) -> None:
-        """A binding is answered with a Status, by either path."""
+        """A binding returns a Status, by both paths."""
         for name in "pq":
             self.client.ask("POST", PODS, pod(name))
         target = {"kind": "Node", "name": "n"}

@@ -10,7 +10,7 @@ META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 
 class FakeDefinitions:
-    """A few types, as L{kubetwist.schema.definitions} gives them."""
+    """Some types, as L{kubetwist.schema.definitions} returns them."""
 
     broken = False
 

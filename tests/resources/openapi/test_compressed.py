@@ -11,17 +11,17 @@ from kubetwist.resources.openapi.compressed import CompressedDocument
 
 
 class PackedTests(SynchronousTestCase):
-    """Tests for L{CompressedDocument}."""
+    """L{CompressedDocument}."""
 
     @given(pieces=st.lists(st.binary(max_size=50), max_size=5))
     def test_pieces(self, pieces: list[bytes]) -> None:
-        """In whatever pieces a document comes, it is the same one, and comes out whole."""
+        """A document has the same hash and content, regardless of its pieces."""
         found, whole = (CompressedDocument.pieces(some, b"a/b") for some in (pieces, [b"".join(pieces)]))
         self.assertEqual(found.decompress(), b"".join(pieces))
         self.assertEqual((found.hash, found.size), (whole.hash, len(b"".join(pieces))))
 
     def test_other(self) -> None:
-        """Another document has another hash."""
+        """Different documents have different hashes."""
         one, other = (CompressedDocument.pack({"a": number}) for number in (1, 2))
         self.assertNotEqual(one.hash, other.hash)
         self.assertEqual((one.decompress(), one.media), (b'{"a":1}', b"application/json"))

@@ -22,7 +22,7 @@ TEXT_OR_NULL = {"type": "string", "nullable": True}
 
 
 def shown(schema: dict[str, Any], reference: str, **spec: Any) -> dict[str, Any]:
-    """What is told of the kind whose schema that is."""
+    """Return the schema in the document of a kind with this schema."""
     crd = definition(schema)
     crd["spec"].update(spec)
     crd["metadata"]["uid"] = "u"
@@ -33,54 +33,54 @@ def shown(schema: dict[str, Any], reference: str, **spec: Any) -> dict[str, Any]
 
 
 def parts(reference: str, **properties: dict[str, Any]) -> dict[str, Any]:
-    """What is told of the fields of a spec."""
+    """Return the schemas of the fields of a spec."""
     spec = {"type": "object", "properties": properties}
     found = shown({"type": "object", "properties": {"spec": spec}}, reference)
-    told: dict[str, Any] = found["properties"]["spec"]["properties"]
-    return told
+    converted: dict[str, Any] = found["properties"]["spec"]["properties"]
+    return converted
 
 
 class CustomSchemasTests(SynchronousTestCase):
     """Tests for L{CustomSchemas}."""
 
     def test_anything(self) -> None:
-        """Of a kind that may have any fields OpenAPI 2 tells nothing but that it is an object."""
+        """A kind that may have any fields is only an object in OpenAPI 2."""
         schema = {"type": "object", "description": "d", "properties": {"spec": TEXT}}
-        for told in (
+        for converted in (
             shown({**schema, **PRESERVE}, V2_REFERENCE),
             shown(schema, V2_REFERENCE, preserveUnknownFields=True),
         ):
-            self.assertEqual(set(told), {"type", "x-kubernetes-group-version-kind"})
-        told = shown({**schema, **PRESERVE}, V3_REFERENCE)
-        self.assertEqual(set(told["properties"]), {"apiVersion", "kind", "metadata", "spec"})
+            self.assertEqual(set(converted), {"type", "x-kubernetes-group-version-kind"})
+        converted = shown({**schema, **PRESERVE}, V3_REFERENCE)
+        self.assertEqual(set(converted["properties"]), {"apiVersion", "kind", "metadata", "spec"})
 
     def test_any_fields(self) -> None:
-        """Fields of which anything may be have no type in OpenAPI 2, and nothing that they are known to have."""
+        """Fields that preserve unknown fields have neither a type nor properties in OpenAPI 2."""
         schema = {"type": "object", "properties": {"a": TEXT}, "required": ["a"], **PRESERVE}
-        told = parts(V2_REFERENCE, a=schema, b={"type": "array", "items": TEXT, "nullable": True})
-        self.assertEqual(told, {"a": {"required": ["a"], **PRESERVE}, "b": {}})
+        converted = parts(V2_REFERENCE, a=schema, b={"type": "array", "items": TEXT, "nullable": True})
+        self.assertEqual(converted, {"a": {"required": ["a"], **PRESERVE}, "b": {}})
         self.assertEqual(parts(V3_REFERENCE, a=schema), {"a": schema})
 
     def test_nulls(self) -> None:
-        """What may be null is not required in OpenAPI 2."""
+        """Nullable fields are not required in OpenAPI 2."""
         properties = {"a": TEXT_OR_NULL, "b": TEXT}
         both = {"type": "object", "properties": properties, "required": ["a", "b"]}
         one = {"type": "object", "properties": {"a": TEXT_OR_NULL}, "required": ["a"]}
         values = {"type": "object", "additionalProperties": TEXT, "nullable": True}
-        told = parts(V2_REFERENCE, both=both, one=one, values=values)
-        self.assertEqual(told["both"], {"type": "object", "properties": {"a": {}, "b": TEXT}, "required": ["b"]})
-        self.assertEqual(told["one"], {"type": "object", "properties": {"a": {}}})
-        self.assertEqual(told["values"], {"additionalProperties": TEXT})
+        converted = parts(V2_REFERENCE, both=both, one=one, values=values)
+        self.assertEqual(converted["both"], {"type": "object", "properties": {"a": {}, "b": TEXT}, "required": ["b"]})
+        self.assertEqual(converted["one"], {"type": "object", "properties": {"a": {}}})
+        self.assertEqual(converted["values"], {"additionalProperties": TEXT})
         self.assertEqual(parts(V3_REFERENCE, both=both)["both"], both)
 
     def test_embedded(self) -> None:
-        """An object within another has its kind and metadata, but in OpenAPI 2 not if it may have any fields."""
+        """An embedded object has a kind and metadata, except in OpenAPI 2 if it may have any fields."""
         schema = {"type": "object", **EMBEDDED, "properties": {"spec": TEXT}, "required": ["spec", "kind"]}
         for reference in (V2_REFERENCE, V3_REFERENCE):
-            told = parts(reference, e=schema)["e"]
-            self.assertEqual(told["required"], ["spec", "kind", "apiVersion"])
-            self.assertEqual(set(told["properties"]), {"apiVersion", "kind", "metadata", "spec"})
-            self.assertIn("Standard object's metadata", told["properties"]["metadata"]["description"])
+            converted = parts(reference, e=schema)["e"]
+            self.assertEqual(converted["required"], ["spec", "kind", "apiVersion"])
+            self.assertEqual(set(converted["properties"]), {"apiVersion", "kind", "metadata", "spec"})
+            self.assertIn("Standard object's metadata", converted["properties"]["metadata"]["description"])
         anything = {"type": "object", **EMBEDDED, **PRESERVE}
         self.assertEqual(parts(V2_REFERENCE, e=anything)["e"], {**EMBEDDED, **PRESERVE})
         self.assertIn("metadata", parts(V3_REFERENCE, e=anything)["e"]["properties"])
@@ -90,7 +90,7 @@ class DocumentsTests(SynchronousTestCase):
     """Both documents of a server with a custom resource."""
 
     def setUp(self) -> None:
-        """Each test has a server with a definition that has both subresources, and builds its documents."""
+        """Build the documents of a server with a definition that has both subresources."""
         server = CustomServer()
         subresources = {"status": {}, "scale": {"specReplicasPath": ".spec.tail", "statusReplicasPath": ".status.x"}}
         server.define(server.client(), definition(subresources=subresources))
@@ -101,7 +101,7 @@ class DocumentsTests(SynchronousTestCase):
         self.v3 = {name: json.loads(packed.decompress()) for name, (_, packed) in builder.v3(snapshot, {}).items()}
 
     def test_discovery(self) -> None:
-        """The discovery documents of custom resources are not described, those of built-in resources are."""
+        """The discovery documents of custom resources are not described, unlike the documents of built-in resources."""
         described = {path for path in self.v2["paths"] if path.endswith("/")}
         v1 = "/apis/apiextensions.k8s.io/v1/"
         self.assertEqual(described & {v1, "/apis/apiextensions.k8s.io/"}, {v1, "/apis/apiextensions.k8s.io/"})
@@ -110,7 +110,7 @@ class DocumentsTests(SynchronousTestCase):
         self.assertEqual([name for name in self.v3 if "example.com" in name], ["apis/example.com/v1"])
 
     def test_kinds(self) -> None:
-        """Every operation, also on subresources, is said to be one on the custom resource's kind."""
+        """Every operation, also on subresources, has the kind of the custom resource."""
         kind = {"group": "example.com", "version": "v1", "kind": "Kite"}
         item = "/apis/example.com/v1/namespaces/{namespace}/kites/{name}"
         for paths in (self.v2["paths"], self.v3["apis/example.com/v1"]["paths"]):

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.resources.openapi.endpoints} and how its documents are made."""
+"""Tests for L{kubetwist.resources.openapi.endpoints} and the creation of its documents."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 class OpenAPICase(SynchronousTestCase):
     """
-    Asks for OpenAPI documents over HTTP in memory.
+    Test case that requests OpenAPI documents over HTTP in memory.
 
-    @ivar remote: What other servers serve.
-    @ivar others: Paths that are served beside APIs.
+    @ivar remote: The documents of aggregated servers.
+    @ivar others: The served paths outside of C{/api} and C{/apis}.
     """
 
     remote: RemoteOpenAPI | None = None
     others: tuple[str, ...] = ()
 
     def setUp(self) -> None:
-        """Each test has a server of its own, which builds at once."""
+        """Create a server that builds documents immediately."""
         self.groups = installed()
         self.definitions = FakeDefinitions()
         self.built = 0
         self.serve(self.run_now)
 
     def run_now(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
-        """In place of a thread."""
+        """Run a function immediately instead of in a thread."""
         self.built += 1
         return execute(function, *arguments)
 
     def serve(self, run: Any) -> None:
-        """Make the server."""
+        """Create the server."""
         builder = Builder(self.definitions, "1.36", self.others)
         mux = DelegatingMux("test", NotFound())
         mux.handle_prefix("/openapi/v2", OpenAPIV2(self.groups, lambda: builder, run, lambda: self.remote))
@@ -59,13 +59,13 @@ class OpenAPICase(SynchronousTestCase):
         self.client = StubTreq(mux)
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, Any, bytes]:
-        """The code, the headers and the body of an answer."""
+        """Return the code, the headers and the body of a response."""
         response = self.successResultOf(self.begin(path, method, **headers))
         return response.code, response.headers, self.successResultOf(response.content())
 
     def begin(self, path: str, method: str = "GET", **headers: str) -> Deferred[Any]:
-        """An answer that may take its time."""
-        # treq asks for gzip unless told otherwise.
+        """Begin a request that may take long."""
+        # treq requests gzip by default.
         sent = {"accept-encoding": "identity"} | {name.replace("_", "-"): value for name, value in headers.items()}
         asked: Deferred[Any] = self.client.request(
             method, f"http://kube.invalid{path}", headers=sent, allow_redirects=False
@@ -73,17 +73,17 @@ class OpenAPICase(SynchronousTestCase):
         return asked
 
     def get(self, path: str, **headers: str) -> Any:
-        """The JSON of an answer that is as it should be."""
+        """Return the decoded JSON of a successful response."""
         code, _, body = self.ask(path, **headers)
         self.assertEqual(code, 200, body)
         return json.loads(body)
 
 
 class OpenAPIV3Tests(OpenAPICase):
-    """Tests for L{OpenAPIV3}."""
+    """L{OpenAPIV3}."""
 
     def test_index(self) -> None:
-        """The index lists the documents with URLs that change when they do."""
+        """The index lists the documents with URLs that change with their content."""
         paths = self.get("/openapi/v3")["paths"]
         self.assertEqual(
             " ".join(paths),
@@ -94,7 +94,7 @@ class OpenAPIV3Tests(OpenAPICase):
         self.assertEqual(self.get(url)["info"], {"title": "Kubernetes", "version": "1.36"})
 
     def test_document(self) -> None:
-        """A document has the paths of its version and the types they need."""
+        """A document contains the paths of its version and the types that they need."""
         document = self.get("/openapi/v3/apis/apps/v1")
         self.assertEqual(document["openapi"], "3.0.0")
         scale = document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale"]
@@ -116,7 +116,7 @@ class OpenAPIV3Tests(OpenAPICase):
         self.assertEqual(collection["get"]["x-kubernetes-action"], "list")
 
     def test_issuer(self) -> None:
-        """The documents about the issuer of tokens are described where they are served; they need no types."""
+        """The documents of the token issuer are described if they are served; they need no types."""
         path = "/.well-known/openid-configuration"
         self.assertEqual(self.ask(f"/openapi/v3{path}")[0], 404)
         self.assertNotIn(f"{path}/", self.get("/openapi/v2")["paths"])
@@ -135,7 +135,7 @@ class OpenAPIV3Tests(OpenAPICase):
         self.assertEqual(operation["operationId"], item["get"]["operationId"])
 
     def test_caching(self) -> None:
-        """What is asked for by its hash may be kept for ever, and by an old hash it is elsewhere."""
+        """A document that is requested by its hash may be cached forever; an old hash is redirected."""
         url = self.get("/openapi/v3")["paths"]["api"]["serverRelativeURL"]
         _, headers, _ = self.ask(url)
         self.assertEqual(headers.getRawHeaders("cache-control"), ["public, immutable"])
@@ -146,27 +146,27 @@ class OpenAPIV3Tests(OpenAPICase):
         self.assertFalse(self.ask("/openapi/v3/api")[1].hasHeader("expires"))
 
     def test_not_modified(self) -> None:
-        """A client that has the document is told so."""
+        """A client with a current ETag gets 304."""
         (etag,) = self.ask("/openapi/v3/api")[1].getRawHeaders("etag")
         self.assertEqual(self.ask("/openapi/v3/api", if_none_match=etag)[0::2], (304, b""))
         self.assertEqual(self.ask("/openapi/v3/api", if_none_match=f'"x", W/{etag}')[0], 304)
         self.assertEqual(self.ask("/openapi/v3/api", if_none_match='"x"')[0], 200)
 
     def test_not_found(self) -> None:
-        """There is nothing to say of a document that is not there, not even of what type nothing is."""
+        """A missing document is a 404 without a body and a content type."""
         for path in ("/openapi/v3/apis/apps/v7", "/openapi/v3/", "/openapi/v3/apis/nope?hash=x"):
             code, headers, body = self.ask(path)
             self.assertEqual((code, body, headers.hasHeader("content-type")), (404, b"", False))
 
     def test_not_acceptable(self) -> None:
-        """Documents come in JSON and protobuf alone."""
+        """Documents are available in JSON and protobuf only."""
         self.assertEqual(self.ask("/openapi/v3/version", accept="text/html")[0::2], (406, b""))
         for accept in ("application/*", "*/*", "text/html, application/json;q=0.1"):
             self.assertEqual(self.ask("/openapi/v3/version", accept=accept)[0], 200)
         self.assertEqual(self.ask("/openapi/v3", accept="text/html")[0], 200)
 
     def test_protobuf(self) -> None:
-        """Documents come in protobuf, made once, and known by the same hash as in JSON."""
+        """Documents are available in protobuf, encoded once, with the hash of the JSON."""
         (etag,) = self.ask("/openapi/v3/apis/apps/v1")[1].getRawHeaders("etag")
         for accept in (V3_PROTOBUF, V3_PROTOBUF.replace("v3.", "v3@")):
             code, headers, body = self.ask("/openapi/v3/apis/apps/v1", accept=accept)
@@ -181,12 +181,12 @@ class OpenAPIV3Tests(OpenAPICase):
         self.assertEqual(headers.getRawHeaders("content-type"), [V3_PROTOBUF])
 
     def test_other_methods(self) -> None:
-        """A client that has a document and does something else with it than read is told that it exists."""
+        """A request with a matching ETag and a method other than GET and HEAD is 412."""
         (etag,) = self.ask("/openapi/v3/api")[1].getRawHeaders("etag")
         self.assertEqual(self.ask("/openapi/v3/api", "POST", if_none_match=etag)[0::2], (412, b""))
 
     def test_head(self) -> None:
-        """HEAD tells how long a document is."""
+        """The response to HEAD has the length of the document."""
         for path in ("/openapi/v3", "/openapi/v3/apis/apps/v1"):
             _, _, body = self.ask(path)
             code, headers, nothing = self.ask(path, "HEAD")
@@ -194,7 +194,7 @@ class OpenAPIV3Tests(OpenAPICase):
             self.assertEqual(headers.getRawHeaders("content-length"), [str(len(body))])
 
     def test_gzip(self) -> None:
-        """Clients that take gzip get the document as it is kept."""
+        """Clients that accept gzip get the cached compressed document."""
         plain = self.ask("/openapi/v3/api/v1")[2]
         code, headers, body = self.ask("/openapi/v3/api/v1", accept_encoding="gzip")
         self.assertEqual(code, 200)
@@ -203,7 +203,7 @@ class OpenAPIV3Tests(OpenAPICase):
         self.assertEqual(headers.getRawHeaders("vary"), ["Accept", "Accept-Encoding"])
 
     def test_built_once(self) -> None:
-        """Documents are built when they are first asked for, and again only after a change."""
+        """Documents are built at the first request, and again only after a change."""
         self.assertEqual(self.built, 0)
         before = self.get("/openapi/v3")["paths"]
         self.ask("/openapi/v3/api/v1")
@@ -217,22 +217,22 @@ class OpenAPIV3Tests(OpenAPICase):
 
 
 class WaitingTests(OpenAPICase):
-    """Tests for requests that come while documents are being built."""
+    """Requests during the build of documents."""
 
     def setUp(self) -> None:
-        """Building waits until the test says so."""
+        """Defer builds until the test runs them."""
         super().setUp()
         self.work: list[Callable[[], None]] = []
         self.serve(self.run_later)
 
     def run_later(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
-        """In place of a thread that takes long."""
+        """Defer a function instead of running it in a thread."""
         done: Deferred[Any] = Deferred()
         self.work.append(lambda: execute(function, *arguments).chainDeferred(done))
         return done
 
-    def test_many_wait_for_one(self) -> None:
-        """Several requests wait for the same building."""
+    def test_shared_build(self) -> None:
+        """Concurrent requests share one build."""
         asked = [self.begin("/openapi/v3/api"), self.begin("/openapi/v3"), self.begin("/openapi/v3/nope")]
         for one in asked:
             self.assertNoResult(one)
@@ -241,8 +241,8 @@ class WaitingTests(OpenAPICase):
         self.client.flush()
         self.assertEqual([self.successResultOf(one).code for one in asked], [200, 200, 404])
 
-    def test_gone(self) -> None:
-        """A client that does not wait for the end harms nobody."""
+    def test_client_disconnects(self) -> None:
+        """A client that disconnects during the build affects no other request."""
         asked = self.begin("/openapi/v3/api")
         asked.addErrback(lambda failure: None)
         asked.cancel()
@@ -253,7 +253,7 @@ class WaitingTests(OpenAPICase):
         self.assertEqual(self.ask("/openapi/v3/api")[0], 200)
 
     def test_failure(self) -> None:
-        """When documents cannot be built this is logged, and the next request tries again."""
+        """A failed build is logged, and the next request tries again."""
         self.definitions.broken = True
         asked = self.begin("/openapi/v3/api")
         self.work.pop()()
@@ -267,7 +267,7 @@ class WaitingTests(OpenAPICase):
         self.assertEqual(self.successResultOf(asked).code, 200)
 
     def test_change_while_building(self) -> None:
-        """What changes while documents are built is in the ones after."""
+        """A change during a build is in the next documents."""
         asked = self.begin("/openapi/v3")
         self.groups.remove_group_version(APPS)
         self.work.pop()()
@@ -281,10 +281,10 @@ class WaitingTests(OpenAPICase):
 
 
 class OpenAPIV2Tests(OpenAPICase):
-    """Tests for L{OpenAPIV2}."""
+    """L{OpenAPIV2}."""
 
     def test_document(self) -> None:
-        """Everything is in one document, whose references all lead somewhere."""
+        """One document contains everything, and all its references resolve."""
         document = self.get("/openapi/v2")
         self.assertEqual(document["swagger"], "2.0")
         self.assertIn("/apis/autoscaling/", document["paths"])
@@ -300,9 +300,9 @@ class OpenAPIV2Tests(OpenAPICase):
 
     def test_parameters(self) -> None:
         """
-        Parameters are shared under the names that the reference makes of them.
+        Parameters are shared under the names that kube-apiserver generates.
 
-        Not shared are names, bodies of kinds, and the two that kubectl looks for without following references.
+        Names, bodies of kinds, and the two parameters that kubectl reads without resolving references are not shared.
         """
         document = self.get("/openapi/v2")
         self.assertEqual(
@@ -326,33 +326,33 @@ class OpenAPIV2Tests(OpenAPICase):
             self.assertEqual(own, ["dryRun", "fieldValidation"])
 
     def test_definitions(self) -> None:
-        """It has the definitions that its paths refer to, directly or not, and no others."""
+        """The document has exactly the definitions that its paths refer to, directly or indirectly."""
         document = self.get("/openapi/v2")
         self.assertEqual(document["info"], {"title": "Kubernetes", "version": "1.36"})
         self.assertNotIn(f"{META}Unused", document["definitions"])
         self.assertIn("io.k8s.api.core.v1.PodSpec", document["definitions"])
         self.groups.remove_group_version(APPS)
         before, document = document, self.get("/openapi/v2")
-        gone = before["definitions"].keys() - document["definitions"].keys()
-        self.assertIn("io.k8s.api.apps.v1.Deployment", gone)
-        self.assertNotIn("io.k8s.api.core.v1.Pod", gone)
+        disconnected = before["definitions"].keys() - document["definitions"].keys()
+        self.assertIn("io.k8s.api.apps.v1.Deployment", disconnected)
+        self.assertNotIn("io.k8s.api.core.v1.Pod", disconnected)
 
     def test_headers(self) -> None:
-        """The answer depends on what the client accepts, and may be asked for again by its tag."""
+        """The response varies by C{Accept}, and has an ETag."""
         _, headers, _ = self.ask("/openapi/v2")
         self.assertEqual(headers.getRawHeaders("vary"), ["Accept-Encoding", "Accept"])
         (etag,) = headers.getRawHeaders("etag")
         self.assertEqual(self.ask("/openapi/v2", if_none_match=etag)[0], 304)
 
     def test_not_acceptable(self) -> None:
-        """There is no HTML, and no protobuf of another version."""
+        """HTML, and protobuf of another version, are not available."""
         for accept in ("text/html", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"):
             code, headers, body = self.ask("/openapi/v2", "HEAD", accept=accept)
             self.assertEqual((code, body, headers.hasHeader("content-type")), (406, b"", False))
         self.assertEqual(self.ask("/openapi/v2", accept="text/html,*/*")[0], 200)
 
     def test_protobuf(self) -> None:
-        """The document comes in protobuf, too, under either name of that, where the client likes that best."""
+        """The document is sent in protobuf to clients that prefer it, under both names of its media type."""
         schemas = self.get("/openapi/v2")["definitions"]
         _, headers, _ = self.ask("/openapi/v2")
         (json_tag,) = headers.getRawHeaders("etag")
@@ -375,5 +375,5 @@ class OpenAPIV2Tests(OpenAPICase):
         self.assertEqual((headers.getRawHeaders("content-length"), nothing), ([str(len(body))], b""))
 
     def test_below(self) -> None:
-        """There is nothing below it."""
+        """Paths below it are not found."""
         self.assertEqual(self.ask("/openapi/v2/x")[0::2], (404, b"404 page not found\n"))

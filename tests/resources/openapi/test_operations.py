@@ -18,7 +18,7 @@ WIDGET = GroupVersionKind("example.com", "v1", "Widget")
 
 
 def paths_of(groups: ServedResources, group_version: GroupVersion, minor: int = 36) -> dict[str, dict[str, Any]]:
-    """The operations of a version, by path and method."""
+    """Return the operations of a version, by path and method."""
     schemas = FakeDefinitions().openapi_schemas(V3_REFERENCE)
     names = Definitions((name, schema.get("x-kubernetes-group-version-kind", ())) for name, schema in schemas.items())
     paths = resource_paths(group_version, groups.resources(group_version), names, Release(minor))
@@ -26,10 +26,10 @@ def paths_of(groups: ServedResources, group_version: GroupVersion, minor: int = 
 
 
 class OperationsTests(SynchronousTestCase):
-    """Tests for L{resource_paths}."""
+    """L{resource_paths}."""
 
     def test_paths(self) -> None:
-        """A resource in namespaces has the paths of its verbs, within a namespace and, to read, across all."""
+        """A namespaced resource has the paths of its verbs within a namespace, and read paths across all namespaces."""
         found = {path: set(methods) for path, methods in paths_of(installed(), APPS).items()}
         self.assertEqual(
             found,
@@ -46,7 +46,7 @@ class OperationsTests(SynchronousTestCase):
         )
 
     def test_cluster_scope(self) -> None:
-        """A resource outside of namespaces has no second path, and only the operations it has verbs for."""
+        """A cluster-scoped resource has no second path, and only operations for its verbs."""
         found = {path: set(methods) for path, methods in paths_of(installed(), CORE).items() if "pods" not in path}
         self.assertEqual(
             found,
@@ -60,7 +60,7 @@ class OperationsTests(SynchronousTestCase):
         )
 
     def test_names(self) -> None:
-        """Operations are named by verb, group, version, scope and kind, as generated clients name their methods."""
+        """Operations are named by verb, group, version, scope and kind, like the methods of generated clients."""
         apps, core = paths_of(installed(), APPS), paths_of(installed(), CORE)
         base = "/apis/apps/v1/namespaces/{namespace}/deployments"
         pod = "/api/v1/namespaces/{namespace}/pods/{name}"
@@ -89,7 +89,7 @@ class OperationsTests(SynchronousTestCase):
         )
 
     def test_types(self) -> None:
-        """Deleting answers with a Status unless the resource says otherwise; a scale is a Scale of another group."""
+        """DELETE returns a Status unless the resource returns the object; a scale is a Scale of another group."""
         apps, core = paths_of(installed(), APPS), paths_of(installed(), CORE)
         deployment = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
         self.assertEqual(apps[deployment]["delete"].answer, f"{META}Status")
@@ -101,7 +101,7 @@ class OperationsTests(SynchronousTestCase):
         self.assertEqual(core["/api/v1/namespaces/{name}"]["delete"].answer, f"{META}Status")
 
     def test_reading_custom_resources(self) -> None:
-        """Of custom resources, the revision that one is to be read at is told of as well."""
+        """The operations that read custom resources have the parameter resourceVersion."""
         plain = [
             Path(path, list(methods.values()))
             for path, methods in paths_of(installed(), APPS).items()
@@ -112,21 +112,21 @@ class OperationsTests(SynchronousTestCase):
             self.assertEqual("resourceVersion" in [one.name for one in read.parameters], has)
 
     def test_field_validation(self) -> None:
-        """C{fieldValidation} is a parameter of writes, by which kubectl sees that the server validates."""
+        """C{fieldValidation} is a parameter of writes; kubectl reads it to detect server-side validation."""
         deployment = paths_of(installed(), APPS)["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]
         for method, has in (("put", True), ("patch", True), ("get", False), ("delete", False)):
             names = {one.name for one in deployment[method].parameters}
             self.assertEqual("fieldValidation" in names, has)
 
     def test_releases(self) -> None:
-        """Parameters that came later are not in the documents of older releases."""
+        """Parameters of later releases are not in the documents of older releases."""
         path = "/apis/apps/v1/deployments"
         for minor, has in ((36, True), (35, False)):
             names = {one.name for one in paths_of(installed(), APPS, minor)[path]["get"].parameters}
             self.assertEqual("shardSelector" in names, has)
 
     def test_terms(self) -> None:
-        """The descriptions of parameters use the terms that the reference's tests look for."""
+        """The descriptions of parameters use the terms that kube-apiserver's tests require."""
         read = paths_of(installed(), APPS)["/apis/apps/v1/deployments"]["get"]
         texts = {one.name: one.description for one in read.parameters}
         for name in ("labelSelector", "fieldSelector", "shardSelector"):

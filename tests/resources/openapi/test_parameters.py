@@ -11,7 +11,7 @@ class ParameterTests(SynchronousTestCase):
     """The parameters of operations."""
 
     def test_releases(self) -> None:
-        """A parameter is told of from the release on that knows it; the others are in every release."""
+        """A parameter is documented from its first release on; all further parameters are in every release."""
         for of, name, minor in (
             (listing, "shardSelector", 36),
             (deletion, "ignoreStoreReadErrorWithClusterBreakingPotential", 32),
@@ -21,7 +21,7 @@ class ParameterTests(SynchronousTestCase):
             self.assertEqual([one for one in after if one.name != name], list(before))
 
     def test_table(self) -> None:
-        """Every parameter has a description and a type of JSON, and no two of an operation the same name."""
+        """Every parameter has a description and a JSON type; names are unique within an operation."""
         for options, parameters in OPTIONS.items():
             self.assertEqual(len({one.key for one in parameters}), len(parameters), options)
             for one in parameters:

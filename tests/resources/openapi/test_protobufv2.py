@@ -36,7 +36,7 @@ POD = {
 
 
 def fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """The numbers and values of a message, as protobuf defines them: numbers, eight bytes, or bytes of a length."""
+    """Return the numbers and values of the fields of a message: integers, eight bytes, or bytes with a length."""
     position = 0
 
     def varint() -> int:
@@ -66,7 +66,7 @@ def fields(data: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def every(data: bytes, *numbers: int) -> list[Any]:
-    """What is at a path of field numbers."""
+    """Return all values at a path of field numbers."""
     found: list[Any] = [data]
     for wanted in numbers:
         found = [value for one in found for number, value in fields(one) if number == wanted]
@@ -74,28 +74,28 @@ def every(data: bytes, *numbers: int) -> list[Any]:
 
 
 def one(data: bytes, *numbers: int) -> Any:
-    """The only thing at a path of field numbers."""
+    """Return the only value at a path of field numbers."""
     (found,) = every(data, *numbers)
     return found
 
 
 def pairs(entries: list[bytes]) -> dict[str, bytes]:
-    """What pairs of a name and a value stand for; an empty value may be left out."""
+    """Return pairs of a name and a value as a mapping; an empty value may be left out."""
     return {one(entry, 1).decode(): b"".join(every(entry, 2)) for entry in entries}
 
 
 def anything(data: bytes) -> Any:
-    """The value that an C{Any} has as YAML."""
+    """Return the value of an C{Any} from its YAML."""
     return yaml.safe_load(one(data, 2).decode())
 
 
 def extensions(data: bytes, number: int) -> dict[str, Any]:
-    """The extensions of a message, in its field C{number}."""
+    """Return the extensions of a message, in its field C{number}."""
     return {name: anything(value) for name, value in pairs(every(data, number)).items()}
 
 
 class SchemaTests(SynchronousTestCase):
-    """Tests for how L{encode_v2} writes definitions."""
+    """Definitions encoded by L{encode_v2}."""
 
     def setUp(self) -> None:
         """Encode a definition."""
@@ -104,19 +104,19 @@ class SchemaTests(SynchronousTestCase):
         self.properties = pairs(every(self.pod, 25, 1))
 
     def test_definitions(self) -> None:
-        """Definitions keep their names and their order, also those that say nothing."""
+        """Definitions keep their names and their order, also empty ones."""
         self.assertEqual(list(self.definitions), ["Pod", "Empty"])
         self.assertEqual(self.definitions["Empty"], b"")
 
     def test_schema(self) -> None:
-        """A schema has its description, its type, what is required, and its properties."""
+        """A schema has its description, type, required fields, and properties."""
         self.assertEqual(one(self.pod, 4).decode(), POD["description"])
         self.assertEqual(one(self.pod, 22, 1), b"object")
         self.assertEqual(every(self.pod, 19), [b"name", b"count"])
         self.assertEqual(list(self.properties), list(POD["properties"]))
 
     def test_extensions(self) -> None:
-        """Extensions are YAML, and properties are none, whatever they are called."""
+        """Extensions are encoded as YAML; properties with such names are not extensions."""
         self.assertEqual(
             extensions(self.pod, VENDOR), {name: value for name, value in POD.items() if name.startswith("x-")}
         )
@@ -124,7 +124,7 @@ class SchemaTests(SynchronousTestCase):
         self.assertEqual(one(self.properties["x-ray"], 4), b"Inside.")
 
     def test_limits(self) -> None:
-        """Limits are numbers, flags and texts; what has the value that protobuf takes for granted is left out."""
+        """Limits are numbers, booleans and strings; values equal to the protobuf default are left out."""
         count, name = self.properties["count"], self.properties["name"]
         self.assertEqual(
             dict(fields(count)), {22: b"\n\x07integer", 2: b"int32", 9: -1.5, 10: 1}, "a maximum of 0 is not written"
@@ -134,7 +134,7 @@ class SchemaTests(SynchronousTestCase):
         self.assertEqual(one(self.properties["tags"], 16), 1)
 
     def test_inner_schemas(self) -> None:
-        """Schemas of items, of additional properties and of parts are schemas."""
+        """Schemas of items, of additional properties and of allOf are schemas."""
         tags = one(self.properties["tags"], 23, 1)
         self.assertEqual(one(tags, 22, 1), b"string")
         self.assertEqual([anything(value) for value in every(tags, 20)], ["a", 1])
@@ -157,16 +157,16 @@ class SchemaTests(SynchronousTestCase):
     )
     @settings(max_examples=100, deadline=None)
     def test_any_value(self, value: Any) -> None:
-        """Any value of an extension can be read back from its YAML."""
+        """Any value of an extension can be decoded from its YAML."""
         encoded = encode_v2({"x-any": value})
         self.assertEqual(extensions(encoded, 16), {"x-any": value})
 
 
 class OperationTests(SynchronousTestCase):
-    """Tests for how L{encode_v2} writes what is around definitions."""
+    """Documents and operations encoded by L{encode_v2}."""
 
     def test_document(self) -> None:
-        """A document says what it is, and how clients say who they are."""
+        """A document has its version, info and security definitions."""
         encoded = encode_v2(
             {
                 "swagger": "2.0",
@@ -229,7 +229,7 @@ class OperationTests(SynchronousTestCase):
         self.assertEqual(extensions(put, 13), {"x-kubernetes-action": "put"})
 
     def test_parameters(self) -> None:
-        """Parameters have messages of their own for each place, with the same fields under different numbers."""
+        """Parameters have a separate message for each location, with the same fields under different numbers."""
         common = {"name": "n", "description": "d", "type": "string", "required": True, "uniqueItems": True}
         places = {place: {**common, "in": place, "x-a": 1} for place in ("header", "formData", "query", "path")}
         shared = pairs(every(encode_v2({"parameters": places}), 10, 1))

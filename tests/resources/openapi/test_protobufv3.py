@@ -65,7 +65,7 @@ DOCUMENT: JSONObject = {
 
 
 class ProtobufTests(SynchronousTestCase):
-    """Tests for how documents are written."""
+    """Encoded documents."""
 
     def setUp(self) -> None:
         """Encode the document."""
@@ -74,16 +74,16 @@ class ProtobufTests(SynchronousTestCase):
         self.properties = pairs(every(self.schemas["Pod"], 1, 31, 1))
 
     def schema(self, name: str) -> list[tuple[int, object]]:
-        """The fields of a property."""
+        """Return the fields of a property."""
         return list(fields(one(self.properties[name], 1)))
 
     def test_head(self) -> None:
-        """A document tells what it is."""
+        """A document has its version and info."""
         self.assertEqual(one(self.document, 1), b"3.0.0")
         self.assertEqual((one(self.document, 2, 1), one(self.document, 2, 6)), (b"Kubernetes", b"v1.36"))
 
     def test_paths(self) -> None:
-        """A path has its operations and parameters, and an operation its answers and extensions."""
+        """A path has its operations and parameters, and an operation its responses and extensions."""
         item = pairs(every(self.document, 4, 1))["/apis/apps/v1/"]
         get = one(item, 4)
         self.assertEqual((one(get, 1), one(get, 5)), (b"apps_v1", b"getAppsV1APIResources"))
@@ -99,7 +99,7 @@ class ProtobufTests(SynchronousTestCase):
         self.assertEqual(every(item, 13, 1, 10, 1, 20), [1])
 
     def test_schemas(self) -> None:
-        """A schema has its description, its type, what is required, and extensions; an empty one is there, too."""
+        """A schema has its description, type, required fields, and extensions; an empty schema is encoded, too."""
         pod = one(self.schemas["Pod"], 1)
         self.assertEqual((one(pod, 34), one(pod, 25), one(pod, 23)), (b"A pod.", b"object", b"spec"))
         kinds = {"x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "Pod"}]}
@@ -107,25 +107,25 @@ class ProtobufTests(SynchronousTestCase):
         self.assertEqual(every(self.schemas["Spec"], 1), [b""])
 
     def test_references(self) -> None:
-        """A reference has another place than a schema, and its description another number than in v2."""
+        """A reference has another field number than a schema, and its description another number than in v2."""
         spec = dict(self.schema("spec"))
         self.assertEqual(one(spec[26], 2, 1), b"#/components/schemas/Spec")
         self.assertEqual(one(spec[26], 2, 3), b"Inside.")
         self.assertEqual(every(dict(self.schema("items"))[30], 1, 2, 1), [b"#/components/schemas/Spec"])
 
     def test_defaults(self) -> None:
-        """Of a default that is nothing much, the type tells that it is there; of an object, nothing does."""
+        """The oneof field of a default is encoded even for a zero value; a default of an object is an empty message."""
         found = {name: list(fields(dict(self.schema(name))[33])) for name in ("spec", "count", "on", "name")}
         self.assertEqual(found, {"spec": [], "count": [(1, 0.0)], "on": [(2, 0)], "name": [(3, b"")]})
 
     def test_limits(self) -> None:
-        """Numbers and flags keep their types."""
+        """Numbers and booleans keep their types."""
         self.assertEqual(dict(self.schema("count"))[13], -1.5)
         self.assertEqual(dict(self.schema("on"))[1], 1)
         self.assertEqual((dict(self.schema("name"))[15], dict(self.schema("name"))[17]), (300, b"^x"))
 
     def test_combined(self) -> None:
-        """Schemas have schemas inside."""
+        """Combined schemas are nested."""
         either = one(self.properties["either"], 1)
         self.assertEqual(every(either, 27, 1, 25), [b"string", b"integer"])
         self.assertEqual(one(either, 29, 24, 2).strip(), b'"a"')
@@ -134,12 +134,12 @@ class ProtobufTests(SynchronousTestCase):
         self.assertEqual(one(dict(self.schema("map"))[32], 1, 1, 25), b"string")
 
     def test_security(self) -> None:
-        """How clients say who they are is told."""
+        """The security scheme is encoded."""
         scheme = one(pairs(every(self.document, 5, 7, 1))["BearerToken"], 1)
         self.assertEqual(dict(fields(scheme)), {1: b"apiKey", 2: b"Who?", 3: b"authorization", 4: b"header"})
 
     def test_pieces(self) -> None:
-        """A document that is made in pieces says the same."""
+        """A document that is encoded in pieces equals one that is encoded at once."""
         pieces = b"".join(pieces_v3(json.dumps(DOCUMENT, indent=1).encode()))
         self.assertEqual(pairs(every(pieces, 4, 1)), pairs(every(self.document, 4, 1)))
         self.assertEqual(pairs(every(pieces, 5, 1, 1)), self.schemas)

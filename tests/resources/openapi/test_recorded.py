@@ -1,9 +1,9 @@
 """
-OpenAPI documents of custom resources, compared with those of kube-apiserver v1.36.2.
+Tests for OpenAPI documents of custom resources, compared with the documents of kube-apiserver v1.36.2.
 
-C{customdocuments.json.gz} has definitions, and what a reference with these definitions publishes of them: paths without
-descriptions, with the parameters that they refer to in place; and schemas, where the first eight digits of its SHA-1
-stand for a description.
+C{customdocuments.json.gz} contains definitions, and the documents that kube-apiserver publishes for them: paths without
+descriptions, with resolved parameters; and schemas, with the first eight digits of its SHA-1 instead of each
+description.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RECORDED = Path(__file__).with_name("customdocuments.json.gz")
 
 def stripped(value: Any, parameters: dict[str, Any], described: bool) -> Any:
     """
-    A part of a document as it is recorded.
+    Return a part of a document in the recorded form.
 
     @param described: Whether descriptions are kept, as digests.
     """
@@ -56,7 +56,7 @@ def ordered(value: Any) -> Any:
 
 
 class RecordedTests(SynchronousTestCase):
-    """Documents of definitions with every extension and form that a schema may have."""
+    """Definitions with every extension and schema feature."""
 
     maxDiff = 4000
 

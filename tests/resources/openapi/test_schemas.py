@@ -17,14 +17,14 @@ class SchemasTests(SynchronousTestCase):
     """Tests for L{kubetwist.resources.openapi.schemas}."""
 
     def test_reachable(self) -> None:
-        """A document has the types that it needs, also those that refer to themselves, and no others."""
+        """A document has exactly the types that it needs, also recursive types."""
         schemas = FakeDefinitions().openapi_schemas(V3_REFERENCE)
         found = reachable(schemas, ["io.k8s.api.core.v1.PodList", "nowhere"], None)
         self.assertIn("io.k8s.api.core.v1.PodSpec", found)
         self.assertNotIn(f"{META}Unused", found)
 
     def test_kinds_of_every_group(self) -> None:
-        """Kinds that every group has are shown as those of the document's group and of the core group."""
+        """The kinds that belong to every group are shown in the document's group and in the core group."""
         name = f"{META}DeleteOptions"
         found = reachable(FakeDefinitions().openapi_schemas(V3_REFERENCE), [name], APPS)
         self.assertEqual([kind["group"] for kind in found[name]["x-kubernetes-group-version-kind"]], ["", "apps"])
@@ -32,7 +32,7 @@ class SchemasTests(SynchronousTestCase):
     @settings(max_examples=50)
     @given(st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdefg"), max_size=3)))
     def test_reachable_is_closed(self, graph: dict[str, list[str]]) -> None:
-        """Nothing that a document refers to is missing from it, if it is there at all."""
+        """Every reference of a document resolves, if its type exists."""
         schemas = {name: {"items": [{"$ref": f"#/{to}"} for to in others]} for name, others in graph.items()}
         found = reachable(schemas, ["a"], None)
         for schema in found.values():

@@ -25,24 +25,24 @@ KINDS = "x-kubernetes-group-version-kind"
 
 
 def reference(name: str) -> JSONObject:
-    """A schema that is elsewhere."""
+    """Return a schema that is a reference."""
     return {"$ref": f"#/definitions/{name}"}
 
 
 def path(name: str, **more: Any) -> JSONObject:
-    """What is said of a path that answers with one definition."""
+    """Return a path item whose response is one definition."""
     return {"get": {"responses": {"200": {"description": "OK", "schema": reference(name)}}, **more}}
 
 
 def document(paths: JSONObject, definitions: JSONObject | None = None, parameters: JSONObject | None = None) -> bytes:
-    """A document of another server."""
+    """Return a v2 document of an aggregated server."""
     return json.dumps(
         {"swagger": "2.0", "paths": paths, "definitions": definitions or {}, "parameters": parameters or {}}
     ).encode()
 
 
 def read(paths: JSONObject, definitions: JSONObject | None = None, parameters: JSONObject | None = None) -> RemoteSpec:
-    """What such a document says of one group-version."""
+    """Return the spec of one group-version in such a document."""
     return read_v2(document(paths, definitions, parameters), [LAMPS])[LAMPS]
 
 
@@ -62,7 +62,7 @@ DEFINITIONS = st.fixed_dictionaries(dict.fromkeys("ABCD", SCHEMAS))
 
 
 def expanded(schema: Any, definitions: Mapping[str, Any], depth: int) -> Any:
-    """A schema with what it refers to in place of the references, to some depth."""
+    """Return a schema with resolved references, to some depth."""
     if isinstance(schema, dict):
         target = schema.get("$ref")
         if isinstance(target, str):
@@ -72,10 +72,10 @@ def expanded(schema: Any, definitions: Mapping[str, Any], depth: int) -> Any:
 
 
 class ReadingTests(SynchronousTestCase):
-    """Tests for L{read_v2}."""
+    """L{read_v2}."""
 
     def test_filtered(self) -> None:
-        """Only what is below the path of the group-version is taken, with all that it refers to."""
+        """Only paths below the path of the group-version are read, with everything that they refer to."""
         spec = read(
             {
                 "/apis/far.example.com/v1/lamps": path("Lamp"),
@@ -95,13 +95,13 @@ class ReadingTests(SynchronousTestCase):
         self.assertEqual(set(spec.definitions), {"Lamp", "Meta"})
 
     def test_unused(self) -> None:
-        """What nothing refers to is taken as well, as long as there are paths."""
+        """Definitions without references are read as well, if there are paths."""
         definitions = {"Lamp": {}, "Alone": {"type": "object"}}
         self.assertIn("Alone", read({"/apis/far.example.com/v1/lamps": path("Lamp")}, definitions).definitions)
         self.assertEqual(read({"/apis/other/v1/lamps": path("Lamp")}, definitions), RemoteSpec({}, {}, {}))
 
     def test_parameters(self) -> None:
-        """Parameters that are written elsewhere are taken with what they refer to."""
+        """Referenced parameters are read with everything that they refer to."""
         uses = [{"$ref": "#/parameters/body"}]
         body = {"name": "body", "in": "body", "schema": reference("Lamp")}
         spec = read(
@@ -113,11 +113,11 @@ class ReadingTests(SynchronousTestCase):
         self.assertEqual(set(spec.definitions), {"Lamp", "Lamps"})
 
     def test_nothing(self) -> None:
-        """A document without paths says nothing."""
+        """A document without paths is empty."""
         self.assertEqual(read_v2(b'{"swagger": "2.0"}', [LAMPS]), {LAMPS: RemoteSpec({}, {}, {})})
 
     def test_garbage(self) -> None:
-        """What is no such document is refused."""
+        """An invalid document is rejected."""
         item = b'{"paths":{"/apis/far.example.com/v1/x":%b}}'
         for body in (
             b"",
@@ -142,10 +142,10 @@ class ReadingTests(SynchronousTestCase):
 
 
 class MergingTests(SynchronousTestCase):
-    """Tests for L{SpecMerge}."""
+    """L{SpecMerge}."""
 
     def setUp(self) -> None:
-        """A document of ours."""
+        """Create a local document."""
         self.schemas: dict[str, JSONObject] = {
             "Meta": {"properties": {"name": {"type": "string"}}},
             "DeleteOptions": {"type": "object", KINDS: [{"group": "", "version": "v1", "kind": "DeleteOptions"}]},
@@ -154,7 +154,7 @@ class MergingTests(SynchronousTestCase):
         self.merge = SpecMerge(self.schemas, {"com.example.Custom"}, self.parameters, {"/apis/far.example.com/v1/ours"})
 
     def add(self, name: str, definitions: JSONObject, **parameters: JSONObject) -> JSONObject:
-        """Add a document with one path, and return what is said of this path then."""
+        """Merge a document with one path, and return the path item after the merge."""
         where = f"/apis/far.example.com/v1/{name}"
         uses = [{"$ref": f"#/parameters/{one}"} for one in parameters]
         self.merge.add(read({where: path("Lamp", **({"parameters": uses} if uses else {}))}, definitions, parameters))
@@ -162,18 +162,18 @@ class MergingTests(SynchronousTestCase):
         return found
 
     def definition(self, name: str) -> Any:
-        """A definition of the document."""
+        """Return a definition of the merged document."""
         return json.loads(self.merge.definitions[name])
 
     def test_same(self) -> None:
-        """A definition that we have as well is there once."""
+        """A definition that exists in both documents is not duplicated."""
         lamp = {"properties": {"metadata": reference("Meta")}}
         self.add("lamps", {"Lamp": lamp, "Meta": self.schemas["Meta"]})
         self.assertEqual(set(self.merge.definitions), {"Lamp"})
         self.assertEqual(self.definition("Lamp"), lamp)
 
     def test_renamed(self) -> None:
-        """Another definition of the same name gets a number, and whatever refers to it follows."""
+        """A different definition of the same name gets a numbered name, and all references to it are renamed."""
         other = {"properties": {"name": {"type": "integer"}}}
         self.add("lamps", {"Lamp": {"properties": {"metadata": reference("Meta")}}, "Meta": other})
         self.assertEqual(self.definition("Meta_v2"), other)
@@ -181,15 +181,15 @@ class MergingTests(SynchronousTestCase):
         self.assertEqual(self.schemas["Meta"], {"properties": {"name": {"type": "string"}}})
 
     def test_renamed_once(self) -> None:
-        """The same renamed definition of two documents is there once."""
+        """An equal renamed definition of two documents is added once."""
         other = {"properties": {"name": {"type": "integer"}, "inner": reference("Meta")}}
         definitions = {"Lamp": {"properties": {"metadata": reference("Meta")}}, "Meta": other}
         self.add("lamps", definitions)
         self.assertEqual(self.add("chairs", definitions)["responses"]["200"]["schema"], reference("Lamp"))
         self.assertEqual(set(self.merge.definitions), {"Lamp", "Meta_v2"})
 
-    def test_taken(self) -> None:
-        """Names of custom resources are left to these, and names that a document has itself to it."""
+    def test_reserved_names(self) -> None:
+        """Names of custom resources, and names within the same document, are not used for renaming."""
         self.add("lamps", {"Lamp": reference("com.example.Custom"), "com.example.Custom": {}})
         self.assertIn("com.example.Custom_v2", self.merge.definitions)
         lamp = {"properties": {"a": reference("Meta"), "b": reference("Meta_v2")}}
@@ -197,8 +197,8 @@ class MergingTests(SynchronousTestCase):
         self.assertEqual(self.definition("Meta_v3"), {"type": "string"})
         self.assertEqual(self.definition("Meta_v2"), {"type": "integer"})
 
-    def test_reads_alike(self) -> None:
-        """What reads like one of ours but refers to something else by the same name is not taken for ours."""
+    def test_equal_text(self) -> None:
+        """A definition with equal text whose references have different targets is not shared."""
         self.schemas["Outer"] = {"properties": {"inner": reference("Meta")}}
         lamp = {"properties": {"outer": reference("Outer")}}
         self.add("lamps", {"Lamp": lamp, "Outer": dict(self.schemas["Outer"]), "Meta": {"type": "integer"}})
@@ -206,7 +206,7 @@ class MergingTests(SynchronousTestCase):
         self.assertEqual(self.definition("Outer_v2"), {"properties": {"inner": reference("Meta_v2")}})
 
     def test_long_chain(self) -> None:
-        """However long the way is to what is different, what is meant stays the same."""
+        """A difference at the end of a long chain of references renames all definitions of the chain."""
         length = 300
         chain = {f"D{number}": reference(f"D{number + 1}") for number in range(length)}
         self.add("lamps", {"Lamp": reference("D0"), **chain, f"D{length}": {"type": "string"}})
@@ -217,7 +217,7 @@ class MergingTests(SynchronousTestCase):
         self.assertEqual(expanded(reference("Lamp"), merged, length + 2), {"type": "string"})
 
     def test_kinds(self) -> None:
-        """A definition that belongs to kinds of both belongs to all of them afterwards, sorted."""
+        """A definition that belongs to kinds of both documents lists the kinds of both, sorted."""
         theirs = {"group": LAMPS.group, "version": "v1", "kind": "DeleteOptions"}
         before = self.schemas["DeleteOptions"]
         self.add("lamps", {"Lamp": reference("DeleteOptions"), "DeleteOptions": {"type": "object", KINDS: [theirs]}})
@@ -225,8 +225,8 @@ class MergingTests(SynchronousTestCase):
         self.assertEqual(len(before[KINDS]), 1)
         self.assertNotIn("DeleteOptions", self.merge.definitions)
 
-    def test_kinds_of_two_others(self) -> None:
-        """The same goes for definitions that only others have."""
+    def test_kinds_of_two_servers(self) -> None:
+        """The kinds of a definition that only aggregated servers have are merged, too."""
         kinds = [{"group": f"{letter}.example.com", "version": "v1", "kind": "Lamp"} for letter in "ba"]
         self.add("lamps", {"Lamp": {KINDS: kinds[:1]}})
         self.add("chairs", {"Lamp": {KINDS: kinds[1:]}})
@@ -239,15 +239,15 @@ class MergingTests(SynchronousTestCase):
         self.assertEqual(self.definition("Lamp"), lamp)
 
     def test_parameters(self) -> None:
-        """Parameters of the same name are renamed where they differ."""
+        """Parameters of the same name are renamed if they differ."""
         same = dict(self.parameters["pretty"])
         self.assertEqual(self.add("a", {"Lamp": {}}, pretty=same)["parameters"], [{"$ref": "#/parameters/pretty"}])
         other = {"name": "pretty", "in": "query", "type": "boolean"}
         self.assertEqual(self.add("b", {"Lamp": {}}, pretty=other)["parameters"], [{"$ref": "#/parameters/pretty_v2"}])
         self.assertEqual(self.parameters["pretty_v2"], other)
 
-    def test_own_paths(self) -> None:
-        """A path that is ours, or of somebody before, is left as it is."""
+    def test_existing_paths(self) -> None:
+        """A path that is local or merged already is not replaced."""
         self.merge.add(read({"/apis/far.example.com/v1/ours": path("Lamp")}, {"Lamp": {}}))
         self.assertEqual((self.merge.paths, self.merge.definitions), ({}, {}))
         before = self.add("lamps", {"Lamp": {"type": "string"}})
@@ -255,11 +255,11 @@ class MergingTests(SynchronousTestCase):
 
 
 class PropertyTests(SynchronousTestCase):
-    """What is true of any documents."""
+    """Properties of arbitrary documents."""
 
     @given(ours=DEFINITIONS, others=st.lists(DEFINITIONS, min_size=1, max_size=3))
     def test_meaning(self, ours: dict[str, JSONObject], others: list[dict[str, JSONObject]]) -> None:
-        """Whatever is renamed: each path means afterwards what it meant before, and so do our definitions."""
+        """Renaming changes the meaning neither of merged paths nor of local definitions."""
         schemas = deepcopy(ours)
         merge = SpecMerge(schemas, (), {}, ())
         for number, theirs in enumerate(others):
@@ -302,7 +302,7 @@ class PropertyTests(SynchronousTestCase):
         st.dictionaries(NAMES, SCHEMAS),
     )
     def test_anything(self, paths: Any, definitions: JSONObject) -> None:
-        """Whatever a document is, it is refused, or can be put into ours."""
+        """Any document is either rejected or can be merged."""
         with contextlib.suppress(BadDocument, BadJSON):
             spec = read(paths, definitions)
             merge = SpecMerge({"A": {}}, (), {}, ())

@@ -10,10 +10,10 @@ from kubetwist.resources.openapi.v2tov3 import v3_item, v3_schema
 
 
 class SchemaTests(SynchronousTestCase):
-    """Tests for L{v3_schema}."""
+    """L{v3_schema}."""
 
     def test_references(self) -> None:
-        """References lead to where v3 has its schemas, wherever they stand; others stay."""
+        """References to definitions become references to v3 schemas at any depth; other references do not change."""
         old, new = {"$ref": "#/definitions/a"}, {"$ref": "#/components/schemas/a"}
         for schema, wanted in (
             (old, new),
@@ -27,16 +27,16 @@ class SchemaTests(SynchronousTestCase):
             self.assertEqual(v3_schema(schema), wanted)
 
     def test_wrapped(self) -> None:
-        """A reference that says more than where is wrapped, as v3 knows nothing beside a reference."""
+        """A reference with further members is wrapped, as v3 allows none beside a reference."""
         found = v3_schema({"$ref": "#/definitions/a", "description": "d"})
         self.assertEqual(found, {"description": "d", "allOf": [{"$ref": "#/components/schemas/a"}]})
 
 
 class ItemTests(SynchronousTestCase):
-    """Tests for L{v3_item}."""
+    """L{v3_item}."""
 
     def test_operation(self) -> None:
-        """A body is no parameter any more; media types stand at what they are of."""
+        """A body parameter becomes the request body, and media types are moved to the contents."""
         body = {"in": "body", "name": "body", "required": True, "schema": {"type": "object"}}
         item = {
             "post": {
@@ -66,7 +66,7 @@ class ItemTests(SynchronousTestCase):
         )
 
     def test_shared(self) -> None:
-        """Parameters that stand elsewhere are put in; those that do not stand there are left out."""
+        """References to shared parameters are resolved; unresolved ones are left out."""
         uses: list[Any] = [{"$ref": "#/parameters/p"}, {"$ref": "#/parameters/lost"}]
         found = v3_item({"parameters": uses}, {"p": {"in": "path", "name": "n", "type": "string"}})
         self.assertEqual(found, {"parameters": [{"in": "path", "name": "n", "schema": {"type": "string"}}]})

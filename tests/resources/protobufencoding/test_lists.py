@@ -1,4 +1,4 @@
-"""Lists in protobuf."""
+"""Tests for lists in protobuf."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ListTests(AnswerTestCase):
     """Lists."""
 
     def test_list(self) -> None:
-        """A list tells its revision, and its items are those that JSON shows."""
+        """A list has its revision, and its items equal those in JSON."""
         _, found = self.ask("GET", MAPS)
         expected = self.client.ask("GET", MAPS)[1]
         self.assertEqual((found.api_version, found.kind), ("v1", "ConfigMapList"))
@@ -27,30 +27,32 @@ class ListTests(AnswerTestCase):
         known = definitions().type_for(GroupVersionKind("", "v1", "ConfigMap"))
         self.assertEqual([known.decode(one, []) for one in found.value["items"]], expected["items"])
 
-    def test_parts(self) -> None:
-        """A list in parts tells how many remain, and where to go on."""
+    def test_pages(self) -> None:
+        """A paginated list has the number of remaining items, and a continue token."""
         _, found = self.ask("GET", f"{MAPS}?limit=1")
         self.assertEqual(found.value["metadata"]["remainingItemCount"], 1)
         _, found = self.ask("GET", f"{MAPS}?limit=1&continue={found.value['metadata']['continue']}")
         self.assertEqual([one["metadata"]["name"] for one in found.value["items"]], ["b"])
 
     def test_empty(self) -> None:
-        """Of nothing there is a list, too."""
+        """A list may be empty."""
         _, found = self.ask("GET", "/api/v1/pods")
         self.assertEqual((found.kind, "items" in found.value), ("PodList", False))
 
     def begin_long(self, *names: str) -> JSONClient:
-        """Request a list whose items each have the size of a slice; C{at_once} has the first part."""
+        """
+        Request a list whose items each have the size of a slice; C{first_part} has the part that is sent immediately.
+        """
         for name in names:
             self.client.ask("POST", MAPS, config_map(name, x="y" * MAX_SLICE_SIZE))
         self.turning = Clock()
         self.server.site.scheduler = CooperativeScheduler(self.turning)
         client = self.server.client()
-        self.at_once = client.begin(MAPS, Accept=PROTOBUF)
+        self.first_part = client.begin(MAPS, Accept=PROTOBUF)
         return client
 
     def test_long(self) -> None:
-        """A long list is encoded bit by bit, in turns of the reactor."""
+        """A long list is encoded in slices, over several iterations of the reactor."""
         work: list[Deferred[None]] = []
 
         def wait_for_slot(scheduler: CooperativeScheduler) -> Deferred[None]:
@@ -71,10 +73,10 @@ class ListTests(AnswerTestCase):
         found = opened(body)
         self.assertEqual([one["metadata"]["name"] for one in found.value["items"]], list("abcdefgh"))
 
-    def test_gone(self) -> None:
-        """For who leaves before a long list is there nothing more is encoded."""
+    def test_client_disconnects(self) -> None:
+        """Encoding of a long list stops when the client disconnects."""
         client = self.begin_long(*"cdefgh")
-        client.gone()
+        client.disconnect()
         encoded = []
         types = definitions().protobuf
         encode = types.encode
@@ -84,8 +86,8 @@ class ListTests(AnswerTestCase):
         self.assertLess(len(encoded), 2)
         self.assertEqual(client.taken(), b"")
 
-    def test_unshowable(self) -> None:
-        """A list with an item that cannot be encoded is an error, even if that is found late."""
+    def test_invalid_item(self) -> None:
+        """A list with an item that cannot be encoded is an error, even if it is in a later slice."""
         types = definitions().protobuf
         encode = types.encode
 
@@ -96,7 +98,7 @@ class ListTests(AnswerTestCase):
 
         self.patch(types, "encode", refuse)
         client = self.begin_long(*"cdefgh")
-        data = self.at_once
+        data = self.first_part
         for _ in range(50):
             self.turning.advance(0)
             data += client.taken()

@@ -1,4 +1,4 @@
-"""Single objects in protobuf."""
+"""Tests for single objects in protobuf."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class ObjectTests(AnswerTestCase):
     """Single objects."""
 
     def test_get(self) -> None:
-        """An object is the one that JSON shows, in its envelope."""
+        """An object equals the one in JSON, in an envelope."""
         self.same(f"{MAPS}/a")
         self.client.ask("POST", "/api/v1/namespaces/default/pods", pod("p", labels={"b": "1", "a": "2"}))
         self.same("/api/v1/namespaces/default/pods/p")
 
     def test_writes(self) -> None:
-        """What is created, updated, patched and deleted is answered in protobuf, whatever the body was."""
+        """Create, update, patch and delete are answered in protobuf, regardless of the media type of the body."""
         code, found = self.ask("POST", MAPS, config_map("c", y="2"))
         self.assertEqual((code, found.kind, found.value["data"]), (201, "ConfigMap", {"y": "2"}))
         raw = definitions().protobuf.encode("io.k8s.api.core.v1.ConfigMap", {**config_map("c"), "data": {"y": "3"}})
@@ -44,13 +44,13 @@ class ObjectTests(AnswerTestCase):
         self.assertEqual(found.value["details"]["name"], "c")
 
     def test_deletecollection(self) -> None:
-        """What is deleted together is a list."""
+        """The response to a deletecollection is a list."""
         code, found = self.ask("DELETE", MAPS)
         self.assertEqual((code, found.kind), (200, "ConfigMapList"))
         self.assertEqual([one["metadata"]["name"] for one in found.value["items"]], ["a", "b"])
 
     def test_subresources(self) -> None:
-        """Subresources of other kinds are answered, too, and what is not stored."""
+        """Subresources of other kinds, and objects that are not stored, are encoded, too."""
         path = "/apis/apps/v1/namespaces/default/deployments"
         template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}
         spec = {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": template}
@@ -66,7 +66,7 @@ class ObjectTests(AnswerTestCase):
         )
 
     def test_versions(self) -> None:
-        """An object is in the version that is asked for."""
+        """An object is in the requested version."""
         spec = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}, "maxReplicas": 3}
         path = "autoscaling/{}/namespaces/default/horizontalpodautoscalers"
         made = self.client.ask("POST", f"/apis/{path.format('v1')}", {"metadata": {"name": "h"}, "spec": spec})
@@ -75,13 +75,13 @@ class ObjectTests(AnswerTestCase):
             self.same(f"/apis/{path.format(version)}/h")
 
     def test_large(self) -> None:
-        """What is large is encoded in a thread."""
+        """A large object is encoded in a thread."""
         self.patch(reads, "PROTOBUF_IN_REACTOR", 100)
         self.same(f"{MAPS}/a")
         self.assertEqual([one.__name__ for one in self.server.done_in_threads], ["encode_document"])
 
     def test_audit(self) -> None:
-        """The audit tells what is answered in protobuf as it tells what is answered in JSON."""
+        """Audit events contain responses in protobuf in the same form as those in JSON."""
         content = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "RequestResponse"}]}
         kept = Kept()
         auditor = Auditor(read_policy(json.dumps(content).encode()), [kept], False, Counts())
@@ -104,17 +104,17 @@ class ObjectTests(AnswerTestCase):
                 self.assertEqual(json.loads(kept.events[-1].json())["responseObject"], expected)
 
     def test_errors(self) -> None:
-        """What is wrong is told in protobuf."""
+        """Errors are encoded in protobuf."""
         code, found = self.ask("GET", f"{MAPS}/nothing")
         self.assertEqual((code, found.kind, found.value["reason"]), (404, "Status", "NotFound"))
 
-    def test_json_as_gladly(self) -> None:
-        """Who takes JSON as gladly gets JSON."""
+    def test_json_preferred(self) -> None:
+        """A client that accepts JSON and protobuf equally gets JSON."""
         for accept in (f"{PROTOBUF},application/json", f"application/json,{PROTOBUF}", f"{PROTOBUF},*/*"):
             self.assertEqual(self.client.ask("GET", f"{MAPS}/a", Accept=accept)[1]["kind"], "ConfigMap")
 
     def test_tables(self) -> None:
-        """There are no Tables in protobuf; who takes others gets those."""
+        """Tables are not available in protobuf; a client that also accepts JSON gets it."""
         table = ";as=Table;v=v1;g=meta.k8s.io"
         answer = self.client.answer("GET", MAPS, Accept=PROTOBUF + table)
         self.assertEqual(answer.code, 406)
@@ -122,7 +122,7 @@ class ObjectTests(AnswerTestCase):
         self.assertEqual(found["kind"], "Table")
 
     def test_partial(self) -> None:
-        """Metadata can be had alone, of an object and of a list."""
+        """The metadata of an object and of a list are available in protobuf."""
         expected = self.client.ask("GET", f"{MAPS}/a")[1]["metadata"]
         answer = self.client.answer("GET", f"{MAPS}/a", Accept=PARTIAL)
         found = opened(answer.body, "io.k8s.api.core.v1.ConfigMap")

@@ -1,4 +1,4 @@
-"""Watches in protobuf."""
+"""Tests for watches in protobuf."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STREAM = f"{PROTOBUF};stream=watch"
 
 
 def event_of(data: bytes, definition: str = "") -> tuple[str, Opened]:
-    """The kind of a watch event and its object; see L{opened}."""
+    """Return the type of a watch event and its object; see L{opened}."""
     event = FOREIGN("Event")
     event.ParseFromString(data)
     return event.type, opened(event.object.raw, definition)
@@ -28,19 +28,19 @@ class WatchTests(AnswerTestCase):
     """Watches."""
 
     def watch(self, query: str, accept: str = STREAM) -> list[tuple[str, Opened]]:
-        """Begin a watch; give the events that come at once."""
+        """Begin a watch; return the events that arrive immediately."""
         self.watcher = self.server.client()
         head, _, body = self.watcher.begin(f"{MAPS}?watch=1&{query}", Accept=accept).partition(b"\r\n\r\n")
         self.assertIn(b"content-type: " + STREAM.encode(), head.lower())
         return self.events(body) + self.more()
 
     def more(self) -> list[tuple[str, Opened]]:
-        """The events that have come since."""
+        """Return the events since the last call."""
         self.server.clock.advance(0)
         return self.events(self.watcher.taken())
 
     def events(self, body: bytes) -> list[tuple[str, Opened]]:
-        """The events in a chunked body."""
+        """Return the events in a chunked body."""
         data, found = b"".join(chunks(body)), []
         while data:
             (size,) = struct.unpack_from(">I", data)
@@ -50,19 +50,19 @@ class WatchTests(AnswerTestCase):
         return found
 
     def test_events(self) -> None:
-        """Events come behind their lengths, each object in its envelope."""
+        """Each event follows its length, and each object is in an envelope."""
         found = self.watch("")
         self.assertEqual(
             [(kind, one.value["metadata"]["name"]) for kind, one in found], [("ADDED", "a"), ("ADDED", "b")]
         )
         self.client.ask("PUT", f"{MAPS}/a", config_map("a", x="2"))
         self.client.ask("DELETE", f"{MAPS}/b")
-        (first, changed), (second, gone) = self.more()
+        (first, changed), (second, decoded) = self.more()
         self.assertEqual((first, changed.kind, changed.value["data"]), ("MODIFIED", "ConfigMap", {"x": "2"}))
-        self.assertEqual((second, gone.value["metadata"]["name"]), ("DELETED", "b"))
+        self.assertEqual((second, decoded.value["metadata"]["name"]), ("DELETED", "b"))
 
     def test_shared(self) -> None:
-        """What is encoded for one who watches is what the others get."""
+        """An encoded event is shared by all watches."""
         watchers = [self.server.client() for _ in range(3)]
         for client in watchers:
             client.begin(f"{MAPS}?watch=1&resourceVersion={self.server.backend.revision}", Accept=STREAM)
@@ -78,7 +78,7 @@ class WatchTests(AnswerTestCase):
         self.assertEqual(len(encoded), 2)
 
     def test_bookmarks(self) -> None:
-        """A bookmark is an object of nothing but its revision."""
+        """A bookmark is an object with a revision only."""
         query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
         *_, (kind, found) = self.watch(query)
         self.assertEqual((kind, found.kind), ("BOOKMARK", "ConfigMap"))
@@ -87,7 +87,7 @@ class WatchTests(AnswerTestCase):
         self.assertEqual(meta["resourceVersion"], str(self.server.backend.revision))
 
     def test_failures(self) -> None:
-        """A watch that cannot begin where it should says so in an event, and ends."""
+        """A watch that cannot begin at its revision sends an error event, and ends."""
         self.successResultOf(self.server.backend.compact(self.server.backend.revision))
         client = self.server.client()
         body = client.begin(f"{MAPS}?watch=1&resourceVersion=1", Accept=STREAM).partition(b"\r\n\r\n")[2]
@@ -95,8 +95,8 @@ class WatchTests(AnswerTestCase):
         ((kind, found),) = self.events(body)
         self.assertEqual((kind, found.kind, found.value["code"]), ("ERROR", "Status", 410))
 
-    def test_unshowable(self) -> None:
-        """An object that cannot be encoded is told of as an error, and what comes behind it is shown."""
+    def test_invalid_object(self) -> None:
+        """An object that cannot be encoded is reported by an error event; later objects are sent."""
         self.watch(f"resourceVersion={self.server.backend.revision}")
         types = definitions().protobuf
         encode = types.encode
@@ -116,7 +116,7 @@ class WatchTests(AnswerTestCase):
         self.assertEqual((code, found.value["reason"]), (500, "InternalError"))
 
     def test_partial(self) -> None:
-        """Of objects metadata alone can be watched."""
+        """The metadata of objects can be watched in protobuf."""
         client = self.server.client()
         body = client.begin(f"{MAPS}?watch=1", Accept=f"{STREAM};g=meta.k8s.io;v=v1;as=PartialObjectMetadata")
         self.server.clock.advance(0)
@@ -126,7 +126,7 @@ class WatchTests(AnswerTestCase):
         self.assertEqual(found.value["metadata"]["name"], "a")
 
     def test_socket(self) -> None:
-        """Over WebSocket each event is a message of bytes, without its length."""
+        """Over WebSocket each event is a binary message without its length."""
         client = self.server.client()
         frames = Connection(ConnectionType.CLIENT)
         rest = client.begin(f"{MAPS}?watch=1", Accept=STREAM, **ASKED).partition(b"\r\n\r\n")[2]

@@ -1,4 +1,4 @@
-"""A client, the server, a backend, and one request after the other between them: for the tests of proxying."""
+"""Test case for proxying: a client, the server, and a backend, with one request after the other."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ reactor: Any = installed_reactor
 
 
 class Proxied(TestCase):
-    """A server that passes everything on to one backend."""
+    """Test case with a server that forwards all requests to one backend."""
 
     timeout = 20
     tls = False
 
     async def setUp(self) -> None:
-        """The three of them."""
+        """Start client, server and backend."""
         self.options: dict[str, Any] | None = {}
         self.backend = Backend(reactor, tls=self.tls).start()
         self.outgoing = ClientFactory(reactor, lambda namespace, name: None)
@@ -50,7 +50,7 @@ class Proxied(TestCase):
         self.wires: list[Wire] = []
 
     async def tearDown(self) -> None:
-        """End it all; nothing may hold on to a connection."""
+        """Stop everything; no connection may remain."""
         await self.port.stopListening()
         for wire in self.wires:
             if wire.lost is None:
@@ -69,35 +69,37 @@ class Proxied(TestCase):
             run_proxy(proxy_request(request, self.client, request.uri, **self.options), request)
 
     async def settled(self, condition: Any) -> None:
-        """Let the reactor go round until it is so; the test's own timeout ends it otherwise."""
+        """Wait until a condition is true; the timeout of the test limits the wait."""
         while not condition():
             turn: Deferred[None] = Deferred()
             reactor.callLater(0.001, turn.callback, None)
             await turn
 
     async def connect(self) -> Wire:
-        """A client."""
+        """Connect a client."""
         wire = await connect(reactor, self.port.getHost().port, ca=self.ca)
         self.wires.append(wire)
         return wire
 
     async def ask(self, head: bytes) -> tuple[Wire, Wire, bytes]:
-        """Send a request; the client, the backend, and the head that it got."""
+        """
+        Send a request; return the client, the backend's connection, and the request head that the backend received.
+        """
         wire = await self.connect()
         wire.send(head)
         there = await self.backend.connection()
         return wire, there, await there.until(b"\r\n\r\n")
 
-    async def all_over(self) -> None:
-        """Wait until no request and no connection is left that is in use."""
+    async def wait_until_idle(self) -> None:
+        """Wait until no request is open and no connection is in use."""
         await self.settled(lambda: not self.site.open_requests and not self.client.busy)
 
 
 class Flood:
     """
-    Writes as much as a transport takes.
+    A producer that writes until the transport is full.
 
-    @ivar stuck: Fires when it takes no more.
+    @ivar stuck: Fires when the transport accepts no more data.
     """
 
     def __init__(self, transport: Any, piece: bytes = b"x" * 65536) -> None:
@@ -121,7 +123,7 @@ class Flood:
             self._wait(100)
 
     def _wait(self, turns: int) -> None:
-        """Stuck is what stays so while everything else has its turns."""
+        """Wait for some iterations of the reactor, so that a short pause does not count as stuck."""
         self._call = None
         if turns:
             self._call = reactor.callLater(0, self._wait, turns - 1)
@@ -129,25 +131,25 @@ class Flood:
             self.stuck.callback(None)
 
     def pauseProducing(self) -> None:
-        """Enough."""
+        """Pause writing."""
         self._go = False
 
     def resumeProducing(self) -> None:
-        """More."""
+        """Resume writing."""
         self._go = True
         if self._call is not None:
             self._call.cancel()
         self._call = reactor.callLater(0, self._write)
 
     def stopProducing(self) -> None:
-        """The connection is gone."""
+        """Handle the loss of the connection."""
         self._go = False
         if self._call is not None:
             self._call.cancel()
             self._call = None
 
     def stop(self) -> None:
-        """Write no more."""
+        """Stop writing."""
         self.stopProducing()
         self._transport.unregisterProducer()
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.resources.proxy.reverseproxy}: what is passed on, and back."""
+"""Tests for L{kubetwist.resources.proxy.reverseproxy}: forwarded requests and responses."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ reactor: Any = installed_reactor
 
 
 class RequestTests(Proxied):
-    """What is passed on, and back."""
+    """Forwarded requests and responses."""
 
     async def test_small(self) -> None:
-        """A request and its answer go through, with what belongs to them, and both connections live on."""
+        """A request and its response are forwarded with their headers, and both connections are kept alive."""
         wire, there, head = await self.ask(b"GET /a%20b?c=d HTTP/1.1\r\nHost: front\r\nAccept: x/y\r\n\r\n")
         lines = head.split(b"\r\n")
         self.assertEqual(lines[0], b"GET /a%20b?c=d HTTP/1.1")
@@ -51,7 +51,7 @@ class RequestTests(Proxied):
         self.assertEqual(len(self.backend.wires), 1)
 
     async def test_chunked_answer(self) -> None:
-        """An answer without a length is passed on piece by piece, each as soon as it comes."""
+        """A response without a length is forwarded as it arrives."""
         wire, there, _ = await self.ask(b"GET /watch HTTP/1.1\r\nHost: front\r\n\r\n")
         there.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         head = await wire.until(b"\r\n\r\n")
@@ -64,7 +64,7 @@ class RequestTests(Proxied):
         self.assertEqual((self.client.idle, self.client.busy), (1, 0))
 
     async def test_answer_until_the_end(self) -> None:
-        """An answer that ends with its connection is framed anew."""
+        """A response that ends with its connection is sent in chunks."""
         wire, there, _ = await self.ask(b"GET / HTTP/1.1\r\nHost: front\r\n\r\n")
         there.send(b"HTTP/1.0 200 OK\r\n\r\nhello")
         await wire.until(b"5\r\nhello\r\n")
@@ -73,7 +73,7 @@ class RequestTests(Proxied):
         self.assertIsNone(wire.lost)
 
     async def test_head(self) -> None:
-        """The answer to a HEAD has the length of what it does not have."""
+        """The response to HEAD has a length and no body."""
         wire, there, head = await self.ask(b"HEAD / HTTP/1.1\r\nHost: front\r\n\r\n")
         self.assertTrue(head.startswith(b"HEAD "))
         there.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
@@ -83,7 +83,7 @@ class RequestTests(Proxied):
         await there.until(b"GET /next ")
 
     async def test_no_content(self) -> None:
-        """SECURITY, smuggling: an answer without a body has no length, and what follows it is nobody's answer."""
+        """SECURITY, smuggling: a response without a body has no length, and data after it belongs to no response."""
         wire, there, _ = await self.ask(b"GET / HTTP/1.1\r\nHost: front\r\n\r\n")
         there.send(b"HTTP/1.1 204 No Content\r\nContent-Length: 40\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         answer = await wire.until(b"\r\n\r\n")
@@ -91,12 +91,12 @@ class RequestTests(Proxied):
         self.assertNotIn(b"content-length", answer.lower())
         await there.end()
         wire.send(b"GET /next HTTP/1.1\r\nHost: front\r\n\r\n")
-        anew = await self.backend.connection()
-        await anew.until(b"GET /next ")
+        connection = await self.backend.connection()
+        await connection.until(b"GET /next ")
         self.assertEqual(bytes(wire.data), b"")
 
     async def test_upload(self) -> None:
-        """A body goes through while it comes, with its length; the client is told to send when it is wanted."""
+        """A body is streamed with its length; the client gets 100 Continue when the backend requests the body."""
         wire, there, head = await self.ask(
             b"PUT / HTTP/1.1\r\nHost: front\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n"
         )
@@ -113,7 +113,7 @@ class RequestTests(Proxied):
         self.assertEqual((self.client.idle, self.client.busy), (1, 0))
 
     async def test_chunked_upload(self) -> None:
-        """A body in chunks goes on in chunks."""
+        """A chunked body is forwarded in chunks."""
         wire, there, head = await self.ask(
             b"POST / HTTP/1.1\r\nHost: front\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
         )
@@ -125,7 +125,7 @@ class RequestTests(Proxied):
         await wire.until(b"ok")
 
     async def test_early_answer(self) -> None:
-        """An answer that comes before the body is through is passed back, and ends both connections."""
+        """A response before the end of the body is passed back, and both connections close."""
         wire, there, _ = await self.ask(b"PUT / HTTP/1.1\r\nHost: front\r\nContent-Length: 1000000\r\n\r\nhello")
         there.send(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
         answer = await wire.until(b"\r\n\r\nno")
@@ -133,10 +133,10 @@ class RequestTests(Proxied):
         await there.end()
         wire.send(b"x" * 999_995)
         await wire.end()
-        await self.all_over()
+        await self.wait_until_idle()
 
-    async def test_both_ways_at_once(self) -> None:
-        """A backend may answer while it is still being told."""
+    async def test_full_duplex(self) -> None:
+        """A backend may respond while it receives the body."""
         wire, there, _ = await self.ask(b"POST / HTTP/1.1\r\nHost: front\r\nTransfer-Encoding: chunked\r\n\r\n")
         there.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         await wire.until(b"\r\n\r\n")
@@ -146,8 +146,8 @@ class RequestTests(Proxied):
             there.send(b"4\r\npong\r\n")
             self.assertEqual(await wire.take(9), b"4\r\npong\r\n")
 
-    async def test_fields_of_our_own(self) -> None:
-        """A backend's word about caches goes with ours; about other origins, and our audit id, it has none."""
+    async def test_response_fields(self) -> None:
+        """The Cache-Control of a backend is sent beside the server's; its CORS headers and audit id are removed."""
         wire, there, _ = await self.ask(b"GET / HTTP/1.1\r\nHost: front\r\n\r\n")
         there.send(
             b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nCache-Control: public\r\nAudit-Id: other\r\n"
@@ -162,7 +162,7 @@ class RequestTests(Proxied):
             self.assertNotIn(absent, answer)
 
     async def test_signed_in(self) -> None:
-        """Who is signed in at the page gets nothing from a backend that has a part in the page's origin."""
+        """Content of a backend is sandboxed for users with a session, and cannot access the page's origin."""
         self.patch(KubeRequest, "signed_in", True)
         wire, there, _ = await self.ask(b"GET / HTTP/1.1\r\nHost: front\r\n\r\n")
         there.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Security-Policy: default-src *\r\n\r\n")
@@ -171,7 +171,7 @@ class RequestTests(Proxied):
         self.assertNotIn(b"allow-same-origin", answer)
 
     async def test_unreachable(self) -> None:
-        """Without a backend the answer is 503 in the reference's words: a Status, or plain text."""
+        """Without a backend the response is 503 with kube-apiserver's text: a Status, or plain text."""
         port = self.backend.port
         await self.backend.stop()
         for fail, expected in (
@@ -185,7 +185,7 @@ class RequestTests(Proxied):
             await wire.until(expected % port)
 
     async def test_identity(self) -> None:
-        """SECURITY, header smuggling: who somebody is a backend hears from us alone, whatever the client says."""
+        """SECURITY, header smuggling: only the server sets identity headers; the client's are removed."""
         self.options = {"identity": ((b"x-remote-user", b"alice"), (b"x-forwarded-proto", b"https"))}
         _, _, head = await self.ask(
             b"GET / HTTP/1.1\r\nHost: front\r\nX-Remote-User: eve\r\nX-Remote-Extra-A: b\r\nX_Remote_Group: x\r\n"
@@ -207,10 +207,10 @@ class TLSRequestTests(RequestTests):
 
 
 class RedirectTests(Proxied):
-    """SECURITY, CVE-2018-1002102, CVE-2020-8559, CVE-2022-3172: backends redirect nobody."""
+    """SECURITY, CVE-2018-1002102, CVE-2020-8559, CVE-2022-3172: redirects of backends."""
 
     async def test_no_redirect(self) -> None:
-        """A redirect is neither followed nor passed on: it is 502, and the backend's connection ends."""
+        """A redirect is neither followed nor passed on: it is 502, and the backend's connection closes."""
         self.options = {"fail": fail_with_text}
         for code in (301, 302, 303, 307, 308, 300, 304):
             wire, there, _ = await self.ask(b"GET / HTTP/1.1\r\nHost: front\r\n\r\n")
@@ -223,14 +223,14 @@ class RedirectTests(Proxied):
         self.assertEqual(len(self.backend.wires), 7)
 
     async def test_not_modified(self) -> None:
-        """That nothing has changed is no redirect."""
+        """A 304 is not a redirect."""
         wire, there, _ = await self.ask(b"GET / HTTP/1.1\r\nHost: front\r\nIf-None-Match: x\r\n\r\n")
         there.send(b"HTTP/1.1 304 Not Modified\r\nEtag: x\r\n\r\n")
         self.assertIn(b"304", await wire.until(b"\r\n\r\n"))
         self.assertEqual(self.client.idle, 1)
 
     async def test_within(self) -> None:
-        """Where it may, a redirect within the backend leads to where the backend is proxied."""
+        """Where redirects are allowed, one within the backend is mapped to the proxy's path."""
         self.options = {"redirects": True, "prefix": b"/proxy"}
         for location, expected in (
             (b"/login?x=1", b"/proxy/login?x=1"),
@@ -246,7 +246,7 @@ class RedirectTests(Proxied):
             await self.settled(lambda: not self.client.idle)
 
     async def test_elsewhere(self) -> None:
-        """One that leads out of it is 502 there, too."""
+        """A redirect to another host or path is 502."""
         self.options = {"redirects": True, "prefix": b"/proxy"}
         for location in (b"https://evil/", b"//evil/", b"javascript:x"):
             wire, there, _ = await self.ask(b"GET /a HTTP/1.1\r\nHost: front\r\n\r\n")
@@ -256,7 +256,7 @@ class RedirectTests(Proxied):
             await self.settled(lambda: not self.client.idle)
 
     async def test_upgrade(self) -> None:
-        """A redirect instead of an upgrade is an error, and both connections end up without a splice."""
+        """A redirect as the response to an upgrade is an error, and both connections close without a splice."""
         wire, there, _ = await self.ask(
             b"GET / HTTP/1.1\r\nHost: front\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
         )
@@ -269,10 +269,10 @@ class RedirectTests(Proxied):
 
 
 class LocationTests(SynchronousTestCase):
-    """Where redirects lead, worked out."""
+    """L{rewritten_location}."""
 
     def test_paths(self) -> None:
-        """Paths are put one behind the other as Go does it, and keep a slash at their end."""
+        """Paths are joined as in Go, and keep a trailing slash."""
         for prefix, path, expected in (
             (b"", b"/apis/a/v1", b"/apis/a/v1"),
             (b"/p", b"/", b"/p/"),
@@ -283,7 +283,7 @@ class LocationTests(SynchronousTestCase):
             self.assertEqual(joined_path(prefix, path), expected)
 
     def test_out_of_it(self) -> None:
-        """What could lead out of the backend's path, for any reader, leads nowhere."""
+        """Locations that could lead out of the backend's path for any parser are rejected."""
         for location in (
             b"https://other/x",
             b"//other/x",
@@ -302,7 +302,7 @@ class LocationTests(SynchronousTestCase):
             self.assertIsNone(rewritten_location(location, b"/x", b"/proxy", {b"back"}), location)
 
     def test_within(self) -> None:
-        """Everything else stays below the backend's path."""
+        """All other locations stay below the backend's path."""
         for location, expected in (
             (b"", b"/proxy/x/y"),
             (b"?a=b", b"/proxy/x/y?a=b"),
@@ -319,7 +319,7 @@ class LocationTests(SynchronousTestCase):
 
     @given(location=st.binary(max_size=30) | st.text("/.%2eE\\:?#abphrox", max_size=30).map(str.encode))
     def test_any(self, location: bytes) -> None:
-        """Whatever a backend says, a browser that follows it stays below the backend's path on this server."""
+        """For any location, a browser that follows the result stays below the backend's path on this server."""
         found = rewritten_location(location, b"/x/y", b"/proxy", {b"back"})
         if found is not None:
             ended = urljoin("https://front/proxy/x/y", found.decode("ascii"))
@@ -329,7 +329,7 @@ class LocationTests(SynchronousTestCase):
             self.assertNotIn("..", parts.path.split("/"))
 
     def test_slash(self) -> None:
-        """The path of a proxy itself leads to the same with a slash, and keeps its query."""
+        """The path of a proxy without a subpath is redirected to the path with a slash, and keeps the query."""
         client = Client(make_site(redirect_to_slash))
         answer = client.request("GET", "/a/proxy?b=c")
         self.assertEqual((answer.code, answer.header("location")), (301, "/a/proxy/?b=c"))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.resources.handlers.watch}: what is sent, over HTTP in memory."""
+"""Tests for L{kubetwist.resources.handlers.watch}: the sent events, over HTTP in memory."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from tests.resources.server import config_map, events, pod
 
 
 class WatchTests(WatchTestCase):
-    """What a watch shows."""
+    """The events of watches."""
 
     def test_from_a_revision(self) -> None:
-        """A watch from a revision shows what came after it, then what comes."""
+        """A watch from a revision sends the changes after it."""
         then = self.revision()
         self.create("c")
         self.assertEqual(summary(self.watch(f"resourceVersion={then}")), [("ADDED", "c")])
@@ -23,7 +23,9 @@ class WatchTests(WatchTestCase):
         self.assertEqual(found[1]["object"]["metadata"]["resourceVersion"], str(self.revision()))
 
     def test_initial_state(self) -> None:
-        """A watch without a revision, or from 0, begins with what is there; one may decline that."""
+        """
+        A watch without a revision, or from 0, begins with the existing objects, unless sendInitialEvents is false.
+        """
         for query in ("", "resourceVersion=0"):
             client = self.server.client()
             self.assertEqual(summary(self.watch(query, client)), [("ADDED", "a"), ("ADDED", "b")], query)
@@ -31,7 +33,7 @@ class WatchTests(WatchTestCase):
         self.assertEqual(self.watch(query), [])
 
     def test_end_of_initial_events(self) -> None:
-        """A client that asks for the initial events in the watch is told where they end."""
+        """A bookmark marks the end of requested initial events."""
         query = "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
         found = self.watch(query)
         self.assertEqual(summary(found), [("ADDED", "a"), ("ADDED", "b"), ("BOOKMARK", "")])
@@ -41,7 +43,7 @@ class WatchTests(WatchTestCase):
         self.assertEqual(found[-1]["object"]["kind"], "ConfigMap")
 
     def test_initial_events_and_the_future(self) -> None:
-        """The initial events wait for the revision asked for; if it does not come, the watch ends with an error."""
+        """Initial events wait for the requested revision; if it does not arrive, the watch ends with an error."""
         ahead = self.revision() + 5
         query = (
             f"sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&resourceVersion={ahead}"
@@ -61,7 +63,7 @@ class WatchTests(WatchTestCase):
         self.assertEqual((found["type"], found["object"]["code"]), ("ERROR", 504))
 
     def test_namespace(self) -> None:
-        """A watch shows its own namespace, or all."""
+        """A watch is limited to a namespace, or shows all."""
         everywhere = self.server.client()
         self.watch(f"resourceVersion={self.revision()}", everywhere, "/api/v1/configmaps")
         self.watch(f"resourceVersion={self.revision()}")
@@ -70,7 +72,7 @@ class WatchTests(WatchTestCase):
         self.assertEqual(self.more(), [])
 
     def test_as_a_list(self) -> None:
-        """Events are no lists: whoever wants them as such has the watch end at the first one."""
+        """A watch that requests its events as lists ends at the first event."""
         for query in (f"resourceVersion={self.revision()}", "sendInitialEvents=true&resourceVersionMatch=NotOlderThan"):
             client = self.server.client()
             accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
@@ -81,7 +83,7 @@ class WatchTests(WatchTestCase):
             self.assertEqual(body + client.taken(), END)
 
     def test_one_object(self) -> None:
-        """A field selector, or the older path, watches one object."""
+        """A field selector, or the deprecated path, watches one object."""
         older = self.server.client()
         query = f"resourceVersion={self.revision()}"
         self.watch(f"{query}&fieldSelector=metadata.name%3Da")
@@ -92,7 +94,10 @@ class WatchTests(WatchTestCase):
             self.assertEqual(summary(self.more(client)), [("MODIFIED", "a")])
 
     def test_transitions(self) -> None:
-        """What begins to match is ADDED; what ceases to is DELETED, as it was, at the revision of the change."""
+        """
+        An object that begins to match is ADDED; one that ceases to match is DELETED, in its last matching state, at the
+        revision of the change.
+        """
         self.watch(f"resourceVersion={self.revision()}&labelSelector=tier%3Dfront")
         self.relabel("a", tier="front")
         self.relabel("a", tier="front", x="1")
@@ -104,7 +109,7 @@ class WatchTests(WatchTestCase):
         self.assertEqual(found[-1]["object"]["metadata"]["resourceVersion"], str(self.revision() - 1))
 
     def test_fields(self) -> None:
-        """Transitions count for field selectors as well."""
+        """Transitions apply to field selectors as well."""
         path = "/api/v1/namespaces/default/pods"
         self.writer.ask("POST", path, pod("p"))
         self.watch("fieldSelector=spec.nodeName%3Dn", path=path)
@@ -126,7 +131,7 @@ class WatchTests(WatchTestCase):
         self.assertTrue(body.endswith(END))
 
     def test_refused(self) -> None:
-        """A watch that makes no sense is refused before it begins."""
+        """An invalid watch request is rejected before it begins."""
         for query, code in (
             ("resourceVersion=x", 500),
             ("fieldSelector=data.x%3D1", 400),
@@ -141,14 +146,14 @@ class WatchTests(WatchTestCase):
         self.assertEqual(self.client.answer("GET", f"{MAPS}?watch=1", Accept="application/yaml").code, 406)
 
     def test_from_the_future(self) -> None:
-        """A watch from a revision that is not there yet begins when it comes."""
+        """A watch from a future revision begins when that arrives."""
         self.assertEqual(self.watch(f"resourceVersion={self.revision() + 1}"), [])
         self.create("c")
         self.create("d")
         self.assertEqual(summary(self.more()), [("ADDED", "d")])
 
     def test_older_objects_from_the_future(self) -> None:
-        """It tells of objects that were there before as every other watch: of their changes, and their deletion."""
+        """A watch from a future revision sends later changes of older objects, including their deletion."""
         selecting = self.server.client()
         self.relabel("a", app="x")
         then = self.revision() + 1
@@ -161,7 +166,7 @@ class WatchTests(WatchTestCase):
         self.assertEqual(summary(self.more(selecting)), [("DELETED", "a")])
 
     def test_encoded_once(self) -> None:
-        """All watches that show an event alike are written the same bytes."""
+        """All watches with the same encoding of an event share the bytes."""
         clients = [self.server.client() for _ in range(3)]
         for client in clients:
             self.watch(f"resourceVersion={self.revision()}", client)
@@ -173,10 +178,10 @@ class WatchTests(WatchTestCase):
 
 
 class PastTests(WatchTestCase):
-    """Watches from before the window of past events."""
+    """Watches from before the window of cached events."""
 
     def setUp(self) -> None:
-        """A window of four events."""
+        """Create a cache with a window of four events."""
         super().setUp()
         self.then = self.revision()
         self.cache()._window._max_events = 4
@@ -204,7 +209,7 @@ class PastTests(WatchTestCase):
         self.client.channel.resumeProducing()
         self.assertEqual([name for _, name in summary(self.more())], list("cdefghijklm"))
 
-    def test_compacted_meanwhile(self) -> None:
+    def test_compacted_during_watch(self) -> None:
         """A reader that falls behind the store's history gets 410 with the reason Expired."""
         self.watch(f"resourceVersion={self.then}")
         self.client.channel.pauseProducing()

@@ -10,10 +10,10 @@ from tests.resources.server import JSONClient, config_map, events
 
 
 class SlowReaderTests(WatchTestCase):
-    """Readers that do not keep up."""
+    """Slow readers."""
 
     def setUp(self) -> None:
-        """A watch whose connection takes nothing more."""
+        """Begin a watch whose connection accepts no further data."""
         super().setUp()
         self.watch(f"resourceVersion={self.revision()}")
         self.client.channel.pauseProducing()
@@ -23,7 +23,7 @@ class SlowReaderTests(WatchTestCase):
         return [watch.sink for watches in self.cache()._watches.values() for watch in watches]  # type: ignore[misc]
 
     def test_waits(self) -> None:
-        """Events wait while the reader is slow, and come in order when it goes on."""
+        """Events are buffered while the reader is slow, and arrive in order when it continues."""
         for name in "cde":
             self.create(name)
         self.assertEqual(self.more(), [])
@@ -44,8 +44,10 @@ class SlowReaderTests(WatchTestCase):
             found += more
         self.assertEqual(summary(found), [("ADDED", f"m-{number}") for number in range(30)])
 
-    def test_cut_off(self) -> None:
-        """A reader that reads nothing for a minute is disconnected, and its memory is freed; others continue."""
+    def test_disconnected(self) -> None:
+        """
+        A reader that reads nothing for a minute is disconnected and its memory is freed; further watches continue.
+        """
         other = self.server.client()
         self.watch(f"resourceVersion={self.revision()}", other)
         for name in "cdefghij":
@@ -57,7 +59,7 @@ class SlowReaderTests(WatchTestCase):
         self.assertEqual(len(self.more(other)), 8)
         self.assertEqual(len(self.streams()), 1)
 
-    def test_patience(self) -> None:
+    def test_stall_timeout(self) -> None:
         """A reader that reads something gets another minute."""
         for _ in range(3):
             self.create(f"m-{self.revision()}")
@@ -75,10 +77,10 @@ class SlowReaderTests(WatchTestCase):
         self.assertEqual(self.client.taken(), END)
         self.assertEqual(summary(self.watch(f"resourceVersion={then}", self.server.client())), [("ADDED", "c")])
 
-    def test_gone(self) -> None:
-        """A slow reader that hangs up leaves nothing behind."""
+    def test_client_disconnects(self) -> None:
+        """A slow reader that disconnects leaves nothing behind."""
         self.create("c")
-        self.client.gone()
+        self.client.disconnect()
         self.create("d")
         self.assertEqual(self.cache()._watches, {})
 
@@ -87,14 +89,14 @@ class UnreadTests(WatchTestCase):
     """Readers that read one piece at a time, or nothing."""
 
     def setUp(self) -> None:
-        """Objects of 2 MB."""
+        """Create objects of 2 MB."""
         super().setUp()
         self.names = [f"m-{number:03}" for number in range(100)]
         for name in self.names:
             self.create_large(name, 20_000)
 
     def create_large(self, name: str, size: int) -> None:
-        """Write an object of a size in bytes; half of them are metadata."""
+        """Write an object of a size in bytes; half of it is metadata."""
         obj = config_map(name, x="x" * (size // 2))
         obj["metadata"]["annotations"] = {"note": "n" * min(size // 2, 200_000)}
         self.assertEqual(self.writer.ask("POST", MAPS, obj)[0], 201)
@@ -118,7 +120,7 @@ class UnreadTests(WatchTestCase):
         return client, stream, sizes
 
     def test_bound(self) -> None:
-        """At most one piece of the initial events of an unread watch is encoded, in any form."""
+        """At most one piece of the initial events of an unread watch is encoded, in any format."""
         table = "application/json;as=Table;v=v1;g=meta.k8s.io"
         metadata = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
         for accept in ("application/json", table, metadata, "application/vnd.kubernetes.protobuf;stream=watch"):
@@ -127,10 +129,10 @@ class UnreadTests(WatchTestCase):
             self.server.clock.advance(0)
             self.assertGreater(sum(sizes), 10_000, accept)
             self.assertLess(sum(sizes) + stream._pending_bytes, 3 * watching.MAX_WRITE_SIZE, accept)
-            client.gone()
+            client.disconnect()
 
     def test_pieces(self) -> None:
-        """The initial events of a large collection are written at the pace of their reader, and completely."""
+        """The initial events of a large collection are written with backpressure, and completely."""
         query = "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
         client, stream, sizes = self.unread(query)
         data = self.begun.partition(b"\r\n\r\n")[2] + client.taken()
@@ -186,7 +188,7 @@ class UnreadTests(WatchTestCase):
         self.assertTrue(client.transport.disconnected)
 
     def test_failing_flush(self) -> None:
-        """A stream that cannot be written is closed, and others are written."""
+        """A stream that fails to write is closed; further streams are written."""
         others = [self.server.client() for _ in range(2)]
         self.watch(f"resourceVersion={self.revision()}", others[0])
         self.watch(f"resourceVersion={self.revision()}")

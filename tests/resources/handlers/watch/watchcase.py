@@ -1,4 +1,4 @@
-"""A server whose objects are watched."""
+"""Test case of a server whose objects are watched."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ END = b"0\r\n\r\n"
 
 
 def summary(found: list[Any]) -> list[tuple[str, str]]:
-    """The kinds of events, and the names they are about."""
+    """Return the types of events and the names of their objects."""
     return [(one["type"], one["object"]["metadata"].get("name", "")) for one in found]
 
 
 class WatchTestCase(SynchronousTestCase):
-    """A test with a server, one who writes and one who watches."""
+    """Test case with a server, a client that writes and a client that watches."""
 
     def setUp(self) -> None:
-        """Two ConfigMaps."""
+        """Create two ConfigMaps."""
         self.server = Server("configmaps", "pods", "namespaces")
         self.writer, self.client = self.server.client(), self.server.client()
         for name in "ab":
             self.create(name)
 
     def cache(self) -> WatchCache:
-        """That of ConfigMaps."""
+        """Return the cache of ConfigMaps."""
         return self.server.stores.get("", "configmaps").cache
 
     def create(self, name: str, **labels: str) -> None:
-        """Write a new one."""
+        """Create a ConfigMap."""
         obj = config_map(name)
         obj["metadata"]["labels"] = labels
         self.assertEqual(self.writer.ask("POST", MAPS, obj)[0], 201)
 
     def relabel(self, name: str, **labels: str) -> None:
-        """Write labels."""
+        """Change the labels of a ConfigMap."""
         patch = {"metadata": {"labels": labels}}
         answer = self.writer.answer("PATCH", f"{MAPS}/{name}", patch, Content_Type="application/merge-patch+json")
         self.assertEqual(answer.code, 200)
 
     def revision(self) -> int:
-        """The newest."""
+        """Return the current revision."""
         revision: int = self.server.backend.revision
         return revision
 
     def watch(self, query: str, client: JSONClient | None = None, path: str = MAPS) -> list[Any]:
-        """Begin a watch; give the events that come at once."""
+        """Begin a watch; return the events that arrive immediately."""
         client = client or self.client
         head, separator, body = client.begin(f"{path}?watch=1&{query}").partition(b"\r\n\r\n")
         self.assertTrue(head.startswith(b"HTTP/1.1 200 "), head)
@@ -60,6 +60,6 @@ class WatchTestCase(SynchronousTestCase):
         return events(body) + self.more(client)
 
     def more(self, client: JSONClient | None = None) -> list[Any]:
-        """The events that have come since."""
+        """Return the events since the last call."""
         self.server.clock.advance(0)
         return events((client or self.client).taken())
