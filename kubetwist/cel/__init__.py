@@ -1,1 +1,1 @@
-"""The Common Expression Language, as Kubernetes speaks it: parsed, type-checked, priced and compiled to closures."""
+"""The Common Expression Language of Kubernetes: parser, type checker, cost estimator, compiler and libraries."""

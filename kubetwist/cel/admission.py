@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from kubetwist.cel.environment import Environment
     from kubetwist.cel.types import Type
 
-#: The total cost limit of all match conditions of one webhook or policy, per request.
+#: Cost limit of all match conditions of one webhook or policy, per request.
 MATCH_BUDGET: Final = 2_500_000
-#: The same for the validations, variables and messages of one binding of a policy.
+#: Cost limit of the validations, variables and messages of one binding of a policy, per request.
 POLICY_BUDGET: Final = 10_000_000
 OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
@@ -58,7 +58,7 @@ def request_type() -> Type:
 
 @cache
 def namespace_type() -> Type:
-    """Return the type of C{namespaceObject}: a namespace without the fields that policies do not see."""
+    """Return the type of C{namespaceObject}: a namespace with the fields that policies can read."""
     from kubetwist.cel.types import INT, STRING, TIMESTAMP, ObjectType, list_of, map_of
 
     condition = dict.fromkeys(("status", "type", "message", "reason"), STRING)
@@ -91,11 +91,11 @@ def namespace_type() -> Type:
 @cache
 def admission_environment(params: bool = False, authorizer: bool = True, patches: bool = False) -> Environment:
     """
-    Return the environment of such expressions.
+    Return the environment of match conditions and policies.
 
-    @param params: Whether there is C{params}.
-    @param authorizer: Whether there are C{authorizer} and C{authorizer.requestResource}.
-    @param patches: Whether there is what mutations are made of.
+    @param params: Whether C{params} is declared.
+    @param authorizer: Whether C{authorizer} and C{authorizer.requestResource} are declared.
+    @param patches: Whether the types and functions of mutations are declared.
     """
     from kubetwist.cel.library.authz import AUTHORIZER_TYPE, RESOURCE_CHECK_TYPE
     from kubetwist.cel.library.environments import kubernetes_environment
@@ -119,7 +119,7 @@ def request_value(request: JSONObject, dry_run: bool, options: JSONObject | None
     """
     Return the value of C{request}.
 
-    @param request: An C{AdmissionRequest} without uid, objects and what the other two are.
+    @param request: An C{AdmissionRequest} without uid, objects, dryRun and options.
     """
     value = {**request, "dryRun": dry_run}
     if options is not None:

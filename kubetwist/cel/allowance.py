@@ -1,8 +1,8 @@
 """
-Limits on the cost of expressions that are evaluated in the reactor's thread.
+Limit on the cost of expressions that are evaluated in the reactor's thread.
 
-Most evaluations take some microseconds and run immediately. A more expensive one is cancelled, and repeated from its
-beginning in the computation thread.
+Most evaluations take some microseconds and run immediately. A more expensive one is cancelled, and repeated from the
+start in the computation thread.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..api.requestscope import RequestScope
 
 _Result = TypeVar("_Result")
 
-#: Total cost of the evaluations within one L{with_allowance}: some milliseconds.
+#: Cost limit of all evaluations within one L{with_allowance}: some milliseconds.
 MAX_REACTOR_COST: Final = 5_000
 #: Fixed cost of each evaluation.
 EVALUATION_BASE_COST: Final = 5
@@ -29,7 +29,7 @@ class Allowance:
     """
     An allowance for the cost of evaluations.
 
-    @ivar left: The remaining cost; below zero, evaluations are refused.
+    @ivar remaining: The remaining cost; if it is negative, evaluations are rejected.
     """
 
     __slots__ = ("remaining",)
@@ -38,7 +38,7 @@ class Allowance:
         self.remaining = cost
 
 
-#: The allowance of the running code; L{None} if only the limits of each evaluation apply.
+#: Allowance of the current context; L{None} if only the limits of each evaluation apply.
 current_allowance: Final[ContextVar[Allowance | None]] = ContextVar("current_allowance", default=None)
 
 
@@ -61,11 +61,13 @@ async def compute_rules(
     """
     Call a function that may evaluate expressions: immediately for small objects, otherwise in the computation thread.
 
-    Evaluations that take long for a small object are cancelled and repeated in a thread.
+    Expensive evaluations for a small object are cancelled and repeated in the thread.
 
+    @param scope: The scope of the request.
     @param size: Bytes of JSON that the function reads besides the body of the request.
     @param function: Accesses only its arguments and immutable objects. It may be called twice with the same arguments.
-    @return: Its result.
+    @param arguments: The arguments of the function.
+    @return: The result of the function.
     """
     in_thread = scope.in_thread
     if in_thread is None:

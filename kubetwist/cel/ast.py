@@ -1,4 +1,4 @@
-"""The syntax tree of an expression, after its macros were expanded."""
+"""Syntax trees of expressions, after macro expansion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Expr:
     """
     A node.
 
-    @ivar id: Unique in its tree; positions and types are kept by it.
+    @ivar id: The id, unique in the tree, by which positions and types are stored.
     """
 
     id: int
@@ -23,21 +23,21 @@ class Expr:
 
 @define(eq=False)
 class Literal(Expr):
-    """A constant: the value itself."""
+    """A constant value."""
 
     value: Any
 
 
 @define(eq=False)
 class Ident(Expr):
-    """A name; C{.name} is kept with its dot, which asks for the outermost."""
+    """An identifier; the leading dot of C{.name} selects the outermost scope."""
 
     name: str
 
 
 @define(eq=False)
 class Select(Expr):
-    """C{operand.field}, or with C{test_only} whether it is there: C{has(operand.field)}."""
+    """C{operand.field}, or with C{test_only} the presence test C{has(operand.field)}."""
 
     operand: Expr
     field: str
@@ -55,7 +55,7 @@ class Call(Expr):
 
 @define(eq=False)
 class ListExpr(Expr):
-    """C{[a, ?b]}; C{optional} has the indices of elements that may be missing."""
+    """C{[a, ?b]}; C{optional} has the indices of optional elements."""
 
     elements: list[Expr]
     optional: frozenset[int] = frozenset()
@@ -63,7 +63,7 @@ class ListExpr(Expr):
 
 @define(eq=False)
 class Entry:
-    """One entry of a map or field of a message; its key is an expression or a field's name."""
+    """An entry of a map, whose key is an expression, or a field of a message, whose key is its name."""
 
     id: int
     key: Any
@@ -89,9 +89,9 @@ class StructExpr(Expr):
 @define(eq=False)
 class Comprehension(Expr):
     """
-    A fold, which macros become: over the elements of a range, from an initial value, step by step.
+    A fold over the elements of a range, to which macros are expanded.
 
-    @ivar iter_var2: With it, C{iter_var} is the index or key and this is the value; empty otherwise.
+    @ivar iter_var2: The variable of the value, if C{iter_var} is that of the index or key; empty with one variable.
     """
 
     iter_range: Expr
@@ -105,7 +105,7 @@ class Comprehension(Expr):
 
 
 def children(expr: Expr) -> Iterator[Expr]:
-    """Return the nodes right below a node, in the order in which they are checked."""
+    """Return the child nodes of a node, in the order in which they are checked."""
     if isinstance(expr, Select):
         yield expr.operand
     elif isinstance(expr, Call):
@@ -128,7 +128,7 @@ def children(expr: Expr) -> Iterator[Expr]:
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """Return a node and all below it, without recursion: parents before children, left before right."""
+    """Return a node and its descendants in depth-first order, without recursion."""
     pending = [expr]
     while pending:
         node = pending.pop()
@@ -137,7 +137,7 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 class MacroError(Exception):
-    """A macro cannot be expanded; the parser reports it where the expression stands."""
+    """A macro cannot be expanded; the parser reports the error at the position of C{expr}."""
 
     def __init__(self, message: str, expr: Expr) -> None:
         super().__init__(message)
@@ -147,19 +147,17 @@ class MacroError(Exception):
 
 class Builder:
     """
-    Makes nodes with fresh ids, for macros.
+    Factory of nodes with new ids, for macros.
 
-    @ivar accumulator: The name under which comprehensions of macros keep their result.
+    @ivar accumulator: The name of the accumulator variable of comprehensions.
     """
 
     accumulator = "@result"
 
     def __init__(self, next_id: Callable[[], int], copy_id: Callable[[int], int]) -> None:
         """
-        Begin.
-
-        @param next_id: Gives the id of a node that stands where the macro stands.
-        @param new_copy: Gives an id that stands where the node of another id stands.
+                @param next_id: Returns a new id with the position of the macro call.
+        @param copy_id: Returns a new id with the position of the node of another id.
         """
         self._next_id = next_id
         self._copy_id = copy_id
@@ -169,15 +167,15 @@ class Builder:
         return Literal(self._next_id(), value)
 
     def ident(self, name: str) -> Ident:
-        """Return a name."""
+        """Return an identifier."""
         return Ident(self._next_id(), name)
 
     def result(self) -> Ident:
-        """Return the accumulator."""
+        """Return the identifier of the accumulator."""
         return Ident(self._next_id(), self.accumulator)
 
     def select(self, operand: Expr, field: str, test_only: bool = False) -> Select:
-        """Return a selection or a test for presence."""
+        """Return a field selection or a presence test."""
         return Select(self._next_id(), operand, field, test_only)
 
     def call(self, function: str, *args: Expr) -> Call:
@@ -207,13 +205,24 @@ class Builder:
         variable2: str = "",
         accumulator: str = accumulator,
     ) -> Comprehension:
-        """Return a comprehension."""
+        """
+        Return a comprehension.
+
+        @param iter_range: The list or map.
+        @param variable: The name of the iteration variable.
+        @param init: The initial value of the accumulator.
+        @param condition: The condition for the next iteration.
+        @param step: The new value of the accumulator.
+        @param result: The result.
+        @param variable2: The name of the second iteration variable; empty with one.
+        @param accumulator: The name of the accumulator.
+        """
         return Comprehension(
             self._next_id(), iter_range, variable, variable2, accumulator, init, condition, step, result
         )
 
     def copy(self, expr: Expr) -> Expr:
-        """Return a copy of a whole expression with ids of its own: a node may be in a tree once only."""
+        """Return a deep copy of an expression with new ids, since an id must be unique in a tree."""
         new_id = self._copy_id(expr.id)
         if isinstance(expr, Literal):
             return Literal(new_id, expr.value)
@@ -261,12 +270,12 @@ Expand = Callable[[Builder, Expr | None, Sequence[Expr]], Expr | None]
 @frozen
 class Macro:
     """
-    A call that is something else.
+    A macro.
 
     @ivar count: The number of arguments; C{None} for any number.
     @ivar member: Whether it is called on a target.
-    @ivar expand: Makes the expression from the target (C{None} if there is none) and the arguments; C{None} leaves the
-        call as it is. It raises L{MacroError}.
+    @ivar expand: Returns the expansion for a target (C{None} without one) and the arguments, or C{None} to keep the
+        call. Raises L{MacroError}.
     """
 
     name: str

@@ -1,8 +1,9 @@
 """
 Attributes: names with their selections and indices.
 
-The reference evaluates C{a.b[c].d} as one thing, an attribute: a name or another expression, and a list of qualifiers.
-Each qualifier costs 1 and so does the whole, unless it is a part of a larger one or a branch of a condition.
+cel-go evaluates C{a.b[c].d} as one attribute: a variable or another operand, and a list of qualifiers (cel-go,
+C{interpreter/attributes.go}). Each qualifier costs 1. The attribute itself also costs 1, unless it is a part of another
+attribute or a branch of a conditional.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _INDICES: Final = frozenset({"_[_]", "_[?_]"})
 @frozen
 class Qualifier:
     """
-    One step from a value into it.
+    A selection or index that is applied to a value.
 
-    @ivar key: Of a constant step.
+    @ivar key: The constant key.
     @ivar step: The step that computes the key if it is not constant.
-    @ivar optional: Whether there may be nothing.
-    @ivar test: Whether it is only asked if there is something.
+    @ivar optional: Whether the value may be missing.
+    @ivar test: Whether only the presence of the value is tested.
     """
 
     key: Value
@@ -41,7 +42,7 @@ class Qualifier:
 
 
 def is_attribute(planner: ExpressionPlanner, expr: Expr) -> bool:
-    """Return whether an expression is an attribute; constants are none."""
+    """Return whether an expression is an attribute; constants are not."""
     if planner.constant(expr) is not MISSING:
         return False
     if isinstance(expr, (Ident, Select)):
@@ -51,7 +52,7 @@ def is_attribute(planner: ExpressionPlanner, expr: Expr) -> bool:
 
 def attribute(planner: ExpressionPlanner, expr: Expr, whole: bool) -> Interpretable:
     """
-    Compile an attribute that is not a condition.
+    Compile an attribute that is not a conditional.
 
     @param whole: Whether it is evaluated for itself, which costs.
     """
@@ -75,7 +76,7 @@ def attribute(planner: ExpressionPlanner, expr: Expr, whole: bool) -> Interpreta
 
 
 def _operand(planner: ExpressionPlanner, expr: Expr) -> Expr | None:
-    """Return the operand of the last qualifier; C{None} if the expression does not end in one."""
+    """Return the operand of the last qualifier, or C{None} if the expression does not end in a qualifier."""
     if planner.is_name(expr) or planner.constant(expr) is not MISSING:
         return None
     if isinstance(expr, Select):
@@ -178,7 +179,7 @@ def _tested(root: Interpretable, keys: tuple[Value, ...], cost: int, slow: Inter
 
 
 def _of_local(slot: int, qualifiers: Sequence[Qualifier], own: int, optional: bool) -> Interpretable:
-    """Compile an attribute that begins with a variable of a comprehension."""
+    """Compile an attribute that begins with a comprehension variable."""
     if not qualifiers:
 
         def local(frame: Frame) -> Value:
@@ -212,7 +213,7 @@ def _of_local(slot: int, qualifiers: Sequence[Qualifier], own: int, optional: bo
 
 
 def _are_plain(qualifiers: Sequence[Qualifier]) -> bool:
-    """Return whether Python's own subscription does for all qualifiers, as long as it succeeds."""
+    """Return whether Python's C{[]} is sufficient for all qualifiers: constant string keys that must be present."""
     return all(type(qualifier.key) is str and not qualifier.optional for qualifier in qualifiers)
 
 

@@ -1,5 +1,5 @@
 """
-Expressions on the claims of a token, and on the user that they make: C{AuthenticationConfiguration}.
+Expressions of C{AuthenticationConfiguration} on the claims of a token and on the resulting user.
 
 See kubernetes/apiserver, C{pkg/authentication/cel}, and C{plugin/pkg/authenticator/token/oidc}.
 """
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 _CLAIMS: Final = "claims"
 _USER: Final = "user"
 
-#: Values that C{claims} and C{user} have in evaluations; made by L{claims_value} and L{user_value}.
+#: Values of the variables C{claims} and C{user}, made by L{claims_value} and L{user_value}.
 Claims = Any
 UserValue = Any
 
 
 class CauseError(ValueError):
-    """An expression that a configuration may not have."""
+    """An expression of a configuration is invalid."""
 
     def __init__(self, cause: FieldError) -> None:
         super().__init__(str(cause))
@@ -37,7 +37,7 @@ class CauseError(ValueError):
 
 
 class ExpressionError(Exception):
-    """An expression has no value; the text is the reference's."""
+    """The evaluation of an expression failed; the message equals kube-apiserver's."""
 
 
 @cache
@@ -80,7 +80,7 @@ class ClaimsExpression:
         """
         Evaluate the expression for the claims of a token.
 
-        @raise ExpressionError: It has none.
+        @raise ExpressionError: The evaluation failed.
         """
         return _evaluate(self.expression, self._program, _CLAIMS, claims)
 
@@ -96,7 +96,7 @@ class UserExpression:
         """
         Evaluate the expression for a user.
 
-        @raise ExpressionError: It has none.
+        @raise ExpressionError: The evaluation failed.
         """
         return _evaluate(self.expression, self._program, _USER, user)
 
@@ -105,9 +105,9 @@ def compile_claims_expression(expression: str, path: str, boolean: bool = False)
     """
     Compile an expression on the claims of tokens.
 
-    @param path: The field that it is in.
-    @param boolean: It has to be true or false, as rules for validation are.
-    @raise CauseError: It is wrong.
+    @param path: The path of the field.
+    @param boolean: Whether the type must be bool, as for validation rules.
+    @raise CauseError: The expression is invalid.
     """
     from kubetwist.cel.inspection import selects
 
@@ -120,10 +120,10 @@ def compile_claims_expression(expression: str, path: str, boolean: bool = False)
 
 def compile_user_expression(expression: str, path: str) -> UserExpression:
     """
-    Compile a rule for users.
+    Compile a validation rule for users.
 
-    @param path: The field that it is in.
-    @raise CauseError: It is wrong.
+    @param path: The path of the field.
+    @raise CauseError: The expression is invalid.
     """
     return UserExpression(expression, _compile(_USER, expression, path, boolean=True))
 
@@ -146,7 +146,7 @@ def _compile(variable: str, expression: str, path: str, boolean: bool) -> Progra
 
 
 def claims_value(claims: Mapping[str, JSONValue]) -> Claims:
-    """Convert a token's claims to CEL values: all numbers are doubles, and field names may be escaped."""
+    """Convert the claims of a token to CEL values: all numbers are doubles, and keys are found by escaped names."""
     return _to_cel_value(claims, top=True)
 
 
@@ -202,15 +202,15 @@ def _escaped_map_type() -> Callable[[Mapping[str, JSONValue], bool], JSONValue]:
 
 
 def string_value(value: JSONValue) -> str | None:
-    """Return a text; L{None} for any other value."""
+    """Return a string, or L{None} for any other value."""
     return value if isinstance(value, str) else None
 
 
 def string_list(value: JSONValue) -> list[str]:
     """
-    Return a text or a list of them, as a list; null and empty texts are left out.
+    Return a string or a list of strings as a list, without null and empty strings.
 
-    @raise ValueError: It is something else.
+    @raise ValueError: The value has another type.
     """
     from kubetwist.cel.values import LISTS
 

@@ -1,7 +1,8 @@
 """
 Match conditions of authorization webhooks: C{matchConditions} of C{AuthorizationConfiguration}.
 
-See kubernetes/apiserver, C{pkg/authorization/cel}. They see C{request}, the specification of a SubjectAccessReview.
+See kubernetes/apiserver, C{pkg/authorization/cel}. Their variable C{request} is the specification of a
+SubjectAccessReview.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..api.jsontypes import JSONObject, JSONValue
 if TYPE_CHECKING:
     from kubetwist.cel.environment import Environment, Program
 
-#: The most conditions that a webhook may have.
+#: Maximum number of match conditions of a webhook.
 _MAX_MATCH_CONDITIONS: Final = 64
 
 _FIELD_SELECTOR: Final = "fieldSelector"
@@ -26,7 +27,7 @@ _ATTRIBUTES: Final = ("namespace", "verb", "group", "version", "resource", "subr
 
 
 class MatchConditionError(Exception):
-    """Some conditions could not be evaluated, and none of the others was false."""
+    """The evaluation of a condition failed, and no other condition is false."""
 
 
 @cache
@@ -62,10 +63,10 @@ def _environment() -> Environment:
 
 class MatchConditions:
     """
-    The conditions of one webhook, compiled.
+    The compiled match conditions of one webhook.
 
-    @ivar uses_field_selector: Whether any looks at field selectors; they may be left out otherwise.
-    @ivar uses_label_selector: Likewise.
+    @ivar uses_field_selector: Whether a condition reads the field selector, which is otherwise left out.
+    @ivar uses_label_selector: Whether a condition reads the label selector, which is otherwise left out.
     """
 
     def __init__(self, programs: Sequence[tuple[str, Program]]) -> None:
@@ -80,8 +81,8 @@ class MatchConditions:
         """
         Return whether all conditions hold for a request.
 
-        @param spec: The specification of the SubjectAccessReview that the webhook would be sent.
-        @raise MatchConditionError: Some conditions cannot be evaluated, and all others hold.
+        @param spec: The specification of the SubjectAccessReview for the webhook.
+        @raise MatchConditionError: The evaluation of a condition failed, and no other condition is false.
         """
         from kubetwist.cel.environment import PER_CALL_LIMIT
         from kubetwist.cel.errors import EvaluationError
@@ -108,9 +109,9 @@ def compile_match_conditions(
     """
     Compile the conditions of a webhook.
 
-    @param conditions: C{{expression}} each.
-    @param path: The field that the conditions are in.
-    @return: The conditions, L{None} if none is valid; and the errors of the others.
+    @param conditions: Objects with the field C{expression}.
+    @param path: The path of the object with the field C{matchConditions}.
+    @return: The valid conditions, L{None} if there are none, and the errors of the invalid ones.
     """
     field = f"{path}.matchConditions" if path else "matchConditions"
     if len(conditions) > _MAX_MATCH_CONDITIONS:
@@ -156,7 +157,7 @@ def _compile(expression: str, expression_path: str) -> Program | FieldError:
 
 
 def _request(spec: Mapping[str, JSONValue], field_selector: bool, label_selector: bool) -> JSONObject:
-    """Return the variable with every string field, even empty ones."""
+    """Return the value of C{request} with all string fields, including empty ones."""
     request: JSONObject = {
         "user": spec.get("user") or "",
         "groups": list(spec.get("groups") or ()),

@@ -1,4 +1,4 @@
-"""Calls of functions: which overload, with what check of the arguments, at what price."""
+"""Function calls: choice of the overload, checks of the arguments, tracking of the cost."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from kubetwist.cel.standard.operators import GENERIC
 from kubetwist.cel.types import Type
 from kubetwist.cel.values import Value
 
-#: Functions whose own complaint about arguments is the short one.
+#: Functions whose error for arguments of the wrong type has no signature.
 _SHORT_OVERLOAD_ERROR: Final = frozenset({"contains", "startsWith", "endsWith"})
 #: Functions whose second argument is a regular expression.
 _WITH_PATTERN: Final = frozenset({"matches", "find", "findAll"})
 
 
 def plan_call(planner: ExpressionPlanner, expr: Call) -> Interpretable:
-    """Compile a call that no operator's rule covers."""
+    """Compile a call that has no special rule."""
     resolution = planner.resolution(expr)
     arguments: list[Expr] = list(expr.args)
     if resolution.member:
@@ -39,7 +39,7 @@ def plan_call(planner: ExpressionPlanner, expr: Call) -> Interpretable:
         return _lazy(single, steps)
     call = _constant_regex(planner, resolution, arguments) or _implementation(planner, resolution, static)
     tracker = call_cost(planner.model, resolution)
-    # Functions that are chosen at run time, and those of many arguments, stop at the first argument that fails.
+    # Calls with dynamic dispatch or more than two arguments stop at the first argument that fails.
     eager = len(steps) > 2 or (single is None and resolution.function not in GENERIC)
     if isinstance(tracker, int):
         return _fixed_cost_call(call, steps, tracker, eager)
@@ -48,9 +48,9 @@ def plan_call(planner: ExpressionPlanner, expr: Call) -> Interpretable:
 
 def evaluate_for_cost(steps: Sequence[Interpretable], frame: Frame) -> list[Value]:
     """
-    Evaluate operands whose values are unused, for their cost, as the reference does.
+    Evaluate the remaining operands of a failed call, which add to the cost in cel-go.
 
-    @return: The values, with L{_FAILED} for those that failed.
+    @return: The values, with L{_FAILED} for operands that failed.
     """
     found = []
     for step in steps:
@@ -61,7 +61,7 @@ def evaluate_for_cost(steps: Sequence[Interpretable], frame: Frame) -> list[Valu
     return found
 
 
-#: Stands for the value of an argument that failed; it counts as one wherever sizes are asked.
+#: Value of an argument that failed; its size is 1.
 _FAILED: Final = object()
 
 
@@ -89,7 +89,7 @@ def _tracked_call(
 
 
 def _failed_call_cost(tracker: FunctionTracker, args: Sequence[Value]) -> int:
-    """Return the cost of a call that failed."""
+    """Return the cost of a call whose arguments or implementation failed."""
     try:
         return tracker(args, _FAILED) or 0
     except (TypeError, AttributeError, ValueError):
@@ -141,7 +141,7 @@ def _lazy(overload: Overload, steps: Sequence[Interpretable]) -> Interpretable:
 
 
 def _implementation(planner: ExpressionPlanner, resolution: Resolution, static: Sequence[Type]) -> Callable[..., Value]:
-    """Return the function that computes the result, with checks of types known only at run time."""
+    """Return the function that computes the result, with checks of the types that are known only at run time."""
     name = resolution.function
     single = resolution.overloads[0] if len(resolution.overloads) == 1 else None
     if single is not None and all(map(is_certain, static)):
@@ -170,7 +170,7 @@ def _checked_call(name: str, overload: Overload, static: Sequence[Type]) -> Call
 
 
 def _dispatch(name: str, overloads: Sequence[Overload], count: int) -> Callable[..., Value]:
-    """Return the first overload that takes the arguments."""
+    """Return a function that calls the first overload that accepts the arguments."""
     candidates = [
         (overload.call, [fits(parameter) if overload.guarded else None for parameter in overload.parameters])
         for overload in overloads
@@ -190,9 +190,10 @@ def _constant_regex(
     planner: ExpressionPlanner, resolution: Resolution, arguments: Sequence[Expr]
 ) -> Callable[..., Value] | None:
     """
-    Compile C{matches} with a constant expression, which is compiled now.
+    Return an implementation of C{matches} with a constant regular expression, which is compiled only once.
 
-    @raise ConstantError: It is none; nor may it be that in the other functions that take one.
+    @return: C{None} if another implementation is needed.
+    @raise ConstantError: The constant argument of C{matches}, C{find} or C{findAll} is not a regular expression.
     """
     if resolution.function not in _WITH_PATTERN or len(arguments) < 2:
         return None

@@ -1,4 +1,4 @@
-"""Finds the type of every part of an expression and which overloads its calls may reach."""
+"""Type checker: determines the type of every subexpression and the candidate overloads of every call."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ from kubetwist.cel.values import MISSING, type_of
 _DYNAMIC: Final = frozenset({Kind.DYN, Kind.ERROR, Kind.TYPE_PARAM})
 
 
-#: The maximum number of resolved calls in the cache, by the types of their arguments.
+#: Maximum size of the cache of resolved calls, by the types of their arguments.
 _MAX_RESOLVED_CALLS: Final = 2000
 
 
 @define
 class Declarations:
     """
-    The declared names.
+    Declarations of an environment.
 
     @ivar variables: Types of variables, by name.
     @ivar constants: Types and values of constants.
-    @ivar types: Types that can be named.
-    @ivar find_type: Finds further types by name, for types that cannot be listed.
+    @ivar types: Types by the names that expressions may use.
+    @ivar find_type: Finds further types by name.
     @ivar functions: Overloads by the name of their function, in the order of their declaration.
     @ivar container: The namespace in which unqualified names are looked up first.
     """
@@ -65,12 +65,12 @@ class Declarations:
     resolved: dict[tuple[Any, ...], tuple[Resolution, Type]] = field(factory=dict)
 
     def cache_resolution(self, key: tuple[object, ...], resolution: Resolution, result: Type) -> None:
-        """Keep what a call of these types leads to, but not without end."""
+        """Cache the overloads and the result type of a call, unless the cache is full."""
         if len(self.resolved) < _MAX_RESOLVED_CALLS:
             self.resolved[key] = resolution, result
 
     def candidates(self, name: str) -> Sequence[str]:
-        """Return the full names that a name may be short for, the most specific first."""
+        """Return the qualified names that a name may stand for, the most specific first."""
         if name.startswith("."):
             return (name[1:],)
         if not self.container:
@@ -84,7 +84,7 @@ class Resolved:
     """
     The declaration that a name resolves to.
 
-    @ivar value: Of a constant or type; L{MISSING} for variables.
+    @ivar value: The value of a constant or type; L{MISSING} for variables.
     """
 
     name: str
@@ -97,8 +97,8 @@ class Resolution:
     """
     The candidate overloads of a call.
 
-    @ivar function: The full name; a target that was but a part of it is none.
-    @ivar member: Whether the target is an argument.
+    @ivar function: The qualified name, which may include a target that is only a namespace.
+    @ivar member: Whether the target is the first argument.
     """
 
     function: str
@@ -109,10 +109,10 @@ class Resolution:
 @define
 class Checked:
     """
-    An expression with its types.
+    A checked expression.
 
-    @ivar types: By node id.
-    @ivar names: The declarations of names and qualified names, by node id.
+    @ivar types: The types by node id.
+    @ivar names: The declarations of simple and qualified names, by node id.
     @ivar calls: The candidate overloads of calls, by node id.
     """
 
@@ -123,12 +123,12 @@ class Checked:
 
     @property
     def root(self) -> Expr:
-        """Return the expression."""
+        """Return the root of the syntax tree."""
         return self.parsed.root
 
 
 def qualified_name(expr: Expr) -> str | None:
-    """Return the dotted name that an expression forms, if any."""
+    """Return the qualified name that an expression forms, or C{None}."""
     if isinstance(expr, Ident):
         return expr.name
     if isinstance(expr, Select) and not expr.test_only:
@@ -138,7 +138,7 @@ def qualified_name(expr: Expr) -> str | None:
 
 
 class Checker:
-    """Checks one expression."""
+    """Type checker of one expression."""
 
     def __init__(self, parsed: Parsed, source: Source, declarations: Declarations) -> None:
         self.issues: list[Issue] = []
@@ -190,7 +190,7 @@ class Checker:
         return self._substitutions.assign(first, second)
 
     def _substitute(self, type_: Type, free_to_dyn: bool = False) -> Type:
-        """Return a type with its variables substituted."""
+        """Return a type with its type parameters substituted."""
         return substitute(self._substitutions.mapping, type_, free_to_dyn)
 
     def _fresh_type_param(self) -> Type:
@@ -247,7 +247,7 @@ class Checker:
         return types.BOOL if expr.test_only else self._substitute(found)
 
     def _field(self, expr: Expr, operand: Expr, name: str, optional: bool) -> Type:
-        """Return the type of a field of an operand, which is checked here."""
+        """Check an operand and return the type of its field."""
         target = self._substitute(self._check(operand))
         wrapped = types.is_optional(target)
         if wrapped:
@@ -301,10 +301,10 @@ class Checker:
     def _resolve(
         self, expr: Call, name: str, overloads: Sequence[Overload], arguments: list[Type], member: bool
     ) -> Type:
-        """Choose the overloads that fit the arguments; the first gives the type, unless they differ."""
+        """Determine the matching overloads and the result type, which is C{dyn} if the overloads differ in it."""
         if name in ("_&&_", "_||_"):
             return self._logical(expr, name, overloads, arguments)
-        # Types that say everything lead to the same overloads again.
+        # Calls whose argument types are fully known always resolve to the same overloads.
         key = (name, member, *arguments) if all(map(is_certain, arguments)) else None
         cached = self._declared.resolved.get(key) if key else None
         if cached is not None:
@@ -335,7 +335,7 @@ class Checker:
         return result
 
     def _instance(self, overload: Overload) -> tuple[tuple[Type, ...], Type]:
-        """Return the parameters and result of an overload, with variables of this call."""
+        """Return the parameters and the result of an overload with fresh type parameters."""
         signatures = self._declared.signatures
         names = signatures.get(id(overload))
         if names is None:
@@ -367,13 +367,13 @@ class Checker:
     # Aggregates
 
     def _join_types(self, previous: Type | None, current: Type) -> Type:
-        """Return the joined type of both; a validator checks that literals have homogeneous elements."""
+        """Return the join of two types; a validator checks that literals have homogeneous elements."""
         if previous is None:
             return current
         return most_general(previous, current) if self._assign(previous, current) else types.DYN
 
     def _optional_element_type(self, expr: Expr, type_: Type) -> Type:
-        """Return the type within an optional element."""
+        """Return the type of the value of an optional element."""
         if types.is_optional(type_):
             return type_.parameters[0]
         if not type_.is_dyn:
@@ -455,7 +455,7 @@ class Checker:
             self._mismatch(expr, expected, found)
 
     def _iteration_types(self, expr: Comprehension, over: Type) -> tuple[Type, Type]:
-        """Return the types of the variables; of one variable only the first counts."""
+        """Return the types of both iteration variables; with a single variable only the first is used."""
         if over.kind is Kind.LIST:
             element = over.parameters[0]
             return (types.INT, element) if expr.iter_var2 else (element, element)

@@ -1,8 +1,8 @@
 """
-From a checked expression to closures.
+Compiler of checked expressions to closures.
 
-Every part becomes a function of the L{Frame}. It charges what the part costs and reads no more of the variables than
-the value depends on. Constants are computed here, once, and cost nothing, as in the reference.
+Each subexpression becomes an L{Interpretable}, a function of the L{Frame}. It adds the cost of the subexpression and
+reads only the variables that the value depends on. Constants are computed once, here, and cost nothing, as in cel-go.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MEMBERS: Final = frozenset({str, int, bool})
 
 
 class Compiler:
-    """Compiles one expression."""
+    """Compiler of one expression."""
 
     def __init__(self, checked: Checked, model: CostModel | None, functions: Mapping[str, Sequence[Overload]]) -> None:
         self.model = model
@@ -62,18 +62,18 @@ class Compiler:
         }
 
     def compile(self) -> Interpretable:
-        """Return the whole expression."""
+        """Compile the whole expression."""
         return self.plan(self._checked.root)
 
     def plan(self, expr: Expr) -> Interpretable:
-        """Compile a part that is evaluated on its own."""
+        """Compile a subexpression that is not a part of an attribute."""
         constant = self.constant(expr)
         if constant is not MISSING:
             return lambda frame: constant
         return self._steps[type(expr)](expr)
 
     def plan_branch(self, expr: Expr) -> Interpretable:
-        """Compile a part of an attribute: a nested attribute has no cost of its own there."""
+        """Compile a subexpression of an attribute, where a nested attribute adds no cost."""
         if not attributes.is_attribute(self, expr):
             return self.plan(expr)
         if isinstance(expr, Call) and expr.function == "_?_:_":
@@ -83,11 +83,11 @@ class Compiler:
     # Results of the checker
 
     def type(self, expr: Expr) -> Type:
-        """Return the type of a part."""
+        """Return the type of a subexpression."""
         return self._checked.types[expr.id]
 
     def is_name(self, expr: Expr) -> bool:
-        """Return whether a part is the name of a variable, perhaps a dotted one."""
+        """Return whether a subexpression is the name of a variable, possibly a qualified one."""
         resolved = self._checked.names.get(expr.id)
         return resolved is not None and resolved.value is MISSING and not isinstance(expr, StructExpr)
 
@@ -102,7 +102,7 @@ class Compiler:
     # Variables of comprehensions
 
     def push(self, name: str, lazy: Interpretable | None = None) -> int:
-        """Give a variable a slot; with C{lazy} it is computed when it is first used."""
+        """Assign a slot to a variable; with C{lazy}, its value is computed at first use."""
         slot = self.slots
         self.slots += 1
         self._scopes.append((name, slot))
@@ -111,22 +111,22 @@ class Compiler:
         return slot
 
     def pop(self, count: int) -> None:
-        """Forget the variables that were pushed last."""
+        """Remove the C{count} variables that were pushed last."""
         del self._scopes[-count:]
 
     def local(self, name: str) -> int | None:
-        """Return the slot of a variable, if it is one of a comprehension."""
+        """Return the slot of a comprehension variable, or C{None} for other names."""
         for candidate, slot in reversed(self._scopes):
             if candidate == name:
                 return slot
         return None
 
     def is_lazy_local(self, slot: int) -> bool:
-        """Return whether a slot holds something that is computed at its first use."""
+        """Return whether the value of a slot is computed at first use."""
         return slot in self._lazy
 
     def lazy_local(self, slot: int) -> Interpretable:
-        """Return the step that gets the value of such a slot."""
+        """Return the L{Interpretable} that reads a slot with a lazy value."""
         initial = self._lazy[slot]
 
         def bound(frame: Frame) -> Value:
@@ -139,9 +139,9 @@ class Compiler:
 
     def constant(self, expr: Expr) -> Value:
         """
-        Return the value of a constant part; L{MISSING} if it is not constant.
+        Return the value of a constant subexpression, or L{MISSING} if it is not constant.
 
-        @raise ConstantError: It is one, but has no value.
+        @raise ConstantError: The subexpression is constant, but its evaluation fails.
         """
         if isinstance(expr, Literal):
             return expr.value
@@ -187,7 +187,7 @@ class Compiler:
         overloads = self.resolution(expr).overloads
         return len(overloads) == 1 and overloads[0].id == "in_list"
 
-    # Parts
+    # Subexpressions
 
     def _attribute(self, expr: Expr) -> Interpretable:
         return attributes.attribute(self, expr, whole=True)
@@ -211,7 +211,7 @@ class Compiler:
         return plan_call(self, expr)
 
     def _operands(self, expr: Call) -> list[Interpretable]:
-        """Return the operands of a chain of one logical operator, from left to right."""
+        """Compile the operands of a chain of one logical operator, from left to right."""
         terms: list[Interpretable] = []
         pending: list[Expr] = [expr]
         while pending:
@@ -261,14 +261,14 @@ class Compiler:
             frame.add_cost(cost(left_value, right_value))
             result = equal(left_value, right_value)
             if type(left_value) is not str:
-                # The depth of values does not add to the cost, but takes time.
+                # Comparing nested values takes time that the cost does not include.
                 frame.check_deadline()
             return result is expected
 
         return compare
 
     def _membership(self, expr: Call) -> Interpretable | None:
-        """Compile C{x in [...]} of constants of one simple type, which has no cost."""
+        """Compile C{x in [...]} for constants of one scalar type, which adds no cost."""
         members = self.constant(expr.args[1])
         if type(members) is not list or not self._is_list_membership(expr):
             return None
@@ -338,7 +338,7 @@ class Compiler:
         return build
 
     def _map_of_any(self, entries: Sequence[tuple[Interpretable, Interpretable, bool]]) -> Interpretable:
-        """Return a map whose keys may be booleans and numbers."""
+        """Compile a map whose keys may be both booleans and numbers."""
 
         def build(frame: Frame) -> Value:
             frame.cost += MAP_CREATE_COST
@@ -379,7 +379,7 @@ def _hashable(key: Value) -> Value:
 
 
 def _set_entry(result: dict[Value, Value], key: Value, value: Value, optional: bool) -> None:
-    """Set an entry of a map; a missing optional value unsets it."""
+    """Set an entry of a map, or remove it if the value is an empty optional."""
     if optional:
         if type(value) is not Optional:
             raise CelError(f"cannot initialize optional entry '{key}' from non-optional value {value}")
@@ -391,7 +391,7 @@ def _set_entry(result: dict[Value, Value], key: Value, value: Value, optional: b
 
 
 def _logical(terms: Sequence[Interpretable], decisive: bool) -> Interpretable:
-    """Compile C{&&} (decisive: false) and C{||} (decisive: true), whose result may be known in spite of errors."""
+    """Compile C{&&} (decisive: false) or C{||} (decisive: true); an operand with the decisive value absorbs errors."""
     neutral = not decisive
     if len(terms) == 2:
         left, right = terms
@@ -469,7 +469,7 @@ def _text_comparison(value_of: Interpretable, text: str, expected: bool) -> Inte
             frame.cost += cost_of_text if size >= length else (size + 9) // 10
             result: bool = value == text
             return result is expected
-        # Whatever else it is, it is not this text.
+        # A value of another type never equals a string.
         frame.cost += (min(size_for_cost(value), length) + 9) // 10
         return not expected
 

@@ -1,8 +1,8 @@
 """
-Loops: what macros become.
+Comprehensions, the expansions of macros.
 
-The common macros are recognized by the form of their expansion and run as plain loops; all cost what the expansion
-would, node by node.
+The expansions of the standard macros are recognized by their form and run as plain loops. Their cost equals the cost of
+evaluating the expansion node by node.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _GO_TYPES: Final[dict[type, str]] = {
 
 
 class LazyValue:
-    """The value of a bound name, which is computed at its first use."""
+    """The value of a bound variable, which is computed at first use."""
 
     __slots__ = ("error", "is_computed", "value")
 
@@ -56,7 +56,7 @@ class LazyValue:
         self.error: CelError | None = None
 
     def get(self, init: Interpretable, frame: Frame) -> Value:
-        """Return the value, computed at first use."""
+        """Return the value, or raise the error of its computation."""
         if not self.is_computed:
             self.is_computed = True
             try:
@@ -69,7 +69,7 @@ class LazyValue:
 
 
 def comprehension(planner: ExpressionPlanner, expr: Comprehension) -> Interpretable:
-    """Compile a loop, or a binding, which has a loop's form."""
+    """Compile a comprehension, or a C{cel.bind()}, which expands to one."""
     if _is_binding(expr):
         return _binding(planner, expr)
     iter_range = planner.plan(expr.iter_range)
@@ -148,7 +148,7 @@ def _pairs(iter_range: Interpretable) -> Range:
 
 
 def _assigner(first: int, second: int | None) -> Callable[[Frame, Value], None] | None:
-    """Return the function that sets the variables of an iteration; C{None} for one variable, which loops set inline."""
+    """Return a function that sets both iteration variables; C{None} for a single variable, which loops set inline."""
     if second is None:
         return None
 
@@ -199,8 +199,13 @@ def _short_circuit(
     check: int,
 ) -> Interpretable:
     """
-    Compile C{all} (neutral: true) and C{exists} (neutral: false): iterate until an element decides.
+    Compile C{all} (neutral: true) or C{exists} (neutral: false), which end at the first decisive element.
 
+    @param elements_of: Returns the elements of the range.
+    @param assign: Sets the iteration variables; C{None} for a single variable in C{slot}.
+    @param slot: The slot of the first iteration variable.
+    @param predicate: The predicate.
+    @param neutral: The result of the predicate that does not end the loop.
     @param check: The cost of checking the result before each iteration.
     """
     decisive = not neutral
@@ -363,7 +368,7 @@ def _fold(
     step: Interpretable,
     outcome: Interpretable,
 ) -> Interpretable:
-    """Compile a loop that has no known form."""
+    """Compile a comprehension of any other form."""
     assign = _assigner(first, second)
 
     def fold(frame: Frame) -> Value:

@@ -1,8 +1,8 @@
 """
-Estimation of the cost of an expression without evaluating it: cel-go's C{checker/cost.go}.
+Estimates of the cost of an expression without evaluating it; see cel-go, C{checker/cost.go}.
 
-Sizes come from literals, from what operators and functions make of sizes, and from the caller, who knows what a schema
-says of a variable and of what is below it.
+Sizes come from literals, from the estimators of operators and functions, and from the caller, who derives the sizes of
+variables and their fields from a schema.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from kubetwist.cel.types import Kind, Type, is_optional
 from kubetwist.cel.values import MISSING, Value
 
 Path = tuple[str, ...]
-#: Returns the size of the value at a path, given its type; C{None} if it is unknown.
+#: Returns the size of the value at a path with a type, or C{None} if it is unknown.
 SizeOf = Callable[[Path, Type], Estimate | None]
 
 _NOTHING: Final = fixed(0)
@@ -74,7 +74,7 @@ def estimate(checked: Checked, model: CostModel | None, size_of: SizeOf | None) 
 
 @frozen
 class _EntrySize:
-    """The sizes of the keys and values in a list or map."""
+    """Estimated sizes of the keys and values of a list or map."""
 
     container: Kind
     key: Estimate
@@ -88,7 +88,7 @@ class _EntrySize:
 
 @frozen
 class _Variable:
-    """A variable of a comprehension."""
+    """A comprehension variable."""
 
     path: Path
     size: Estimate | None
@@ -97,7 +97,7 @@ class _Variable:
 
 @frozen
 class _Node:
-    """An argument as passed to the estimators of functions."""
+    """L{kubetwist.cel.estimates.AstNode}."""
 
     path: Path | None
     type: Type
@@ -126,7 +126,7 @@ class _Node:
 
 
 class _Coster:
-    """Walks one expression."""
+    """Cost estimator of one expression."""
 
     def __init__(self, checked: Checked, model: CostModel | None, size_of: SizeOf) -> None:
         self._checked = checked
@@ -228,7 +228,7 @@ class _Coster:
     def _select(self, expr: Select) -> Estimate:
         total = self.cost(expr.operand)
         if expr.test_only:
-            # Kubernetes keeps presence free of charge.
+            # Kubernetes sets PresenceTestHasCost to false.
             return total
         if self._type(expr.operand).kind in _SELECTABLE:
             total = total.add(ONE)
@@ -399,12 +399,12 @@ class _Coster:
         return CallEstimate(costs[0].add(costs[1].union(costs[2])), size)
 
     def _builtin(self, expr: Call, overload: str, target: _Node | None, args: Sequence[_Node]) -> CallEstimate:
-        """Return the engine's default costs, without those of the arguments."""
+        """Return the default cost of a call without its arguments."""
         if overload == "string_format" and target is not None:
             return CallEstimate(_computed(target).multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR))
         if overload == "string_to_bytes":
             size = _computed(args[0])
-            # A character is up to four bytes.
+            # A character has up to four bytes.
             return CallEstimate(
                 size.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR), Estimate(size.min, (size.max * 4) & MAX)
             )
@@ -445,7 +445,7 @@ class _Coster:
 
 
 def _computed(node: _Node) -> Estimate:
-    """Return the engine's default for the size of an argument."""
+    """Return the size of an argument without the sizes of variables."""
     return UNKNOWN if node.computed is None else node.computed
 
 

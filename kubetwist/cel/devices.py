@@ -1,7 +1,8 @@
 """
-Variables of expressions that select devices, in DeviceClasses and ResourceClaims.
+Validation of expressions that select devices, in DeviceClasses and ResourceClaims.
 
-See kubernetes/dynamic-resource-allocation, C{cel/compile.go}. Schedulers evaluate them; here they are only looked at.
+See kubernetes/dynamic-resource-allocation, C{cel/compile.go}. Schedulers evaluate the expressions; the API server only
+compiles them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 #: The cost limit of one expression.
 MAX_COST: Final = 1_000_000
 
-#: The maximum sizes in C{device} by path; C{attributes} and C{capacity} contain maps of maps.
+# Maximum sizes in the variable "device"; attributes and capacity contain maps of maps.
 _MAX_DRIVER_LENGTH: Final = 63
 _MAX_KEY_LENGTHS: Final = {"attributes": (63, 32), "capacity": (63, 32)}
 _MAX_ENTRIES: Final = 32
@@ -27,22 +28,22 @@ _MAX_VALUE_LENGTH: Final = {"attributes": 64, "capacity": 64}
 
 
 class SelectorError(Exception):
-    """An expression that selects nothing; C{str} of it says why."""
+    """An expression is invalid; C{str} of the exception is the message for the client."""
 
 
 class SelectorCostError(SelectorError):
-    """One that might take too long."""
+    """The estimated cost of an expression exceeds the limit."""
 
 
 class SelectorProgramError(SelectorError):
-    """One whose types are right, and a constant part of it has no value."""
+    """The evaluation of a constant subexpression fails."""
 
 
 def check_selector(text: str) -> None:
     """
-    Compile an expression.
+    Validate an expression that selects devices.
 
-    @raise SelectorError: It is wrong.
+    @raise SelectorError: The expression is invalid.
     """
     try:
         program = _environment().compile(text)
@@ -64,7 +65,7 @@ def _check_type(output_type: Type) -> None:
 
 
 def _size_of(path: tuple[str, ...], type_: Type) -> Estimate | None:
-    """Return the size of the value at a path that begins with C{device}."""
+    """Return the size of the value at a path below C{device}."""
     if not path or path[0] != "device":
         return None
     field, *rest = path[1:] or ("",)

@@ -1,4 +1,4 @@
-"""Environments, in which expressions are compiled, and the resulting programs."""
+"""Environments that compile expressions, and the resulting programs."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ from kubetwist.metrics.registry import Histogram
 
 #: The cost limit of one evaluation in Kubernetes, C{PerCallLimit}.
 PER_CALL_LIMIT: Final = 1_000_000
-#: CPU seconds that one evaluation may take; an evaluation at the cost limit takes about a tenth of that.
+#: Maximum CPU seconds of one evaluation; an evaluation at the cost limit takes about a tenth of that.
 EVALUATION_TIMEOUT: Final = 1.0
 
 _DURATION_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-#: The durations of compilations and of evaluations in this process.
+#: Durations of compilations and evaluations in this process, in seconds.
 COMPILATION: Final = Histogram(_DURATION_BUCKETS)
 EVALUATION: Final = Histogram(_DURATION_BUCKETS)
 
-#: The depth from which the trees of an expression are walked with a higher recursion limit.
+#: Depth of expressions that need a higher recursion limit.
 _DEPTH_THRESHOLD: Final = 60
 _RAISED_LIMIT: Final = 20_000
 
 
 class _RecursionLimit:
-    """Raises the recursion limit while expressions with the maximum nesting depth are processed."""
+    """Context manager that raises the recursion limit while deep expressions are processed."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -63,7 +63,7 @@ class _RecursionLimit:
         if depth < _DEPTH_THRESHOLD:
             yield
             return
-        # The limit belongs to the interpreter: the first user raises it, and the last one restores it.
+        # The limit is global: the first user raises it, and the last one restores it.
         with self._lock:
             self._users += 1
             if self._users == 1:
@@ -97,9 +97,16 @@ def _depth(root: Expr) -> int:
 
 
 class Program:
-    """A compiled expression; it may be evaluated any number of times."""
+    """A compiled expression."""
 
     def __init__(self, checked: Checked, run: Interpretable, slots: int, model: CostModel | None, depth: int) -> None:
+        """
+        @param checked: The checked expression.
+        @param run: The compiled expression.
+        @param slots: Number of comprehension variables.
+        @param model: Costs of functions.
+        @param depth: Depth of the syntax tree in nodes.
+        """
         self._checked = checked
         self._run = run
         self._slots = slots
@@ -109,14 +116,14 @@ class Program:
 
     @property
     def checked(self) -> Checked:
-        """Return the expression with its types."""
+        """Return the checked expression."""
         return self._checked
 
     def estimated_cost(self, size_of: SizeOf | None = None) -> Estimate:
         """
         Estimate the minimum and the maximum cost of an evaluation.
 
-        @param size_of: Returns the sizes of the values of variables, as far as a schema gives them.
+        @param size_of: Returns the sizes of the values of variables, if a schema limits them.
         """
         with _recursion_limit(self._depth):
             return estimate(self._checked, self._model, size_of)
@@ -127,7 +134,7 @@ class Program:
         """
         Evaluate the expression.
 
-        @param activation: Values of the variables; an L{kubetwist.cel.frame.Activation} may contain lazy ones.
+        @param activation: Values of the variables; an L{kubetwist.cel.frame.Activation} computes them lazily.
         @param cost_limit: The maximum cost.
         @param seconds: The maximum processor time, checked in loops only.
         @return: The value and its cost.
@@ -148,7 +155,7 @@ class Program:
         @param activation: See L{evaluate}.
         @param cost_limit: See L{evaluate}.
         @param seconds: See L{evaluate}.
-        @param spared: The allowance, from which the cost is subtracted.
+        @param allowance: The allowance, from which the cost is subtracted.
         @raise AllowanceExceeded: The cost exceeds the allowance.
         """
         allowance.remaining -= EVALUATION_BASE_COST
@@ -167,7 +174,7 @@ class Program:
 
     def _evaluate(self, activation: Mapping[str, Value], cost_limit: int, timeout: float) -> tuple[Value, int]:
         frame = Frame(activation, self._slots, cost_limit, timeout)
-        began = perf_counter()
+        start = perf_counter()
         try:
             if self._depth < _DEPTH_THRESHOLD:
                 value = self._run(frame)
@@ -181,13 +188,13 @@ class Program:
             interrupted = isinstance(error, Interrupted)
             raise EvaluationError(error.message, frame.cost, not interrupted, interrupted) from None
         except (TypeError, ValueError, AttributeError, ArithmeticError, LookupError):
-            # A value was not of the type that its declaration says.
+            # A value does not have its declared type.
             self._check_cost(frame)
             raise EvaluationError("no such overload", frame.cost) from None
         except RecursionError:
             raise EvaluationError("max recursion depth exceeded", frame.cost) from None
         finally:
-            EVALUATION.observe(perf_counter() - began)
+            EVALUATION.observe(perf_counter() - start)
         self._check_cost(frame)
         return value, frame.cost
 
@@ -200,9 +207,9 @@ class Program:
 
 def _nesting_error(text: str) -> CompileErrors:
     """
-    Return the error for an expression whose types nest too deep.
+    Return the error for an expression whose types are nested too deeply.
 
-    Its text need not: a variable can be a list of another one, which is a list of yet another one.
+    The expression itself may be flat: bound variables can be lists of other bound variables.
     """
     source = Source(text)
     return source.errors([Issue("the types nest too deep", *source.position(0))])
@@ -213,7 +220,7 @@ def _no_types(name: str) -> Type | None:
 
 
 class Environment:
-    """The names available to expressions. It is created once and extended with variables where they differ."""
+    """Declarations of variables, functions and types for expressions. Extensions share everything but the variables."""
 
     def __init__(
         self,
@@ -225,14 +232,12 @@ class Environment:
         validators: Sequence[Validator] = (),
     ) -> None:
         """
-        Declare what there is.
-
         @param variables: Types of variables.
         @param libraries: The libraries besides the standard library.
-        @param costs: Prices of functions.
-        @param container: A namespace in which names are looked for first.
-        @param find_type: Finds types by name that no library lists, as C{Object.spec}.
-        @param validators: Further checks of expressions whose types are right.
+        @param costs: Costs of functions.
+        @param container: The namespace in which names are resolved first.
+        @param find_type: Finds types by name that no library declares, such as C{Object.spec}.
+        @param validators: Further checks of well-typed expressions.
         """
         functions: dict[str, list[Overload]] = {}
         macros: list[Macro] = []
@@ -257,7 +262,7 @@ class Environment:
         find_type: Callable[[str], Type | None] | None = None,
         container: str | None = None,
     ) -> Environment:
-        """Return an environment with more variables, which shares everything else."""
+        """Return an environment with additional variables, which shares everything else."""
         extended = object.__new__(Environment)
         declared = self._declared
         extended._macros, extended._costs, extended._validators = self._macros, self._costs, self._validators
@@ -275,9 +280,9 @@ class Environment:
 
     def check(self, text: str) -> Checked:
         """
-        Parse an expression and find its types.
+        Parse and type-check an expression.
 
-        @raise CompileErrors: It is wrong.
+        @raise CompileErrors: The expression is invalid.
         """
         with _recursion_limit(_max_nesting(text)):
             try:
@@ -308,9 +313,9 @@ class Environment:
         """
         Compile an expression.
 
-        @raise CompileErrors: It is wrong.
+        @raise CompileErrors: The expression is invalid.
         """
-        began = perf_counter()
+        start = perf_counter()
         with _recursion_limit(_max_nesting(text)):
             try:
                 checked = self._check(text)
@@ -321,5 +326,5 @@ class Environment:
                     raise ProgramError(str(error), checked.types[checked.root.id]) from None
             except RecursionError:
                 raise _nesting_error(text) from None
-        COMPILATION.observe(perf_counter() - began)
+        COMPILATION.observe(perf_counter() - start)
         return Program(checked, run, compiler.slots, self._costs, _depth(checked.root))

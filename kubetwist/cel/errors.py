@@ -1,4 +1,4 @@
-"""Errors of expressions, in compilation and evaluation."""
+"""Errors of the compilation and evaluation of expressions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 class CelError(Exception):
     """
-    An error as CEL knows it: the result of an operation that has none.
+    A CEL error: the operation has no result.
 
-    Functions raise it; C{&&}, C{||} and the macros built on them may absorb it.
+    Functions raise it. C{&&}, C{||} and the macros that expand to them may absorb it.
     """
 
     def __init__(self, message: str) -> None:
@@ -24,7 +24,7 @@ class CelError(Exception):
 
 
 class Cancelled(Exception):
-    """An evaluation that was given up; nothing in an expression absorbs it."""
+    """An evaluation was cancelled; no operator absorbs this error."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -32,31 +32,31 @@ class Cancelled(Exception):
 
 
 class CostLimitExceeded(Cancelled):
-    """An evaluation cost more than it may."""
+    """The cost of an evaluation exceeds its limit."""
 
     def __init__(self) -> None:
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
 class Interrupted(Cancelled):
-    """An evaluation took more time than it may."""
+    """The time of an evaluation exceeds its limit."""
 
     def __init__(self) -> None:
         super().__init__("operation interrupted")
 
 
 class ConstantError(Exception):
-    """A constant part of an expression has no value."""
+    """The evaluation of a constant subexpression fails."""
 
 
 class EvaluationError(Exception):
     """
-    An expression has no result.
+    The evaluation of an expression failed.
 
-    @ivar message: The message of the reference.
-    @ivar cost: The cost spent until then.
-    @ivar cost_exceeded: Whether the limit on its cost was the reason.
-    @ivar interrupted: Whether the limit on its time was the reason.
+    @ivar message: The error message of cel-go.
+    @ivar cost: The cost until the failure.
+    @ivar cost_exceeded: Whether the cost limit was exceeded.
+    @ivar interrupted: Whether the time limit was exceeded.
     """
 
     def __init__(self, message: str, cost: int, cost_exceeded: bool = False, interrupted: bool = False) -> None:
@@ -70,10 +70,10 @@ class EvaluationError(Exception):
 @frozen
 class Issue:
     """
-    One thing that is wrong with the text of an expression.
+    An error in an expression, with its position.
 
-    @ivar line: Of the text, counted from 1.
-    @ivar column: In that line, in code points, counted from 0.
+    @ivar line: The line, counted from 1.
+    @ivar column: The column in code points, counted from 0.
     """
 
     message: str
@@ -85,7 +85,7 @@ class CompileErrors(Exception):
     """
     An expression cannot be compiled.
 
-    C{str()} of it is what the reference prints: every issue with the line that it is in.
+    C{str()} of the exception is the text of cel-go: every issue with its line of the expression.
     """
 
     def __init__(self, issues: Sequence[Issue], text: str) -> None:
@@ -95,12 +95,11 @@ class CompileErrors(Exception):
 
 class ProgramError(CompileErrors):
     """
-    An expression is right by its types, but a constant part of it has no value: C{int('x')}.
+    An expression is well-typed, but the evaluation of a constant subexpression fails: C{int('x')}.
 
-    There are no issues; the reference finds this later than those, and says it differently. It looks at the type
-    of the whole before.
+    It has no issues. cel-go reports this error when the program is created, after the output type was checked.
 
-    @ivar output_type: That type.
+    @ivar output_type: The type of the expression.
     """
 
     def __init__(self, text: str, output_type: Type) -> None:
@@ -109,5 +108,5 @@ class ProgramError(CompileErrors):
 
 
 def no_such_overload() -> CelError:
-    """Return an operation that is not defined for these values."""
+    """Return the error for an operation that is not defined for its operands."""
     return CelError("no such overload")

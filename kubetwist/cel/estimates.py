@@ -1,4 +1,4 @@
-"""Ranges of sizes and costs, as the static estimate reckons with them: 64 bits that stick at their maximum."""
+"""Estimated sizes and costs: ranges of unsigned 64-bit numbers that saturate at the maximum."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ STRUCT_CREATE_COST: Final = 40
 
 
 def scale(number: int, factor: float) -> int:
-    """Return a number times a factor, rounded up, at most L{MAX}."""
+    """Return the product of a number and a factor, rounded up, at most L{MAX}."""
     product = math.ceil(float(number) * factor)
     return product if product < MAX else MAX
 
 
 class Estimate(NamedTuple):
-    """The least and the most that a size or cost may be."""
+    """Minimum and maximum of a size or a cost."""
 
     min: int
     max: int
@@ -48,12 +48,12 @@ class Estimate(NamedTuple):
         return Estimate(scale(self.min, factor), scale(self.max, factor))
 
     def union(self, other: Estimate) -> Estimate:
-        """Return the range that holds both."""
+        """Return the smallest range that contains both ranges."""
         return Estimate(min(self.min, other.min), max(self.max, other.max))
 
 
 def fixed(number: int) -> Estimate:
-    """Return a range of one number."""
+    """Return a range that contains one number."""
     return Estimate(number, number)
 
 
@@ -66,7 +66,7 @@ class CallEstimate:
     """
     The estimated cost of a call without its arguments.
 
-    @ivar size: Of its result, where that is a string, bytes, list or map and something is known.
+    @ivar size: The size of the result, if it is a string, bytes, list or map and its size can be estimated.
     """
 
     cost: Estimate
@@ -74,11 +74,11 @@ class CallEstimate:
 
 
 class AstNode(Protocol):
-    """A part of an expression, as estimates see it."""
+    """A subexpression, as passed to cost estimators."""
 
     @property
     def path(self) -> tuple[str, ...] | None:
-        """Return the path in the variables: C{("self", "items", "@items")}; C{None} for computed values."""
+        """Return the path below a variable, C{("self", "items", "@items")}, or C{None} for computed values."""
 
     @property
     def type(self) -> Type:
@@ -86,18 +86,18 @@ class AstNode(Protocol):
 
     @property
     def literal(self) -> Value:
-        """Return the value of a literal; L{kubetwist.cel.values.MISSING} for anything else."""
+        """Return the value of a literal, or L{kubetwist.cel.values.MISSING} for other expressions."""
 
     @property
     def computed_size(self) -> Estimate | None:
-        """Return the size, if the expression or the caller's schema gives it."""
+        """Return the size, or C{None} if neither the expression nor the caller's schema defines it."""
 
     @property
     def size(self) -> Estimate:
-        """Return the size; L{UNKNOWN} if it is not given."""
+        """Return the size, or L{UNKNOWN}."""
 
     def element(self) -> AstNode | None:
-        """Return a node for the elements, if it is a list (or has another type parameter)."""
+        """Return a node for the elements of a list or the keys of a map, or C{None} for other types."""
 
 
 FunctionEstimator = Callable[[AstNode | None, Sequence[AstNode]], CallEstimate | None]
@@ -106,21 +106,29 @@ FunctionTracker = Callable[[Sequence[Value], Value], int | None]
 
 class CostModel(Protocol):
     """
-    Prices of functions, asked before the engine's own.
+    Costs of functions, which take precedence over the defaults of cel-go.
 
-    Both are asked when an expression is compiled, never while it is evaluated.
+    Both methods are called when an expression is compiled, never while it is evaluated.
     """
 
     def call_cost(self, function: str, overload: str) -> FunctionTracker | int | None:
         """
         Return the cost of a call at run time.
 
-        @param overload: The id of the overload, or C{""} if arguments are needed to choose among several.
-        @return: The cost; or a function that returns it for the arguments (the target first) and the result, or
-            C{None} for the engine's default; or C{None}.
+        @param overload: The id of the overload, or C{""} if it is chosen at run time.
+        @return: The fixed cost, a function that returns the cost for the arguments (the target first) and the result,
+            or C{None} for the default. The function, too, may return C{None} for the default.
         """
 
     def estimate_call_cost(
         self, function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
     ) -> CallEstimate | None:
-        """Return the estimated cost of a call; C{None} for the engine's default."""
+        """
+        Estimate the cost of a call.
+
+        @param function: The name of the function.
+        @param overload: The id of the overload.
+        @param target: The target of a member function, otherwise C{None}.
+        @param arguments: The other arguments.
+        @return: C{None} for the default.
+        """

@@ -1,4 +1,4 @@
-"""The state of one evaluation: its variables, its cost so far and its limits."""
+"""State of one evaluation: variables, tracked cost and limits."""
 
 from __future__ import annotations
 
@@ -9,24 +9,31 @@ from typing import Any, Final
 from kubetwist.cel.errors import CelError, CostLimitExceeded, Interrupted
 from kubetwist.cel.values import MapValue, Value
 
-#: The number of loop iterations between two checks of the time limit.
+#: Number of loop iterations between two checks of the time limit.
 _INTERRUPT_CHECK_FREQUENCY: Final = 64
-#: Calls that cost more than this are followed by an immediate check of the time limit.
+#: After a call that costs more than this, the time limit is checked at once.
 _EXPENSIVE_CALL_COST: Final = 100
 
 
 class Frame:
     """
-    The state of one evaluation.
+    State of one evaluation.
 
     @ivar vars: Variables of the environment.
-    @ivar locals: Variables of comprehensions.
-    @ivar cost: The cost spent so far.
+    @ivar locals: Values of comprehension variables, by slot.
+    @ivar cost: The tracked cost so far.
+    @ivar limit: The maximum cost.
     """
 
     __slots__ = ("_deadline", "_iterations", "_timeout", "cost", "limit", "locals", "vars")
 
     def __init__(self, variables: Mapping[str, Value], slots: int, limit: int, timeout: float) -> None:
+        """
+        @param variables: Values of the variables of the environment.
+        @param slots: Number of comprehension variables.
+        @param limit: The maximum cost.
+        @param timeout: The maximum processor time in seconds.
+        """
         self.vars = variables
         self.locals: list[Any] = [None] * slots
         self.cost = 0
@@ -36,7 +43,12 @@ class Frame:
         self._iterations = 0
 
     def add_cost(self, cost: int) -> None:
-        """Charge what may be much, and stop if it was too much."""
+        """
+        Add to the tracked cost.
+
+        @raise CostLimitExceeded: The cost exceeds the limit.
+        @raise Interrupted: The time limit is exceeded.
+        """
         self.cost += cost
         if self.cost > self.limit:
             raise CostLimitExceeded
@@ -44,7 +56,12 @@ class Frame:
             self.check_deadline()
 
     def next_iteration(self) -> None:
-        """Count an iteration of a loop, and stop the evaluation if it exceeds a limit."""
+        """
+        Count a loop iteration.
+
+        @raise CostLimitExceeded: The cost exceeds the limit.
+        @raise Interrupted: The time limit is exceeded.
+        """
         if self.cost > self.limit:
             raise CostLimitExceeded
         self._iterations += 1
@@ -53,10 +70,14 @@ class Frame:
             self.check_deadline()
 
     def check_deadline(self) -> None:
-        """Look at the clock, which runs only while this thread does, and stop if it is late."""
+        """
+        Raise L{Interrupted} if the thread's CPU time has passed the deadline.
+
+        The first call only sets the deadline.
+        """
         now = thread_time()
         if not self._deadline:
-            # Most evaluations never get so far as to read the clock.
+            # Most evaluations end before the first check.
             self._deadline = now + self._timeout
         elif now > self._deadline:
             raise Interrupted
@@ -67,9 +88,9 @@ Interpretable = Callable[[Frame], Value]
 
 class LazyFields(MapValue):
     """
-    An object whose fields are computed when they are first read: C{variables} of admission policies.
+    An object whose fields are computed at first access: C{variables} of admission policies.
 
-    A field that has no value is not computed again, either; what else was raised leaves it as it was.
+    Values and L{CelError}s are cached. After any other exception the next access computes the field again.
     """
 
     __slots__ = ("_computed", "_fields")
@@ -108,7 +129,7 @@ def _compute_field(compute: Callable[[], Value]) -> Value:
 
 
 class Activation(dict[str, Any]):
-    """Variables of which some are computed when they are first used."""
+    """Values of variables, some of which are computed at first use."""
 
     __slots__ = ("_lazy",)
 

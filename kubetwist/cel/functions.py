@@ -1,4 +1,4 @@
-"""The contents of a library: functions with their overloads, macros, type names, constants."""
+"""Libraries: functions with their overloads, macros, types and constants."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ class Overload:
     """
     One signature of a function.
 
-    @ivar id: As in the reference: it is in the keys of prices.
+    @ivar id: The overload id of cel-go, by which costs are defined.
     @ivar parameters: Types of the arguments; the first is the target if C{member}.
-    @ivar call: What computes the result from arguments that fit the types. It raises
-        L{kubetwist.cel.errors.CelError} where there is none.
-    @ivar member: Called as C{target.f(x)}, not as C{f(target, x)}.
-    @ivar lazy: All arguments but the first are given to C{call} as callables without arguments, so that it may leave
-        them unevaluated. Nothing is charged for the call itself then.
-    @ivar guarded: Whether C{call} relies on arguments of the right types; otherwise it sees to that itself.
-    @ivar meter: What a call costs, where the library says so itself (cel-go's C{OverloadCostTracker}): a number, or
-        from the arguments and the result.
-    @ivar estimate: The estimated cost of a call (cel-go's C{OverloadCostEstimate}).
+    @ivar call: Computes the result from arguments of the right types; raises L{kubetwist.cel.errors.CelError}.
+    @ivar member: Whether it is called as C{target.f(x)}, not as C{f(target, x)}.
+    @ivar lazy: Whether C{call} gets all arguments but the first as callables without arguments, so that it can leave
+        them unevaluated. The call itself then has no cost.
+    @ivar guarded: Whether the types of the arguments are checked before C{call}; otherwise C{call} checks them.
+    @ivar tracker: The cost of a call if the library defines it: a number, or a function of the arguments and the
+        result (cel-go's C{OverloadCostTracker}).
+    @ivar estimator: Estimates the cost of a call (cel-go's C{OverloadCostEstimate}).
     """
 
     id: str
@@ -68,9 +67,9 @@ def _macros(macros: Iterable[Macro]) -> tuple[Macro, ...]:
 @frozen
 class Library:
     """
-    A set of declarations that an environment may take up.
+    A set of declarations for environments.
 
-    Functions of one name may be spread over libraries; their overloads add up.
+    Several libraries may declare overloads of the same function.
 
     @ivar types: Types that may be named in expressions (C{type(x) == net.IP}), by name.
     @ivar constants: Names with a type and a value.
@@ -99,7 +98,18 @@ def overload(
     tracker: FunctionTracker | int | None = None,
     estimator: FunctionEstimator | None = None,
 ) -> Overload:
-    """Return a signature called as C{f(x)}."""
+    """
+    Return an overload of a global function, called as C{f(x)}.
+
+    @param id: The overload id of cel-go.
+    @param parameters: Types of the arguments.
+    @param result: The type of the result.
+    @param call: Computes the result.
+    @param lazy: See L{Overload}.
+    @param guarded: See L{Overload}.
+    @param tracker: See L{Overload}.
+    @param estimator: See L{Overload}.
+    """
     return Overload(id, parameters, result, call, lazy=lazy, guarded=guarded, tracker=tracker, estimator=estimator)
 
 
@@ -114,7 +124,18 @@ def member(
     tracker: FunctionTracker | int | None = None,
     estimator: FunctionEstimator | None = None,
 ) -> Overload:
-    """Return a signature called as C{target.f(x)}; the first parameter is the target."""
+    """
+    Return an overload of a member function, called as C{target.f(x)}.
+
+    @param id: The overload id of cel-go.
+    @param parameters: Types of the target and the arguments.
+    @param result: The type of the result.
+    @param call: Computes the result.
+    @param lazy: See L{Overload}.
+    @param guarded: See L{Overload}.
+    @param tracker: See L{Overload}.
+    @param estimator: See L{Overload}.
+    """
     return Overload(
         id, parameters, result, call, member=True, lazy=lazy, guarded=guarded, tracker=tracker, estimator=estimator
     )

@@ -17,7 +17,7 @@ def _selection(node: Expr) -> tuple[Expr, str] | None:
 
 
 def selected_fields(root: Expr) -> set[str]:
-    """Return the names of all selected fields, whatever the operand."""
+    """Return the names of all selected fields of any operand."""
     found = map(_selection, walk(root))
     return {selection[1] for selection in found if selection is not None}
 

@@ -1,4 +1,4 @@
-"""Splits an expression into tokens, and reports invalid characters as the reference's generated lexer does."""
+"""Lexer of expressions; errors have the texts of cel-go's generated lexer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BYTES: Final = "BYTES"
 IDENTIFIER: Final = "IDENTIFIER"
 ESCAPED: Final = "ESC_IDENTIFIER"
 
-#: All kinds of tokens in the order in which errors list what they expected. Operators are their own kind.
+#: Kinds of tokens in the order in which errors list the expected tokens. The kind of an operator is its text.
 ORDER: Final = (
     "==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":",
     "+", "*", "/", "%", "true", "false", "null", FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER, ESCAPED,
@@ -45,7 +45,7 @@ _TOKEN = re.compile(
     rf"|(?P<{ESCAPED}>`[A-Za-z0-9_.\-/ ]+`)"
     r"|(?P<op>==|!=|<=|>=|&&|\|\||[<>\[\]{}().,\-!?:+*/%])"
 )
-#: The longest start of a token that the text could still become.
+#: Matches the longest prefix of a token that is incomplete.
 _VIABLE = re.compile(
     rf'"(?:{_ESCAPE}|[^\\"\n\r])*(?:\\(?:[0-3][0-7]?|[xX][0-9a-fA-F]?|u[0-9a-fA-F]{{0,3}}|U[0-9a-fA-F]{{0,7}})?)?'
     rf"|'(?:{_ESCAPE}|[^\\'\n\r])*(?:\\(?:[0-3][0-7]?|[xX][0-9a-fA-F]?|u[0-9a-fA-F]{{0,3}}|U[0-9a-fA-F]{{0,7}})?)?"
@@ -55,7 +55,7 @@ _VIABLE = re.compile(
 
 
 class Token(NamedTuple):
-    """A piece of the text; C{kind} is the text itself for operators and key words."""
+    """A token; the kind of operators and keywords is their text."""
 
     kind: str
     text: str
@@ -64,9 +64,9 @@ class Token(NamedTuple):
 
 def tokenize(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
     """
-    Cut a text.
+    Split an expression into tokens.
 
-    @return: The tokens, the last of kind L{EOF}; and the skipped characters with their offsets.
+    @return: The tokens, of which the last has the kind L{EOF}; and the errors with their offsets.
     """
     found: list[Token] = []
     errors: list[tuple[int, str]] = []
@@ -76,7 +76,7 @@ def tokenize(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
         matched = match(text, offset)
         if matched is None:
             viable = _VIABLE.match(text, offset)
-            # The character that cannot follow is skipped with what stands before it.
+            # The incomplete token is skipped together with the invalid character.
             stop = (viable.end() if viable else offset) + 1
             errors.append((offset, f"token recognition error at: '{text[offset:stop]}'"))
             offset = stop
@@ -93,7 +93,7 @@ def tokenize(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
 
 
 def expected(kinds: frozenset[str] | set[str]) -> str:
-    """Return the name of a set of token kinds as used in errors."""
+    """Return a set of token kinds as shown in errors."""
     names = [EOF] if EOF in kinds else []
     names += [kind if kind in _NAMED else f"'{kind}'" for kind in ORDER if kind in kinds]
     return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"

@@ -15,7 +15,7 @@ _HEX_DIGITS: Final = {"x": 2, "X": 2, "u": 4, "U": 8}
 
 
 class LiteralError(Exception):
-    """A literal that stands for nothing."""
+    """A literal has no value."""
 
 
 def _whole(text: str) -> int:
@@ -26,22 +26,22 @@ def _whole(text: str) -> int:
 
 
 def parse_int(text: str) -> int:
-    """Return an int literal with its sign."""
-    # Python refuses to convert thousands of digits, which are never in range anyway.
+    """Return the value of an int literal with its sign."""
+    # Python rejects thousands of digits, which are out of range.
     if len(text) > 400 or not MIN_INT <= (number := _whole(text)) <= MAX_INT:
         raise LiteralError("invalid int literal")
     return number
 
 
 def parse_uint(text: str) -> UInt:
-    """Return a uint literal with its suffix."""
+    """Return the value of a uint literal with its suffix."""
     if len(text) > 400 or (number := _whole(text[:-1])) > MAX_UINT:
         raise LiteralError("invalid uint literal")
     return UInt(number)
 
 
 def parse_double(text: str) -> float:
-    """Return a double literal with its sign."""
+    """Return the value of a double literal with its sign."""
     number = float(text)
     if math.isinf(number):
         raise LiteralError("invalid double literal")
@@ -59,7 +59,7 @@ def _body(text: str) -> tuple[str, bool]:
 
 
 def parse_string(text: str) -> str:
-    """Return a string literal with its quotes."""
+    """Return the value of a string literal with its quotes."""
     body, raw = _body(text)
     if raw or "\\" not in body:
         return body
@@ -81,7 +81,7 @@ def parse_string(text: str) -> str:
 
 
 def parse_bytes(text: str) -> bytes:
-    """Return a bytes literal with its prefix and quotes; its numeric escapes are bytes, all else is UTF-8."""
+    """Return the value of a bytes literal with its prefix and quotes; numeric escapes are bytes, the rest is UTF-8."""
     body, raw = _body(text[1:])
     if raw or "\\" not in body:
         return body.encode()

@@ -1,4 +1,4 @@
-"""The macros of the language and of the extensions that change how it reads."""
+"""Macros of the language and of its extensions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from kubetwist.cel.ast import Builder, Expr, Ident, Macro, MacroError, Select
 
-#: The name that the accumulator had once; still no iteration variable may have it.
+#: The accumulator name of older releases, which iteration variables still must not have.
 _OLD_ACCUMULATOR: Final = "__result__"
 _UNUSED: Final = "#unused"
 
@@ -177,7 +177,14 @@ TWO_VARIABLE_MACROS: Final = (
 
 
 def bind(builder: Builder, name: str, value: Expr, result: Expr) -> Expr:
-    """Return an expression with a name bound to the value of another, which is computed once, at its first use."""
+    """
+    Return an expression with a bound variable, whose value is computed at most once.
+
+    @param builder: Makes the nodes.
+    @param name: The name of the variable.
+    @param value: The expression of its value.
+    @param result: The expression that uses the variable.
+    """
     return builder.fold(
         builder.list_of(),
         _UNUSED,

@@ -1,4 +1,4 @@
-"""Names of properties as identifiers of CEL: C{foo-bar} is C{foo__dash__bar}."""
+"""Escaping of property names as CEL identifiers: C{foo-bar} is C{foo__dash__bar}."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _escaped = re.compile(r"__([^_]+)__")
 
 @lru_cache(maxsize=4096)
 def escape(name: str) -> str | None:
-    """Return the identifier for a property; C{None} if there is none."""
+    """Return the identifier of a property, or C{None} if it has none."""
     if name in RESERVED:
         return f"__{name}__"
     if _plain(name):
@@ -33,7 +33,7 @@ def escape(name: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def unescape(identifier: str) -> str | None:
-    """Return the property that an identifier stands for; C{None} if there is none."""
+    """Return the property name of an identifier, or C{None} if the escape is invalid."""
     if "__" not in identifier:
         return identifier
     out: list[str] = []

@@ -1,4 +1,4 @@
-"""From tokens to a tree: a recursive descent through CEL's grammar, which expands macros on the way."""
+"""Recursive descent parser of expressions, which expands macros while parsing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kubetwist.cel.source import NO_POSITION, Source
 
 MAX_CODE_POINTS: Final = 100_000
 MAX_DEPTH: Final = 250
-#: No text of the greatest size has so many nodes, but macros that repeat their target double it again and again.
+#: An expression of the maximum size has fewer nodes, but nested macros that copy their target multiply them.
 MAX_NODES: Final = 150_000
 
 _RESERVED: Final = frozenset(
@@ -38,7 +38,7 @@ _RESERVED: Final = frozenset(
     }
 )  # fmt: skip
 
-#: The tokens that an operand may begin with.
+#: Tokens that begin an operand.
 _OPERAND: Final = frozenset(
     {"[", "{", "(", ".", "-", "!", "true", "false", "null", FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER}
 )
@@ -59,7 +59,7 @@ _FUNCTIONS: Final = {operator: f"_{operator}_" for operator in _PRECEDENCE if op
 _CONSTANTS: Final = {"true": True, "false": False, "null": None}
 
 
-#: The tokens that may follow any operand, and those that end an expression, by context.
+#: Tokens that may follow any operand; and, by context, tokens that end an expression.
 _OPERATORS: Final = frozenset({"?", ".", "[", "&&", "||", *_PRECEDENCE})
 _TEXT_END: Final = frozenset({EOF})
 _COLON: Final = frozenset({":"})
@@ -73,15 +73,15 @@ MacroKey = tuple[str, bool, int | None]
 
 
 class SyntaxFailure(Exception):
-    """The text is not an expression; the issues are already recorded."""
+    """A syntax error, whose issue is already recorded."""
 
 
 @define
 class Parsed:
     """
-    A tree, where its nodes stand, and whether it is very deep.
+    The syntax tree of an expression.
 
-    @ivar offsets: By node id, where the node stands in the text.
+    @ivar offsets: The offsets of the nodes in the text, by node id.
     @ivar depth: The approximate depth in nodes.
     """
 
@@ -91,12 +91,12 @@ class Parsed:
 
 
 def macro_table(macros: Sequence[Macro]) -> dict[MacroKey, Macro]:
-    """Return macros by the form of the calls that they expand."""
+    """Return macros by the name, kind and argument count of the calls that they expand."""
     return {(macro.name, macro.member, macro.count): macro for macro in macros}
 
 
 class Parser:
-    """Parses one text."""
+    """Parser of one expression."""
 
     def __init__(
         self, source: Source, macros: Mapping[MacroKey, Macro], optionals: bool = True, escapes: bool = False
@@ -116,7 +116,7 @@ class Parser:
 
     def parse(self) -> Parsed | None:
         """
-        Parse the text.
+        Parse the expression.
 
         @return: C{None} if there are L{issues}.
         """
@@ -148,7 +148,7 @@ class Parser:
         self.issues.append(Issue(message, *NO_POSITION))
 
     def _report_semantic_error(self, offset: int, message: str) -> Expr:
-        """Record an issue of a well-formed expression and continue."""
+        """Record an error that is not a syntax error, and return a node to continue with."""
         self._report(offset, message)
         return Literal(self._new(offset), None)
 
@@ -159,7 +159,7 @@ class Parser:
         return SyntaxFailure()
 
     def _sync(self, kinds: frozenset[str]) -> None:
-        """Make sure that the next token is one of some; a single one in excess is passed over."""
+        """Require that the next token has one of some kinds; one extraneous token is reported and skipped."""
         token = self._tokens[self._position]
         if token.kind in kinds:
             return
@@ -170,16 +170,16 @@ class Parser:
             return
         failure = self._mismatch(kinds)
         if kinds is _OPERAND and token.kind != EOF and self._tokens[self._position + 1].kind == EOF:
-            # After the token is skipped, the rest is not an expression either.
+            # After the token is skipped, nothing remains.
             self._position += 1
             self._mismatch(kinds)
         raise failure
 
     def _expect(self, kind: str, closing: bool = False) -> Token:
         """
-        Take a token of a kind; if what may follow it is there instead, only this one is missing.
+        Consume a token of a kind; one missing or extraneous token is reported, and parsing continues.
 
-        @param closing: Whether it ends an operand; otherwise one follows.
+        @param closing: Whether the token ends an operand; otherwise an operand follows.
         """
         token = self._tokens[self._position]
         if token.kind == kind:
@@ -214,7 +214,7 @@ class Parser:
         return self._id
 
     def _set_depth(self, expr: Expr, *children: Expr, by: int = 1) -> Expr:
-        """Note how deep an expression is, as the reference counts it."""
+        """Store the depth of an expression, as cel-go counts it."""
         self._depths[expr.id] = by + max((self._depths.get(child.id, 0) for child in children), default=0)
         return expr
 
@@ -237,11 +237,11 @@ class Parser:
     # The grammar
 
     def _following(self) -> frozenset[str]:
-        """Return the tokens that may follow a complete operand here."""
+        """Return the tokens that may follow a complete operand in the current context."""
         return _OPERATORS | self._ends[-1]
 
     def _expression_until(self, ends: frozenset[str]) -> Expr:
-        """Return an expression that ends at one of some tokens."""
+        """Parse an expression that ends before one of some tokens."""
         self._ends.append(ends)
         expr = self._expression()
         self._ends.pop()
@@ -287,7 +287,7 @@ class Parser:
         return self._set_depth(Call(nodes[middle], function, None, [left, right]), left, right, by=0)
 
     def _binary(self, min_precedence: int = _RELATION) -> Expr:
-        """Parse left-associative binary operators of at least this precedence."""
+        """Parse left-associative binary operators of at least a precedence."""
         left = self._unary()
         while True:
             token = self._tokens[self._position]
@@ -300,7 +300,7 @@ class Parser:
             left = self._set_depth(Call(node, _FUNCTIONS[token.kind], None, [left, right]), left, right)
 
     def _unary(self) -> Expr:
-        """Parse any number of C{!} or of C{-} before an operand."""
+        """Parse any number of C{!} or C{-} before an operand."""
         self._sync(_OPERAND)
         token = self._tokens[self._position]
         kind = token.kind
@@ -311,7 +311,7 @@ class Parser:
             count += 1
         following = self._tokens[self._position + count]
         if kind == "-" and following.kind in (INT, FLOAT):
-            # The last one is the sign of a number.
+            # The last minus is the sign of a number.
             if count == 1:
                 return self._member()
             count -= 1
@@ -342,7 +342,7 @@ class Parser:
         raise SyntaxFailure
 
     def _member(self) -> Expr:
-        """Return an operand with the selections, calls and indices behind it."""
+        """Parse an operand with the selections, calls and indices that follow."""
         expr = self._primary()
         while True:
             token = self._tokens[self._position]
@@ -428,7 +428,7 @@ class Parser:
         return self._literal(token)
 
     def _name(self) -> Expr:
-        """Return a name, a call of a function, or a message."""
+        """Parse an identifier, a function call or a message."""
         first = self._tokens[self._position]
         prefix = ""
         if first.kind == ".":
@@ -454,7 +454,7 @@ class Parser:
         return Ident(self._new(token.offset), prefix + token.text)
 
     def _message_name(self) -> list[str]:
-        """Return the parts of C{a.b.C} if C{{} follows; the parser stands at that then."""
+        """Return the parts of C{a.b.C} and move to the following C{{}, or return nothing if none follows."""
         at = self._position
         names = [self._tokens[at].text]
         while self._tokens[at + 1].kind == "." and self._tokens[at + 2].kind == IDENTIFIER:
@@ -541,7 +541,7 @@ class Parser:
         return True
 
     def _close(self, kind: str) -> None:
-        """Parse the end of a list, map or message, which may follow one comma."""
+        """Parse the end of a list, map or message after an optional trailing comma."""
         self._sync(frozenset({kind, ","}))
         if self._tokens[self._position].kind == ",":
             self._position += 1

@@ -1,4 +1,4 @@
-"""Costs of calls at run time: cel-go's C{interpreter/runtimecost.go}."""
+"""Costs of calls at run time; see cel-go, C{interpreter/runtimecost.go}."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubetwist.cel.values import OpaqueValue, Value, size_for_cost
 
 
 def string_traversal_cost(size: int) -> int:
-    """Return the cost of traversing a string of some length."""
+    """Return the cost of traversing a string of C{size} characters."""
     return (size + 9) // 10
 
 
@@ -32,7 +32,7 @@ def _traverse_both(args: Sequence[Value], result: Value) -> int:
 
 
 def _regex_match(args: Sequence[Value], result: Value) -> int:
-    # An expensive expression may be matched against an empty text.
+    # An expensive regular expression costs something for an empty string, too.
     return string_traversal_cost(1 + size_for_cost(args[0])) * ((size_for_cost(args[1]) + 3) // 4)
 
 
@@ -72,7 +72,7 @@ _TRACKERS: Final[dict[str, Callable[[Sequence[Value], Value], int]]] = {
 
 
 def call_cost(model: CostModel | None, resolution: Resolution) -> FunctionTracker | int:
-    """Return the cost of a call: a number, or a function of arguments and result."""
+    """Return the fixed cost of a call, or a function that returns it for the arguments and the result."""
     overloads = resolution.overloads
     single = overloads[0] if len(overloads) == 1 else None
     overload_tracker = None if single is None else single.tracker
@@ -83,7 +83,7 @@ def call_cost(model: CostModel | None, resolution: Resolution) -> FunctionTracke
 
 
 def _prefer(preferred: FunctionTracker | int | None, otherwise: FunctionTracker | int) -> FunctionTracker | int:
-    """Return a meter that uses the first of two meters with a result."""
+    """Return the cost that C{preferred} gives, or C{otherwise} where it gives none."""
     if preferred is None:
         return otherwise
     if isinstance(preferred, int):
@@ -101,7 +101,7 @@ def _prefer(preferred: FunctionTracker | int | None, otherwise: FunctionTracker 
 
 
 def comparison_cost(model: CostModel | None, function: str) -> Callable[[Value, Value], int]:
-    """Return the cost of C{==} or C{!=} of two values."""
+    """Return a function that returns the cost of C{==} or C{!=} for two values."""
     model_cost = None if model is None else model.call_cost(function, "equals" if function == "_==_" else "not_equals")
 
     def cost(left: Value, right: Value) -> int:

@@ -1,4 +1,4 @@
-"""Checks at run time that values have the types of parameters."""
+"""Run-time checks that values have the types of parameters."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _ANY: Final = frozenset({Kind.DYN, Kind.TYPE_PARAM, Kind.ERROR})
 
 
 def is_certain(type_: Type) -> bool:
-    """Return whether a static type makes a check of the value unnecessary."""
+    """Return whether a value of a static type needs no check at run time."""
     return type_.kind not in _ANY and all(map(is_certain, type_.parameters))
 
 
 def fits(type_: Type) -> Fits | None:
-    """Return a check that a value has a type; C{None} if all values have it."""
+    """Return a function that checks that a value has a type, or C{None} if every value has it."""
     if type_.kind in _ANY:
         return None
     python = _PYTHON.get(type_.kind)
@@ -61,7 +61,7 @@ def fits(type_: Type) -> Fits | None:
 
 def _list_fits(element: Fits | None) -> Fits:
     def check(value: Value) -> bool:
-        # As in the reference, the first element speaks for all.
+        # cel-go checks only the first element, too.
         return isinstance(value, LISTS) and (element is None or not value or element(value[0]))
 
     return check
@@ -85,10 +85,10 @@ def _first_value(mapping: Mapping[Value, Value], key: Value) -> Value:
 
 def signature_fits(parameters: Sequence[Type], static: Sequence[Type]) -> Callable[[Sequence[Value]], bool] | None:
     """
-    Return a check that arguments have the types of parameters.
+    Return a function that checks that arguments have the types of parameters.
 
-    @param static: The types that the checker found for the arguments.
-    @return: C{None} if they always do.
+    @param static: The static types of the arguments.
+    @return: C{None} if no check is needed.
     """
     checks = [
         (index, check)
@@ -104,5 +104,5 @@ def signature_fits(parameters: Sequence[Type], static: Sequence[Type]) -> Callab
 
 
 def no_overload(function: str, args: Sequence[Value]) -> str:
-    """Return the reference's message for arguments that match no overload."""
+    """Return cel-go's error message for arguments that match no overload."""
     return f"no such overload: {function}({', '.join(type_of(arg).name for arg in args)})"

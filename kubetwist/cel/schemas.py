@@ -1,8 +1,8 @@
 """
-Types and values of CEL from OpenAPI schemas: kubernetes/apiserver, C{pkg/cel/common/schemas.go}.
+CEL types and values from OpenAPI schemas; see kubernetes/apiserver, C{pkg/cel/common/schemas.go}.
 
-Fields that the schema does not describe cannot be named in expressions. The limits of the schema, and the maximum size
-of a request, are kept for cost estimates.
+Expressions cannot name fields that the schema does not declare. Sizes for cost estimates are limited by the schema and
+by the maximum size of a request.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kubetwist.cel.values import Value
 from ..api.jsontypes import JSONValue
 
 Schema = Mapping[str, JSONValue]
-#: Finds the schema that a reference names.
+#: Returns the schema that a C{$ref} names.
 Resolve = Callable[[str], Schema | None]
 
 MAX_REQUEST_SIZE: Final = 3 * 1024 * 1024
@@ -37,7 +37,7 @@ _MAX_STRING: Final = MAX_REQUEST_SIZE - 2
 _STRING: Final[Schema] = {"type": "string"}
 _METADATA: Final[Schema] = {"type": "object", "properties": {"name": _STRING, "generateName": _STRING}}
 
-#: By format: the type, the least size in JSON, the greatest length, and what reads it.
+#: By format: the type, the minimum size in JSON, the maximum length, and the conversion.
 _FORMATS: Final[dict[str, tuple[Type, int, int, Convert]]] = {
     "byte": (types.BYTES, 2, _MAX_STRING, schemavalues.parse_bytes),
     "duration": (types.DURATION, 3, 32, schemavalues.parse_duration),
@@ -48,12 +48,12 @@ _FORMATS: Final[dict[str, tuple[Type, int, int, Convert]]] = {
 
 class DeclType:
     """
-    A schema as CEL sees it.
+    The CEL type of a schema (C{DeclType} of kubernetes/apiserver).
 
-    @ivar type: Its type.
+    @ivar type: The type for the checker.
     @ivar fields: The fields of an object, by identifier.
     @ivar element: The element type of a list or map.
-    @ivar is_map: Whether that is by name.
+    @ivar is_map: Whether it is a map type.
     @ivar max_elements: The maximum number of elements or characters; 0 for values without a size.
     @ivar min_size: The minimum size in JSON.
     @ivar convert: Converts raw JSON to values; C{None} if no conversion is needed.
@@ -84,7 +84,7 @@ class DeclType:
         return raw if self.convert is None else self.convert(raw)
 
     def at(self, path: tuple[str, ...]) -> DeclType | None:
-        """Return the declaration at a path below this, as in estimates: fields, C{@items}, C{@values}, C{@keys}."""
+        """Return the type at a path below this one: field names, C{@items}, C{@values}, C{@keys}."""
         node: DeclType | None = self
         for name in path:
             if node is None:
@@ -98,7 +98,7 @@ class DeclType:
         return node
 
     def size_of(self, path: tuple[str, ...], type_: Type) -> Estimate | None:
-        """Return the size of the value at a path that begins with the name of a variable of this type."""
+        """Return the size of the value at a path whose first part is a variable of this type."""
         node = self.at(path[1:])
         return None if node is None else Estimate(0, node.max_elements)
 
@@ -113,12 +113,14 @@ def schema_decl_type(
     schema: Schema, name: str, resource_root: bool = False, resolve: Resolve | None = None
 ) -> DeclType | None:
     """
-    Return the CEL declaration of a schema.
+    Return the CEL type of a schema.
 
-    @param name: Of its type; those of the objects in it are derived from it.
-    @param resource_root: Whether it is of a whole resource, whose kind, version and name can always be read.
-    @param resolve: Finds what C{$ref} names; a schema that contains itself ends in an object without fields.
-    @return: C{None} if expressions cannot see it at all.
+    @param schema: The OpenAPI schema.
+    @param name: The name of the type; the names of nested object types are derived from it.
+    @param resource_root: Whether the schema describes a whole resource, which always has kind, apiVersion and
+        metadata.name.
+    @param resolve: Resolves C{$ref}; a recursive reference becomes an object without fields.
+    @return: C{None} if the schema has no CEL type.
     """
     return _DeclTypeBuilder(resolve).schema_decl_type(schema, name, resource_root)
 
@@ -144,11 +146,11 @@ class _DeclTypeBuilder:
             self._open_references.pop()
 
     @staticmethod
-    def _nullable(schema: Schema, result: DeclType | None) -> DeclType | None:
-        """Return a conversion that passes null through, if the schema is nullable."""
-        if result is None or result.convert is None:
-            return result
-        convert, allowed = result.convert, bool(schema.get("nullable"))
+    def _nullable(schema: Schema, decl_type: DeclType | None) -> DeclType | None:
+        """Return a type whose conversion accepts null if the schema is nullable."""
+        if decl_type is None or decl_type.convert is None:
+            return decl_type
+        convert, allowed = decl_type.convert, bool(schema.get("nullable"))
 
         def checked(raw: JSONValue) -> Value:
             if raw is not None:
@@ -158,13 +160,13 @@ class _DeclTypeBuilder:
             raise CelError("invalid data, got null for schema with nullable=false")
 
         return DeclType(
-            result.type,
-            result.min_size,
-            result.max_elements,
+            decl_type.type,
+            decl_type.min_size,
+            decl_type.max_elements,
             checked,
-            result.fields,
-            result.element,
-            result.is_map,
+            decl_type.fields,
+            decl_type.element,
+            decl_type.is_map,
         )
 
     def _schema_decl_type(self, schema: Schema, name: str, root: bool) -> DeclType | None:
@@ -240,7 +242,7 @@ class _DeclTypeBuilder:
 
 
 def _field_types(fields: Mapping[str, DeclType]) -> dict[str, Type]:
-    """Return the types of fields; a key word may be written plainly after a dot."""
+    """Return the types of fields; after a dot, a reserved word needs no escape."""
     result = {identifier: field.type for identifier, field in fields.items()}
     for word in RESERVED:
         escaped = f"__{word}__"
@@ -261,7 +263,7 @@ def _reference(schema: Schema) -> str | None:
 
 
 def _with_metadata(schema: Schema) -> Schema:
-    """Return the schema of a resource, with what every resource has."""
+    """Return the schema of a resource with kind, apiVersion and metadata."""
     properties = dict(schema.get("properties") or {})
     metadata = properties.get("metadata") or {}
     known = metadata.get("properties") or {}
@@ -281,7 +283,7 @@ def _string(schema: Schema) -> DeclType:
             max_count = max(length, 0)
         return DeclType(type_, min_size, max_count, convert)
     if length is not None:
-        # A character may take four bytes, and the request limit is in bytes.
+        # A character has up to four bytes, and the limit of the request is in bytes.
         max_count = max(length, 0) * 4
     elif schema.get("enum"):
         max_count = max((len(value.encode()) for value in schema["enum"] if isinstance(value, str)), default=0)
@@ -326,7 +328,7 @@ def _map_conversion(element: Convert | None) -> Convert | None:
 
 
 def _object_conversion(names: Mapping[str, str], fields: Mapping[str, Convert | None]) -> Convert:
-    # A key word stands for itself where it follows a dot.
+    # After a dot, a reserved word needs no escape.
     def convert(raw: JSONValue) -> Value:
         if type(raw) is not dict:
             raise _type_mismatch("a map", "object")

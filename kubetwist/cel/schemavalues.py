@@ -1,7 +1,7 @@
 """
-Values of JSON as their schema says they are to be seen.
+Conversion of JSON values to CEL values according to their schema.
 
-Values that need no conversion are passed through; all others are converted on access.
+Values that need no conversion are used directly. The rest is converted on access.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kubetwist.cel.values import LISTS, MISSING, Duration, ListValue, MapValue, 
 
 from ..api.jsontypes import JSONObject, JSONValue
 
-#: Makes a value of raw JSON; C{None} stands for the one that changes nothing.
+#: Converts raw JSON to a CEL value; C{None} stands for no conversion.
 Convert = Callable[[JSONValue], Value]
 
 _duration_part = re.compile(r"\s*([0-9]+)\s*([A-Za-zµ]+)").match
@@ -49,7 +49,7 @@ def _go_type(raw: JSONValue) -> str:
 
 
 def parse_duration(raw: JSONValue) -> Duration:
-    """Return a string of format C{duration}: as Go writes it, or C{2 weeks}."""
+    """Parse a string of format C{duration}: Go's syntax or C{2 weeks}."""
     text = _require_string(raw)
     try:
         return Duration(parse_nanoseconds(text))
@@ -68,7 +68,7 @@ def parse_duration(raw: JSONValue) -> Duration:
 
 
 def parse_date(raw: JSONValue) -> Timestamp:
-    """Return a string of format C{date}."""
+    """Parse a string of format C{date}."""
     text = _require_string(raw)
     try:
         return parse_timestamp(f"{text}T00:00:00Z")
@@ -77,7 +77,7 @@ def parse_date(raw: JSONValue) -> Timestamp:
 
 
 def parse_datetime(raw: JSONValue) -> Timestamp:
-    """Return a string of format C{date-time}."""
+    """Parse a string of format C{date-time}."""
     text = _require_string(raw)
     moment = text.replace("t", "T").replace("z", "Z").replace(" ", "T", 1)
     zone = _zoned(moment)
@@ -92,7 +92,7 @@ def parse_datetime(raw: JSONValue) -> Timestamp:
 
 
 def parse_bytes(raw: JSONValue) -> bytes:
-    """Return a string of format C{byte}: base64."""
+    """Decode a string of format C{byte}: base64."""
     text = _require_string(raw)
     try:
         return b64decode(text, validate=True)
@@ -101,22 +101,21 @@ def parse_bytes(raw: JSONValue) -> bytes:
 
 
 def parse_number(raw: JSONValue) -> float:
-    """Return a double; in JSON it may be written as an integer."""
+    """Return a number as a double."""
     if type(raw) is float or type(raw) is int:
         return float(raw)
     raise CelError(f"invalid data, expected float, got {_go_type(raw)}")
 
 
 class SchemaObject(MapValue):
-    """An object with properties, whose names are identifiers here; a null is equivalent to an absent value."""
+    """An object with properties, which are found by their identifiers; a null property counts as absent."""
 
     __slots__ = ("_convert", "_names", "raw")
 
     def __init__(self, raw: JSONObject, names: Mapping[str, str], convert: Mapping[str, Convert | None]) -> None:
         """
-        See an object.
-
-        @param names: Identifiers of the properties of which they are not the names.
+        @param raw: The JSON object.
+        @param names: Property names by identifier, if they differ.
         @param convert: The conversions of the properties in the schema.
         """
         self.raw = raw
@@ -142,7 +141,7 @@ class SchemaObject(MapValue):
 
 
 class SchemaMap(MapValue):
-    """A map from any names to values of one schema."""
+    """A map whose values have one schema (C{additionalProperties})."""
 
     __slots__ = ("_convert", "raw")
 
@@ -161,7 +160,7 @@ class SchemaMap(MapValue):
 
 
 class SchemaList(ListValue):
-    """A list of values of one schema."""
+    """A list whose elements have one schema."""
 
     __slots__ = ("_convert", "_converted")
 
@@ -170,7 +169,7 @@ class SchemaList(ListValue):
         self._convert = (raw, convert)
 
     def _convert_all(self) -> list[Value]:
-        """Return every element, converted once."""
+        """Return all elements, converted at the first call."""
         if self._converted is None:
             raw, convert = self._convert
             assert convert is not None
@@ -193,7 +192,7 @@ class SchemaList(ListValue):
 
 
 class SchemaSet(SchemaList):
-    """A list of type C{set}: its order does not count, and no element is added twice."""
+    """A list of type C{set}: equality ignores the order, and C{+} adds no element twice."""
 
     __slots__ = ()
 
@@ -205,7 +204,7 @@ class SchemaSet(SchemaList):
         return all(_key(element) in known for element in other)
 
     def concat(self, other: Sequence[Value]) -> Sequence[Value]:
-        """Return the union; new elements come last."""
+        """Return the union, with new elements at the end."""
         elements = list(self)
         known = {_key(element) for element in elements}
         for element in other:
@@ -217,7 +216,7 @@ class SchemaSet(SchemaList):
 
 
 class SchemaMapList(SchemaList):
-    """A list of type C{map}: elements are identified by their keys, and their order is ignored."""
+    """A list of type C{map}: equality compares the elements with the same keys and ignores the order."""
 
     __slots__ = ("_keys",)
 
@@ -243,7 +242,7 @@ class SchemaMapList(SchemaList):
         return True
 
     def concat(self, other: Sequence[Value]) -> Sequence[Value]:
-        """Replace elements by those of the other with the same keys; new elements come last."""
+        """Return the list after a merge of C{other}: elements with the same keys are replaced, new ones appended."""
         merged = {self._key_of(element): element for element in self}
         for element in other:
             merged[self._key_of(element)] = element
@@ -251,7 +250,7 @@ class SchemaMapList(SchemaList):
 
 
 def _key(value: Value) -> JSONValue:
-    """Return a scalar as a key of Python, which would take C{True} for 1."""
+    """Return a hashable key of a value that distinguishes C{True} from 1."""
     if type(value) is bool:
         return (value,)
     if isinstance(value, (dict, *LISTS)):

@@ -1,4 +1,4 @@
-"""The text of an expression: where in it something stands, and how errors show it."""
+"""Text of an expression, with positions and the format of errors."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 from kubetwist.cel.errors import CompileErrors, Issue
 
-#: Lines longer than this are not repeated in errors.
+#: Lines with more bytes than this are not repeated in errors.
 _MAX_SNIPPET = 16384
 _MAX_ISSUES = 100
 
-#: The position of errors without a place in the text.
+#: Position of errors that belong to no part of the expression.
 NO_POSITION = (-1, -1)
 
 
 class Source:
-    """A text with lines."""
+    """The text of an expression."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -27,19 +27,19 @@ class Source:
         if offset < 0:
             return NO_POSITION
         if not self.text:
-            # There is a line, but nothing on it.
+            # The only line is empty.
             return 1, -1
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1]
 
     def line(self, number: int) -> str | None:
-        """Return one line of the text without its end."""
+        """Return a line without its line break, or C{None} if it does not exist."""
         if not 1 <= number <= len(self._starts):
             return None
         return self.text.split("\n")[number - 1]
 
     def errors(self, issues: Sequence[Issue]) -> CompileErrors:
-        """Return the errors in the order of their positions."""
+        """Return an exception with the issues sorted by position."""
         ordered = sorted(issues[:_MAX_ISSUES], key=lambda issue: (issue.line, issue.column))
         lines = [self._display(issue) for issue in ordered]
         if len(issues) > _MAX_ISSUES:

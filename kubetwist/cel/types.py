@@ -1,4 +1,4 @@
-"""The types of CEL: what the checker reasons about, and what C{type(x)} answers."""
+"""Types of CEL, as the checker uses them and C{type(x)} returns them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DYN_NAME = "dyn"
 
 
 class Kind(Enum):
-    """Sorts of types; two types can only match if their kinds do."""
+    """Kinds of types; types of different kinds never match."""
 
     DYN = auto()
     BOOL = auto()
@@ -35,7 +35,7 @@ class Type:
     A CEL type: its kind, name and parameters.
 
     Types compare by value, not by identity, so they may be created anywhere. As a value of CEL (the result of
-    C{type(x)}) a type is known by its name alone; L{kubetwist.cel.values.equal} sees to that.
+    C{type(x)}) types are compared by name only, by L{kubetwist.cel.values.equal}.
     """
 
     __slots__ = ("_hash", "kind", "name", "nullable", "parameters")
@@ -44,7 +44,7 @@ class Type:
         self.kind = kind
         self.name = name
         self.parameters = parameters
-        #: A primitive that may also be null: C{wrapper(int)}.
+        #: Whether the value of a primitive type may also be null: C{wrapper(int)}.
         self.nullable = nullable
         self._hash = hash((kind, name, parameters, nullable))
 
@@ -76,25 +76,23 @@ class Type:
 
     @property
     def is_dyn(self) -> bool:
-        """Return whether the type is found out at run time only."""
+        """Return whether the type is known only at run time."""
         return self.kind is Kind.DYN
 
     def fields(self) -> Mapping[str, Type]:
         """
-        Return the fields that may be selected, by their names in CEL.
-
-        @return: Nothing for types that are not objects.
+        Return the fields that may be selected, by identifier; empty for types that are not objects.
         """
         return {}
 
 
 class ObjectType(Type):
     """
-    A type with fields, whose values are maps of JSON.
+    An object type with fields, whose values are JSON objects.
 
-    Known by its name alone, as in the reference: two object types of one name are one type.
+    Object types are identified by name, as in cel-go.
 
-    @ivar closed: Whether no fields of it may be selected, as none were declared.
+    @ivar closed: Whether no fields are declared, so that none can be selected.
     """
 
     __slots__ = ("_fields", "_load", "closed", "make")
@@ -106,11 +104,10 @@ class ObjectType(Type):
         make: Callable[[Mapping[str, object]], object] | None = None,
     ) -> None:
         """
-        Describe an object.
-
-        @param fields: The types of its fields, or what finds them out at first use; L{None} for what only functions
-            can look into.
-        @param make: Builds a value from the fields of C{Name{field: value}}; by default a plain dict.
+        @param name: The type name.
+        @param fields: The types of the fields, or a function that returns them at first use; L{None} for a type whose
+            values only functions can read.
+        @param make: Makes a value from the fields of C{Name{field: value}}; L{None} for a plain dict.
         """
         super().__init__(Kind.STRUCT, name)
         self._load: Callable[[], Mapping[str, Type]] | None = fields if callable(fields) else None
@@ -119,7 +116,7 @@ class ObjectType(Type):
         self.make = make
 
     def fields(self) -> Mapping[str, Type]:
-        """Return the fields, which are determined at first use."""
+        """Return the fields, which are computed at first use."""
         if self._load is not None:
             self._fields, self._load = self._load(), None
         return self._fields
@@ -140,42 +137,42 @@ UINT = Type(Kind.UINT, "uint")
 
 
 def list_of(element: Type) -> Type:
-    """Return a list of some type."""
+    """Return the type of lists of an element type."""
     return Type(Kind.LIST, "list", (element,))
 
 
 def map_of(key: Type, value: Type) -> Type:
-    """Return a map from keys of one type to values of another."""
+    """Return the type of maps from a key type to a value type."""
     return Type(Kind.MAP, "map", (key, value))
 
 
 def type_of_type(parameter: Type) -> Type:
-    """Return the type of a type: what C{int}, as a name in an expression, is."""
+    """Return the type of a type: the type of the identifier C{int} is C{type(int)}."""
     return Type(Kind.TYPE, "type", (parameter,))
 
 
 def opaque(name: str, *parameters: Type) -> Type:
-    """Return a named type without fields, whose values only functions can look into: C{net.IP}."""
+    """Return an opaque type, whose values only functions can read: C{net.IP}."""
     return Type(Kind.OPAQUE, name, parameters)
 
 
 def optional_of(parameter: Type) -> Type:
-    """Return an optional value: C{optional_type(string)}."""
+    """Return the type of optional values: C{optional_type(string)}."""
     return Type(Kind.OPAQUE, "optional_type", (parameter,))
 
 
 def type_parameter(name: str) -> Type:
-    """Return a variable for a type in a signature: C{T} of C{list(T)}."""
+    """Return a type parameter of a signature: C{T} in C{list(T)}."""
     return Type(Kind.TYPE_PARAM, name)
 
 
 def nullable(primitive: Type) -> Type:
-    """Return a primitive type that also admits null."""
+    """Return the wrapper type of a primitive type, which also includes null."""
     return Type(primitive.kind, primitive.name, primitive.parameters, nullable=True)
 
 
 def is_optional(type_: Type) -> bool:
-    """Return whether values of a type are optionals."""
+    """Return whether a type is an optional type."""
     return type_.kind is Kind.OPAQUE and type_.name == "optional_type"
 
 

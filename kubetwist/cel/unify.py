@@ -1,4 +1,4 @@
-"""Assignability of types with type variables, as the checker needs it."""
+"""Assignability of types with type parameters; see cel-go, C{checker/types.go}."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOOSE: Final = _WILD | {Kind.TYPE_PARAM, Kind.NULL}
 
 
 def format_cel_type(type_: Type) -> str:
-    """Return a type as errors name it."""
+    """Return a type as shown in errors."""
     name = _NAMES.get(type_.kind)
     if name is not None:
         return name
@@ -30,7 +30,7 @@ def format_cel_type(type_: Type) -> str:
 
 
 class TypeSubstitutions:
-    """The bindings of type variables; a failed step is rolled back."""
+    """Substitutions of type parameters, with rollback of failed assignments; see cel-go, C{checker/mapping.go}."""
 
     __slots__ = ("_undo_log", "mapping")
 
@@ -39,12 +39,12 @@ class TypeSubstitutions:
         self._undo_log: list[tuple[str, Type | None]] = []
 
     def set(self, name: str, type_: Type) -> None:
-        """Let a variable stand for a type."""
+        """Bind a type parameter to a type."""
         self._undo_log.append((name, self.mapping.get(name)))
         self.mapping[name] = type_
 
     def _commit_or_rollback(self, kept: bool) -> bool:
-        """Commit the bindings made since the last step, or roll them back."""
+        """Commit the bindings since the last commit, or roll them back."""
         if not kept:
             for name, before in reversed(self._undo_log):
                 if before is None:
@@ -56,14 +56,14 @@ class TypeSubstitutions:
 
     def assign(self, first: Type, second: Type) -> bool:
         """
-        Return whether a type is assignable to another, in either direction, as in the reference.
+        Return whether one of two types is assignable to the other, as cel-go's C{isAssignable}.
 
-        If it is, the type variables are bound accordingly.
+        If so, their type parameters are bound.
         """
         return self._commit_or_rollback(_assignable(self, first, second))
 
     def assign_all(self, first: Sequence[Type], second: Sequence[Type]) -> bool:
-        """L{assign} the types pairwise."""
+        """Call L{assign} for pairs of types, and bind the type parameters only if all pairs are assignable."""
         if len(first) != len(second):
             return False
         for one, other in zip(first, second, strict=True):
@@ -110,7 +110,7 @@ def _is_assignable_to_null(type_: Type) -> bool:
 
 
 def _is_valid_type_substitution(substitutions: TypeSubstitutions, type_: Type, variable: Type) -> tuple[bool, bool]:
-    """Return whether a variable may stand for a type, and whether it stood for one before."""
+    """Return whether a type parameter can be bound to a type, and whether it was bound before."""
     if type_ == variable:
         return True, True
     bound = substitutions.mapping.get(variable.name)
@@ -159,9 +159,9 @@ def _is_equal_or_less_specific(first: Type, second: Type) -> bool:
 
 def substitute(substitutions: Mapping[str, Type], type_: Type, free_to_dyn: bool = False) -> Type:
     """
-    Return a type with its variables substituted.
+    Return a type with its type parameters substituted.
 
-    @param free_to_dyn: Make those that stand for nothing L{DYN}.
+    @param free_to_dyn: Whether unbound type parameters become L{DYN}.
     """
     if type_.kind is Kind.TYPE_PARAM:
         bound = substitutions.get(type_.name)
@@ -175,7 +175,7 @@ def substitute(substitutions: Mapping[str, Type], type_: Type, free_to_dyn: bool
 
 
 def type_params(types: Sequence[Type]) -> set[str]:
-    """Return the names of the variables in some types."""
+    """Return the names of the type parameters in types."""
     found: set[str] = set()
     for type_ in types:
         if type_.kind is Kind.TYPE_PARAM:

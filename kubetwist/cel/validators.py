@@ -1,4 +1,4 @@
-"""Validators of the reference for well-typed expressions: invalid literals in arguments."""
+"""Validators of checked expressions; see cel-go, C{cel/validator.go}."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kubetwist.cel.types import Kind, Type
 from kubetwist.cel.unify import format_cel_type
 from kubetwist.cel.values import Value
 
-#: Finds problems: pairs of a node and a message.
+#: Yields pairs of an invalid node and an error message.
 Validator = Callable[[Checked], Iterator[tuple[Expr, str]]]
 
-#: Functions whose arguments may hold literals of mixed types.
+#: Functions whose arguments may contain literals with elements of different types.
 _MIXED: Final = frozenset({"format"})
 
 
@@ -62,7 +62,7 @@ def literal_arguments(checked: Checked) -> Iterator[tuple[Expr, str]]:
 
 
 def homogeneous_literals(checked: Checked) -> Iterator[tuple[Expr, str]]:
-    """Report lists and maps whose elements have different types, which C{dyn} hides from the checker."""
+    """Report list and map literals whose elements have different types."""
     pending: list[Expr] = [checked.root]
     while pending:
         expr = pending.pop()

@@ -1,5 +1,5 @@
 """
-The values of CEL, as Python objects.
+Values of CEL as Python objects.
 
 ===============  =====================================================
 CEL              Python
@@ -10,17 +10,17 @@ double           C{float}
 bool, string     C{bool}, C{str}
 bytes            C{bytes}
 null             C{None}
-list             C{list}, or a L{ListValue} that converts what is taken out
+list             C{list}, or a L{ListValue} that converts elements on access
 map, objects     C{dict}, or a L{MapValue}
 timestamp        L{Timestamp}, nanoseconds since 1970
 duration         L{Duration}, nanoseconds
 type             L{kubetwist.cel.types.Type}
 optional         L{Optional}
-opaque           an L{OpaqueValue} of the library that knows it
+opaque           an L{OpaqueValue} of a library
 ===============  =====================================================
 
-Python takes C{True} for 1; here they are different, so nothing but L{equal} and L{find} may compare values or look for
-keys unless their types are known.
+In Python C{True == 1}, in CEL not. Values whose types are not known must be compared by L{equal}, and keys must be
+looked up by L{find}.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class UInt(int):
 
 
 class _Nanoseconds:
-    """A number of nanoseconds; the subclass defines its meaning."""
+    """Base of timestamps and durations: a number of nanoseconds."""
 
     __slots__ = ("ns",)
 
@@ -68,9 +68,9 @@ class _Nanoseconds:
 
 class Timestamp(_Nanoseconds):
     """
-    A moment, in nanoseconds since 1970 in UTC.
+    A timestamp, in nanoseconds since 1970 in UTC.
 
-    @ivar offset: Seconds east of UTC of the text that it was read from; only its own text depends on it.
+    @ivar offset: UTC offset in seconds of the string that it was parsed from; used only to format the timestamp.
     """
 
     __slots__ = ("offset",)
@@ -81,13 +81,13 @@ class Timestamp(_Nanoseconds):
 
 
 class Duration(_Nanoseconds):
-    """A length of time, in nanoseconds, within 64 bits."""
+    """A duration in nanoseconds, within 64 bits."""
 
     __slots__ = ()
 
 
 class Optional:
-    """A value that may be missing: L{NONE} or C{Optional(value)}."""
+    """An optional value: L{NONE} or C{Optional(value)}."""
 
     __slots__ = ("_value", "present")
 
@@ -98,7 +98,7 @@ class Optional:
     @property
     def value(self) -> Value:
         """
-        Return the value held.
+        Return the value.
 
         @raise CelError: The optional is empty.
         """
@@ -116,10 +116,9 @@ NONE.present = False
 
 class OpaqueValue:
     """
-    Base of values that belong to a library.
+    Base of opaque values of a library.
 
-    Subclasses give C{cel_type} and, where it differs from identity, L{equals}; C{size} if C{size()} or the price of an
-    operation depends on it.
+    Subclasses define C{cel_type}, L{equals} unless values are compared by identity, and L{size} if costs depend on it.
     """
 
     __slots__ = ()
@@ -127,30 +126,30 @@ class OpaqueValue:
     cel_type: Type
 
     def equals(self, other: Value) -> bool:
-        """Return whether another value, of any type, equals this one."""
+        """Return whether this value equals another value of any type."""
         return self is other
 
     def size(self) -> int | None:
-        """Return the size used for costs; C{None} counts as one."""
+        """Return the size for cost tracking; C{None} stands for 1."""
         return None
 
 
 class ListValue(Sequence[Value]):
-    """A list whose elements are made when they are taken out; iteration, C{len} and indices work as with C{list}."""
+    """A list whose elements are converted on access; iteration, C{len} and indices work as with C{list}."""
 
     __slots__ = ()
 
     def equals(self, other: Sequence[Value]) -> bool:
-        """Return whether a list has the same elements; lists with another notion of equality override this."""
+        """Return whether another list has equal elements in the same order; sets and maps override this."""
         return len(self) == len(other) and all(map(equal, self, other))
 
     def concat(self, other: Sequence[Value]) -> Sequence[Value]:
-        """Return the result of C{+}; overridden by lists whose result is not the elements of both in order."""
+        """Return the result of C{+}: the elements of both lists in order; sets and maps override this."""
         return [*self, *other]
 
 
 class MapValue(Mapping[Value, Value]):
-    """A map or object whose values are made when they are taken out; it is read like a C{dict}."""
+    """A map or object whose values are converted on access; it is read like a C{dict}."""
 
     __slots__ = ()
 
@@ -159,7 +158,7 @@ class MapValue(Mapping[Value, Value]):
 
 
 class MixedMap(MapValue):
-    """A map with both booleans and numbers as keys, which a C{dict} does not distinguish."""
+    """A map with both booleans and numbers as keys, which are equal in a C{dict}."""
 
     __slots__ = ("_booleans", "_keys", "_others")
 
@@ -168,10 +167,10 @@ class MixedMap(MapValue):
         self._others: dict[Value, Value] = {}
         self._keys: list[Value] = []
         for key, value in items:
-            part = self._part(key)
-            if key not in part:
+            entries = self._entries_for(key)
+            if key not in entries:
                 self._keys.append(key)
-            part[key] = value
+            entries[key] = value
 
     @classmethod
     def needed(cls, keys: Iterable[Value]) -> bool:
@@ -179,11 +178,11 @@ class MixedMap(MapValue):
         kinds = set(map(type, keys))
         return bool in kinds and not kinds.isdisjoint(_NUMBERS)
 
-    def _part(self, key: Value) -> dict[Value, Value]:
+    def _entries_for(self, key: Value) -> dict[Value, Value]:
         return self._booleans if type(key) is bool else self._others
 
     def __getitem__(self, key: Value) -> Value:
-        return self._part(key)[key]
+        return self._entries_for(key)[key]
 
     def __iter__(self) -> Iterator[Value]:
         return iter(self._keys)
@@ -254,7 +253,7 @@ def equal(left: Value, right: Value) -> bool:
 
 
 def _same_number(left: float, right: float) -> bool:
-    # Against a double the reference compares in doubles, which do not hold every integer.
+    # cel-go compares with a double as doubles, which do not represent every integer.
     if type(left) is float or type(right) is float:
         return float(left) == float(right)
     return left == right
@@ -272,9 +271,9 @@ def _same_entries(left: Mapping[Value, Value], right: Mapping[Value, Value]) -> 
 
 def find(mapping: Mapping[Value, Value], key: Value) -> Value:
     """
-    Look a key up.
+    Return the value of a key.
 
-    @return: Its value, or L{MISSING}: also for keys of types that no map has.
+    @return: L{MISSING} if there is none, also for types that cannot be keys.
     """
     kind = type(key)
     if kind is str:
@@ -282,7 +281,7 @@ def find(mapping: Mapping[Value, Value], key: Value) -> Value:
     if kind is bool or (kind in _NUMBERS and key in (0, 1)):
         if type(mapping) is MixedMap:
             return mapping.get(key, MISSING)
-        # Python would find 1 for True, and the other way round. The first key speaks for all.
+        # In Python 1 equals True. All keys have the type of the first one, otherwise this is a MixedMap.
         first = next(iter(mapping), None)
         return mapping.get(key, MISSING) if (type(first) is bool) is (kind is bool) else MISSING
     if kind in _NUMBERS:
@@ -292,9 +291,10 @@ def find(mapping: Mapping[Value, Value], key: Value) -> Value:
 
 def compare(left: Value, right: Value) -> int:
     """
-    Order two values: -1, 0 or 1.
+    Compare two values.
 
-    @raise CelError: They have no order.
+    @return: -1, 0 or 1.
+    @raise CelError: The values cannot be ordered.
     """
     kind, other = type(left), type(right)
     if kind in _NUMBERS:
@@ -315,7 +315,7 @@ def compare(left: Value, right: Value) -> int:
 
 
 def size_for_cost(value: Value) -> int:
-    """Return the size of a value for size-dependent costs: 1 for values without a size."""
+    """Return the size of a value for size-dependent costs; 1 for values without a size."""
     kind = type(value)
     if kind is str or kind is list or kind is dict or kind is bytes:
         length: int = len(value)
@@ -333,5 +333,5 @@ def size_for_cost(value: Value) -> int:
 
 
 def entries(value: Mapping[Value, Value]) -> Iterator[tuple[Value, Value]]:
-    """Return the entries of a map, in the order of JSON."""
+    """Return the entries of a map in the order of the JSON object."""
     return iter(value.items())

@@ -1,4 +1,4 @@
-"""Membership in lists, without comparing each element where possible."""
+"""Sets of CEL values."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from kubetwist.cel.values import UInt, Value, equal
 #: Python's equality of these is CEL's.
 _NUMBERS: Final = frozenset((int, UInt, float))
 
-#: Comparisons of other values than texts and numbers; nothing that may be evaluated could pay for more.
+#: Maximum number of comparisons of values other than strings and numbers; more would exceed every cost limit.
 _MAX_COMPARISONS: Final = 10_000_000
 
 
 class ValueSet:
-    """Values that were added; none equals another type's but numbers."""
+    """A set of CEL values with CEL's equality; strings and numbers are hashed."""
 
-    __slots__ = ("_comparisons", "_numbers", "_others", "_texts")
+    __slots__ = ("_comparisons", "_numbers", "_strings", "_unhashed")
 
     def __init__(self, values: Iterable[Value] = ()) -> None:
-        self._texts: set[str] = set()
+        self._strings: set[str] = set()
         self._numbers: set[float] = set()
-        self._others: list[Value] = []
+        self._unhashed: list[Value] = []
         self._comparisons = 0
         for value in values:
             self.add(value)
 
     def add(self, value: Value) -> None:
-        """Take a value in."""
+        """Add a value."""
         kind = type(value)
         if kind is str:
-            self._texts.add(value)
+            self._strings.add(value)
         elif kind in _NUMBERS:
             self._numbers.add(value)
         else:
-            self._others.append(value)
+            self._unhashed.append(value)
 
     def __contains__(self, value: Value) -> bool:
         kind = type(value)
         if kind is str:
-            return value in self._texts
+            return value in self._strings
         if kind in _NUMBERS:
             # NaN equals no number, not even itself.
             return value == value and value in self._numbers
-        self._comparisons += len(self._others)
+        self._comparisons += len(self._unhashed)
         if self._comparisons > _MAX_COMPARISONS:
             raise CostLimitExceeded
-        return any(equal(value, other) for other in self._others)
+        return any(equal(value, other) for other in self._unhashed)

@@ -1,5 +1,5 @@
 """
-Addresses and blocks of them: C{ip} and C{cidr}.
+Functions on IP addresses and CIDR blocks.
 
 See kubernetes/apiserver, C{pkg/cel/library/ip.go} and C{cidr.go}.
 """
@@ -30,7 +30,7 @@ _BROADCAST: Final = IPv4Address("255.255.255.255")
 
 
 class IP(OpaqueValue):
-    """An address, not of IPv4 within IPv6, without a zone."""
+    """An IP address without a zone, not IPv4-mapped."""
 
     __slots__ = ("address",)
     cel_type = IP_TYPE
@@ -39,7 +39,7 @@ class IP(OpaqueValue):
         self.address = address
 
     def equals(self, other: Value) -> bool:
-        """Compare by the bits."""
+        """Compare the addresses."""
         return isinstance(other, IP) and self.address == other.address
 
     def size(self) -> int:
@@ -48,7 +48,7 @@ class IP(OpaqueValue):
 
 
 class CIDR(OpaqueValue):
-    """An address and the length of a prefix."""
+    """A CIDR block: an address and a prefix length."""
 
     __slots__ = ("prefix",)
     cel_type = CIDR_TYPE
@@ -57,7 +57,7 @@ class CIDR(OpaqueValue):
         self.prefix = prefix
 
     def equals(self, other: Value) -> bool:
-        """Compare all bits, including those beyond the prefix."""
+        """Compare addresses and prefix lengths; address bits after the prefix count."""
         return isinstance(other, CIDR) and self.prefix == other.prefix
 
     def size(self) -> int:
@@ -168,7 +168,7 @@ def _contains_ip_text(cidr: CIDR, text: str) -> bool:
     try:
         return cidr.prefix.contains(_address(text))
     except CelError:
-        # The reference forgets what was wrong with the address here, though not with a block, below.
+        # kube-apiserver drops the parse error here, but not in containsCIDR().
         raise no_such_overload() from None
 
 

@@ -1,12 +1,12 @@
 """
-Questions to the authorizer: C{authorizer.group("apps").resource("deployments").check("create").allowed()}.
+Authorization checks: C{authorizer.group("apps").resource("deployments").check("create").allowed()}.
 
 See kubernetes/apiserver, C{pkg/cel/library/authz.go}.
 
-Authorizers may have to wait for their verdict, and evaluation waits for nothing. So a verdict that is not there yet
-ends the evaluation with L{DecisionPending}, which no operator absorbs. L{evaluate} awaits the verdict and begins
-again; the authorizer's value has kept it. Costs are those of one evaluation, and a check costs so much that there are
-two of them in an expression at most.
+Authorizers may need I/O, but an evaluation cannot wait. A pending decision ends the evaluation with
+L{DecisionPending}, which no operator absorbs. L{evaluate} awaits the decision, stores it in the L{Authorizer}, and
+evaluates again. Only the last evaluation counts for the cost limit. The cost of a check limits an expression to two
+checks.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ GROUP_CHECK_TYPE: Final = ObjectType(f"{_PACKAGE}.GroupCheck")
 RESOURCE_CHECK_TYPE: Final = ObjectType(f"{_PACKAGE}.ResourceCheck")
 DECISION_TYPE: Final = ObjectType(f"{_PACKAGE}.Decision")
 
-#: The authorizer function: L{kubetwist.interfaces.IAuthorizer.authorize}.
+#: Type of L{kubetwist.interfaces.IAuthorizer.authorize}.
 Authorize = Callable[[AuthorizerAttributes], "Verdict | Awaitable[Verdict]"]
 
 
 class _Incomparable(OpaqueValue):
-    """These have no equality, not even with themselves."""
+    """Base of values that cannot be compared."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class DecisionValue(_Incomparable):
     """
     The result of an authorization check.
 
-    @ivar error: The error of the check, even if there is a decision; L{None} without error.
+    @ivar error: The error of the check, which may exist beside a decision; L{None} without error.
     """
 
     __slots__ = ("error", "verdict")
@@ -68,16 +68,16 @@ def _failed(error: Exception) -> DecisionValue:
 
 
 class DecisionPending(Exception):
-    """Raised by an evaluation that needs a pending decision; await L{settle}, then evaluate again."""
+    """An evaluation needs a pending decision; the caller awaits L{resolve} and evaluates again."""
 
     def __init__(self, authorizer: Authorizer, attributes: _CheckAttributes, pending: Awaitable[Verdict]) -> None:
-        super().__init__("a verdict of the authorizer is not there yet")
+        super().__init__("a decision of the authorizer is pending")
         self._authorizer = authorizer
         self._question = attributes
         self._pending = pending
 
     async def resolve(self) -> None:
-        """Wait for the decision, and store it in the authorizer's value."""
+        """Await the decision and store it in the L{Authorizer}."""
         try:
             decision = DecisionValue(await self._pending)
         except Exception as error:
@@ -92,8 +92,8 @@ class Authorizer(_Incomparable):
     """
     The variable C{authorizer}.
 
-    @ivar account: Namespace and name of the service account that is asked for; L{None} for the request's user.
-    @ivar known: The decisions so far; shared with the values for other accounts. One per request to admission.
+    @ivar account: Namespace and name of the checked service account; L{None} for the user of the request.
+    @ivar known: The decisions so far for all accounts; one dictionary per admission request.
     """
 
     __slots__ = ("_authorize", "account", "decisions", "user")
@@ -119,15 +119,23 @@ class Authorizer(_Incomparable):
     def request_resource(
         self, group: str, resource: str, subresource: str = "", namespace: str = "", name: str = ""
     ) -> ResourceCheck:
-        """Return the variable C{authorizer.requestResource}: what the request is about."""
+        """
+        Return the variable C{authorizer.requestResource}.
+
+        @param group: The API group of the request.
+        @param resource: The resource of the request.
+        @param subresource: The subresource; empty without one.
+        @param namespace: The namespace; empty for cluster-scoped resources.
+        @param name: The name; empty for requests without one.
+        """
         attributes = _CheckAttributes(self.account, group=group, resource=resource, subresource=subresource)
         return ResourceCheck(self, evolve(attributes, namespace=namespace, name=name))
 
     def decide(self, attributes: _CheckAttributes) -> DecisionValue:
         """
-        Ask, unless the answer is known.
+        Return a decision, which is cached.
 
-        @raise DecisionPending: The answer is on its way.
+        @raise DecisionPending: The authorizer has not decided yet.
         """
         found = self.decisions.get(attributes)
         if found is None:
@@ -161,7 +169,7 @@ class _CheckAttributes:
     def authorizer_attributes(self, user: UserInfo) -> AuthorizerAttributes:
         if self.path:
             return AuthorizerAttributes(user, self.verb, path=self.path, is_resource_request=False)
-        # Selectors that make no sense narrow nothing down.
+        # Invalid selectors are ignored.
         try:
             field_terms = parse_field_selector(self.field_selector)
         except SelectorError:
@@ -185,7 +193,7 @@ class _CheckAttributes:
 
 
 class _Check(_Incomparable):
-    """A question, as far as it was put together."""
+    """A partially built check."""
 
     __slots__ = ("attributes", "authorizer")
 
@@ -195,21 +203,21 @@ class _Check(_Incomparable):
 
 
 class PathCheck(_Check):
-    """About a path."""
+    """A check of a non-resource path."""
 
     __slots__ = ()
     cel_type = PATH_CHECK_TYPE
 
 
 class GroupCheck(_Check):
-    """About something in a group."""
+    """A check in an API group."""
 
     __slots__ = ()
     cel_type = GROUP_CHECK_TYPE
 
 
 class ResourceCheck(_Check):
-    """About a resource."""
+    """A check of a resource."""
 
     __slots__ = ()
     cel_type = RESOURCE_CHECK_TYPE
@@ -315,11 +323,10 @@ class _Program(Protocol):
 
 async def evaluate(program: _Program, variables: Mapping[str, Value], **limits: Any) -> tuple[Value, int]:
     """
-    Evaluate an expression that may ask the authorizer.
+    Evaluate an expression that may contain authorization checks.
 
-    @param limits: As for the program's own C{evaluate}.
+    @param limits: Limits as for the C{evaluate} of the program.
     @return: The value and the cost.
-    The evaluation failed.
     """
     while True:
         try:

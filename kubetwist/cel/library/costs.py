@@ -1,8 +1,8 @@
 """
-Costs of functions in Kubernetes, by their names, for all libraries.
+Costs of the functions of all libraries of Kubernetes.
 
-See kubernetes/apiserver, C{pkg/cel/library/cost.go}. Estimates decide which rules definitions may have, so every number
-here is part of the API.
+See kubernetes/apiserver, C{pkg/cel/library/cost.go}. Estimates decide whether a CustomResourceDefinition is valid, so
+all costs are part of the API.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from kubetwist.cel.library.versions import SEMVER_TYPE
 from kubetwist.cel.types import Kind
 from kubetwist.cel.values import LISTS, MAPS, OpaqueValue, Value, entries, size_for_cost
 
-#: So much that no expression can afford more than two of them.
+#: The cost limit of an expression allows two checks.
 _AUTHORIZATION_CHECK_COST: Final = 350_000
 
-#: Selectors have a requirement for every two characters, at worst.
+#: Selectors have at most one requirement per two characters.
 _REQUIREMENTS_PER_CHARACTER: Final = 0.5
 _REQUIREMENT: Final = float(LIST_CREATE_COST + STRUCT_CREATE_COST)
 
 _MAX_FORMAT_SIZE: Final = 64
 _MAX_FORMAT_PATTERN_SIZE: Final = 128
 
-#: Functions with a nominal cost, independent of their arguments.
+#: Functions with a nominal cost of 1, independent of their arguments.
 _NOMINAL: Final = frozenset(
     (
         *("serviceAccount", "path", "group", "resource", "subresource", "namespace", "name"),
@@ -75,7 +75,7 @@ def _traversal(value: Value) -> int:
     return 1
 
 
-# Meters: the price of a call that was made.
+# Costs at run time.
 
 
 def _track_size(factor: float) -> FunctionTracker:
@@ -98,7 +98,7 @@ def _track_join(arguments: Sequence[Value], result: Value) -> int | None:
 
 
 def _text_cost(text: Value) -> int:
-    # One more than its length: an expression costs something with an empty text, too.
+    # The length plus one, so that a regular expression costs something with an empty string, too.
     return scale(1 + size_for_cost(text), STRING_TRAVERSAL_FACTOR)
 
 
@@ -162,7 +162,7 @@ _TRACKERS: Final[dict[str, FunctionTracker | int]] = {
     "_==_": _track_equality,
 }
 
-# Estimates: what calls may cost, before anything is known of their arguments but their types and sizes.
+# Estimated costs, from the types and sizes of the arguments.
 
 _Estimator = Callable[[str, str, AstNode | None, Sequence[AstNode]], CallEstimate | None]
 
@@ -189,7 +189,7 @@ def _estimate_traversing(
         return None
     element = target.element()
     if element is None:
-        # A text: indexOf and lastIndexOf.
+        # A string: indexOf and lastIndexOf.
         return _estimate(target.size.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR))
     element_cost = ONE
     if element.type.kind in (Kind.STRING, Kind.BYTES):
@@ -200,7 +200,7 @@ def _estimate_traversing(
 def _estimate_parsed(
     function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
 ) -> CallEstimate | None:
-    """Estimate a function that reads its one argument and returns a value of the same size."""
+    """Estimate a function with one argument that returns a value of the same size."""
     if len(arguments) != 1:
         return None
     size = arguments[0].size
@@ -210,7 +210,7 @@ def _estimate_parsed(
 def _estimate_rewritten(
     function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
 ) -> CallEstimate | None:
-    """Estimate a function that reads its target and returns a value of at most its size."""
+    """Estimate a member function that returns a value of at most the size of its target."""
     return (
         None if target is None else _estimate(target.size.multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR), target.size)
     )
@@ -233,15 +233,15 @@ def _max_occurrences(size: int, old: int) -> int:
 
 
 def _max_replacements(size: int, old: int, new: int) -> tuple[int, int]:
-    """Return the maximum number of replacements, and the length of the unreplaced text."""
+    """Return the maximum number of replacements, and the length of the remaining text."""
     if not old:
-        # Nothing is around every character.
+        # The empty string occurs around every character.
         return min(size + 1, MAX), size
     return (0, size) if new <= old else (_max_occurrences(size, old), 0)
 
 
 def _min_replacements(size: int, old: int, new: int) -> tuple[int, int]:
-    """Return the same for the fewest replacements."""
+    """Return the minimum number of replacements, and the length of the remaining text."""
     if not old:
         return min(size + 1, MAX), size
     return (0, size) if old <= new else (_max_occurrences(size, old), 0)
@@ -299,7 +299,7 @@ def _estimate_canonical(
     return _estimate(arguments[0].size.multiply_by_cost_factor(2 * STRING_TRAVERSAL_FACTOR)) if arguments else None
 
 
-#: Bytes of an address.
+#: Size of an IP address in bytes.
 _ADDRESS: Final = Estimate(4, 16)
 
 
@@ -353,7 +353,7 @@ def _estimate_equality(
     if type_.name == FORMAT_TYPE.name:
         return _estimate(Estimate(1, _MAX_FORMAT_SIZE).multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR))
     if type_.name == URL_TYPE.name:
-        # Only the right-hand side is looked at, in the reference.
+        # kube-apiserver uses only the size of the right operand.
         size = arguments[1].computed_size or ONE
         return _estimate(Estimate(1, size.max).multiply_by_cost_factor(STRING_TRAVERSAL_FACTOR))
     return None
@@ -392,7 +392,7 @@ class KubernetesCosts:
     """L{kubetwist.cel.estimates.CostModel} of Kubernetes."""
 
     def call_cost(self, function: str, overload: str) -> FunctionTracker | int | None:
-        """@see: L{kubetwist.cel.estimates.CostModel.meter}."""
+        """Return the cost of a call at run time; see L{kubetwist.cel.estimates.CostModel.call_cost}."""
         if function == "containsIP":
             return _track_contains_ip(overload)
         if function == "containsCIDR":
@@ -404,6 +404,14 @@ class KubernetesCosts:
     def estimate_call_cost(
         self, function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
     ) -> CallEstimate | None:
-        """@see: L{kubetwist.cel.estimates.CostModel.estimate}."""
+        """
+        Estimate the cost of a call.
+
+        @param function: The name of the function.
+        @param overload: The id of the overload.
+        @param target: The target of a member function, otherwise C{None}.
+        @param arguments: The other arguments.
+        @return: C{None} for the default.
+        """
         found = _ESTIMATES.get(function)
         return None if found is None else found(function, overload, target, arguments)

@@ -1,5 +1,5 @@
 """
-The environment that every expression of Kubernetes has: which libraries, as of 1.36.
+Base environment of the expressions of Kubernetes 1.36.
 
 See kubernetes/apiserver, C{pkg/cel/environment/base.go}.
 """
@@ -52,9 +52,9 @@ def kubernetes_libraries() -> tuple[Library, ...]:
 
 def kubernetes_environment(patches: bool = False) -> Environment:
     """
-    Return the environment without variables; created at first use, and extended by its users.
+    Return the environment without variables, which is created at first use.
 
-    @param patches: Whether it has what MutatingAdmissionPolicies make: C{Object}, C{JSONPatch}, and C{jsonpatch}.
+    @param patches: Whether it has C{Object}, C{JSONPatch} and C{jsonpatch}, for MutatingAdmissionPolicies.
     """
     return _environment(patches)
 

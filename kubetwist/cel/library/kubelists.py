@@ -26,7 +26,7 @@ from kubetwist.cel.types import (
 )
 from kubetwist.cel.values import MAX_INT, MAX_UINT, MIN_INT, Duration, UInt, Value, compare, equal, type_of
 
-#: Types whose values have an order, with their names in ids of overloads.
+#: Comparable types, with their names in overload ids.
 COMPARABLE: Final = (
     ("int", INT),
     ("uint", UINT),
@@ -41,7 +41,7 @@ _ORDERED: Final = frozenset(("bool", "bytes", "double", "int", "string", "uint",
 
 
 def order(left: Value, right: Value) -> int | None:
-    """Return -1, 0 or 1; L{None} for values of types without an order, and for NaN."""
+    """Compare two values: -1, 0 or 1; L{None} for values that cannot be compared, and for NaN."""
     try:
         return compare(left, right)
     except CelError:
@@ -49,7 +49,7 @@ def order(left: Value, right: Value) -> int | None:
 
 
 def is_comparable(value: Value) -> bool:
-    """Return whether a value is of a type that has an order."""
+    """Return whether the type of a value is comparable."""
     return type_of(value).name in _ORDERED
 
 
@@ -58,7 +58,7 @@ def _is_sorted(values: Iterable[Value]) -> bool:
     for index, value in enumerate(values):
         if not is_comparable(value):
             raise no_such_overload()
-        # Values that cannot be compared count as sorted, as in the reference.
+        # As in kube-apiserver, values that cannot be compared count as sorted.
         if index and order(previous, value) == 1:
             return False
         previous = value

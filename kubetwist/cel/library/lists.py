@@ -1,5 +1,5 @@
 """
-cel-go's functions on lists, version 3: C{slice}, C{flatten}, C{sort}, C{sortBy}, C{lists.range}, C{reverse}, ...
+Functions on lists, version 3 of cel-go's extension: C{slice}, C{flatten}, C{sort}, C{lists.range}, C{reverse}, ...
 
 See google/cel-go, C{ext/lists.go}.
 """
@@ -30,7 +30,7 @@ from kubetwist.cel.types import DYN, INT, list_of, type_parameter
 from kubetwist.cel.values import LISTS as LIST_TYPES
 from kubetwist.cel.values import Value, size_for_cost, type_of
 
-#: No list that costs less than the limit on an evaluation is longer.
+#: Maximum length of a range: the cost limit of an evaluation.
 _MAX_RANGE_LENGTH: Final = 1_000_000
 
 _T: Final = type_parameter("T")
@@ -76,7 +76,7 @@ def _sort_by_keys(values: Sequence[Value], keys: Sequence[Value]) -> Sequence[Va
         )
     if not values:
         return values
-    # Read the elements once: lists may convert them on every access.
+    # Read each element only once, since some lists convert elements on every access.
     keys = list(keys)
     if not is_comparable(keys[0]):
         raise CelError("list elements must be comparable")
@@ -93,7 +93,7 @@ def _sort_by_keys(values: Sequence[Value], keys: Sequence[Value]) -> Sequence[Va
 
 def _range(count: int) -> list[int]:
     if count > _MAX_RANGE_LENGTH:
-        # The reference would build it, and then find that it cost too much.
+        # cel-go builds the list and then fails because of its cost.
         raise CostLimitExceeded
     return list(range(count))
 
@@ -135,7 +135,7 @@ def _expand_sort_by(builder: Builder, target: Expr | None, args: Sequence[Expr])
     return bind(builder, name, target, builder.member("@sortByAssociatedKeys", builder.ident(name), keys))
 
 
-# Costs. What makes a list costs a call, the list, and its elements times a factor.
+# Costs: functions that return a list cost a call, a list creation, and the number of elements times a factor.
 
 
 def _allocating(factor: float, size: Estimate) -> CallEstimate:

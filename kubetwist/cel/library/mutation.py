@@ -1,8 +1,8 @@
 """
 Types of MutatingAdmissionPolicies: C{Object{spec: Object.spec{replicas: 3}}} and C{JSONPatch{op: "add", ...}}.
 
-See kubernetes/apiserver, C{pkg/cel/mutation}. C{Object} and all names below it are types without a schema: they have
-every field, of any type. Whether the names fit the fields is seen in the value: L{type_mismatches}.
+See kubernetes/apiserver, C{pkg/cel/mutation}. C{Object} and the types below it have no schema: they have
+every field, of type C{dyn}. Whether type names match field paths is checked in the value by L{type_mismatches}.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ...api.jsontypes import JSONObject, JSONValue
 
 _OBJECT: Final = "Object"
 
-#: The largest integers written as JSON numbers; larger ones are written as strings.
+#: Maximum integer that is written as a JSON number; larger ones are written as strings.
 _MAX_JSON_INTEGER: Final = (1 << 53) - 1
-#: Values of CEL that nest deeper than this do not come about in what Kubernetes lets expressions cost.
+#: Maximum nesting depth of values; deeper ones would exceed the cost limit.
 _MAX_DEPTH: Final = 200
 
 
 class _AnyField(Mapping[str, Type]):
-    """Has every name."""
+    """Fields of a type without a schema: every name is a field of type C{dyn}."""
 
     def __getitem__(self, name: str) -> Type:
         return DYN
@@ -66,7 +66,7 @@ class JSONPatch(OpaqueValue):
     """
     One operation of a JSON patch.
 
-    @ivar has_value: Whether C{value} was given; it may be null.
+    @ivar has_value: Whether C{value} is set; it may be null.
     """
 
     __slots__ = ("has_value", "op", "path", "source", "value")
@@ -93,7 +93,7 @@ class JSONPatch(OpaqueValue):
         """
         Convert the operation to JSON.
 
-        @raise CelError: The value is none that JSON has, or made of objects whose types do not fit.
+        @raise CelError: The value cannot be converted, or a type name in it does not match its path.
         """
         operation: JSONObject = {"op": self.op, "path": self.path}
         if self.source:
@@ -131,10 +131,10 @@ OBJECT_TYPE: Final = _object_type(_OBJECT)
 
 
 class _PatchFields(dict[str, Type]):
-    """The types of the fields of a JSON patch. The reference finds any other name as well, without a type."""
+    """Types of the fields of a JSON patch. As in kube-apiserver, other names resolve to a type without a name."""
 
     def get(self, name: str, default: JSONValue = None) -> JSONValue:
-        """Return the type of a field; one without a name for unknown fields."""
+        """Return the type of a field, or a type without a name for unknown fields."""
         return super().get(name, _NO_TYPE)
 
 
@@ -149,16 +149,16 @@ _TYPES: Final = {_OBJECT: OBJECT_TYPE, JSON_PATCH_TYPE.name: JSON_PATCH_TYPE}
 
 
 def find_type(name: str) -> Type | None:
-    """Return the type that C{Object}, C{Object.spec.containers} or C{JSONPatch} names."""
+    """Return the type with the name C{Object}, C{Object.spec.containers} or C{JSONPatch}."""
     found = _TYPES.get(name)
     return found or (_object_type(name) if name.startswith(f"{_OBJECT}.") else None)
 
 
 def type_mismatches(value: ObjectValue) -> str:
     """
-    Check that the type names of all objects within are those of their fields.
+    Check that the type names of all nested objects match their field paths.
 
-    @return: The names that differ, one per line; C{""} if there are none.
+    @return: The mismatches, one per line; C{""} if there are none.
     """
     return "\n".join(_find_type_mismatches(value, value.cel_type.name, _MAX_DEPTH))
 
@@ -187,12 +187,12 @@ def to_json(value: Value, depth: int = _MAX_DEPTH) -> JSONValue:
     """
     Convert a value to JSON.
 
-    @raise CelError: JSON has none such.
+    @raise CelError: The value has no JSON form.
     """
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, float):
-        # Whole numbers are written without a point, and so become integers.
+        # Go writes whole numbers without a fraction, so that they are decoded as integers.
         return int(value) if value.is_integer() and abs(value) <= _MAX_JSON_INTEGER else value
     if isinstance(value, int):
         return int(value) if abs(value) <= _MAX_JSON_INTEGER else str(int(value))
@@ -219,9 +219,9 @@ def _key(key: Value) -> str:
 
 def to_object(value: ObjectValue) -> JSONObject:
     """
-    Convert an object to JSON, as an apply configuration.
+    Convert an object to the JSON of an apply configuration.
 
-    @raise CelError: It has something that JSON has not, or keys of maps that are no texts.
+    @raise CelError: A value has no JSON form, or a map key is not a string.
     """
     return {name: _unstructured(name, one, _MAX_DEPTH) for name, one in value.fields.items()}
 

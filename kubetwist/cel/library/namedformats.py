@@ -1,5 +1,5 @@
 """
-Formats of strings that Kubernetes knows by name: C{format.dns1123Label().validate(name)}.
+Named formats of strings: C{format.dns1123Label().validate(name)}.
 
 See kubernetes/apiserver, C{pkg/cel/library/format.go}.
 """
@@ -31,25 +31,25 @@ class Format(OpaqueValue):
     """
     A named format.
 
-    @ivar problems: Returns the problems of a text.
-    @ivar pattern_length: Of the expression that it is, or might be: what C{validate} costs depends on it.
+    @ivar validate: Returns the error messages for a string.
+    @ivar pattern_length: The length of an equivalent regular expression, on which the cost of C{validate} depends.
     """
 
-    __slots__ = ("name", "pattern_length", "problems")
+    __slots__ = ("name", "pattern_length", "validate")
     cel_type = FORMAT_TYPE
 
-    def __init__(self, name: str, pattern_length: int, problems: Callable[[str], Sequence[str]]) -> None:
+    def __init__(self, name: str, pattern_length: int, validate: Callable[[str], Sequence[str]]) -> None:
         self.name = name
         self.pattern_length = pattern_length
-        self.problems = problems
+        self.validate = validate
 
     def equals(self, other: Value) -> bool:
         """Compare by name."""
         return isinstance(other, Format) and self.name == other.name
 
 
-def _prefix(problems: Callable[[str, bool], Sequence[str]]) -> Callable[[str], Sequence[str]]:
-    return lambda text: problems(text, True)
+def _prefix(validate: Callable[[str, bool], Sequence[str]]) -> Callable[[str], Sequence[str]]:
+    return lambda text: validate(text, True)
 
 
 def _validate_uri(text: str) -> Sequence[str]:
@@ -61,19 +61,19 @@ def _validate_uri(text: str) -> Sequence[str]:
 
 
 def _openapi_format(name: str, message: str) -> Callable[[str], Sequence[str]]:
-    def problems(text: str) -> Sequence[str]:
+    def validate(text: str) -> Sequence[str]:
         from kubetwist.api.formats import FORMATS
 
         return [] if FORMATS[name](text) else [message]
 
-    return problems
+    return validate
 
 
-#: The length of strfmt's pattern for times, which stands for dates, too.
+#: Length of strfmt's pattern for times, which also stands for dates.
 _TIME_PATTERN: Final = len("^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$")
 _UUID_PATTERN: Final = len("(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$")
 
-#: By the names by which expressions know them.
+#: Formats by their names in expressions.
 FORMATS: Final = {
     "dns1123Label": Format("DNS1123Label", 30, validate_dns1123_label),
     "dns1123Subdomain": Format("DNS1123Subdomain", 60, validate_dns1123_subdomain),
@@ -97,8 +97,8 @@ def _named(name: str) -> Optional:
 
 
 def _validate(format: Format, text: str) -> Optional:
-    problems = format.problems(text)
-    return Optional(list(problems)) if problems else NONE
+    messages = format.validate(text)
+    return Optional(list(messages)) if messages else NONE
 
 
 def _constant(format: Format) -> Callable[[], Format]:

@@ -1,7 +1,7 @@
 """
-Optional values: what makes them, and what takes out their values.
+Functions on optional values.
 
-See google/cel-go, C{cel/library.go}. The syntax (C{.?}, C{[?]}) and the macros are the language's.
+See google/cel-go, C{cel/library.go}. The syntax C{.?} and C{[?]} is in the parser.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _V: Final = type_parameter("V")
 _OPTIONAL: Final = optional_of(_V)
 _LIST: Final = list_of(_V)
 
-#: The first moment of the year 1, in nanoseconds since 1970: what Go calls the zero of time.
+#: Go's zero time, the start of the year 1, in nanoseconds since 1970.
 _ZERO_TIME: Final = -62_135_596_800_000_000_000
 
 
 def is_zero(value: Value) -> bool:
-    """Return whether a value is the one that its type begins with: 0, C{""}, an empty list, null."""
+    """Return whether a value is the zero value of its type: 0, C{""}, an empty list or null."""
     if value is None:
         return True
     if isinstance(value, (bool, int, float, str, bytes)):
@@ -53,7 +53,7 @@ def _has_value(optional: Optional) -> bool:
 
 
 def _or(optional: Value, other: Callable[[], Value]) -> Value:
-    # Any other value is returned unchanged: cel-go, C{evalOptionalOr}.
+    # cel-go, evalOptionalOr: a value that is not optional is returned unchanged.
     return optional if type(optional) is not Optional or optional.present else other()
 
 

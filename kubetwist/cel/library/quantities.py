@@ -1,8 +1,8 @@
 """
-Quantities: C{500m}, C{1Gi}.
+Functions on quantities: C{500m}, C{1Gi}.
 
-See kubernetes/apiserver, C{pkg/cel/library/quantity.go}. Whether a quantity is an integer depends on how the reference
-keeps it, not on its amount alone (C{1000m} is none), so that is kept here, too.
+See kubernetes/apiserver, C{pkg/cel/library/quantity.go}. Whether a quantity is an integer depends on its
+representation in apimachinery, not only on its amount: C{1000m} is not an integer.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def _within(number: int) -> bool:
 
 class QuantityValue(OpaqueValue):
     """
-    An amount: a number times a power of ten.
+    A quantity: a number times a power of ten.
 
-    @ivar small: Kept in a machine word by the reference, not as a big decimal.
+    @ivar is_int64: Whether apimachinery represents it as C{int64Amount}, not as C{inf.Dec}.
     """
 
     __slots__ = ("exponent", "is_int64", "number")
@@ -42,11 +42,11 @@ class QuantityValue(OpaqueValue):
     @classmethod
     def parse(cls, text: str) -> QuantityValue:
         """
-        Read a quantity.
+        Parse a quantity.
 
-        @raise CelError: The value is invalid.
+        @raise CelError: The quantity is invalid.
         """
-        # Objects may have blanks around quantities; CEL does not allow them.
+        # Quantities in objects may have surrounding blanks, but those in CEL may not.
         if text != text.strip():
             raise CelError(_FORMAT_ERROR)
         try:
@@ -65,7 +65,7 @@ class QuantityValue(OpaqueValue):
         return isinstance(other, QuantityValue) and self.compare(other) == 0
 
     def compare(self, other: QuantityValue) -> int:
-        """Return -1, 0 or 1."""
+        """Compare two quantities: -1, 0 or 1."""
         left, right, _ = _align(self, other)
         return (left > right) - (left < right)
 
@@ -87,7 +87,7 @@ class QuantityValue(OpaqueValue):
         return QuantityValue(-self.number, self.exponent, self.is_int64)
 
     def as_int64(self) -> int | None:
-        """Return the amount, if the reference keeps it in 64 bits."""
+        """Return the amount as an integer, or C{None} if apimachinery's AsInt64() fails."""
         if not self.is_int64 or self.exponent < 0 or (self.number and self.exponent > 18):
             return None
         number = self.number * 10**self.exponent if self.number else 0
@@ -95,7 +95,7 @@ class QuantityValue(OpaqueValue):
 
 
 def _align(left: QuantityValue, other: QuantityValue) -> tuple[int, int, int]:
-    """Return both numbers with the same exponent, the lower one."""
+    """Return both numbers with a common exponent, the lower of the two."""
     exponent = min(left.exponent, other.exponent)
     return (
         left.number * 10 ** (left.exponent - exponent),
@@ -134,7 +134,7 @@ def _as_float(quantity: QuantityValue) -> float:
         base = float("inf") if quantity.number > 0 else float("-inf")
     if not quantity.exponent:
         return base
-    # Powers of ten beyond what a double holds are infinite, or nothing.
+    # Powers of ten beyond the range of a double are infinity or zero.
     power = float(f"1e{quantity.exponent}")
     return base * power
 
@@ -176,7 +176,7 @@ QUANTITIES: Final = Library(
     [
         function("quantity", overload("string_to_quantity", (STRING,), QUANTITY_TYPE, QuantityValue.parse)),
         function("isQuantity", overload("is_quantity_string", (STRING,), BOOL, _is_quantity)),
-        # Not a member, in the reference either: sign(quantity("1")).
+        # In kube-apiserver, too, this is not a member function: sign(quantity("1")).
         function("sign", overload("quantity_sign", _ONE, INT, _sign)),
         function("isGreaterThan", member("quantity_is_greater_than", _TWO, BOOL, _is_greater)),
         function("isLessThan", member("quantity_is_less_than", _TWO, BOOL, _is_less)),

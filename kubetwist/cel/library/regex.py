@@ -1,5 +1,5 @@
 """
-Regular expressions beyond C{matches}: C{find} and C{findAll}.
+Functions on regular expressions: C{find} and C{findAll}.
 
 See kubernetes/apiserver, C{pkg/cel/library/regex.go}.
 """
@@ -38,7 +38,7 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
 
 
 def _matches(pattern: Pattern, text: str) -> Iterator[str]:
-    """Return all matches, without empty ones that touch the match before: Go leaves those out."""
+    """Return all matches except, as in Go, empty ones at the end of the previous match."""
     end = -1
     for match in pattern.finditer(text):
         if match.start() != match.end() or match.start() != end:

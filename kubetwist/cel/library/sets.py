@@ -1,5 +1,5 @@
 """
-Lists as sets: C{sets.contains}, C{sets.equivalent}, C{sets.intersects}.
+Functions on lists as sets: C{sets.contains}, C{sets.equivalent}, C{sets.intersects}.
 
 See google/cel-go, C{ext/sets.go}.
 """

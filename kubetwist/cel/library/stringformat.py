@@ -1,7 +1,7 @@
 """
-C{"%s is %.2f".format([name, number])}, as version 2 of cel-go's strings has it.
+The function C{format}: C{"%s is %.2f".format([name, number])}, version 2 of cel-go's extension for strings.
 
-See google/cel-go, C{ext/formatting.go}. Numbers come out as in American English: C{1,234.500000} and
+See google/cel-go, C{ext/formatting.go}. Numbers are formatted as in American English: C{1,234.500000} and
 C{1.052033 × 10⁰³}.
 """
 
@@ -24,11 +24,11 @@ from kubetwist.cel.values import LISTS, MAPS, Duration, Timestamp, UInt, Value, 
 _clause = re.compile(r"%(?:(%)|(?:(\.)([0-9]*))?(.)?)", re.DOTALL).search
 
 _DEFAULT_PRECISION: Final = 6
-#: The maximum number of digits after the point.
+#: Maximum number of fraction digits.
 _MAX_PRECISION: Final = 1000
-#: The reference keeps the least number of these digits in a byte.
+#: golang.org/x/text stores the minimum number of fraction digits in a byte.
 _FRACTION_MODULUS: Final = 256
-#: The maximum length of a result.
+#: Maximum length of a result in characters.
 _MAX_RESULT_LENGTH: Final = 64 << 20
 
 _STRING_RULE: Final = (
@@ -90,7 +90,7 @@ def _format_value(value: Value) -> str:
 
 
 def _format_nested(value: Value) -> str:
-    """Return a value within a list or map: as it would be written in CEL."""
+    """Format a value within a list or map as a CEL literal."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, bytes):
@@ -151,7 +151,7 @@ def _fixed(value: Value, precision: int) -> str:
     special = _format_non_finite(number)
     if special:
         return special
-    # Zero has no sign here.
+    # Zero is formatted without a sign.
     text = format(number or 0.0, f",.{precision}f")
     if precision < _FRACTION_MODULUS:
         return text
@@ -217,15 +217,15 @@ def _clause_error(reason: str) -> CelError:
     return CelError(f"could not parse formatting clause: {reason}")
 
 
-#: Makes a clause's text: of the number of the argument, the letter and the digits after the point.
+#: Formats a clause with the index of the argument, the verb and the precision.
 _Render = Callable[[int, str, int], str]
 
 
 def format_string(text: str, values: Sequence[Value]) -> str:
     """
-    Put values into a text.
+    Format a string with arguments.
 
-    @raise CelError: The text makes no sense, or a value does not fit its clause.
+    @raise CelError: The format is invalid, or an argument has the wrong type for its clause.
     """
 
     def render(index: int, letter: str, precision: int) -> str:
@@ -237,11 +237,13 @@ def format_string(text: str, values: Sequence[Value]) -> str:
 
 def _expand(text: str, count: int, render: _Render, checking: bool = False) -> tuple[str, int]:
     """
-    Replace the clauses of a text.
+    Replace the clauses of a format.
 
+    @param text: The format.
     @param count: The number of arguments.
-    @param checking: Report a text that ends within a clause before a missing argument.
-    @return: The text, and how many clauses there were.
+    @param render: Formats a clause.
+    @param checking: Whether an incomplete clause is reported before a missing argument.
+    @return: The result, and the number of clauses.
     """
     parts: list[str] = []
     offset, used_count, length = 0, 0, 0
@@ -274,7 +276,7 @@ def _parsed(dot: str | None, digits: str, letter: str | None) -> tuple[str, int]
     if letter is None:
         raise CelError("unexpected end of string")
     if letter not in _PLAIN and letter not in _PRECISE:
-        # The reference looks at one byte.
+        # cel-go reads one byte.
         shown = letter if letter.isascii() else chr(letter.encode("utf-8", "replace")[0])
         raise _clause_error(f'unrecognized formatting clause "{shown}"')
     return letter, precision
@@ -289,7 +291,7 @@ def _precision(digits: str) -> int:
     return int(digits)
 
 
-# Formats that are literals, with arguments that are a literal list, are checked when they are compiled.
+# Literal formats whose arguments are a list literal are checked when they are compiled.
 
 _ALL_KINDS: Final = frozenset(
     (
@@ -312,7 +314,7 @@ _KINDS: Final = {
 
 
 def check_formats(checked: Checked) -> Iterator[tuple[Expr, str]]:
-    """Find calls of C{format} that cannot succeed: a validator."""
+    """Report calls of C{format} that cannot succeed; a validator."""
     for expr in walk(checked.root):
         if not isinstance(expr, Call) or expr.function != "format" or len(expr.args) != 1:
             continue
@@ -344,7 +346,7 @@ def _check_format(checked: Checked, call: Call, text: str, arguments: Sequence[E
 
 
 def _find_mismatch(checked: Checked, argument: Expr, kinds: frozenset[Kind], inside: bool) -> Expr | None:
-    """Return the part of an argument that is of none of these kinds."""
+    """Return the part of an argument whose type has none of these kinds, or C{None}."""
     type_ = checked.types[argument.id]
     if not type_.is_dyn and type_.kind not in kinds:
         return argument

@@ -1,5 +1,5 @@
 """
-cel-go's functions on strings, version 2.
+Functions on strings: version 2 of cel-go's extension.
 
 See google/cel-go, C{ext/strings.go}. Indices count code points.
 """
@@ -15,12 +15,12 @@ from kubetwist.cel.library.stringformat import format_string
 from kubetwist.cel.types import DYN, INT, STRING, list_of
 from kubetwist.cel.values import Value
 
-#: Results are made in one go, however long they get; nothing that Kubernetes serves is longer than this.
+#: Maximum length of results in characters, since the cost limit does not limit a single call.
 _MAX_RESULT_LENGTH: Final = 64 << 20
 
 _LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _UPPER: Final = {lower: lower - 32 for lower in range(ord("a"), ord("z") + 1)}
-#: The spaces by Go's C{unicode.IsSpace}: fewer than those of Python's C{str.strip}.
+#: White space of Go's unicode.IsSpace: fewer characters than Python's str.strip() removes.
 _SPACES: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"

@@ -1,5 +1,5 @@
 """
-URLs and their parts.
+Functions on URLs.
 
 See kubernetes/apiserver, C{pkg/cel/library/urls.go}.
 """
@@ -32,13 +32,13 @@ class URLValue(OpaqueValue):
         self.url = url
 
     def equals(self, other: Value) -> bool:
-        """Compare URLs by their text."""
+        """Compare URLs as strings."""
         return isinstance(other, URLValue) and str(self.url) == str(other.url)
 
 
 def _url(text: str) -> URLValue:
     try:
-        # The first says whether the text will do, the second knows fragments.
+        # parse_request_uri() validates, but does not parse fragments.
         parse_request_uri(text)
         return URLValue(parse_url(text))
     except URLError as error:

@@ -1,5 +1,5 @@
 """
-Semantic versions.
+Functions on semantic versions.
 
 See kubernetes/apiserver, C{pkg/cel/library/semverlib.go}.
 """
@@ -18,7 +18,7 @@ SEMVER_TYPE: Final = ObjectType("kubernetes.Semver")
 
 
 class Semver(OpaqueValue):
-    """A version."""
+    """A semantic version."""
 
     __slots__ = ("version",)
     cel_type = SEMVER_TYPE
@@ -47,7 +47,7 @@ def _is_semver(text: str, normalize: bool = False) -> bool:
 
 
 def _signed(number: int) -> int:
-    """64 bits without a sign, taken for some with one, as the reference takes them."""
+    """Convert an unsigned 64-bit number to a signed one, as the conversion in Go does."""
     return number if number <= MAX_INT else number - (1 << 64)
 
 

@@ -1,4 +1,4 @@
-"""The standard library of CEL, and the extensions that belong to the language's core."""
+"""The standard library of CEL, C{cel.bind} and comprehensions with two variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversions between types, and the functions on strings."""
+"""Type conversions, and the functions on strings."""
 
 from __future__ import annotations
 
@@ -137,9 +137,9 @@ def _contains(text: str, part: str) -> bool:
 
 def matches(text: str, pattern: str) -> bool:
     """
-    Return whether an expression of RE2 matches some part of a text.
+    Return whether a regular expression of RE2 matches a substring.
 
-    @raise CelError: It is not an expression.
+    @raise CelError: The regular expression is invalid.
     """
     try:
         return compiled(pattern).search(text) is not None

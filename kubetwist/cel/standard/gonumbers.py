@@ -1,4 +1,4 @@
-"""Numbers as Go writes and reads them."""
+"""Formatting and parsing of numbers as in Go."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ _SPECIAL: Final = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 
 
 def format_g(number: float) -> str:
-    """Format as C{%g}: the shortest text, with an exponent from a million on, and below a ten thousandth."""
+    """Format as C{%g}: the shortest text, with an exponent for numbers from 1e6 and below 1e-4."""
     if number != number or number in (float("inf"), float("-inf")):
         return _SPECIAL[repr(number)]
     sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
     assert isinstance(exponent, int)
-    shown = "".join(map(str, digits))
-    point = len(shown) + exponent
+    digits_text = "".join(map(str, digits))
+    point = len(digits_text) + exponent
     if number == 0:
         return "-0" if sign else "0"
     prefix = "-" if sign else ""
     power = point - 1
     if power < -4 or power >= 6:
-        mantissa = shown if len(shown) == 1 else f"{shown[0]}.{shown[1:]}"
+        mantissa = digits_text if len(digits_text) == 1 else f"{digits_text[0]}.{digits_text[1:]}"
         return f"{prefix}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
-    return prefix + _plain(shown, point)
+    return prefix + _plain(digits_text, point)
 
 
 def format_f(number: float) -> str:
-    """Return the shortest text without an exponent."""
+    """Format with the shortest text without an exponent."""
     if number != number or number in (float("inf"), float("-inf")):
         return _SPECIAL[repr(number)]
     if number == 0:
         return "-0" if str(number).startswith("-") else "0"
     sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
     assert isinstance(exponent, int)
-    shown = "".join(map(str, digits))
-    return ("-" if sign else "") + _plain(shown, len(shown) + exponent)
+    digits_text = "".join(map(str, digits))
+    return ("-" if sign else "") + _plain(digits_text, len(digits_text) + exponent)
 
 
 def _plain(digits: str, point: int) -> str:
@@ -55,12 +55,12 @@ def _plain(digits: str, point: int) -> str:
 
 
 def parse_int(text: str) -> int | None:
-    """Parse a decimal integer with an optional sign; C{None} if the text is invalid or absurdly long."""
+    """Parse a decimal integer with an optional sign; C{None} if the text is invalid or has more than 400 characters."""
     return int(text) if _int(text) and len(text) < 400 else None
 
 
 def parse_uint(text: str) -> int | None:
-    """Return a decimal integer without a sign."""
+    """Parse a decimal integer without a sign; C{None} as in L{parse_int}."""
     return int(text) if _uint(text) and len(text) < 400 else None
 
 

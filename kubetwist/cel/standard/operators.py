@@ -1,4 +1,4 @@
-"""The operators: on values of any type, and the faster ways for types that are known."""
+"""Operators, with implementations for known types and for values of any type."""
 
 from __future__ import annotations
 
@@ -157,14 +157,14 @@ def _subtract_timestamps(left: Timestamp, right: Timestamp) -> Duration:
     return duration_of(left.ns - right.ns)
 
 
-#: Lists longer than this are joined without copying them.
+#: Longer lists are concatenated without a copy.
 _MAX_COPIED_LENGTH: Final = 1000
-#: No list may get longer: doubling one again and again costs next to nothing.
+#: Maximum length of a concatenated list, since repeated doubling has a low cost.
 _MAX_LIST_LENGTH: Final = 2_000_000
 
 
 class _ConcatList(ListValue):
-    """Two lists as one."""
+    """A concatenation of two lists without a copy."""
 
     __slots__ = ("_left", "_right", "_size")
 
@@ -201,7 +201,7 @@ class _ConcatList(ListValue):
                 yield from part
 
     def concat(self, other: Value) -> Value:
-        """Return the elements of both, in order."""
+        """Return the concatenation with another list."""
         return _concat(self, other)
 
 
@@ -259,8 +259,8 @@ _MODULO: Final = (
     overload("modulo_uint64", (UINT, UINT), UINT, _modulo_uint),
 )
 
-# In the reference an operator is a method of its left operand; these are the types that have it, and all others answer
-# with the operator's name.
+# In cel-go an operator is a method of its left operand. These types have the method; the error for other types contains
+# the name of the operator.
 _NUMERIC: Final = frozenset({int, UInt, float})
 _TYPES_WITH_OPERATOR: Final[dict[str, frozenset[type]]] = {
     "_+_": _NUMERIC | {str, bytes, Duration, Timestamp},
@@ -272,7 +272,7 @@ _TYPES_WITH_OPERATOR: Final[dict[str, frozenset[type]]] = {
 
 
 def _generic(name: str, overloads: tuple[Overload, ...]) -> Binary:
-    """Return an operator for operands whose types are known only at run time."""
+    """Return the implementation of an operator for operands whose types are known only at run time."""
     table: dict[tuple[type, type], Binary] = {}
     python = {
         BYTES: bytes, DOUBLE: float, DURATION: Duration, INT: int, STRING: str, TIMESTAMP: Timestamp, UINT: UInt,
@@ -336,7 +336,7 @@ def greater_equals(left: Value, right: Value) -> bool:
 
 
 def _relation(name: str, word: str, generic: Binary, typed: Binary) -> Function:
-    """Return one of the relations for all pairs of types that have an order."""
+    """Return a relation with overloads for all pairs of comparable types."""
     pairs: list[tuple[str, Type, Type]] = [
         ("bool", BOOL, BOOL),
         ("int64", INT, INT),
@@ -364,7 +364,7 @@ def _relation(name: str, word: str, generic: Binary, typed: Binary) -> Function:
 
 
 def is_in(value: Value, container: Value) -> bool:
-    """Evaluate C{in}: an element of a list or a key of a map."""
+    """Evaluate C{in} for a list or a map."""
     if isinstance(container, MAPS):
         return find(container, value) is not MISSING
     if isinstance(container, LISTS):
@@ -382,7 +382,7 @@ def size(value: Value) -> int:
 
 
 def format_key(key: Value) -> str:
-    """Return a key or index as errors name it."""
+    """Format a key or an index for an error."""
     if type(key) is bool:
         return "true" if key else "false"
     if type(key) is UInt:
@@ -392,9 +392,9 @@ def format_key(key: Value) -> str:
 
 def index_of(key: Value) -> int:
     """
-    Return a key of a list.
+    Return a list index as an integer.
 
-    @raise CelError: It can be none.
+    @raise CelError: The value cannot be an index.
     """
     if type(key) is int:
         return key
@@ -409,10 +409,10 @@ def index_of(key: Value) -> int:
 
 def lookup(container: Value, key: Value) -> Value:
     """
-    Return the value of a container under a key.
+    Return the value of a key in a map, or of an index in a list.
 
-    @return: L{MISSING} if it has nothing there.
-    @raise CelError: Nothing of that type can be a key.
+    @return: L{MISSING} if there is none.
+    @raise CelError: The type of the key is invalid.
     """
     if isinstance(container, MAPS):
         return find(container, key)
@@ -426,7 +426,7 @@ def select(container: Value, key: Value) -> Value:
     """
     Evaluate C{container[key]}.
 
-    @raise CelError: There is nothing.
+    @raise CelError: The key or index does not exist.
     """
     found = lookup(container, key)
     if found is not MISSING:
@@ -437,11 +437,11 @@ def select(container: Value, key: Value) -> Value:
 
 
 def _compiled_inline(*_: Value) -> Value:
-    raise AssertionError("the compiler knows this one itself")
+    raise AssertionError("this function is compiled inline")
 
 
 def not_strictly_false(value: Value) -> bool:
-    """Return whether a comprehension may still go on."""
+    """Return whether a comprehension may continue: the value is not false."""
     return value is not False
 
 
@@ -508,7 +508,7 @@ FUNCTIONS: Final = (
     ),
 )
 
-#: Operators that look at what their operands are themselves, by the names of their functions.
+#: Implementations that check the types of their operands, by function name.
 GENERIC: Final[dict[str, Callable[..., Value]]] = {
     "_+_": add,
     "_-_": _generic("_-_", _SUBTRACT),

@@ -1,4 +1,4 @@
-"""Timestamps and durations: their texts, their parts, time zones."""
+"""Timestamps and durations: formatting, parsing, accessors and time zones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kubetwist.cel.types import DURATION, INT, STRING, TIMESTAMP
 from kubetwist.cel.values import MAX_INT, MIN_INT, Duration, Timestamp
 
 SECOND: Final = 1_000_000_000
-#: Seconds of the first and the last moment that a timestamp may be.
+#: Minimum and maximum of timestamps, in seconds since 1970.
 MIN_SECONDS: Final = -62135596800
 MAX_SECONDS: Final = 253402300799
 
@@ -33,7 +33,7 @@ def timestamp_of(ns: int, offset: int = 0) -> Timestamp:
     """
     Return a timestamp.
 
-    @raise CelError: It is out of range.
+    @raise CelError: The timestamp is out of range.
     """
     if not MIN_SECONDS <= ns // SECOND <= MAX_SECONDS:
         raise CelError("timestamp overflow")
@@ -44,7 +44,7 @@ def duration_of(ns: int) -> Duration:
     """
     Return a duration.
 
-    @raise CelError: It is out of range.
+    @raise CelError: The duration is out of range.
     """
     if not MIN_INT <= ns <= MAX_INT:
         raise CelError("integer overflow")
@@ -52,13 +52,13 @@ def duration_of(ns: int) -> Duration:
 
 
 def conversion_error(from_: types.Type, to: types.Type) -> CelError:
-    """Return a value that has no counterpart in another type."""
+    """Return the error for a value that cannot be converted to another type."""
     return CelError(f"type conversion error from '{from_}' to '{to}'")
 
 
 def parse_timestamp(text: str) -> Timestamp:
     """
-    Return a timestamp from RFC 3339.
+    Parse a timestamp of RFC 3339.
 
     @raise CelError: The text is invalid.
     """
@@ -74,7 +74,7 @@ def parse_timestamp(text: str) -> Timestamp:
         offset = (int(hours) * 3600 + int(minutes) * 60) * (-1 if sign == "-" else 1)
     leap_year = year == 0
     try:
-        # Year 0 is before all timestamps but may be in range by its offset's text only, which it never is.
+        # datetime has no year 0; its month and day are validated with another leap year.
         moment = datetime(4 if leap_year else year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
         raise conversion_error(STRING, TIMESTAMP) from None
@@ -87,7 +87,7 @@ def parse_timestamp(text: str) -> Timestamp:
 
 def parse_duration(text: str) -> Duration:
     """
-    Return a duration as Go writes it.
+    Parse a duration in Go's format.
 
     @raise CelError: The text is invalid.
     """
@@ -98,7 +98,7 @@ def parse_duration(text: str) -> Duration:
 
 
 def format_timestamp(value: Timestamp) -> str:
-    """Return a timestamp in RFC 3339, with as many digits as it needs and the offset that it was read with."""
+    """Format a timestamp by RFC 3339, with the shortest fraction and its UTC offset."""
     seconds, ns = divmod(value.ns, SECOND)
     try:
         moment = _EPOCH + timedelta(seconds=seconds + value.offset)
@@ -115,7 +115,7 @@ def format_timestamp(value: Timestamp) -> str:
 
 
 def format_duration(value: Duration) -> str:
-    """Return a duration in seconds: C{90.5s}."""
+    """Format a duration in seconds: C{90.5s}."""
     return format_f(value.ns // SECOND + value.ns % SECOND / 1e9) + "s"
 
 
@@ -142,7 +142,7 @@ def _atoi(text: str) -> int:
 
 @lru_cache(maxsize=256)
 def _zone(name: str) -> tzinfo | None:
-    """Return a time zone by its name; L{None} for that of this machine."""
+    """Return the time zone with a name; L{None} for the local time zone."""
     if name in ("", "UTC"):
         return UTC
     if name == "Local":
@@ -206,7 +206,7 @@ def _timestamp_accessor(name: str) -> Callable[..., int]:
 
 def _duration_accessor(unit: int) -> Callable[[Duration], int]:
     def accessor(value: Duration) -> int:
-        # Toward zero, as Go divides.
+        # Go rounds toward zero.
         return value.ns // unit if value.ns >= 0 else -(-value.ns // unit)
 
     return accessor
