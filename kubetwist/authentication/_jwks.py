@@ -195,7 +195,7 @@ async def get(outgoing: ClientFactory, url: str, authorities: bytes, token: str 
     from ..client.restconfig import RESTConfig
 
     url, _, query = url.partition("?")
-    settings = RESTConfig(url=url, ca=authorities, token=token, guarded=guarded)
+    settings = RESTConfig(url=url, ca=authorities, token=token, deny_internal=guarded)
     client = outgoing.client(settings, limit=_MAX_RESPONSE_BYTES)
     try:
         response = await client.get(timeout=_TIMEOUT, accept="*/*", query=query)

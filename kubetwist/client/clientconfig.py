@@ -28,4 +28,4 @@ def rest_config_for(client_config: JSONObject, outgoing: ClientFactory) -> RESTC
     if service:
         port = service.get("port") or 443
         return outgoing.services.settings(service["namespace"], service["name"], port, service.get("path") or "", ca=ca)
-    return RESTConfig(url=client_config.get("url") or "", ca=ca, denied=outgoing.denied)
+    return RESTConfig(url=client_config.get("url") or "", ca=ca, denied_networks=outgoing.denied_networks)

@@ -77,21 +77,21 @@ class Closable(TypingProtocol):
         """Abort calls and connections; fires when all are closed."""
 
 
-def is_internal_address(address: str, *, loopback: bool = False, interfaces: bool = False) -> bool:
+def is_internal_address(address: str, *, allow_loopback: bool = False, interfaces_are_loopback: bool = False) -> bool:
     """
     Return whether an address is forbidden as a target that an API object names.
 
-    @param loopback: Whether addresses of this machine are allowed.
-    @param interfaces: Whether addresses of this machine's interfaces are treated as loopback addresses.
+    @param allow_loopback: Whether addresses of this machine are allowed.
+    @param interfaces_are_loopback: Whether addresses of this machine's interfaces count as loopback addresses.
     """
     ip = _effective_address(address)
     if ip.is_loopback:
-        return not loopback
+        return not allow_loopback
     if ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip.is_reserved or ip in _METADATA:
         return True
     if ip.version == 4 and ip in _PROTOCOLS:
         return True
-    return interfaces and not loopback and is_local(str(ip))
+    return interfaces_are_loopback and not allow_loopback and is_local(str(ip))
 
 
 def is_local(address: str) -> bool:
@@ -137,28 +137,28 @@ class SSRFCheckedEndpoint:
         reactor: IServerReactor,
         target: Callable[[], tuple[str, int]],
         *,
-        guarded: bool = False,
-        loopback: bool = False,
-        interfaces: bool = False,
-        denied: Iterable[Network] = (),
-        patience: float = CONNECT_TIMEOUT,
+        deny_internal: bool = False,
+        allow_loopback: bool = False,
+        interfaces_are_loopback: bool = False,
+        denied_networks: Iterable[Network] = (),
+        dial_timeout: float = CONNECT_TIMEOUT,
         address_overrides: AddressOverrides | None = None,
     ) -> None:
         """
         @param target: Returns host and port, for each connection.
-        @param guarded: Whether addresses for which L{is_internal_address} is true are refused. C{loopback} permits
-            those of this machine.
-        @param interfaces: Whether addresses of its interfaces are treated as loopback addresses.
-        @param denied: Further networks that are refused.
-        @param patience: Connection timeout, in seconds.
+        @param deny_internal: Whether addresses for which L{is_internal_address} is true are refused. C{allow_loopback}
+            permits those of this machine.
+        @param interfaces_are_loopback: Whether addresses of its interfaces count as loopback addresses.
+        @param denied_networks: Further networks that are refused.
+        @param dial_timeout: Connection timeout, in seconds.
         """
         self._reactor = reactor
         self._target = target
-        self._guarded = guarded
-        self._loopback = loopback
-        self._interfaces = interfaces
-        self._denied = tuple(denied)
-        self._patience = patience
+        self._deny_internal = deny_internal
+        self._allow_loopback = allow_loopback
+        self._interfaces_are_loopback = interfaces_are_loopback
+        self._denied_networks = tuple(denied_networks)
+        self._dial_timeout = dial_timeout
         self._diversions = {} if address_overrides is None else address_overrides
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
@@ -172,15 +172,15 @@ class SSRFCheckedEndpoint:
         addresses = await self._addresses(host)
         first: Unreachable | None = None
         for address in addresses:
-            forbidden = self._guarded and is_internal_address(
-                address, loopback=self._loopback, interfaces=self._interfaces
+            forbidden = self._deny_internal and is_internal_address(
+                address, allow_loopback=self._allow_loopback, interfaces_are_loopback=self._interfaces_are_loopback
             )
-            if forbidden or is_denied(address, self._denied):
+            if forbidden or is_denied(address, self._denied_networks):
                 first = first or AddressNotAllowed(f"dial tcp {join_host_port(address, port)}: address not allowed")
                 continue
             where, at = self._diversions.get((address, port), (address, port))
             make = TCP6ClientEndpoint if ":" in where else TCP4ClientEndpoint
-            seconds = self._patience if len(addresses) == 1 else max(_ATTEMPT, self._patience / len(addresses))
+            seconds = self._dial_timeout if len(addresses) == 1 else max(_ATTEMPT, self._dial_timeout / len(addresses))
             endpoint: IStreamClientEndpoint = make(self._reactor, where, at, timeout=seconds)
             try:
                 return await endpoint.connect(factory)
@@ -207,7 +207,7 @@ class SSRFCheckedEndpoint:
         try:
             receiver = _Addresses()
             self._reactor.nameResolver.resolveHostName(receiver, host)
-            return await receiver.done.addTimeout(self._patience, self._reactor)
+            return await receiver.done.addTimeout(self._dial_timeout, self._reactor)
         except NamesTimeout:
             raise Unreachable(f"dial tcp: lookup {host}: i/o timeout") from None
         except UnicodeError:

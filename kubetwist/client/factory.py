@@ -30,18 +30,20 @@ class ClientFactory:
     Makes the clients of a server, and closes them with it.
 
     @ivar services: Finds services by their names.
-    @ivar denied: Networks that are forbidden for URLs in API objects.
+    @ivar denied_networks: Networks that are forbidden for URLs in API objects.
     @ivar traced: Whether calls carry the trace context.
     @ivar address_overrides: Replacements of checked addresses, by host and port: for tests.
     """
 
-    def __init__(self, reactor: IServerReactor, find_service: FindService, denied: tuple[Network, ...] = ()) -> None:
+    def __init__(
+        self, reactor: IServerReactor, find_service: FindService, denied_networks: tuple[Network, ...] = ()
+    ) -> None:
         self._reactor = reactor
         self._clients: WeakSet[WebhookClient | StreamingClient] = WeakSet()
         # Clients with open connections are kept, even when their callers are gone.
         self._connected: set[Closable] = set()
         self.services = Services(find_service)
-        self.denied = denied
+        self.denied_networks = denied_networks
         self.address_overrides: dict[tuple[str, int], tuple[str, int]] = {}
         self.traced = False
         self._metrics = CallMetrics()

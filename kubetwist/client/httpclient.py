@@ -129,8 +129,8 @@ class WebhookClient:
             fields[_field(name)] = [_field(value)]
         if settings.token:
             fields[b"Authorization"] = [b"Bearer " + _field(settings.token)]
-        elif settings.basic is not None:
-            fields[b"Authorization"] = [b"Basic " + b64encode(":".join(settings.basic).encode())]
+        elif settings.basic_auth is not None:
+            fields[b"Authorization"] = [b"Basic " + b64encode(":".join(settings.basic_auth).encode())]
         return fields
 
     async def post(
@@ -267,10 +267,10 @@ class WebhookClient:
 
     def _follow(self) -> None:
         """Use the current address of a service; fail if the service is deleted."""
-        dial = self.settings.dial
-        if dial is None:
+        resolve_address = self.settings.resolve_address
+        if resolve_address is None:
             return
-        target = dial()
+        target = resolve_address()
         if self._target is not None and target != self._target:
             self._close_idle()
         self._target = target
@@ -286,12 +286,12 @@ class WebhookClient:
         pool._factory.noisy = False
         endpoint: IStreamClientEndpoint = SSRFCheckedEndpoint(
             self._reactor,
-            self.settings.dial or (lambda: (self._host, self._port)),
-            guarded=self.settings.guarded,
-            loopback=self.settings.loopback,
-            interfaces=self.settings.interfaces,
-            denied=self.settings.denied,
-            patience=self.settings.patience,
+            self.settings.resolve_address or (lambda: (self._host, self._port)),
+            deny_internal=self.settings.deny_internal,
+            allow_loopback=self.settings.allow_loopback,
+            interfaces_are_loopback=self.settings.interfaces_are_loopback,
+            denied_networks=self.settings.denied_networks,
+            dial_timeout=self.settings.dial_timeout,
             address_overrides=self._diversions,
         )
         if self._tls is not None:

@@ -136,7 +136,7 @@ def _shown_of(user: JSONObject, name: str, folder: Path) -> JSONObject:
         "certificate": _data(user, "client-certificate", folder),
         "key": _data(user, "client-key", folder),
         "token": _token(user, folder),
-        "basic": _basic(user),
+        "basic_auth": _basic_auth(user),
     }
 
 
@@ -180,7 +180,7 @@ def _token(user: JSONObject, folder: Path) -> str:
     return _text(user, "token")
 
 
-def _basic(user: JSONObject) -> tuple[str, str] | None:
+def _basic_auth(user: JSONObject) -> tuple[str, str] | None:
     name = _text(user, "username")
     return (name, _text(user, "password")) if name else None
 

@@ -12,7 +12,7 @@ from attrs import field, frozen
 from .errors import InvalidRESTConfig
 
 #: Returns the host and port to connect to; raises L{kubetwist.client.errors.Unreachable} when there are none.
-Dial = Callable[[], tuple[str, int]]
+AddressResolver = Callable[[], tuple[str, int]]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -26,17 +26,17 @@ class RESTConfig:
     @ivar certificate: The client certificate; C{b""} for none.
     @ivar key: The key of C{certificate}.
     @ivar token: The bearer token.
-    @ivar basic: User and password.
+    @ivar basic_auth: User and password.
     @ivar server_name: The expected name in the server's certificate; by default the host of C{url}.
     @ivar insecure: Whether every certificate is accepted.
-    @ivar dial: Returns the address of each new connection; L{None} uses the one in C{url}.
-    @ivar guarded: Whether addresses of this machine, link-local ones and those of metadata services are refused: for
-        targets that API objects name, not the administrator.
-    @ivar loopback: Whether addresses of this machine are allowed nevertheless.
-    @ivar interfaces: Whether addresses of this machine's interfaces are treated as loopback addresses. Not for
+    @ivar resolve_address: Returns the address of each new connection; L{None} uses the one in C{url}.
+    @ivar deny_internal: Whether addresses of this machine, link-local ones and those of metadata services are
+        refused: for targets that API objects name, not the administrator.
+    @ivar allow_loopback: Whether addresses of this machine are allowed nevertheless.
+    @ivar interfaces_are_loopback: Whether addresses of this machine's interfaces count as loopback addresses. Not for
         services, whose addresses an interface may have (IPVS).
-    @ivar denied: Networks that are refused in any case.
-    @ivar patience: Connection timeout, in seconds.
+    @ivar denied_networks: Networks that are refused in any case.
+    @ivar dial_timeout: Connection timeout, in seconds.
     """
 
     url: str
@@ -44,16 +44,16 @@ class RESTConfig:
     certificate: bytes = field(default=b"", repr=False)
     key: bytes = field(default=b"", repr=False)
     token: str = field(default="", repr=False)
-    basic: tuple[str, str] | None = field(default=None, repr=False)
+    basic_auth: tuple[str, str] | None = field(default=None, repr=False)
     server_name: str = ""
     insecure: bool = False
     headers: Mapping[str, str] = field(factory=dict, repr=False)
-    dial: Dial | None = field(default=None, repr=False)
-    guarded: bool = False
-    loopback: bool = False
-    interfaces: bool = False
-    denied: tuple[Network, ...] = ()
-    patience: float = 30.0
+    resolve_address: AddressResolver | None = field(default=None, repr=False)
+    deny_internal: bool = False
+    allow_loopback: bool = False
+    interfaces_are_loopback: bool = False
+    denied_networks: tuple[Network, ...] = ()
+    dial_timeout: float = 30.0
 
 
 #: The default ports by scheme.

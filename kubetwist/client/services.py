@@ -66,8 +66,8 @@ class Services:
             path = f"/{path}"
         return RESTConfig(
             url=f"https://{host}:{port}{path}",
-            dial=lambda: self.resolve(namespace, name, port),
-            guarded=True,
+            resolve_address=lambda: self.resolve(namespace, name, port),
+            deny_internal=True,
             ca=ca,
             server_name=host,
         )

@@ -164,7 +164,7 @@ class StreamingClient:
     def _where(self) -> tuple[str, int]:
         if self._closed:
             raise Unreachable("context canceled")
-        return self.settings.dial() if self.settings.dial is not None else self._place
+        return self.settings.resolve_address() if self.settings.resolve_address is not None else self._place
 
     # Connections.
 
@@ -172,12 +172,12 @@ class StreamingClient:
         endpoint: IStreamClientEndpoint = SSRFCheckedEndpoint(
             self._reactor,
             lambda: where,
-            guarded=self.settings.guarded,
-            loopback=self.settings.loopback,
-            interfaces=self.settings.interfaces,
-            denied=self.settings.denied,
+            deny_internal=self.settings.deny_internal,
+            allow_loopback=self.settings.allow_loopback,
+            interfaces_are_loopback=self.settings.interfaces_are_loopback,
+            denied_networks=self.settings.denied_networks,
             address_overrides=self._diversions,
-            patience=self.settings.patience,
+            dial_timeout=self.settings.dial_timeout,
         )
         if self._tls is not None:
             from twisted.internet.endpoints import wrapClientTLS
@@ -210,7 +210,7 @@ class StreamingClient:
             late = True
             secured.cancel()
 
-        timer = self._reactor.callLater(min(HANDSHAKE_TIMEOUT, self.settings.patience), give_up)
+        timer = self._reactor.callLater(min(HANDSHAKE_TIMEOUT, self.settings.dial_timeout), give_up)
         try:
             await secured
         except CancelledError:
@@ -309,6 +309,6 @@ def _own_fields(settings: RESTConfig) -> list[tuple[bytes, bytes]]:
     fields = [(name.encode(), value.encode()) for name, value in settings.headers.items()]
     if settings.token:
         fields.append((b"authorization", b"Bearer " + settings.token.encode()))
-    elif settings.basic is not None:
-        fields.append((b"authorization", b"Basic " + b64encode(":".join(settings.basic).encode())))
+    elif settings.basic_auth is not None:
+        fields.append((b"authorization", b"Basic " + b64encode(":".join(settings.basic_auth).encode())))
     return fields

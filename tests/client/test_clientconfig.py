@@ -22,7 +22,7 @@ class ConfigTests(OutgoingTestCase):
     async def test_denied_url(self) -> None:
         """Where the operator does not want URLs of objects to lead they do not."""
         server = await self.serve(lambda call: {})
-        self.outgoing.denied = (ip_network("127.0.0.0/8"),)
+        self.outgoing.denied_networks = (ip_network("127.0.0.0/8"),)
         config = {"url": f"{server.url}/x", "caBundle": base64.b64encode(server.ca).decode()}
         error = await self.refusal(self.outgoing.client(rest_config_for(config, self.outgoing)))
         self.assertEqual(error.why, f"dial tcp 127.0.0.1:{server.port}: address not allowed")

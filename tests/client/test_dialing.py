@@ -69,7 +69,9 @@ class DialingTests(ClientCase):
         """CVE-2020-8562, CVE-2022-3294: what objects of the API name may not be this machine, nor the link."""
         server = await self.serve(lambda call: {})
         for host in ("127.0.0.1", "localhost"):
-            error = await self.refusal(self.client(server, dial=lambda host=host: (host, server.port), guarded=True))
+            error = await self.refusal(
+                self.client(server, resolve_address=lambda host=host: (host, server.port), deny_internal=True)
+            )
             self.assertRegex(error.why, r"^dial tcp (127\.0\.0\.1|\[::1\]):\d+: address not allowed$")
         self.assertEqual(server.calls, [])
 
@@ -91,10 +93,10 @@ class DialingTests(ClientCase):
         asked: list[str] = []
         self.patch(dialing, "is_local", lambda address: asked.append(address) or address in ("10.1.2.3", "fd00::7"))
         for address in ("10.1.2.3", "::ffff:10.1.2.3", "64:ff9b::a01:203", "fd00::7"):
-            self.assertTrue(is_internal_address(address, interfaces=True), address)
-            self.assertFalse(is_internal_address(address, interfaces=True, loopback=True), address)
+            self.assertTrue(is_internal_address(address, interfaces_are_loopback=True), address)
+            self.assertFalse(is_internal_address(address, interfaces_are_loopback=True, allow_loopback=True), address)
             self.assertFalse(is_internal_address(address), address)
-        self.assertFalse(is_internal_address("10.1.2.4", interfaces=True))
+        self.assertFalse(is_internal_address("10.1.2.4", interfaces_are_loopback=True))
         self.assertEqual(asked, ["10.1.2.3"] * 3 + ["fd00::7", "10.1.2.4"])
 
     def test_own_interfaces_are_not_called(self) -> None:
@@ -102,7 +104,9 @@ class DialingTests(ClientCase):
         self.patch(dialing, "is_local", lambda address: True)
         memory = MemoryReactorClock()
         for interfaces in (True, False):
-            endpoint = SSRFCheckedEndpoint(memory, lambda: ("10.1.2.3", 443), guarded=True, interfaces=interfaces)
+            endpoint = SSRFCheckedEndpoint(
+                memory, lambda: ("10.1.2.3", 443), deny_internal=True, interfaces_are_loopback=interfaces
+            )
             connecting = endpoint.connect(Factory.forProtocol(Protocol))
             if interfaces:
                 error = self.failureResultOf(connecting, Unreachable).value
@@ -114,19 +118,21 @@ class DialingTests(ClientCase):
     def test_this_machine(self) -> None:
         """Addresses of this machine can be allowed, without those of the link and of metadata services."""
         for address in ("127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"):
-            self.assertFalse(is_internal_address(address, loopback=True), address)
+            self.assertFalse(is_internal_address(address, allow_loopback=True), address)
         for address in ("0.0.0.0", "::", "169.254.169.254", "fe80::1", "100.100.100.200", "224.0.0.1"):
-            self.assertTrue(is_internal_address(address, loopback=True), address)
+            self.assertTrue(is_internal_address(address, allow_loopback=True), address)
 
     async def test_denied(self) -> None:
         """What the operator denies is not called, however it is named; all else is, this machine included."""
         server = await self.serve(lambda call: {})
         networks = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
         for host in ("127.0.0.1", "localhost", "::ffff:127.0.0.1"):
-            error = await self.refusal(self.client(server, dial=lambda host=host: (host, server.port), denied=networks))
+            error = await self.refusal(
+                self.client(server, resolve_address=lambda host=host: (host, server.port), denied_networks=networks)
+            )
             self.assertRegex(error.why, r"^dial tcp .*: address not allowed$")
         self.assertEqual(server.calls, [])
-        await self.client(server, denied=(ip_network("169.254.0.0/16"),)).post(b"{}", timeout=10)
+        await self.client(server, denied_networks=(ip_network("169.254.0.0/16"),)).post(b"{}", timeout=10)
         self.assertEqual(len(server.calls), 1)
 
     def test_ways_to_write(self) -> None:
@@ -141,7 +147,7 @@ class DialingTests(ClientCase):
     def test_patience(self) -> None:
         """Whoever does not take a connection is given as long to do it as the settings say."""
         memory = MemoryReactorClock()
-        endpoint = SSRFCheckedEndpoint(memory, lambda: ("10.1.2.3", 443), patience=5.0)
+        endpoint = SSRFCheckedEndpoint(memory, lambda: ("10.1.2.3", 443), dial_timeout=5.0)
         endpoint.connect(Factory.forProtocol(Protocol)).addErrback(lambda failure: failure.trap(CancelledError))
         self.assertEqual([(client[:2], client[3]) for client in memory.tcpClients], [(("10.1.2.3", 443), 5.0)])
 
@@ -149,7 +155,7 @@ class DialingTests(ClientCase):
         """Nor is anybody waited for longer who looks up a name."""
         memory = MemoryReactorClock()
         memory.nameResolver = _Resolver([], slow=True)
-        connecting = SSRFCheckedEndpoint(memory, lambda: ("h", 443), patience=5.0).connect(
+        connecting = SSRFCheckedEndpoint(memory, lambda: ("h", 443), dial_timeout=5.0).connect(
             Factory.forProtocol(Protocol)
         )
         memory.advance(4.9)
@@ -165,7 +171,7 @@ class DialingTests(ClientCase):
         watched = _Reactor(resolver)
         client = WebhookClient(
             watched,
-            RESTConfig(url=f"https://hook.example:{server.port}/", ca=server.ca, guarded=True),
+            RESTConfig(url=f"https://hook.example:{server.port}/", ca=server.ca, deny_internal=True),
             address_overrides={("10.1.2.3", server.port): ("127.0.0.1", server.port)},
         )
         self.addCleanup(client.close)
@@ -175,7 +181,7 @@ class DialingTests(ClientCase):
     async def test_rebinding(self) -> None:
         """A name that resolves to a forbidden address is not called, whatever else it resolves to."""
         client = WebhookClient(
-            _Reactor(_Resolver(["169.254.169.254"])), RESTConfig(url="http://hook.example/", guarded=True)
+            _Reactor(_Resolver(["169.254.169.254"])), RESTConfig(url="http://hook.example/", deny_internal=True)
         )
         self.addCleanup(client.close)
         error = await self.refusal(client)
@@ -225,7 +231,7 @@ class DialingTests(ClientCase):
                 raise Unreachable('service "hook" not found')
             return where[0]  # type: ignore[no-any-return]
 
-        client = self.client_of(RESTConfig(url="https://hook/", insecure=True, dial=dial))
+        client = self.client_of(RESTConfig(url="https://hook/", insecure=True, resolve_address=dial))
         first = await client.post(b"", timeout=10)
         two = await self.serve(lambda call: {"n": 2}, names=("hook",))
         where[0] = ("127.0.0.1", two.port)

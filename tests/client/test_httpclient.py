@@ -46,7 +46,7 @@ class CallTests(ClientCase):
     async def test_basic(self) -> None:
         """A user and a password are sent as such."""
         server = await self.serve(lambda call: {})
-        await self.client(server, basic=("me", "pass")).post(b"", timeout=10)
+        await self.client(server, basic_auth=("me", "pass")).post(b"", timeout=10)
         self.assertEqual(server.calls[0].headers["authorization"], "Basic bWU6cGFzcw==")
 
     async def test_plain(self) -> None:

@@ -82,7 +82,7 @@ class KubeconfigTests(SynchronousTestCase):
 
     def test_password(self) -> None:
         """A user may have a name and a password."""
-        self.assertEqual(self.parse(document(user={"username": "a", "password": "b"})).basic, ("a", "b"))
+        self.assertEqual(self.parse(document(user={"username": "a", "password": "b"})).basic_auth, ("a", "b"))
 
     def test_scheme(self) -> None:
         """A server without a scheme speaks TLS if anything is said about that."""

@@ -48,5 +48,7 @@ class ServicesTests(SynchronousTestCase):
         services = self.services({"clusterIP": "10.0.0.7", "ports": [{"port": 443}]})
         settings = services.settings("ns", "web", path="hook", ca=b"PEM")
         self.assertEqual((settings.url, settings.server_name), ("https://web.ns.svc:443/hook", "web.ns.svc"))
-        assert settings.dial is not None
-        self.assertEqual((settings.dial(), settings.guarded, settings.ca), (("10.0.0.7", 443), True, b"PEM"))
+        assert settings.resolve_address is not None
+        self.assertEqual(
+            (settings.resolve_address(), settings.deny_internal, settings.ca), (("10.0.0.7", 443), True, b"PEM")
+        )

@@ -126,12 +126,12 @@ class ConnectionTests(StreamingCase):
     async def test_guarded(self) -> None:
         """SECURITY, CVE-2020-8562: the address that was checked is dialled; those of this machine are not allowed."""
         backend = self.backend()
-        client = self.client(backend, guarded=True)
+        client = self.client(backend, deny_internal=True)
         error = await self.assertFailure(self.get(client), AddressNotAllowed)
         self.assertEqual(str(error), f"dial tcp 127.0.0.1:{backend.port}: address not allowed")
         self.assertEqual(backend.wires, [])
         self.outgoing.address_overrides[("10.0.0.7", 80)] = ("127.0.0.1", backend.port)
-        asked = self.get(self.client(backend, url="http://10.0.0.7", guarded=True))
+        asked = self.get(self.client(backend, url="http://10.0.0.7", deny_internal=True))
         there = await backend.connection()
         self.assertIn(b"host: 10.0.0.7\r\n", await there.until(b"\r\n\r\n"))
         asked.cancel()
@@ -141,7 +141,7 @@ class ConnectionTests(StreamingCase):
         """A service that has moved is not asked where it was, even though there is a connection."""
         old, new = self.backend(), self.backend()
         places = [("127.0.0.1", old.port), ("127.0.0.1", new.port)]
-        client = self.client(old, dial=lambda: places.pop(0))
+        client = self.client(old, resolve_address=lambda: places.pop(0))
         for backend in (old, new):
             asked = self.get(client)
             (await backend.connection()).send(OK)
@@ -265,7 +265,7 @@ class TLSTests(StreamingCase):
     async def test_no_handshake(self) -> None:
         """Somebody who takes connections and does not shake hands is given up in time."""
         backend = self.backend()
-        asked = self.get(self.client(backend, url=backend.url.replace("http:", "https:"), patience=0.05))
+        asked = self.get(self.client(backend, url=backend.url.replace("http:", "https:"), dial_timeout=0.05))
         there = await backend.connection()
         self.assertEqual(str(await self.assertFailure(asked, Unreachable)), "net/http: TLS handshake timeout")
         await there.end()

@@ -103,5 +103,5 @@ class TrustTests(ClientCase):
 
     def test_secrets_are_not_shown(self) -> None:
         """Settings can be logged."""
-        shown = repr(RESTConfig(url="https://x", token="hush", basic=("me", "hush"), key=b"hush"))
+        shown = repr(RESTConfig(url="https://x", token="hush", basic_auth=("me", "hush"), key=b"hush"))
         self.assertNotIn("hush", shown)

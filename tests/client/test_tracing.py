@@ -31,7 +31,7 @@ class CallTests(TestCase):
         outgoing.traced = True
         self.addCleanup(lambda: Deferred.fromCoroutine(outgoing.close()))
         self.url = f"{server.url}/hook"
-        client = outgoing.client(RESTConfig(url=self.url, ca=server.ca, token="secret", loopback=True))
+        client = outgoing.client(RESTConfig(url=self.url, ca=server.ca, token="secret", allow_loopback=True))
         current.set(place)
         try:
             await client.post(b"{}", timeout=10)

@@ -51,7 +51,9 @@ class AuthenticationInfoResolver:
             user = self.users.get("*") or self.users.get(self.default)
         if user is None:
             return settings
-        return evolve(settings, certificate=user.certificate, key=user.key, token=user.token, basic=user.basic)
+        return evolve(
+            settings, certificate=user.certificate, key=user.key, token=user.token, basic_auth=user.basic_auth
+        )
 
 
 def _names(target: str) -> Iterator[str]:

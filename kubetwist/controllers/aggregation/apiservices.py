@@ -299,9 +299,9 @@ class AggregatedServer:
             certificate=certificate,
             key=key,
             server_name=service.host,
-            dial=self.target,
-            guarded=True,
-            loopback=self._aggregation.loopback,
+            resolve_address=self.target,
+            deny_internal=True,
+            allow_loopback=self._aggregation.loopback,
         )
 
     async def fetch(

@@ -117,11 +117,11 @@ class UpstreamClientPool:
             key=tls.key,
             ca=b"" if insecure else tls.ca,
             insecure=insecure,
-            guarded=True,
-            loopback=self._loopback,
-            interfaces=True,
+            deny_internal=True,
+            allow_loopback=self._loopback,
+            interfaces_are_loopback=True,
         )
-        return evolve(settings, patience=self._patience) if target.kubelet and self._patience else settings
+        return evolve(settings, dial_timeout=self._patience) if target.kubelet and self._patience else settings
 
     def _retire(self, matches: Callable[[_Key], bool]) -> None:
         """Remove the clients with matching keys; they close once they are idle."""

@@ -70,7 +70,7 @@ class ReadingTests(SynchronousTestCase):
         path.write_text(json.dumps(config))
         credentials = read_credentials({**HEAD, "kubeConfigFile": str(path)})
         self.assertEqual(credentials.default, "*.example.org")
-        self.assertEqual(credentials.users["*.example.org"].basic, ("u", "p"))
+        self.assertEqual(credentials.users["*.example.org"].basic_auth, ("u", "p"))
 
     def test_nonsense(self) -> None:
         """What is no such configuration is refused."""

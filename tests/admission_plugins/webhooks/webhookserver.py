@@ -31,7 +31,7 @@ class ClientFactory:
         self.settings: list[Any] = []
         self.timeouts: list[float] = []
         self.services = Services(lambda namespace, name: None)
-        self.denied = ()
+        self.denied_networks = ()
 
     def client(self, settings: Any) -> Client:
         """What calls one of them."""

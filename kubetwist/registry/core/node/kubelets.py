@@ -136,7 +136,7 @@ def check_proxyable_ip(text: str, rules: ConnectionRules) -> None:
     # Servers that lead nowhere get on without what connections are made with.
     from ....client.dialing import is_internal_address
 
-    if is_internal_address(text, loopback=rules.loopback, interfaces=True):
+    if is_internal_address(text, allow_loopback=rules.loopback, interfaces_are_loopback=True):
         raise not_allowed()
 
 

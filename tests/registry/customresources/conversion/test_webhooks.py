@@ -151,7 +151,7 @@ class WebhookConversionTests(TestCase):
 
     async def test_denied_url(self) -> None:
         """A URL that the operator denies is not requested."""
-        self.outgoing.denied = (ip_network("127.0.0.0/8"),)
+        self.outgoing.denied_networks = (ip_network("127.0.0.0/8"),)
         self.assertIn("address not allowed", await self.failure())
         self.assertEqual(self.webhook.calls, [])
 
