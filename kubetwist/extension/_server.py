@@ -44,7 +44,7 @@ from ..server.datadir import (
 )
 from ..server.errors import StartError
 from ..server.generic import GenericServer
-from ..server.running import APIServer
+from ..server.lifecycle import APIServer
 from ..server.service import (
     KubeAPIService,
     TwistProcess,

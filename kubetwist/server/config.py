@@ -40,7 +40,7 @@ class ServerConfig:
     """
     The configuration of one server, complete: L{kubetwist.server.complete.complete} makes it from options.
 
-    All files are read, and all plugins are created. L{kubetwist.server.running.APIServer} has the state of a running
+    All files are read, and all plugins are created. L{kubetwist.server.lifecycle.APIServer} has the state of a running
     server.
 
     @ivar context: The context of the plugins; its C{stores} are filled when the server is built.

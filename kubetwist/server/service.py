@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .chain import Installer
     from .config import ServerConfig
     from .options import ServerOptions
-    from .running import APIServer
+    from .lifecycle import APIServer
 
 #: The exit code of a failed start, or after a second signal to stop.
 FAILED = 1
@@ -79,7 +79,7 @@ class KubeAPIService(Service):
 
     def make_server(self, config: ServerConfig) -> APIServer:
         """Return the server, not started."""
-        from .running import APIServer
+        from .lifecycle import APIServer
 
         return APIServer(config, self._install)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..http.site import KubeSite
     from ..interfaces import IStorageBackend
     from ..server.chain import InstalledAPIs
-    from ..server.running import APIServer
+    from ..server.lifecycle import APIServer
     from ._clock import ServerClock
 
 #: Number of keys per transaction, which limits the time in the reactor.

@@ -20,16 +20,16 @@ class VerbosityTests(SynchronousTestCase):
         self.assertEqual(verbosity.level_for("kubetwist.storage.cache.window"), 4)
         self.assertEqual(verbosity.level_for("kubetwist.storage.cache.watchcache.WatchCache"), 5)
         self.assertEqual(verbosity.level_for("kubetwist.storage.cache.window._Window"), 4)
-        self.assertEqual(verbosity.level_for("kubetwist.server.running"), 2)
+        self.assertEqual(verbosity.level_for("kubetwist.server.lifecycle"), 2)
 
     def test_changed(self) -> None:
         """A level set while the server runs counts at once, but not for modules that have one of their own."""
         verbosity = Verbosity(0, parse_modules("site=1"))
         self.assertFalse(verbosity.requests)
-        self.assertEqual(verbosity.level_for("kubetwist.server.running"), 0)
+        self.assertEqual(verbosity.level_for("kubetwist.server.lifecycle"), 0)
         verbosity.set(4)
         self.assertTrue(verbosity.requests)
-        self.assertEqual(verbosity.level_for("kubetwist.server.running"), 4)
+        self.assertEqual(verbosity.level_for("kubetwist.server.lifecycle"), 4)
         self.assertEqual(verbosity.level_for("kubetwist.http.site"), 1)
 
     def test_requests(self) -> None:

@@ -44,7 +44,7 @@ _FEATURES: Final = {
 _ALPHA: Final = frozenset(("PodLogsQuerySplitStreams",))
 
 
-def tell_of(config: ServerConfig, apis: InstalledAPIs | None) -> None:
+def register_collectors(config: ServerConfig, apis: InstalledAPIs | None) -> None:
     """
     Add the metrics of a server, of its plugins and of its APIs to its registry.
 
@@ -72,7 +72,7 @@ def tell_of(config: ServerConfig, apis: InstalledAPIs | None) -> None:
         registry.register_collector(lambda: _services(apis.registry.allocators.services))
 
 
-def tell_of_connections(registry: Registry, site: KubeSite) -> None:
+def register_connection_collectors(registry: Registry, site: KubeSite) -> None:
     """Register the metrics of accepted and rejected connections of a L{kubetwist.http.site.KubeSite}."""
 
     def collect() -> Iterator[MetricSnapshot]:

@@ -53,8 +53,8 @@ from .endpoints.statusz import install_statusz
 from .endpoints.version import VersionResource
 from .errors import StartError
 from .etcdbackend import register_etcd_metrics
-from .flowsamples import FlowControlSampler
-from .readings import tell_of, tell_of_connections
+from .flowcontrolsampler import FlowControlSampler
+from .collectors import register_collectors, register_connection_collectors
 from .serverchecks import ServerChecks
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ class APIServer:
             ended=ended if tracing is None else tracing.requests.chain_on_end(ended),
             late=metrics.late,
         )
-        tell_of_connections(config.metrics, site)
+        register_connection_collectors(config.metrics, site)
         return site
 
     # Methods that other kinds of servers override.
@@ -319,7 +319,7 @@ class APIServer:
         install_flagz(server.mux, config)
         install_configz(server.mux, config)
         install_statusz(server.mux, config, lambda: [path for one in server.chain() for path in one.mux.listed_paths()])
-        tell_of(config, apis)
+        register_collectors(config, apis)
         if apis is not None and apis.flow is not None:
             server.mux.handle_prefix(FAIRNESS, FlowControlDebugResource(apis.flow, config.reactor), exposed=False)
         checks = ServerChecks(

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.flowsamples}."""
+"""Tests for L{kubetwist.server.flowcontrolsampler}."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubetwist.flowcontrol.queueset import (
     QueueSetConfig,
 )
 from kubetwist.metrics.registry import HighWatermark, Histogram
-from kubetwist.server.flowsamples import INTERVAL, FlowControlSampler
+from kubetwist.server.flowcontrolsampler import INTERVAL, FlowControlSampler
 
 _SECOND = 1_000_000_000
 

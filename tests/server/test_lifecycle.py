@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.running}: a whole server on a free port, with one API of ours on it."""
+"""Tests for L{kubetwist.server.lifecycle}: a whole server on a free port, with one API of ours on it."""
 
 from __future__ import annotations
 
