@@ -122,7 +122,7 @@ class WebhookTokenAuthenticator:
         if result is not None:
             self.metrics.observe_lookup(True, perf_counter() - began)
             return self._user_from_result(result, request)
-        reviewing = self._calls.ask(key, lambda: self._review_with_metrics(key, token, requested))
+        reviewing = self._calls.do(key, lambda: self._review_with_metrics(key, token, requested))
 
         def on_result(result: _ReviewResult) -> UserInfo | None:
             self.metrics.observe_lookup(False, perf_counter() - began)

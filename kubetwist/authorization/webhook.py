@@ -155,7 +155,7 @@ class WebhookAuthorizer:
         if verdict is not None:
             return verdict
         cacheable = _length(attributes) < _MAX_CACHED_LENGTH
-        return self._calls.ask(key, lambda: self._review(spec, key, cacheable))
+        return self._calls.do(key, lambda: self._review(spec, key, cacheable))
 
     def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
         """See L{IRuleResolver.rules_for}; always incomplete."""

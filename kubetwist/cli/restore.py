@@ -57,7 +57,7 @@ async def _run(service: CommandService) -> None:
     options = service.options
     source, target = Path(options["from"]).absolute(), Path(options["data-dir"]).absolute()
     made = await deferToThread(
-        restore, source, target, options["bump-revision"], replace=options["replace"], say=service.print_line
+        restore, source, target, options["bump-revision"], replace=options["replace"], report=service.print_line
     )
     service.print_line(f"restored {source} into {target}: {made.keys} objects, revisions continue from {made.revision}")
 

@@ -166,7 +166,7 @@ class _Uploading:
     def __init__(self, transport: StreamTransport, length: int | None) -> None:
         self._transport = transport
         self._chunked = length is None
-        self.missing = length or 0
+        self.remaining = length or 0
 
     def registerProducer(self, producer: IProducer, streaming: bool) -> None:
         self._transport.registerProducer(TLSCloseAwareProducer(producer, self._transport), streaming)  # type: ignore[arg-type] # an IPushProducer
@@ -181,14 +181,14 @@ class _Uploading:
             self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
         else:
             # Data beyond the length would be read as another request.
-            self._transport.write(data[: max(self.missing, 0)])
-            self.missing -= len(data)
+            self._transport.write(data[: max(self.remaining, 0)])
+            self.remaining -= len(data)
 
     def finish(self) -> bool:
         """Return whether the written data has the announced length."""
         if self._chunked:
             self._transport.write(b"0\r\n\r\n")
-        return self.missing == 0
+        return self.remaining == 0
 
 
 class ConnectionPool(TypingProtocol):
@@ -217,18 +217,18 @@ class BackendConnection(Protocol):
     transport: Any
     idle_since = 0.0
 
-    def __init__(self, client: ConnectionPool, reactor: IReactorTime, where: tuple[str, int], secure: bool) -> None:
-        self.where = where
-        self.secured: Deferred[None] | None = Deferred(lambda _: self.abort()) if secure else None
+    def __init__(self, client: ConnectionPool, reactor: IReactorTime, address: tuple[str, int], secure: bool) -> None:
+        self.address = address
+        self.handshake_done: Deferred[None] | None = Deferred(lambda _: self.abort()) if secure else None
         self._client = client
         self._reactor = reactor
         self._state = _NOTHING
         self._buffer = b""
-        self._ends = ""
-        self._answered: Deferred[StreamingResponse] | None = None
-        self._answer: StreamingResponse | None = None
+        self._addresses = ""
+        self._response_waiter: Deferred[StreamingResponse] | None = None
+        self._response: StreamingResponse | None = None
         self._decoder: _ChunkedTransferDecoder | None = None
-        self._missing: int | None = 0
+        self._remaining: int | None = 0
         self._method = b""
         self._upgrade = False
         self._interim = 0
@@ -240,20 +240,20 @@ class BackendConnection(Protocol):
         self._switched: IProtocol | None = None
         self._paused = False
         self._lost = False
-        self._why: Unreachable | None = None
+        self._error: Unreachable | None = None
 
     # The connection.
 
     def connectionMade(self) -> None:
         """Handle the established TCP connection, before the handshake."""
-        self._ends = connection_addresses(self.transport)
+        self._addresses = connection_addresses(self.transport)
         enable_tcp_keepalive(self.transport)
         self._client.made(self)
 
     def handshakeCompleted(self) -> None:
         """@see: L{IHandshakeListener}."""
-        if self.secured is not None and not self.secured.called:
-            self.secured.callback(None)
+        if self.handshake_done is not None and not self.handshake_done.called:
+            self.handshake_done.callback(None)
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -272,38 +272,38 @@ class BackendConnection(Protocol):
         self._stop_timer()
         self._client.lost(self)
         self._stop_sending()
-        why = self._why or connection_lost_error(reason.value, self._ends)
-        if self.secured is not None and not self.secured.called:
-            self.secured.errback(why or Unreachable("EOF"))
+        error = self._error or connection_lost_error(reason.value, self._addresses)
+        if self.handshake_done is not None and not self.handshake_done.called:
+            self.handshake_done.errback(error or Unreachable("EOF"))
         switched, self._switched = self._switched, None
         if switched is not None:
             switched.connectionLost(reason)
             return
-        answered, self._answered = self._answered, None
-        if answered is not None and not answered.called:
-            if self._used and not (self._buffer or self._interim or self._why):
-                answered.errback(StaleConnection(str(why or "EOF")))
+        response_waiter, self._response_waiter = self._response_waiter, None
+        if response_waiter is not None and not response_waiter.called:
+            if self._used and not (self._buffer or self._interim or self._error):
+                response_waiter.errback(StaleConnection(str(error or "EOF")))
             else:
-                answered.errback(why or Unreachable("EOF"))
-        answer, self._answer = self._answer, None
-        if answer is None:
+                response_waiter.errback(error or Unreachable("EOF"))
+        response, self._response = self._response, None
+        if response is None:
             return
-        to_the_end = self._state == _BODY and self._missing is None
-        if to_the_end and why is None and reason.check(ConnectionDone):
-            answer.finish()
+        to_the_end = self._state == _BODY and self._remaining is None
+        if to_the_end and error is None and reason.check(ConnectionDone):
+            response.finish()
         else:
-            answer.lost(Failure(why or Unreachable("unexpected EOF")))
+            response.lost(Failure(error or Unreachable("unexpected EOF")))
 
-    def _fail(self, why: str) -> None:
+    def _fail(self, error: str) -> None:
         """Fail the connection after data that is not valid HTTP."""
-        self._why = Unreachable(why)
+        self._error = Unreachable(error)
         self.abort()
-        answered, self._answered = self._answered, None
-        if answered is not None and not answered.called:
-            answered.errback(self._why)
-        answer, self._answer = self._answer, None
-        if answer is not None:
-            answer.lost(Failure(self._why))
+        response_waiter, self._response_waiter = self._response_waiter, None
+        if response_waiter is not None and not response_waiter.called:
+            response_waiter.errback(self._error)
+        response, self._response = self._response, None
+        if response is not None:
+            response.lost(Failure(self._error))
 
     # Requests.
 
@@ -330,17 +330,17 @@ class BackendConnection(Protocol):
             head.append(b"content-length: %d" % length)
         head += (b"", b"")
         data = b"\r\n".join(head)
-        answered = self._answered = Deferred(self._cancelled)
+        response_waiter = self._response_waiter = Deferred(self._cancelled)
         self._state = _HEAD
         self._method, self._upgrade, self._interim = method, upgrade, 0
         if self._lost:
-            self._answered = None
-            answered.errback(StaleConnection("EOF") if self._used else Unreachable("EOF"))
-            return answered
+            self._response_waiter = None
+            response_waiter.errback(StaleConnection("EOF") if self._used else Unreachable("EOF"))
+            return response_waiter
         breaks = len(head) - 1
         if data.count(b"\n") != breaks or data.count(b"\r") != breaks or b"\0" in data:
             self._fail("net/http: invalid header field value")
-            return answered
+            return response_waiter
         if timeout is not None:
             self._set_timer(timeout, self._fail, "net/http: timeout awaiting response headers")
         if isinstance(body, Upload):
@@ -349,19 +349,19 @@ class BackendConnection(Protocol):
         else:
             self._sent = True
             self.transport.write(data + body if body else data)
-        return answered
+        return response_waiter
 
-    def _cancelled(self, answered: Deferred[StreamingResponse]) -> None:
-        self._answered = None
+    def _cancelled(self, response_waiter: Deferred[StreamingResponse]) -> None:
+        self._response_waiter = None
         self.abort()
-        answered.errback(CancelledError())
+        response_waiter.errback(CancelledError())
 
     def _send(self, body: Upload) -> None:
         self._sent = False
         uploading = _Uploading(self.transport, body.length)
         sending = self._sending = body.deliver(uploading)
 
-        def through(_: None) -> None:
+        def sent(_: None) -> None:
             self._sending = None
             if not uploading.finish():
                 self._fail("http: ContentLength does not match the length of the body")
@@ -373,7 +373,7 @@ class BackendConnection(Protocol):
             self._sending = None
             self.abort()
 
-        sending.addCallbacks(through, failed)
+        sending.addCallbacks(sent, failed)
 
     def _stop_sending(self) -> None:
         sending, self._sending = self._sending, None
@@ -396,14 +396,14 @@ class BackendConnection(Protocol):
         elif state == _SWITCHED:
             if self._switched is not None:
                 self._switched.dataReceived(data)
-            elif self._answer is not None:
-                self._answer.received(data)
+            elif self._response is not None:
+                self._response.received(data)
         else:
             # Data without a request.
             self.abort()
 
     def _head_received(self) -> None:
-        while self._state == _HEAD and self._answered is not None:
+        while self._state == _HEAD and self._response_waiter is not None:
             buffer = self._buffer
             end = buffer.find(b"\r\n\r\n", 0, MAX_HEAD)
             if end < 0:
@@ -427,63 +427,63 @@ class BackendConnection(Protocol):
             if head.code == 101 and not self._upgrade:
                 self._fail(f"{_BROKEN}the protocol was switched without being asked")
                 return
-            self._begin_answer(head, length)
+            self._begin_response(head, length)
 
-    def _begin_answer(self, head: Head, length: int | None) -> None:
-        answered, self._answered = self._answered, None
-        assert answered is not None, "an answer is waited for"
+    def _begin_response(self, head: Head, length: int | None) -> None:
+        response_waiter, self._response_waiter = self._response_waiter, None
+        assert response_waiter is not None, "an answer is waited for"
         rest, self._buffer = self._buffer, b""
         self._stop_timer()
-        answer = self._answer = StreamingResponse(self, head, length)
+        response = self._response = StreamingResponse(self, head, length)
         # Data after the response to an upgrade does not belong to any call.
-        self._keep_alive = head.lasting and length is not None and not self._upgrade
-        self._missing = length
-        if answer.switched:
+        self._keep_alive = head.keep_alive and length is not None and not self._upgrade
+        self._remaining = length
+        if response.switched:
             self._state = _SWITCHED
             if rest:
-                answer.received(rest)
+                response.received(rest)
         else:
             self._state = _BODY
             if length == -1:
-                self._decoder = _ChunkedTransferDecoder(answer.received, self._finished)
+                self._decoder = _ChunkedTransferDecoder(response.received, self._finished)
             try:
                 if rest or length == 0:
                     self._body_received(rest)
             except _MalformedChunkedDataError:
                 self._fail("malformed chunked encoding")
-        if not (answer.finished or self._lost):
+        if not (response.finished or self._lost):
             self.pause_reading()
-        answered.callback(answer)
+        response_waiter.callback(response)
 
     def _body_received(self, data: bytes) -> None:
         if self._decoder is not None:
             self._decoder.dataReceived(data)
             return
-        answer, missing = self._answer, self._missing
-        if answer is None:
+        response, remaining = self._response, self._remaining
+        if response is None:
             return
-        if missing is None:
-            answer.received(data)
+        if remaining is None:
+            response.received(data)
             return
-        self._missing = max(missing - len(data), 0)
-        if data and missing:
-            answer.received(data if len(data) <= missing else data[:missing])
-        if len(data) >= missing and self._answer is answer:
-            self._finished(data[missing:])
+        self._remaining = max(remaining - len(data), 0)
+        if data and remaining:
+            response.received(data if len(data) <= remaining else data[:remaining])
+        if len(data) >= remaining and self._response is response:
+            self._finished(data[remaining:])
 
     def _finished(self, rest: bytes) -> None:
-        answer, self._answer = self._answer, None
+        response, self._response = self._response, None
         self._decoder = None
-        if answer is None:
+        if response is None:
             return
         self._state = _NOTHING
         if rest or not self._sent:
             # Data beyond the response; or the server rejects the rest of the request's body.
             self._keep_alive = False
-        self._through()
-        answer.finish()
+        self._end_exchange()
+        response.finish()
 
-    def _through(self) -> None:
+    def _end_exchange(self) -> None:
         """Handle the end of an exchange."""
         if self._keep_alive and not self._lost:
             self._used = True
@@ -509,10 +509,10 @@ class BackendConnection(Protocol):
 
     def switch_protocol(self, protocol: IProtocol, early: Sequence[bytes]) -> None:
         """Hand the connection to C{protocol}."""
-        self._answer = None
+        self._response = None
         if self._lost:
             protocol.makeConnection(RawTransport(self))
-            protocol.connectionLost(Failure(self._why or ConnectionDone()))
+            protocol.connectionLost(Failure(self._error or ConnectionDone()))
             return
         self._switched = protocol
         self.resume_reading()

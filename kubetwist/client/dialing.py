@@ -45,10 +45,10 @@ from .errors import (
 from .restconfig import Network
 
 #: The minimum timeout for each of several addresses, in seconds.
-_ATTEMPT: Final = 2.0
+_MIN_ATTEMPT_TIMEOUT: Final = 2.0
 CONNECT_TIMEOUT: Final = 30.0
 #: The most bytes of a response head.
-_HEAD: Final = 65536
+_MAX_HEAD_SIZE: Final = 65536
 #: Metadata services of clouds outside the link-local range.
 _METADATA: Final = frozenset(map(ipaddress.ip_address, ("100.100.100.200", "fd00:ec2::254", "fd20:ce::254")))
 #: Reserved for protocols of the IETF; some clouds have their metadata service there.
@@ -60,7 +60,7 @@ _ALERTS: Final = {
     "certificate expired": "expired certificate",
     "certificate revoked": "revoked certificate",
 }
-_NO_TLS: Final = ("wrong version number", "packet length too long", "http request", "record layer failure")
+_NOT_TLS_REASONS: Final = ("wrong version number", "packet length too long", "http request", "record layer failure")
 
 #: The system's file of name servers, and the most bytes that are read of it.
 RESOLVERS = Path("/etc/resolv.conf")
@@ -103,9 +103,9 @@ def is_local(address: str) -> bool:
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
-        with socket.socket(family, socket.SOCK_DGRAM) as asking:
-            asking.connect((address, 9))
-            source: str = asking.getsockname()[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, 9))
+            source: str = probe.getsockname()[0]
     except OSError:
         # There is no route to the address.
         return False
@@ -159,7 +159,7 @@ class SSRFCheckedEndpoint:
         self._interfaces_are_loopback = interfaces_are_loopback
         self._denied_networks = tuple(denied_networks)
         self._dial_timeout = dial_timeout
-        self._diversions = {} if address_overrides is None else address_overrides
+        self._address_overrides = {} if address_overrides is None else address_overrides
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
         """@see: L{IStreamClientEndpoint.connect}."""
@@ -178,19 +178,23 @@ class SSRFCheckedEndpoint:
             if forbidden or is_denied(address, self._denied_networks):
                 first = first or AddressNotAllowed(f"dial tcp {join_host_port(address, port)}: address not allowed")
                 continue
-            where, at = self._diversions.get((address, port), (address, port))
-            make = TCP6ClientEndpoint if ":" in where else TCP4ClientEndpoint
-            seconds = self._dial_timeout if len(addresses) == 1 else max(_ATTEMPT, self._dial_timeout / len(addresses))
-            endpoint: IStreamClientEndpoint = make(self._reactor, where, at, timeout=seconds)
+            target, target_port = self._address_overrides.get((address, port), (address, port))
+            make = TCP6ClientEndpoint if ":" in target else TCP4ClientEndpoint
+            seconds = (
+                self._dial_timeout
+                if len(addresses) == 1
+                else max(_MIN_ATTEMPT_TIMEOUT, self._dial_timeout / len(addresses))
+            )
+            endpoint: IStreamClientEndpoint = make(self._reactor, target, target_port, timeout=seconds)
             try:
                 return await endpoint.connect(factory)
             except (CancelledError, errors.ConnectingCancelledError):
                 raise CancelledError() from None
             except errors.ConnectError as error:
-                first = first or Unreachable(f"dial tcp {join_host_port(address, port)}: {_why_not(error)}")
-        raise first or await self._nobody(host)
+                first = first or Unreachable(f"dial tcp {join_host_port(address, port)}: {_connect_error_text(error)}")
+        raise first or await self._no_such_host_error(host)
 
-    async def _nobody(self, host: str) -> NoSuchHost:
+    async def _no_such_host_error(self, host: str) -> NoSuchHost:
         """Return the error for a name that does not exist; as in Go, it has the name server."""
         server = await deferToThreadPool(self._reactor, self._reactor.getThreadPool(), name_server)
         return NoSuchHost(f"dial tcp: lookup {host} on {server}: no such host")
@@ -230,7 +234,7 @@ class _Addresses:
     """Collects the addresses of a name."""
 
     def __init__(self) -> None:
-        self._found: list[str] = []
+        self._hosts: list[str] = []
         # Twisted's resolvers cannot be stopped: after a cancellation, their result is ignored.
         self.done: Deferred[list[str]] = Deferred()
 
@@ -239,12 +243,12 @@ class _Addresses:
 
     def addressResolved(self, address: IAddress) -> None:
         assert isinstance(address, (IPv4Address, IPv6Address)), "names of hosts have no others"
-        if address.host not in self._found:
-            self._found.append(address.host)
+        if address.host not in self._hosts:
+            self._hosts.append(address.host)
 
     def resolutionComplete(self) -> None:
         if not self.done.called:
-            self.done.callback(self._found)
+            self.done.callback(self._hosts)
 
 
 @implementer(IStreamClientEndpoint)
@@ -321,14 +325,14 @@ class _Watched(ProtocolWrapper):
 
     def __init__(self, factory: _WatchedFactory, inner: IProtocol, limit: int) -> None:
         super().__init__(factory, inner)  # type: ignore[arg-type] # has what a wrapper calls
-        self._most = limit + _HEAD
+        self._max_received = limit + _MAX_HEAD_SIZE
         self._received = 0
-        self._flooded = False
-        self._ends = ""
+        self._too_long = False
+        self._addresses = ""
 
     def makeConnection(self, transport: ITransport) -> None:
         # When the connection is lost, its socket is gone.
-        self._ends = connection_addresses(transport)
+        self._addresses = connection_addresses(transport)
         super().makeConnection(transport)  # type: ignore[no-untyped-call]
 
     def write(self, data: bytes) -> None:
@@ -347,20 +351,20 @@ class _Watched(ProtocolWrapper):
 
     def dataReceived(self, data: bytes) -> None:
         self._received += len(data)
-        if self._received > self._most:
-            if not self._flooded:
-                self._flooded = True
+        if self._received > self._max_received:
+            if not self._too_long:
+                self._too_long = True
                 self.transport.abortConnection()  # type: ignore[union-attr]
             return
         self.wrappedProtocol.dataReceived(data)
 
     def connectionLost(self, reason: Failure = Failure(errors.ConnectionDone())) -> None:  # noqa: B008
-        super().connectionLost(self._told(reason))  # type: ignore[no-untyped-call]
+        super().connectionLost(self._connection_error(reason))  # type: ignore[no-untyped-call]
 
-    def _told(self, reason: Failure) -> Failure:
-        if self._flooded:
+    def _connection_error(self, reason: Failure) -> Failure:
+        if self._too_long:
             return Failure(Unreachable("the answer is too long"))
-        broken = connection_lost_error(reason.value, self._ends)
+        broken = connection_lost_error(reason.value, self._addresses)
         return reason if broken is None else Failure(broken)
 
 
@@ -381,7 +385,7 @@ def connection_lost_error(error: BaseException | None, ends: str) -> Unreachable
 
 def connection_addresses(transport: ITransport) -> str:
     """Return both ends of a connection, which must be open."""
-    return "->".join(_shown(end) for end in (transport.getHost(), transport.getPeer()))
+    return "->".join(_format_address(end) for end in (transport.getHost(), transport.getPeer()))
 
 
 def join_host_port(address: str, port: int) -> str:
@@ -393,7 +397,7 @@ def tls_error(error: SSL.Error) -> str:
     """Return the text of C{crypto/tls} for a failed handshake, or for an alert of the peer."""
     reasons = [str(entry[-1]) for entry in error.args[0]] if error.args and isinstance(error.args[0], list) else []
     for reason in reasons:
-        if any(known in reason for known in _NO_TLS):
+        if any(known in reason for known in _NOT_TLS_REASONS):
             return "http: server gave HTTP response to HTTPS client"
         _, alert, what = reason.partition(" alert ")
         if alert:
@@ -403,11 +407,11 @@ def tls_error(error: SSL.Error) -> str:
     return f"tls: {reasons[0]}" if reasons else "EOF"
 
 
-def _shown(end: IAddress) -> str:
+def _format_address(end: IAddress) -> str:
     return join_host_port(getattr(end, "host", "?"), getattr(end, "port", 0))
 
 
-def _why_not(error: errors.ConnectError) -> str:
+def _connect_error_text(error: errors.ConnectError) -> str:
     if isinstance(error, errors.TimeoutError):
         return "i/o timeout"
     number = error.osError if isinstance(error.osError, int) else getattr(error.osError, "errno", None)

@@ -14,14 +14,14 @@ class CallError(Exception):
     """
     A call without a complete response; the text is Go's.
 
-    @ivar why: The text without the method and the URL.
+    @ivar reason: The text without the method and the URL.
     @ivar timed_out: Whether it timed out.
     @ivar retriable: Whether the connection broke, so that a retry may succeed.
     """
 
-    def __init__(self, method: str, url: str, why: str, *, timed_out: bool = False, retriable: bool = False) -> None:
-        super().__init__(f"{method.capitalize()} {quoted(url)}: {why}")
-        self.why = why
+    def __init__(self, method: str, url: str, reason: str, *, timed_out: bool = False, retriable: bool = False) -> None:
+        super().__init__(f"{method.capitalize()} {quoted(url)}: {reason}")
+        self.reason = reason
         self.timed_out = timed_out
         self.retriable = retriable
 
@@ -33,8 +33,8 @@ class Unreachable(Exception):
     @ivar retriable: As in L{CallError}.
     """
 
-    def __init__(self, why: str, *, retriable: bool = False) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, *, retriable: bool = False) -> None:
+        super().__init__(reason)
         self.retriable = retriable
 
 
@@ -47,4 +47,4 @@ class NoSuchHost(Unreachable):
 
 
 class InvalidRESTConfig(ValueError):
-    """Invalid settings of a client; the text says why."""
+    """Invalid settings of a client; the text is the reason."""

@@ -57,11 +57,11 @@ class ClientFactory:
         """
         # Imported late, as most servers call no webhook.
         from .httpclient import (
-            LIMIT,
+            MAX_RESPONSE_SIZE,
             WebhookClient,
         )
 
-        limit = LIMIT if limit is None else limit
+        limit = MAX_RESPONSE_SIZE if limit is None else limit
         make = WebhookClient
         if self.traced:
             from .tracing import TracedClient

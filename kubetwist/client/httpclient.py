@@ -44,12 +44,12 @@ from .restconfig import (
 )
 
 #: The default for the most bytes of a response: the size limit of an API object.
-LIMIT: Final = 3 * 1024 * 1024
+MAX_RESPONSE_SIZE: Final = 3 * 1024 * 1024
 #: The connections kept open for later calls, and for how many seconds.
-_KEPT: Final = 25
-_IDLE: Final = 90
+_MAX_IDLE_CONNECTIONS: Final = 25
+_IDLE_TIMEOUT: Final = 90
 #: The characters that need no escape in a path.
-_PATH: Final = "/%!$&'()*+,;=:@~"
+_SAFE_IN_PATH: Final = "/%!$&'()*+,;=:@~"
 _USER_AGENT: Final = b"kubetwist"
 
 
@@ -84,7 +84,7 @@ class WebhookClient:
         reactor: IServerReactor,
         settings: RESTConfig,
         *,
-        limit: int = LIMIT,
+        limit: int = MAX_RESPONSE_SIZE,
         address_overrides: AddressOverrides | None = None,
         connected: set[Closable] | None = None,
         metrics: CallMetrics | None = None,
@@ -98,30 +98,30 @@ class WebhookClient:
         parts, self._host, self._port = split_url(settings.url)
         self.settings = settings
         # As Go prints URLs: unusual characters are escaped.
-        self._url = urlunsplit((parts.scheme, parts.netloc, quote(parts.path, safe=_PATH) or "/", "", ""))
+        self._url = urlunsplit((parts.scheme, parts.netloc, quote(parts.path, safe=_SAFE_IN_PATH) or "/", "", ""))
         if not self._url.isascii():
             raise InvalidRESTConfig(f"no URL of a server: {settings.url}")
         self._reactor = reactor
         self._limit = limit
         self._metrics = metrics
-        self._diversions = address_overrides
+        self._address_overrides = address_overrides
         self._secure = parts.scheme == "https"
         self._agent: Agent | None = None
         self._pool: HTTPConnectionPool | None = None
         self._connections: WatchedEndpoint | None = None
         self._target: tuple[str, int] | None = None
-        self._under_way: set[Deferred[Any]] = set()
+        self._pending: set[Deferred[Any]] = set()
         self._closed = False
         self._retired = False
         self._connected: set[Closable] = set() if connected is None else connected
-        self._fields = self._own_fields()
+        self._fields = self._default_headers()
         self._tls: ClientTLS | None = None
         if self._secure:
             from .tls import ClientTLS
 
             self._tls = ClientTLS(settings, self._host)
 
-    def _own_fields(self) -> dict[bytes, list[bytes]]:
+    def _default_headers(self) -> dict[bytes, list[bytes]]:
         settings = self.settings
         netloc = urlsplit(self._url).netloc.rpartition("@")[2]
         fields = {b"Host": [_field(netloc)], b"User-Agent": [_USER_AGENT]}
@@ -168,12 +168,12 @@ class WebhookClient:
             return await self._call("POST", url, fields, body, timeout)
         host, began = self._fields[b"Host"][0].decode("latin-1"), perf_counter()
         try:
-            answer = await self._call("POST", url, fields, body, timeout)
+            response = await self._call("POST", url, fields, body, timeout)
         except CallError as error:
             self._metrics.failed(host, perf_counter() - began, len(body), nameless=COMMON_NAME_ONLY in str(error))
             raise
-        self._metrics.answered(host, answer.code, perf_counter() - began, len(body), len(answer.body))
-        return answer
+        self._metrics.answered(host, response.code, perf_counter() - began, len(body), len(response.body))
+        return response
 
     async def get(self, *, timeout: float, accept: str = "application/json", query: str = "") -> Response:
         """Send a GET request, as L{post}; the query is C{query} alone, which is escaped already."""
@@ -225,7 +225,7 @@ class WebhookClient:
             waiting.cancel()
 
         timer = self._reactor.callLater(timeout, give_up)
-        self._under_way.add(waiting)
+        self._pending.add(waiting)
         try:
             return await waiting
         except CallError:
@@ -240,8 +240,8 @@ class WebhookClient:
                 raise
             raise CallError(method, url, str(broken), retriable=broken.retriable) from None
         finally:
-            self._under_way.discard(waiting)
-            if self._retired and not self._under_way:
+            self._pending.discard(waiting)
+            if self._retired and not self._pending:
                 self.close()
             if timer.active():
                 timer.cancel()
@@ -252,7 +252,7 @@ class WebhookClient:
         from twisted.web.http_headers import Headers
 
         agent = self._agent or self._make_agent()
-        self._follow()
+        self._check_target()
         response = await agent.request(method.encode(), url.encode(), Headers(fields), _Body(body) if body else None)
         collected = _Collected(self._limit)
         response.deliverBody(collected)
@@ -265,7 +265,7 @@ class WebhookClient:
         }
         return Response(response.code, headers, content)
 
-    def _follow(self) -> None:
+    def _check_target(self) -> None:
         """Use the current address of a service; fail if the service is deleted."""
         resolve_address = self.settings.resolve_address
         if resolve_address is None:
@@ -281,8 +281,8 @@ class WebhookClient:
 
         self._pool = pool = HTTPConnectionPool(self._reactor, persistent=True)
         pool.retryAutomatically = False
-        pool.maxPersistentPerHost = _KEPT
-        pool.cachedConnectionTimeout = _IDLE
+        pool.maxPersistentPerHost = _MAX_IDLE_CONNECTIONS
+        pool.cachedConnectionTimeout = _IDLE_TIMEOUT
         pool._factory.noisy = False
         endpoint: IStreamClientEndpoint = SSRFCheckedEndpoint(
             self._reactor,
@@ -292,7 +292,7 @@ class WebhookClient:
             interfaces_are_loopback=self.settings.interfaces_are_loopback,
             denied_networks=self.settings.denied_networks,
             dial_timeout=self.settings.dial_timeout,
-            address_overrides=self._diversions,
+            address_overrides=self._address_overrides,
         )
         if self._tls is not None:
             endpoint = wrapClientTLS(self._tls, endpoint)
@@ -309,13 +309,13 @@ class WebhookClient:
     def retire(self) -> None:
         """Close when the last call under way is answered; the caller has replaced this client."""
         self._retired = True
-        if not self._under_way:
+        if not self._pending:
             self.close()
 
     def close(self) -> Deferred[None]:
         """Abort calls and connections; fires when all are closed. Idempotent."""
         self._closed = True
-        for waiting in list(self._under_way):
+        for waiting in list(self._pending):
             waiting.cancel()
         if self._connections is None:
             return succeed(None)

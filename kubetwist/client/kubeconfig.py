@@ -16,11 +16,11 @@ from .errors import InvalidRESTConfig
 from .restconfig import RESTConfig
 
 #: The most bytes of a kubeconfig, and of each file that it names.
-_MOST: Final = 1024 * 1024
+_MAX_SIZE: Final = 1024 * 1024
 #: The unsupported fields of a user; ignoring them silently would change who the client is.
-_UNKNOWN: Final = ("exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra")
+_UNSUPPORTED: Final = ("exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra")
 #: Fields that name other files.
-_FILES: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+_FILE_FIELDS: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
 class InvalidKubeconfig(InvalidRESTConfig):
@@ -48,12 +48,12 @@ def read_users(path: str | Path) -> tuple[dict[str, RESTConfig], str]:
     config = _decoded(_read(path), str(path))
     users: dict[str, RESTConfig] = {}
     try:
-        listed = config.get("users")
-        for entry in listed if isinstance(listed, list) else ():
+        entries = config.get("users")
+        for entry in entries if isinstance(entries, list) else ():
             name = _text(entry, "name") if isinstance(entry, dict) else ""
             user = _entry(config, "users", "user", name)
             if user is not None:
-                users[name] = RESTConfig(url="", **_shown_of(user, name, path.parent))
+                users[name] = RESTConfig(url="", **_credentials_of(user, name, path.parent))
         context = _entry(config, "contexts", "context", _text(config, "current-context")) or {}
         return users, _text(context, "user")
     except InvalidRESTConfig as error:
@@ -105,7 +105,7 @@ def _settings(config: JSONObject, folder: Path) -> RESTConfig:
     user = _entry(config, "users", "user", user_name) if user_name else {}
     if user is None:
         raise InvalidKubeconfig(f"invalid configuration: user {quoted(user_name)} does not exist")
-    shown = _shown_of(user, user_name, folder)
+    credentials = _credentials_of(user, user_name, folder)
     if _text(cluster, "proxy-url"):
         raise InvalidKubeconfig(f"proxy-url of cluster {quoted(cluster_name)} is not supported here")
     server = _text(cluster, "server")
@@ -114,7 +114,7 @@ def _settings(config: JSONObject, folder: Path) -> RESTConfig:
     insecure = cluster.get("insecure-skip-tls-verify") is True
     ca = _data(cluster, "certificate-authority", folder)
     if "://" not in server:
-        secure = ca or insecure or shown["certificate"]
+        secure = ca or insecure or credentials["certificate"]
         server = f"{'https' if secure else 'http'}://{server}"
     if insecure and ca:
         raise InvalidKubeconfig("specifying a root certificates file with the insecure flag is not allowed")
@@ -123,13 +123,13 @@ def _settings(config: JSONObject, folder: Path) -> RESTConfig:
         ca=ca,
         server_name=_text(cluster, "tls-server-name"),
         insecure=insecure,
-        **shown,
+        **credentials,
     )
 
 
-def _shown_of(user: JSONObject, name: str, folder: Path) -> JSONObject:
+def _credentials_of(user: JSONObject, name: str, folder: Path) -> JSONObject:
     """Return the credentials of a user, as fields of L{RESTConfig}."""
-    for field in _UNKNOWN:
+    for field in _UNSUPPORTED:
         if user.get(field):
             raise InvalidKubeconfig(f"{field} of user {quoted(name)} is not supported here")
     return {
@@ -140,8 +140,8 @@ def _shown_of(user: JSONObject, name: str, folder: Path) -> JSONObject:
     }
 
 
-def _entry(config: JSONObject, listed: str, field: str, name: str) -> JSONObject | None:
-    entries = config.get(listed)
+def _entry(config: JSONObject, list_name: str, field: str, name: str) -> JSONObject | None:
+    entries = config.get(list_name)
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict) and entry.get("name") == name:
             value = entry.get(field)
@@ -188,24 +188,24 @@ def _basic_auth(user: JSONObject) -> tuple[str, str] | None:
 def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            content = file.read(_MOST + 1)
+            content = file.read(_MAX_SIZE + 1)
     except OSError as error:
         raise InvalidKubeconfig(f"cannot read {path}: {error.strerror}") from error
-    if len(content) > _MOST:
-        raise InvalidKubeconfig(f"{path} is longer than {_MOST} bytes")
+    if len(content) > _MAX_SIZE:
+        raise InvalidKubeconfig(f"{path} is longer than {_MAX_SIZE} bytes")
     return content
 
 
 def named_files(content: bytes, folder: Path) -> list[Path]:
     """Return the files that a kubeconfig names; it must be valid."""
     config = _decoded(content, "")
-    found: list[Path] = []
-    for listed, field in (("clusters", "cluster"), ("users", "user")):
-        entries = config.get(listed)
+    files: list[Path] = []
+    for list_name, field in (("clusters", "cluster"), ("users", "user")):
+        entries = config.get(list_name)
         for entry in entries if isinstance(entries, list) else ():
             fields = entry.get(field) if isinstance(entry, dict) else None
-            for name in _FILES:
+            for name in _FILE_FIELDS:
                 path = fields.get(name) if isinstance(fields, dict) else None
                 if isinstance(path, str) and path:
-                    found.append(folder / path)
-    return found
+                    files.append(folder / path)
+    return files

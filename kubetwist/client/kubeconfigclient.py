@@ -22,7 +22,7 @@ from .restconfig import RESTConfig
 class KubeconfigClient:
     """Calls the server in a kubeconfig as of the time of the call."""
 
-    def __init__(self, outgoing: ClientFactory, files: FileWatcher, path: str | Path, what: str) -> None:
+    def __init__(self, outgoing: ClientFactory, files: FileWatcher, path: str | Path, source: str) -> None:
         """
         Read the file, and watch it for changes.
 
@@ -33,7 +33,7 @@ class KubeconfigClient:
         self._outgoing = outgoing
         self._path = Path(path)
         try:
-            settings, _ = files.watch([path], self._load, self._use, what, also=lambda loaded: loaded[1])
+            settings, _ = files.watch([path], self._load, self._use, source, also=lambda loaded: loaded[1])
         except OSError as error:
             raise InvalidRESTConfig(f"cannot read {error.filename}: {error.strerror}") from error
         self._client: WebhookClient = outgoing.client(settings)

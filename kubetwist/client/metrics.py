@@ -17,7 +17,7 @@ _BYTES: Final = (
 )
 #: The most hosts that are counted separately; webhook configurations may name many, one after the other.
 _MAX_HOSTS: Final = 200
-_OTHERS: Final = "other"
+_OTHER_HOST: Final = "other"
 _METHOD: Final = "POST"
 
 
@@ -49,7 +49,7 @@ class CallMetrics:
         host = self._hosts.get(name)
         if host is None:
             if len(self._hosts) >= _MAX_HOSTS:
-                name = _OTHERS
+                name = _OTHER_HOST
             host = self._hosts.setdefault(name, _Host())
         return host
 
@@ -63,7 +63,7 @@ class CallMetrics:
         """
         host = self._host(name)
         host.received.observe(received)
-        self._note(host, str(code), took, sent)
+        self._count_call(host, str(code), took, sent)
 
     def failed(self, name: str, took: float, sent: int, *, nameless: bool = False) -> None:
         """
@@ -72,15 +72,15 @@ class CallMetrics:
         @param nameless: Whether the server's certificate has only a common name.
         """
         self.nameless += nameless
-        self._note(self._host(name), "<error>", took, sent)
+        self._count_call(self._host(name), "<error>", took, sent)
 
     @staticmethod
-    def _note(host: _Host, code: str, took: float, sent: int) -> None:
+    def _count_call(host: _Host, code: str, took: float, sent: int) -> None:
         host.codes[code] = host.codes.get(code, 0) + 1
         host.seconds.observe(took)
         host.sent.observe(sent)
 
-    def collect(self, kept: int) -> Iterator[MetricSnapshot]:
+    def collect(self, open_clients: int) -> Iterator[MetricSnapshot]:
         """
         Yield the metrics.
 
@@ -94,12 +94,12 @@ class CallMetrics:
             ("code", "method", "host"),
             [((code, _METHOD, name), float(count)) for name, host in hosts for code, count in host.codes.items()],
         )
-        for name, text, what in (
+        for name, text, attribute in (
             ("request_duration_seconds", "Duration of requests to webhooks in seconds.", "seconds"),
             ("request_size_bytes", "Size of request bodies to webhooks in bytes.", "sent"),
             ("response_size_bytes", "Size of response bodies of webhooks in bytes.", "received"),
         ):
-            values = [((_METHOD, known), getattr(host, what)) for known, host in hosts]
+            values = [((_METHOD, host_name), getattr(host, attribute)) for host_name, host in hosts]
             yield MetricSnapshot(f"rest_client_{name}", "histogram", text, ("verb", "host"), values)
         name, text = (
             "apiserver_webhooks_x509_missing_san_total",
@@ -110,4 +110,4 @@ class CallMetrics:
         text = "Number of clients that were created for webhooks."
         yield MetricSnapshot("rest_client_transport_create_calls_total", "counter", text, ("result",), made)
         text = "Number of clients for webhooks."
-        yield MetricSnapshot("rest_client_transport_cache_entries", "gauge", text, (), [((), float(kept))])
+        yield MetricSnapshot("rest_client_transport_cache_entries", "gauge", text, (), [((), float(open_clients))])

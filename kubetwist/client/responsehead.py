@@ -45,7 +45,7 @@ class Head:
         return [value for one, value in self.fields if one == name]
 
     @property
-    def lasting(self) -> bool:
+    def keep_alive(self) -> bool:
         """Return whether the connection may be used again."""
         if self.minor == 0:
             return False

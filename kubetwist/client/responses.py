@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .httpclient import Response
 
 #: The most bytes of a response's text in an error message.
-_TOLD: Final = 2048
+_MAX_QUOTED_BYTES: Final = 2048
 _NOT_MORE: Final = "the server responded with the status code {} but did not return more information"
 #: By code: reason, and message; without a message, the server's text.
 _GENERIC: Final[dict[int, tuple[str, str | None]]] = {
@@ -47,7 +47,7 @@ _NOTHING: Final = "unknown"
 _NOTHING_ACCEPTABLE: Final = "the server was unable to respond with a content type that the client supports"
 
 
-def raise_for_status(answer: Response, *, quote: bool = True) -> None:
+def raise_for_status(response: Response, *, quote: bool = True) -> None:
     """
     Raise an error for an unsuccessful response.
 
@@ -55,9 +55,9 @@ def raise_for_status(answer: Response, *, quote: bool = True) -> None:
         a part in the call (CVE-2020-8561).
     @raise APIStatusError: The C{Status} in the response, or client-go's error for a response without one.
     """
-    if 200 <= answer.code <= 206:
+    if 200 <= response.code <= 206:
         return
-    error = _told(answer) or _generic(answer)
+    error = _status_error(response) or _generic_error(response)
     raise error if quote else _unquoted(error)
 
 
@@ -73,10 +73,10 @@ def _unquoted(error: APIStatusError) -> APIStatusError:
     return APIStatusError(error.code, reason, message, details, error.retry_after)
 
 
-def _told(answer: Response) -> APIStatusError | None:
+def _status_error(response: Response) -> APIStatusError | None:
     """Return the C{Status} error in the response."""
     try:
-        status: JSONValue = orjson.loads(answer.body)
+        status: JSONValue = orjson.loads(response.body)
     except ValueError:
         return None
     if not isinstance(status, dict) or status.get("kind") != "Status" or status.get("apiVersion") != "v1":
@@ -86,51 +86,51 @@ def _told(answer: Response) -> APIStatusError | None:
     details = status.get("details")
     code, reason, message = (status.get(name) for name in ("code", "reason", "message"))
     return APIStatusError(
-        code if isinstance(code, int) and not isinstance(code, bool) else answer.code,
+        code if isinstance(code, int) and not isinstance(code, bool) else response.code,
         reason if isinstance(reason, str) else "",
         message if isinstance(message, str) else "",
         details if isinstance(details, dict) else None,
-        retry_after(answer),
+        retry_after(response),
     )
 
 
-def _generic(answer: Response) -> APIStatusError:
-    media_type = answer.headers.get("content-type", "text/").strip().lower()
-    said = _NOTHING
+def _generic_error(response: Response) -> APIStatusError:
+    media_type = response.headers.get("content-type", "text/").strip().lower()
+    text = _NOTHING
     if media_type.startswith("text/"):
-        said = answer.body[:_TOLD].decode("utf-8", "replace").strip()
-    reason, message = _reason_and_message(answer.code, said)
-    seconds = retry_after(answer)
-    details: JSONObject = {"causes": [{"reason": "UnexpectedServerResponse", "message": said}]}
+        text = response.body[:_MAX_QUOTED_BYTES].decode("utf-8", "replace").strip()
+    reason, message = _reason_and_message(response.code, text)
+    seconds = retry_after(response)
+    details: JSONObject = {"causes": [{"reason": "UnexpectedServerResponse", "message": text}]}
     if seconds:
         details["retryAfterSeconds"] = seconds
-    return APIStatusError(answer.code, reason, message, details, seconds)
+    return APIStatusError(response.code, reason, message, details, seconds)
 
 
-def generic_server_error(code: int, said: str, resource: GroupResource, name: str) -> APIStatusError:
+def generic_server_error(code: int, text: str, resource: GroupResource, name: str) -> APIStatusError:
     """
     Return the reference's error for a server's refusal of a request on behalf of a client.
 
-    @param said: The text of the response.
+    @param text: The text of the response.
     @param resource: The resource that the client requests.
     """
-    reason, message = _reason_and_message(code, said)
+    reason, message = _reason_and_message(code, text)
     if code == 409:
         reason = "Conflict"
     return APIStatusError(code, reason, f"{message} ( {resource} {name})", named(resource, name))
 
 
-def _reason_and_message(code: int, said: str) -> tuple[str, str]:
+def _reason_and_message(code: int, text: str) -> tuple[str, str]:
     reason, message = _GENERIC.get(code, ("", _NOT_MORE.format(code)))
     if message is None:
-        message = _NOTHING_ACCEPTABLE if code == 406 and said in ("", _NOTHING) else said
+        message = _NOTHING_ACCEPTABLE if code == 406 and text in ("", _NOTHING) else text
     if not reason and code >= 500:
         reason = "InternalError"
-        message = f"an error on the server ({quoted(said)}) has prevented the request from succeeding"
+        message = f"an error on the server ({quoted(text)}) has prevented the request from succeeding"
     return reason, message
 
 
-def retry_after(answer: Response) -> int | None:
+def retry_after(response: Response) -> int | None:
     """Return the seconds in C{Retry-After}; L{None} without the field."""
-    text = answer.headers.get("retry-after", "")
+    text = response.headers.get("retry-after", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

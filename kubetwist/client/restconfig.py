@@ -70,8 +70,8 @@ def split_url(url: str) -> tuple[SplitResult, str, int]:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        why = "invalid port" if "port" in str(error).lower() else "invalid host"
-        raise InvalidRESTConfig(f"{why} in {url}") from None
+        reason = "invalid port" if "port" in str(error).lower() else "invalid host"
+        raise InvalidRESTConfig(f"{reason} in {url}") from None
     if parts.scheme not in _PORTS or not parts.hostname:
         raise InvalidRESTConfig(f"no URL of a server: {url}")
     return parts, parts.hostname, port or _PORTS[parts.scheme]

@@ -20,8 +20,8 @@ from .errors import CallError
 
 T = TypeVar("T")
 
-_PASSING: Final = ("InternalError", "Timeout", "TooManyRequests")
-_PASSING_CODES: Final = (500, 504, 429)
+_TRANSIENT_REASONS: Final = ("InternalError", "Timeout", "TooManyRequests")
+_TRANSIENT_CODES: Final = (500, 504, 429)
 
 
 @frozen
@@ -57,16 +57,16 @@ async def with_backoff(
     @param retry: Returns whether an error is retried; L{should_retry} by default.
     @raise Exception: The error of the last call.
     """
-    worth = retry or should_retry
-    wait = backoff.initial
+    is_retriable = retry or should_retry
+    delay = backoff.initial
     for _ in range(backoff.steps - 1):
         try:
             return await call()
         except Exception as error:
-            if not worth(error):
+            if not is_retriable(error):
                 raise
-        await _sleep(reactor, wait * (1 + backoff.jitter * random()))
-        wait *= backoff.factor
+        await _sleep(reactor, delay * (1 + backoff.jitter * random()))
+        delay *= backoff.factor
     return await call()
 
 
@@ -76,7 +76,7 @@ def should_retry(error: Exception) -> bool:
         return error.retriable
     if not isinstance(error, APIStatusError):
         return False
-    if error.reason in _PASSING or (not error.reason and error.code in _PASSING_CODES):
+    if error.reason in _TRANSIENT_REASONS or (not error.reason and error.code in _TRANSIENT_CODES):
         return True
     return error.retry_after is not None or bool((error.details or {}).get("retryAfterSeconds"))
 

@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from .httpclient import Response
 
 
-def review_status(answer: Response, kind: str, api_version: str) -> JSONObject:
+def review_status(response: Response, kind: str, api_version: str) -> JSONObject:
     """
     Return the status of a review from the response of a webhook.
 
     @raise ValueError: It is no such review. The text does not quote it, as the error gets into the log.
     """
-    if not answer.body:
-        raise ValueError(f"0-length response with status code: {answer.code}")
+    if not response.body:
+        raise ValueError(f"0-length response with status code: {response.code}")
     try:
-        review = orjson.loads(answer.body)
+        review = orjson.loads(response.body)
     except ValueError:
         raise ValueError(f"the answer of the webhook is no {kind}: it is no JSON") from None
     if not isinstance(review, dict):

@@ -16,39 +16,39 @@ class SingleFlight(Generic[K, V]):
     """The calls under way, by key: callers with the same key share one result."""
 
     def __init__(self) -> None:
-        self._waiting: dict[K, list[Deferred[V]]] = {}
+        self._calls: dict[K, list[Deferred[V]]] = {}
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._calls)
 
-    def ask(self, key: K, call: Callable[[], Awaitable[V]]) -> Deferred[V]:
+    def do(self, key: K, call: Callable[[], Awaitable[V]]) -> Deferred[V]:
         """
         Return the result of C{call}, which is only called when no such call is under way.
 
         A cancelled caller stops waiting; the call goes on for the other callers.
         """
-        mine: Deferred[V] = Deferred(lambda _: self._forget(key, mine))
-        waiting = self._waiting.get(key)
-        if waiting is not None:
-            waiting.append(mine)
-            return mine
-        self._waiting[key] = [mine]
-        calling: Deferred[V] = Deferred.fromCoroutine(_made(call))
-        calling.addBoth(self._answered, key)
-        return mine
+        waiter: Deferred[V] = Deferred(lambda _: self._remove_waiter(key, waiter))
+        waiters = self._calls.get(key)
+        if waiters is not None:
+            waiters.append(waiter)
+            return waiter
+        self._calls[key] = [waiter]
+        calling: Deferred[V] = Deferred.fromCoroutine(_as_coroutine(call))
+        calling.addBoth(self._call_finished, key)
+        return waiter
 
-    def _forget(self, key: K, mine: Deferred[V]) -> None:
-        waiting = self._waiting.get(key)
-        if waiting is not None and mine in waiting:
-            waiting.remove(mine)
+    def _remove_waiter(self, key: K, waiter: Deferred[V]) -> None:
+        waiters = self._calls.get(key)
+        if waiters is not None and waiter in waiters:
+            waiters.remove(waiter)
 
-    def _answered(self, result: V | Failure, key: K) -> None:
-        for mine in self._waiting.pop(key, ()):
+    def _call_finished(self, result: V | Failure, key: K) -> None:
+        for waiter in self._calls.pop(key, ()):
             if isinstance(result, Failure):
-                mine.errback(result)
+                waiter.errback(result)
             else:
-                mine.callback(result)
+                waiter.callback(result)
 
 
-async def _made(call: Callable[[], Awaitable[V]]) -> V:
+async def _as_coroutine(call: Callable[[], Awaitable[V]]) -> V:
     return await call()

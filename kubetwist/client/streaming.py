@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 __all__ = ["StreamingClient", "StreamingResponse", "Upload"]
 
 #: The connections kept for later requests, and for how many seconds.
-KEPT: Final = 64
-IDLE: Final = 60.0
+MAX_IDLE_CONNECTIONS: Final = 64
+IDLE_TIMEOUT: Final = 60.0
 #: The methods of requests that are sent again when a kept connection turns out to be closed.
-_REPEATABLE: Final = (b"GET", b"HEAD", b"OPTIONS")
+_RETRIABLE_METHODS: Final = (b"GET", b"HEAD", b"OPTIONS")
 
 
 class StreamingClient:
@@ -74,10 +74,10 @@ class StreamingClient:
         self.settings = settings
         self.host = parts.netloc.rpartition("@")[2].encode()
         self._reactor = reactor
-        self._diversions = address_overrides
-        self._place = host, port
+        self._address_overrides = address_overrides
+        self._address = host, port
         self._connected: set[Closable] = set() if connected is None else connected
-        self._fields = _own_fields(settings)
+        self._fields = _default_headers(settings)
         self._names = frozenset(name.lower() for name, _ in self._fields)
         self._tls: ClientTLS | None = None
         if parts.scheme == "https":
@@ -85,21 +85,21 @@ class StreamingClient:
 
             self._tls = ClientTLS(settings, host)
         self._open: set[BackendConnection] = set()
-        self._kept: list[BackendConnection] = []
+        self._idle: list[BackendConnection] = []
         self._connecting: set[Deferred[BackendConnection]] = set()
-        self._sweep: IDelayedCall | None = None
+        self._idle_timer: IDelayedCall | None = None
         self._closed = self._retired = False
         self._all_lost: list[Deferred[None]] = []
 
     @property
     def idle(self) -> int:
         """Return the number of idle connections."""
-        return len(self._kept)
+        return len(self._idle)
 
     @property
     def busy(self) -> int:
         """Return the number of connections that are opening or in use."""
-        return len(self._open) - len(self._kept) + len(self._connecting)
+        return len(self._open) - len(self._idle) + len(self._connecting)
 
     async def request(
         self,
@@ -119,18 +119,18 @@ class StreamingClient:
         @return: Fires with the response when its head arrives.
         @raise Unreachable: No response arrives.
         """
-        fields = self._complete(fields)
-        where = self._where()
-        for connection in reversed(self._kept):
-            if connection.where == where:
+        fields = self._add_default_headers(fields)
+        address = self._current_address()
+        for connection in reversed(self._idle):
+            if connection.address == address:
                 self._take(connection)
                 try:
                     return await connection.round_trip(method, target, fields, body, response_header_timeout, False)
                 except StaleConnection:
-                    if method not in _REPEATABLE or isinstance(body, Upload):
+                    if method not in _RETRIABLE_METHODS or isinstance(body, Upload):
                         raise
                 break
-        connection = await self._connect(where)
+        connection = await self._connect(address)
         return await connection.round_trip(method, target, fields, body, response_header_timeout, False)
 
     async def upgrade(
@@ -148,10 +148,12 @@ class StreamingClient:
         @return: The response; if it is C{101} it is C{switched}, and can be taken over.
         @raise Unreachable: No response arrives.
         """
-        connection = await self._connect(self._where())
-        return await connection.round_trip(method, target, self._complete(fields), None, response_header_timeout, True)
+        connection = await self._connect(self._current_address())
+        return await connection.round_trip(
+            method, target, self._add_default_headers(fields), None, response_header_timeout, True
+        )
 
-    def _complete(self, fields: Sequence[tuple[bytes, bytes]]) -> Sequence[tuple[bytes, bytes]]:
+    def _add_default_headers(self, fields: Sequence[tuple[bytes, bytes]]) -> Sequence[tuple[bytes, bytes]]:
         own = list(self._fields)
         if not any(name.lower() == b"host" for name, _ in fields):
             own.insert(0, (b"host", self.host))
@@ -161,22 +163,22 @@ class StreamingClient:
             fields = [field for field in fields if field[0].lower() not in self._names]
         return [*own, *fields]
 
-    def _where(self) -> tuple[str, int]:
+    def _current_address(self) -> tuple[str, int]:
         if self._closed:
             raise Unreachable("context canceled")
-        return self.settings.resolve_address() if self.settings.resolve_address is not None else self._place
+        return self.settings.resolve_address() if self.settings.resolve_address is not None else self._address
 
     # Connections.
 
-    async def _connect(self, where: tuple[str, int]) -> BackendConnection:
+    async def _connect(self, address: tuple[str, int]) -> BackendConnection:
         endpoint: IStreamClientEndpoint = SSRFCheckedEndpoint(
             self._reactor,
-            lambda: where,
+            lambda: address,
             deny_internal=self.settings.deny_internal,
             allow_loopback=self.settings.allow_loopback,
             interfaces_are_loopback=self.settings.interfaces_are_loopback,
             denied_networks=self.settings.denied_networks,
-            address_overrides=self._diversions,
+            address_overrides=self._address_overrides,
             dial_timeout=self.settings.dial_timeout,
         )
         if self._tls is not None:
@@ -184,7 +186,7 @@ class StreamingClient:
 
             endpoint = wrapClientTLS(self._tls, endpoint)
         secure = self._tls is not None
-        factory = Factory.forProtocol(lambda: BackendConnection(self, self._reactor, where, secure))
+        factory = Factory.forProtocol(lambda: BackendConnection(self, self._reactor, address, secure))
         factory.noisy = False
         connecting = Deferred.fromCoroutine(self._connected_and_secured(endpoint.connect(factory)))
         self._connecting.add(connecting)
@@ -201,18 +203,18 @@ class StreamingClient:
     async def _connected_and_secured(self, connecting: Deferred[IProtocol]) -> BackendConnection:
         connection = await connecting
         assert isinstance(connection, BackendConnection), "the factory makes no others"
-        secured, late = connection.secured, False
-        if secured is None:
+        handshake_done, late = connection.handshake_done, False
+        if handshake_done is None:
             return connection
 
         def give_up() -> None:
             nonlocal late
             late = True
-            secured.cancel()
+            handshake_done.cancel()
 
         timer = self._reactor.callLater(min(HANDSHAKE_TIMEOUT, self.settings.dial_timeout), give_up)
         try:
-            await secured
+            await handshake_done
         except CancelledError:
             if late:
                 raise Unreachable("net/http: TLS handshake timeout") from None
@@ -232,7 +234,7 @@ class StreamingClient:
     def lost(self, connection: BackendConnection) -> None:
         """Remove a closed connection."""
         self._open.discard(connection)
-        if connection in self._kept:
+        if connection in self._idle:
             self._take(connection)
         if not self._open:
             self._connected.discard(self)
@@ -246,28 +248,28 @@ class StreamingClient:
         if self._closed or self._retired:
             connection.abort()
             return
-        if len(self._kept) >= KEPT:
-            self._kept[0].abort()
-            del self._kept[0]
+        if len(self._idle) >= MAX_IDLE_CONNECTIONS:
+            self._idle[0].abort()
+            del self._idle[0]
         connection.idle_since = self._reactor.seconds()
-        self._kept.append(connection)
-        if self._sweep is None:
-            self._sweep = self._reactor.callLater(IDLE, self._close_idle)
+        self._idle.append(connection)
+        if self._idle_timer is None:
+            self._idle_timer = self._reactor.callLater(IDLE_TIMEOUT, self._close_idle)
 
     def _take(self, connection: BackendConnection) -> None:
-        self._kept.remove(connection)
-        if not self._kept and self._sweep is not None:
-            self._sweep.cancel()
-            self._sweep = None
+        self._idle.remove(connection)
+        if not self._idle and self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
 
     def _close_idle(self) -> None:
         """Close connections that were idle for too long; the oldest are first."""
-        self._sweep = None
-        kept, now = self._kept, self._reactor.seconds()
-        while kept and now - kept[0].idle_since >= IDLE:
-            kept.pop(0).abort()
-        if kept:
-            self._sweep = self._reactor.callLater(IDLE - (now - kept[0].idle_since), self._close_idle)
+        self._idle_timer = None
+        idle, now = self._idle, self._reactor.seconds()
+        while idle and now - idle[0].idle_since >= IDLE_TIMEOUT:
+            idle.pop(0).abort()
+        if idle:
+            self._idle_timer = self._reactor.callLater(IDLE_TIMEOUT - (now - idle[0].idle_since), self._close_idle)
 
     # Closing.
 
@@ -296,15 +298,15 @@ class StreamingClient:
         return lost
 
     def _drop_idle(self) -> None:
-        kept, self._kept = self._kept, []
-        if self._sweep is not None:
-            self._sweep.cancel()
-            self._sweep = None
-        for connection in kept:
+        idle, self._idle = self._idle, []
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+        for connection in idle:
             connection.abort()
 
 
-def _own_fields(settings: RESTConfig) -> list[tuple[bytes, bytes]]:
+def _default_headers(settings: RESTConfig) -> list[tuple[bytes, bytes]]:
     """Return the header fields that the settings add to each request."""
     fields = [(name.encode(), value.encode()) for name, value in settings.headers.items()]
     if settings.token:

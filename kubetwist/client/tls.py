@@ -80,7 +80,7 @@ class ClientTLS:
         context.set_min_proto_version(SSL.TLS1_2_VERSION)
         context.set_mode(SSL.MODE_RELEASE_BUFFERS)
         if settings.certificate or settings.key:
-            self._show(settings.certificate, settings.key)
+            self._use_client_certificate(settings.certificate, settings.key)
         if settings.insecure:
             context.set_verify(SSL.VERIFY_NONE, None)
             return
@@ -94,7 +94,7 @@ class ClientTLS:
         else:
             context.set_default_verify_paths()
 
-    def _show(self, certificate: bytes, key: bytes) -> None:
+    def _use_client_certificate(self, certificate: bytes, key: bytes) -> None:
         try:
             leaf, *chain = certificates(certificate)
             self._context.use_certificate(leaf)
@@ -121,27 +121,27 @@ class ClientTLS:
         return connection
 
     def _verifier(self, protocol: TLSMemoryBIOProtocol) -> Verifier:
-        refused = False
+        reported = False
 
         def verify(connection: SSL.Connection, certificate: crypto.X509, error: int, depth: int, good: int) -> bool:
             # An exception within a callback of OpenSSL is lost.
-            nonlocal refused
+            nonlocal reported
             try:
-                why = _fault(certificate, error) if not good else ""
+                reason = _certificate_error(certificate, error) if not good else ""
                 if good and depth == 0:
-                    why = name_fault(certificate.to_cryptography(), self._name)
+                    reason = hostname_error(certificate.to_cryptography(), self._name)
             except Exception:
                 _log.failure("verifying a certificate failed")
-                why = "x509: malformed certificate"
-            if why and not refused:
-                refused = True
-                protocol.failVerification(Failure(Unreachable(f"tls: failed to verify certificate: {why}")))
-            return not why
+                reason = "x509: malformed certificate"
+            if reason and not reported:
+                reported = True
+                protocol.failVerification(Failure(Unreachable(f"tls: failed to verify certificate: {reason}")))
+            return not reason
 
         return verify
 
 
-def _fault(certificate: crypto.X509, error: int) -> str:
+def _certificate_error(certificate: crypto.X509, error: int) -> str:
     """Return Go's text for an error of OpenSSL."""
     if error in (_EXPIRED, _NOT_YET):
         now = datetime.now(UTC)
@@ -160,8 +160,8 @@ def _fault(certificate: crypto.X509, error: int) -> str:
     return "x509: certificate signed by unknown authority"
 
 
-def name_fault(certificate: Certificate, name: str) -> str:
-    """Return why a certificate is not valid for C{name}, a host or an address; C{""} if it is."""
+def hostname_error(certificate: Certificate, name: str) -> str:
+    """Return the reason why a certificate is invalid for C{name}, a host or an address; C{""} if it is."""
     from cryptography.x509 import DNSName, ExtensionNotFound, IPAddress, SubjectAlternativeName
     from service_identity import CertificateError, VerificationError
     from service_identity.cryptography import verify_certificate_hostname

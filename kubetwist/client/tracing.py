@@ -20,27 +20,27 @@ class TracedClient(WebhookClient):
     """Wraps a client; each call during a request has a span, and a C{traceparent} header."""
 
     async def _call(
-        self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes, timeout: float, **how: bool
+        self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes, timeout: float, **options: bool
     ) -> Response:
-        place = current.get()
-        if place is None:
-            return await super()._call(method, url, fields, body, timeout, **how)
-        with place.child(f"HTTP {method}", called(method, url) if place.recording else None, CLIENT) as span:
+        parent = current.get()
+        if parent is None:
+            return await super()._call(method, url, fields, body, timeout, **options)
+        with parent.child(f"HTTP {method}", span_attributes(method, url) if parent.recording else None, CLIENT) as span:
             fields = fields | {name: [value] for name, value in span.propagation_headers()}
-            answer = await super()._call(method, url, fields, body, timeout, **how)
-            span.set_attribute("http.response.status_code", answer.code)
-            if answer.code >= 400:
-                span.set_error(str(answer.code))
-            return answer
+            response = await super()._call(method, url, fields, body, timeout, **options)
+            span.set_attribute("http.response.status_code", response.code)
+            if response.code >= 400:
+                span.set_error(str(response.code))
+            return response
 
 
-def called(method: str, url: str) -> dict[str, Value]:
+def span_attributes(method: str, url: str) -> dict[str, Value]:
     """Return the attributes of a call's span; they do not include the identity of the caller."""
     parts = urlsplit(url)
-    shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    url_without_user = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     return {
         "http.request.method": method,
-        "url.full": redact_uri(shown.encode()),
+        "url.full": redact_uri(url_without_user.encode()),
         "server.address": parts.hostname or "",
         "server.port": parts.port or (443 if parts.scheme == "https" else 80),
     }

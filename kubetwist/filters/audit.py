@@ -35,22 +35,22 @@ def with_audit(handler: Handler, auditor: Auditor) -> Handler:
             return
         waiting = trail.request_received()
         if waiting is None or not strict:
-            _go_on(request, trail)
+            _continue_request(request, trail)
             return
         waiting.addCallback(_written, audited, trail).addErrback(request.handle_failure)
 
-    def _go_on(request: KubeRequest, trail: AuditContext) -> None:
+    def _continue_request(request: KubeRequest, trail: AuditContext) -> None:
         token = latencies.set(trail.times)
         try:
             handler(request)
         finally:
             latencies.reset(token)
 
-    def _written(fine: bool, request: AuditedRequest, trail: AuditContext) -> None:
+    def _written(written: bool, request: AuditedRequest, trail: AuditContext) -> None:
         if request.is_done:
             return
-        if fine:
-            _go_on(request, trail)
+        if written:
+            _continue_request(request, trail)
         else:
             auditor.counts.rejected += 1
             request.audit = None

@@ -12,8 +12,8 @@ def with_audit_id(handler: Handler) -> Handler:
     """Set C{request.audit_id} from the header C{Audit-Id}, or to a new UUID."""
 
     def audit_id(request: KubeRequest) -> None:
-        given = request.fields.get(b"audit-id")
-        request.audit_id = (given[0].decode("latin-1") if given is not None else "") or random_uuid()
+        header_values = request.fields.get(b"audit-id")
+        request.audit_id = (header_values[0].decode("latin-1") if header_values is not None else "") or random_uuid()
         handler(request)
 
     return audit_id
@@ -22,11 +22,11 @@ def with_audit_id(handler: Handler) -> Handler:
 def random_uuid() -> str:
     """Return a random UUID, as C{str(uuid.uuid4())} does but faster."""
     try:
-        return _made.pop()
+        return _pool.pop()
     except IndexError:
-        digits = urandom(16 * _AT_ONCE).hex()
-        _made.extend(_uuid(digits[start : start + 32]) for start in range(0, 32 * _AT_ONCE, 32))
-        return _made.pop()
+        digits = urandom(16 * _POOL_SIZE).hex()
+        _pool.extend(_uuid(digits[start : start + 32]) for start in range(0, 32 * _POOL_SIZE, 32))
+        return _pool.pop()
 
 
 def _uuid(digits: str) -> str:
@@ -35,6 +35,6 @@ def _uuid(digits: str) -> str:
 
 
 # Random bytes for many ids are read with one system call. A forked process drops the ids of its parent.
-_AT_ONCE: Final = 64
-_made: list[str] = []
-register_at_fork(after_in_child=_made.clear)
+_POOL_SIZE: Final = 64
+_pool: list[str] = []
+register_at_fork(after_in_child=_pool.clear)

@@ -24,7 +24,7 @@ _log = Logger()
 
 #: Requests with bad credentials that are logged individually per second.
 LINES_PER_SECOND: Final = 100
-_NAMES_KEPT: Final = 1024
+_MAX_CACHED_NAMES: Final = 1024
 #: Characters of a reason; parts of it may come from clients.
 MAX_REASON_LENGTH: Final = 1000
 
@@ -32,24 +32,24 @@ MAX_REASON_LENGTH: Final = 1000
 def with_authentication(
     handler: Handler,
     authenticator: IAuthenticator,
-    private: tuple[frozenset[bytes], tuple[bytes, ...]],
+    reserved_headers: tuple[frozenset[bytes], tuple[bytes, ...]],
     now: Callable[[], float] = monotonic,
 ) -> Handler:
     """
     Set C{request.user}, or answer 401.
 
-    @param private: Header fields that only authenticators may read: exact names, and name prefixes; see
+    @param reserved_headers: Header fields that only authenticators may read: exact names, and name prefixes; see
         C{RequestHeaderConfig.reserved_headers}.
-    @param now: Tells the time, in seconds since whenever.
+    @param now: Returns the seconds of a monotonic clock.
     """
     authenticate = authenticator.authenticate
-    exact, prefixes = private
-    #: Names of fields that are not private; clients use few.
+    exact, prefixes = reserved_headers
+    #: Names of fields that are not reserved; clients use few.
     public: set[bytes] = set()
     refusals = _UnauthorizedHandler(now)
     refuse = refusals.refuse
 
-    def known(request: KubeRequest, user: UserInfo) -> None:
+    def authenticated(request: KubeRequest, user: UserInfo) -> None:
         request.user = user
         request.authenticated_at = perf_counter()
         fields = request.fields
@@ -59,14 +59,14 @@ def with_authentication(
             fields[b"sec-websocket-protocol"] = without_token(protocols)
         for name in fields:
             if name not in public:
-                if is_private(name):
-                    request.fields = {name: values for name, values in fields.items() if not is_private(name)}
+                if is_reserved(name):
+                    request.fields = {name: values for name, values in fields.items() if not is_reserved(name)}
                     break
-                if len(public) < _NAMES_KEPT:
+                if len(public) < _MAX_CACHED_NAMES:
                     public.add(name)
         handler(request)
 
-    def is_private(name: bytes) -> bool:
+    def is_reserved(name: bytes) -> bool:
         # Gateways replace underscores by dashes.
         dashed = name.replace(b"_", b"-")
         return name in exact or dashed in exact or name.startswith(prefixes) or dashed.startswith(prefixes)
@@ -83,7 +83,7 @@ def with_authentication(
         elif user is None:
             refuse(request, None)
         else:
-            known(request, user)
+            authenticated(request, user)
 
     def _continue(user: UserInfo | None, request: KubeRequest) -> None:
         if request.is_done:
@@ -91,7 +91,7 @@ def with_authentication(
         if user is None:
             refuse(request, None)
         else:
-            known(request, user)
+            authenticated(request, user)
 
     return authentication
 
@@ -112,8 +112,10 @@ class _UnauthorizedHandler:
 
     def refuse(self, request: KubeRequest, error: BaseException | None) -> None:
         if error is not None and self._limiter.allow(self._now()):
-            why = str(error)[:MAX_REASON_LENGTH]
-            if not why.isprintable():
-                why = "".join(one if one.isprintable() else " " for one in why)
-            _log.info("unable to authenticate a request ({audit_id}): {why}", why=why, audit_id=request.audit_id)
+            reason = str(error)[:MAX_REASON_LENGTH]
+            if not reason.isprintable():
+                reason = "".join(one if one.isprintable() else " " for one in reason)
+            _log.info(
+                "unable to authenticate a request ({audit_id}): {reason}", reason=reason, audit_id=request.audit_id
+            )
         request.fail(APIStatusError.unauthorized())

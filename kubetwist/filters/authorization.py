@@ -37,20 +37,20 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer, denials: Denia
     authorize = authorizer.authorize
 
     def authorization(request: KubeRequest) -> None:
-        ask(request, authorizer_attributes(request))
+        authorize_attributes(request, authorizer_attributes(request))
 
-    def ask(request: KubeRequest, attributes: AuthorizerAttributes) -> None:
+    def authorize_attributes(request: KubeRequest, attributes: AuthorizerAttributes) -> None:
         verdict = authorize(attributes)
         if isinstance(verdict, Deferred):
-            verdict.addCallback(later, request, attributes).addErrback(request.handle_failure)
+            verdict.addCallback(handle_deferred_verdict, request, attributes).addErrback(request.handle_failure)
         else:
-            decided(verdict, request, attributes)
+            handle_verdict(verdict, request, attributes)
 
-    def later(verdict: Verdict, request: KubeRequest, attributes: AuthorizerAttributes) -> None:
+    def handle_deferred_verdict(verdict: Verdict, request: KubeRequest, attributes: AuthorizerAttributes) -> None:
         if not request.is_done:
-            decided(verdict, request, attributes)
+            handle_verdict(verdict, request, attributes)
 
-    def decided(verdict: Verdict, request: KubeRequest, attributes: AuthorizerAttributes) -> None:
+    def handle_verdict(verdict: Verdict, request: KubeRequest, attributes: AuthorizerAttributes) -> None:
         if verdict.decision is not _ALLOW:
             if request.audit is not None:
                 request.audit.refused_by(verdict)
@@ -64,7 +64,7 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer, denials: Denia
             else:
                 forbid(request, attributes, verdict, denials)
         elif attributes.subresource and attributes.verb != "create" and _needs_create_check(request, attributes):
-            ask(request, evolve(attributes, verb="create"))
+            authorize_attributes(request, evolve(attributes, verb="create"))
         else:
             if request.audit is not None:
                 request.audit.allowed_by(verdict)
@@ -145,20 +145,20 @@ def forbidden(attributes: AuthorizerAttributes, reason: str = "") -> APIStatusEr
     """
     user = _quoted(attributes.user.name)
     if not attributes.is_resource_request:
-        why = f"User {user} cannot {attributes.verb} path {_quoted(attributes.path)}"
+        message = f"User {user} cannot {attributes.verb} path {_quoted(attributes.path)}"
     else:
         resource = attributes.resource
         if attributes.subresource:
             resource += f"/{attributes.subresource}"
-        where = f"in the namespace {_quoted(attributes.namespace)}" if attributes.namespace else "at the cluster scope"
-        why = (
+        scope = f"in the namespace {_quoted(attributes.namespace)}" if attributes.namespace else "at the cluster scope"
+        message = (
             f"User {user} cannot {attributes.verb} resource {_quoted(resource)}"
-            f" in API group {_quoted(attributes.group)} {where}"
+            f" in API group {_quoted(attributes.group)} {scope}"
         )
-    why = escape_html(why)
+    message = escape_html(message)
     if reason:
-        why += f": {reason}"
-    return APIStatusError.forbidden(GroupResource(attributes.group, attributes.resource), attributes.name, why)
+        message += f": {reason}"
+    return APIStatusError.forbidden(GroupResource(attributes.group, attributes.resource), attributes.name, message)
 
 
 def _quoted(text: str) -> str:

@@ -17,7 +17,7 @@ _HEADERS: Final = (
     b"Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since"
 )
 #: Maximum length of an origin; longer values are ignored.
-_LONGEST: Final = 512
+_MAX_ORIGIN_LENGTH: Final = 512
 
 
 def with_hsts(handler: Handler, directives: Sequence[str]) -> Handler:
@@ -45,7 +45,11 @@ def with_cors(handler: Handler, patterns: Sequence[str]) -> Handler:
 
     def origins(request: KubeRequest) -> None:
         origin = request.getHeader(b"origin") or b""
-        if origin and len(origin) <= _LONGEST and any(one.search(origin.decode("latin-1")) for one in allowed):
+        if (
+            origin
+            and len(origin) <= _MAX_ORIGIN_LENGTH
+            and any(one.search(origin.decode("latin-1")) for one in allowed)
+        ):
             request.setHeader(b"Access-Control-Allow-Origin", origin)
             request.setHeader(b"Access-Control-Allow-Methods", _METHODS)
             request.setHeader(b"Access-Control-Allow-Headers", _HEADERS)

@@ -48,7 +48,7 @@ class ConsistentReadFilter:
         find: FindCache,
         fallback: WatchCache,
         registry: Registry,
-        soon: Callable[[Callable[[], object]], object] = lambda call: call(),
+        call_later: Callable[[Callable[[], object]], object] = lambda call: call(),
         seconds: Callable[[], float] = perf_counter,
     ) -> None:
         """
@@ -59,11 +59,11 @@ class ConsistentReadFilter:
         @param soon: Calls a function in a later iteration of the reactor, after the requests that have arrived.
         @param seconds: Returns the seconds of a monotonic clock.
         """
-        self._soon = soon
+        self._call_later = call_later
         self._seconds = seconds
         #: Waiting requests, their handlers, and whether an error of the storage is deferred.
         self._waiting: list[tuple[KubeRequest, Handler, bool]] = []
-        self._asking = False
+        self._querying = False
         self._storage = storage
         self._find = find
         self._fallback = fallback
@@ -103,35 +103,35 @@ class ConsistentReadFilter:
 
     def _add(self, request: KubeRequest, handler: Handler, defer_error: bool) -> None:
         self._waiting.append((request, handler, defer_error))
-        if not self._asking:
-            self._asking = True
-            self._soon(self._gather)
+        if not self._querying:
+            self._querying = True
+            self._call_later(self._gather)
 
     def _gather(self, known: int = 0, turns: int = 1) -> None:
         """Query the revision once an iteration brings no further request, or after L{MAX_GATHER_ITERATIONS}."""
         if len(self._waiting) > known and turns < MAX_GATHER_ITERATIONS:
-            self._soon(partial(self._gather, len(self._waiting), turns + 1))
+            self._call_later(partial(self._gather, len(self._waiting), turns + 1))
         else:
-            self._ask()
+            self._query_revision()
 
-    def _ask(self) -> None:
+    def _query_revision(self) -> None:
         """Query the revision for all waiting requests; later ones need another query."""
         waiting, self._waiting = self._waiting, []
-        asked: Deferred[int] = Deferred.fromCoroutine(self._storage.current_revision())
-        asked.addBoth(self._answered, waiting)
+        query: Deferred[int] = Deferred.fromCoroutine(self._storage.current_revision())
+        query.addBoth(self._revision_received, waiting)
 
-    def _answered(self, result: int | Failure, waiting: list[tuple[KubeRequest, Handler, bool]]) -> None:
-        self._asking = bool(self._waiting)
-        if self._asking:
-            self._soon(self._gather)
-        self._let_go(result, deque(waiting))
+    def _revision_received(self, result: int | Failure, waiting: list[tuple[KubeRequest, Handler, bool]]) -> None:
+        self._querying = bool(self._waiting)
+        if self._querying:
+            self._call_later(self._gather)
+        self._release(result, deque(waiting))
 
-    def _let_go(self, result: int | Failure, waiting: deque[tuple[KubeRequest, Handler, bool]]) -> None:
+    def _release(self, result: int | Failure, waiting: deque[tuple[KubeRequest, Handler, bool]]) -> None:
         """Continue requests for L{SLICE_SECONDS}, and the rest in a later iteration, so that their output is sent."""
         until = self._seconds() + SLICE_SECONDS
         while waiting:
             if self._seconds() > until:
-                self._soon(partial(self._let_go, result, waiting))
+                self._call_later(partial(self._release, result, waiting))
                 return
             request, handler, defer_error = waiting.popleft()
             if request.is_done:
@@ -146,10 +146,10 @@ class ConsistentReadFilter:
             info = request.info
             cache = self._find(info.group, info.resource)
             if (cache or self._fallback).revision >= result:
-                self._go_on(request, handler, cache)
+                self._continue_request(request, handler, cache)
             else:
-                late: Deferred[None] = Deferred.fromCoroutine(self._wait(request, handler, cache, result))
-                late.addErrback(request.handle_failure)
+                waiting_request: Deferred[None] = Deferred.fromCoroutine(self._wait(request, handler, cache, result))
+                waiting_request.addErrback(request.handle_failure)
 
     async def _wait(self, request: KubeRequest, handler: Handler, cache: WatchCache | None, revision: int) -> None:
         try:
@@ -163,9 +163,9 @@ class ConsistentReadFilter:
             # The storage is available but its watch is late: read from the storage.
             request.read_from_storage = True
         if not request.is_done:
-            self._go_on(request, handler, cache)
+            self._continue_request(request, handler, cache)
 
-    def _go_on(self, request: KubeRequest, handler: Handler, cache: WatchCache | None) -> None:
+    def _continue_request(self, request: KubeRequest, handler: Handler, cache: WatchCache | None) -> None:
         info = request.info
         if cache is not None and info.verb in _READS:
             fallback = "true" if request.read_from_storage else "false"

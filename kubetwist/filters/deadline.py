@@ -9,34 +9,34 @@ from ..api.go.durations import parse_duration
 from ..http.request import Handler, KubeRequest
 
 
-def with_deadline(handler: Handler, reactor: IReactorTime, longest: float) -> Handler:
+def with_deadline(handler: Handler, reactor: IReactorTime, limit: float) -> Handler:
     """
     Answer 504 to requests that take longer than the timeout.
 
     @param handler: The next handler.
     @param reactor: Schedules the timeout.
-    @param longest: Seconds of the timeout; the query parameter C{timeout} can shorten it.
+    @param limit: Seconds of the timeout; the query parameter C{timeout} can shorten it.
     """
 
     def deadline(request: KubeRequest) -> None:
         if request.info.long_running:
             handler(request)
             return
-        allowed = longest
+        timeout = limit
         if b"timeout=" in request.uri:
-            wanted = request.query.get("timeout")
-            if wanted is not None and wanted[0]:
+            requested = request.query.get("timeout")
+            if requested is not None and requested[0]:
                 try:
-                    seconds = parse_duration(wanted[0])
+                    seconds = parse_duration(requested[0])
                 except ValueError as error:
                     request.fail(APIStatusError.bad_request(f"invalid timeout specified in the request URL - {error}"))
                     return
-                if 0 < seconds < longest:
-                    allowed = seconds
-        request.deadline = reactor.seconds() + allowed
+                if 0 < seconds < limit:
+                    timeout = seconds
+        request.deadline = reactor.seconds() + timeout
         handler(request)
         if not (request.finished or request.response_held or request.disconnected):
-            call = reactor.callLater(allowed, _expired, request)
+            call = reactor.callLater(timeout, _expired, request)
             request.notifyFinish().addBoth(_cancel, call)
 
     return deadline

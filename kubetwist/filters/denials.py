@@ -18,7 +18,7 @@ from ..logs.verbosity import DEBUG
 
 _ANONYMOUS: Final = "system:anonymous"
 #: Seconds during which the same denial is not logged again.
-_REPEATED: Final = 60.0
+_REPEAT_INTERVAL: Final = 60.0
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
@@ -37,7 +37,7 @@ class DenialLog:
     def __init__(self, now: Callable[[], float]) -> None:
         """@param now: Returns the seconds of a monotonic clock."""
         self._now = now
-        self._repeated = RepeatFilter(_REPEATED)
+        self._repeated = RepeatFilter(_REPEAT_INTERVAL)
         self._limiter = RateLimiter(self._report)
 
     def log(self, request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdict) -> None:
@@ -69,8 +69,8 @@ def describe_attributes(attributes: AuthorizerAttributes) -> str:
     if attributes.subresource:
         resource += f"/{attributes.subresource}"
     name = f" named {quoted(attributes.name)}" if attributes.name else ""
-    where = f"in the namespace {quoted(attributes.namespace)}" if attributes.namespace else "cluster-wide"
-    return f"{quoted(attributes.verb)} the resource {quoted(resource)}{name} {where}"
+    scope = f"in the namespace {quoted(attributes.namespace)}" if attributes.namespace else "cluster-wide"
+    return f"{quoted(attributes.verb)} the resource {quoted(resource)}{name} {scope}"
 
 
 def _on_one_line(text: str) -> str:

@@ -76,31 +76,31 @@ def build_handler_chain(
     @param auditor: Audits requests, which are L{AuditedRequest<kubetwist.audit.auditedrequest.AuditedRequest>}s then.
     """
 
-    def behind(name: str, handler: Handler, *, again: bool = False) -> Handler:
+    def timed(name: str, handler: Handler, *, again: bool = False) -> Handler:
         return handler if tracing is None else tracing.mark_filter_done(name, handler, again=again)
 
     denials = DenialLog(reactor.seconds)
     handler = with_latency_trackers(handler)
     if metrics is not None:
         handler = metrics.after_authorization(handler)
-    allowed = handler
-    handler = with_authorization(behind("authorization", handler), authorizer, denials)
+    authorized = handler
+    handler = with_authorization(timed("authorization", handler), authorizer, denials)
     if consistency is not None:
-        handler = consistency.wrap(behind("consistency", handler))
+        handler = consistency.wrap(timed("consistency", handler))
     if limit is not None:
-        handler = limit(behind("priorityandfairness", handler))
-        allowed = limit(behind("priorityandfairness", allowed, again=True))
+        handler = limit(timed("priorityandfairness", handler))
+        authorized = limit(timed("priorityandfairness", authorized, again=True))
     # Refused requests need no body, and waiting for a body needs no seat.
-    early = with_authorization(behind("authorization", with_body(allowed), again=True), authorizer, denials)
+    early = with_authorization(timed("authorization", with_body(authorized), again=True), authorizer, denials)
     if consistency is not None:
-        early = consistency.wrap(behind("consistency", early, again=True))
+        early = consistency.wrap(timed("consistency", early, again=True))
     handler = by_head(handler, early)
     if memory is not None:
         handler = memory(handler)
     impersonation = "constrainedimpersonation" if constrained_impersonation else "impersonation"
-    handler = with_impersonation(behind(impersonation, handler), authorizer, constrained_impersonation, denials)
+    handler = with_impersonation(timed(impersonation, handler), authorizer, constrained_impersonation, denials)
     if auditor is not None:
-        handler = with_audit(behind("audit", handler), auditor)
+        handler = with_audit(timed("audit", handler), auditor)
     if tracing is not None:
         handler = tracing.after_authentication(handler)
     handler = with_authentication(handler, authenticator, (proxy_headers or RequestHeaderConfig()).reserved_headers())

@@ -52,27 +52,27 @@ def with_impersonation(handler: Handler, authorizer: IAuthorizer, constrained: b
             handler(request)
             return
         try:
-            wanted = process_impersonation_headers(request.fields)
+            target = process_impersonation_headers(request.fields)
         except APIStatusError as error:
             request.setHeader(b"x-content-type-options", b"nosniff")
             request.fail(error)
             return
-        if wanted is None:
+        if target is None:
             handler(request)
         else:
-            Deferred.fromCoroutine(_impersonate(request, wanted)).addErrback(request.handle_failure)
+            Deferred.fromCoroutine(_impersonate(request, target)).addErrback(request.handle_failure)
 
-    async def _impersonate(request: KubeRequest, wanted: UserInfo) -> None:
+    async def _impersonate(request: KubeRequest, target: UserInfo) -> None:
         try:
-            found = await modes.get_impersonated_user(authorizer_attributes(request), wanted)
-        except ImpersonationDenied as refused:
+            impersonated = await modes.get_impersonated_user(authorizer_attributes(request), target)
+        except ImpersonationDenied as denied:
             if not request.is_done:
-                forbid(request, refused.question, refused.verdict, denials)
+                forbid(request, denied.attributes, denied.verdict, denials)
             return
         if request.is_done:
             return
-        request.impersonator, request.user = request.user, found.user
-        request.impersonation_constraint = found.constraint
+        request.impersonator, request.user = request.user, impersonated.user
+        request.impersonation_constraint = impersonated.constraint
         request.fields = {name: values for name, values in request.fields.items() if not name.startswith(_PREFIXES)}
         handler(request)
 

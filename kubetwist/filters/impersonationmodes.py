@@ -44,22 +44,22 @@ _SERVICE_ACCOUNT: Final = "serviceaccount"
 _USER_INFO: Final = "user-info"
 _LEGACY: Final = ""
 #: Number of groups or values from which on one check for all of them comes before the single checks.
-_MANY: Final = 4
+_MIN_WILDCARD_COUNT: Final = 4
 #: Number of users whose last successful mode is cached.
-_REMEMBERED: Final = 10_000
+_MAX_CACHED: Final = 10_000
 
 
 class ImpersonationDenied(Exception):
     """
     The client may not impersonate the user.
 
-    @ivar question: The attributes that were authorized.
+    @ivar attributes: The attributes that were authorized.
     @ivar verdict: The decision, or the reason for which these attributes are never allowed.
     """
 
-    def __init__(self, question: AuthorizerAttributes, verdict: Verdict) -> None:
-        super().__init__(question, verdict)
-        self.question = question
+    def __init__(self, attributes: AuthorizerAttributes, verdict: Verdict) -> None:
+        super().__init__(attributes, verdict)
+        self.attributes = attributes
         self.verdict = verdict
 
 
@@ -86,35 +86,35 @@ class ImpersonationModesTracker:
         self._constrained = constrained
         self._last: OrderedDict[str, str] = OrderedDict()
 
-    async def get_impersonated_user(self, attributes: AuthorizerAttributes, wanted: UserInfo) -> Impersonated:
+    async def get_impersonated_user(self, attributes: AuthorizerAttributes, target: UserInfo) -> Impersonated:
         """
         Return the impersonated user in the first mode that allows it.
 
         @param attributes: The attributes of the request, with the authenticated user.
-        @param wanted: The user to impersonate.
+        @param target: The user to impersonate.
         @raise ImpersonationDenied: No mode allows it; it has the failed check of the first mode.
         """
         first: ImpersonationDenied | None = None
         requester = attributes.user.name
-        for mode in self._in_order(requester, attributes.user, wanted):
+        for mode in self._in_order(requester, attributes.user, target):
             try:
                 if mode:
                     await self._check(impersonate_on_attributes(attributes, mode))
-                for question in impersonation_checks(attributes.user, wanted, mode):
+                for question in impersonation_checks(attributes.user, target, mode):
                     await self._check(question)
-            except ImpersonationDenied as refused:
-                first = first or refused
+            except ImpersonationDenied as denied:
+                first = first or denied
                 continue
             self._remember(requester, mode)
-            return Impersonated(with_implied_groups(wanted, mode), f"impersonate:{mode}" if mode else "")
+            return Impersonated(with_implied_groups(target, mode), f"impersonate:{mode}" if mode else "")
         assert first is not None, "the old mode applies to everyone"
         raise first
 
-    def _in_order(self, requester: str, user: UserInfo, wanted: UserInfo) -> Iterator[str]:
+    def _in_order(self, requester: str, user: UserInfo, target: UserInfo) -> Iterator[str]:
         if not self._constrained:
             yield _LEGACY
             return
-        applicable = [*constrained_modes(user, wanted), _LEGACY]
+        applicable = [*constrained_modes(user, target), _LEGACY]
         last = self._last.get(requester)
         if last is not None and last in applicable:
             applicable.remove(last)
@@ -126,11 +126,11 @@ class ImpersonationModesTracker:
             return
         self._last[requester] = mode
         self._last.move_to_end(requester)
-        if len(self._last) > _REMEMBERED:
+        if len(self._last) > _MAX_CACHED:
             self._last.popitem(last=False)
 
     async def _check(self, question: Question) -> None:
-        if isinstance(question, _Many):
+        if isinstance(question, _WildcardCheck):
             try:
                 await self._check(question.all)
             except ImpersonationDenied:
@@ -146,7 +146,7 @@ class ImpersonationModesTracker:
 
 
 @frozen
-class _Many:
+class _WildcardCheck:
     """A check of a wildcard, and the single checks that it replaces."""
 
     all: AuthorizerAttributes
@@ -154,15 +154,15 @@ class _Many:
 
 
 #: One required permission; an L{ImpersonationDenied} can never be granted.
-Question: TypeAlias = AuthorizerAttributes | _Many | ImpersonationDenied
+Question: TypeAlias = AuthorizerAttributes | _WildcardCheck | ImpersonationDenied
 
 
-def constrained_modes(requester: UserInfo, wanted: UserInfo) -> Iterator[str]:
-    """Return the constrained modes that apply to C{requester} and C{wanted}."""
-    node, account = split_node(wanted.name), split_service_account(wanted.name)
+def constrained_modes(requester: UserInfo, target: UserInfo) -> Iterator[str]:
+    """Return the constrained modes that apply to C{requester} and C{target}."""
+    node, account = split_node(target.name), split_service_account(target.name)
     if node is None and account is None:
         yield _USER_INFO
-    elif not (wanted.uid or wanted.groups or wanted.extra):
+    elif not (target.uid or target.groups or target.extra):
         # UID, groups and extra of nodes and service accounts cannot be chosen.
         if node is None:
             yield _SERVICE_ACCOUNT
@@ -175,89 +175,93 @@ def constrained_modes(requester: UserInfo, wanted: UserInfo) -> Iterator[str]:
 def impersonate_on_attributes(attributes: AuthorizerAttributes, mode: str) -> AuthorizerAttributes:
     """Return the attributes that authorize the action itself in a constrained mode."""
     changed = evolve(attributes, verb=f"impersonate-on:{mode}:{attributes.verb}")
-    return evolve(changed, user=_on_a_node(attributes.user)) if mode == _ASSOCIATED_NODE else changed
+    return evolve(changed, user=_without_node_extra(attributes.user)) if mode == _ASSOCIATED_NODE else changed
 
 
-def impersonation_checks(requester: UserInfo, wanted: UserInfo, mode: str = _LEGACY) -> Iterator[Question]:
+def impersonation_checks(requester: UserInfo, target: UserInfo, mode: str = _LEGACY) -> Iterator[Question]:
     """
-    Return the permissions that C{requester} needs to impersonate C{wanted} in a mode.
+    Return the permissions that C{requester} needs to impersonate C{target} in a mode.
 
     @return: L{AuthorizerAttributes}, wildcard checks, and L{ImpersonationDenied} for what is never allowed.
     """
     verb = f"impersonate:{mode}" if mode else "impersonate"
     if mode == _ASSOCIATED_NODE:
-        requester = _on_a_node(requester)
+        requester = _without_node_extra(requester)
     group = _AUTHENTICATION if mode else ""
 
-    def ask(
+    def attributes_for(
         resource: str, name: str, group: str = _AUTHENTICATION, namespace: str = "", subresource: str = ""
     ) -> AuthorizerAttributes:
         return AuthorizerAttributes(requester, verb, group, "v1", resource, subresource, namespace, name)
 
-    node, account = split_node(wanted.name) if mode else None, split_service_account(wanted.name)
+    node, account = split_node(target.name) if mode else None, split_service_account(target.name)
     if account is not None:
-        yield ask("serviceaccounts", account[1], group, namespace=account[0])
+        yield attributes_for("serviceaccounts", account[1], group, namespace=account[0])
     elif node is not None:
         # The node of the service account, whatever its name is.
-        yield ask("nodes", "*" if mode == _ASSOCIATED_NODE else node, group)
+        yield attributes_for("nodes", "*" if mode == _ASSOCIATED_NODE else node, group)
     else:
-        yield ask("users", wanted.name, group)
-    if wanted.uid:
-        yield ask("uids", wanted.uid)
-    if mode and "" in wanted.groups:
-        yield _never(ask("groups", "", group), "impersonating the empty string group is not allowed")
-    if mode and MASTERS in wanted.groups:
-        yield _never(ask("groups", MASTERS, group), "impersonating the system:masters group is not allowed")
-    groups = [ask("groups", name, group) for name in wanted.groups]
-    if mode and len(groups) >= _MANY:
-        yield _Many(ask("groups", "*", group), groups)
+        yield attributes_for("users", target.name, group)
+    if target.uid:
+        yield attributes_for("uids", target.uid)
+    if mode and "" in target.groups:
+        yield _always_denied(attributes_for("groups", "", group), "impersonating the empty string group is not allowed")
+    if mode and MASTERS in target.groups:
+        yield _always_denied(
+            attributes_for("groups", MASTERS, group), "impersonating the system:masters group is not allowed"
+        )
+    groups = [attributes_for("groups", name, group) for name in target.groups]
+    if mode and len(groups) >= _MIN_WILDCARD_COUNT:
+        yield _WildcardCheck(attributes_for("groups", "*", group), groups)
     else:
         yield from groups
-    problem = _extra_problem(wanted.extra) if mode else ""
+    problem = _extra_problem(target.extra) if mode else ""
     if problem:
-        yield _never(ask("userextras", ""), problem)
-    extras = [ask("userextras", value, subresource=key) for key, values in wanted.extra.items() for value in values]
-    if mode and (len(extras) >= _MANY or len(wanted.extra) >= _MANY):
-        yield _Many(ask("userextras", "*", subresource="*"), extras)
+        yield _always_denied(attributes_for("userextras", ""), problem)
+    extras = [
+        attributes_for("userextras", value, subresource=key) for key, values in target.extra.items() for value in values
+    ]
+    if mode and (len(extras) >= _MIN_WILDCARD_COUNT or len(target.extra) >= _MIN_WILDCARD_COUNT):
+        yield _WildcardCheck(attributes_for("userextras", "*", subresource="*"), extras)
     else:
         yield from extras
 
 
-def with_implied_groups(wanted: UserInfo, mode: str = _LEGACY) -> UserInfo:
+def with_implied_groups(target: UserInfo, mode: str = _LEGACY) -> UserInfo:
     """Return the user with its implied groups."""
-    groups = wanted.groups
-    account = split_service_account(wanted.name)
+    groups = target.groups
+    account = split_service_account(target.name)
     if account is not None and not groups:
         groups = service_account_groups(account[0])
     elif mode in (_ASSOCIATED_NODE, _ARBITRARY_NODE):
         groups = (NODES,)
-    if wanted.name == ANONYMOUS:
+    if target.name == ANONYMOUS:
         if UNAUTHENTICATED not in groups:
             groups = (*groups, UNAUTHENTICATED)
     elif AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
         groups = (*groups, AUTHENTICATED)
-    return UserInfo(wanted.name, wanted.uid, groups, wanted.extra)
+    return UserInfo(target.name, target.uid, groups, target.extra)
 
 
-def _on_a_node(requester: UserInfo) -> UserInfo:
+def _without_node_extra(requester: UserInfo) -> UserInfo:
     """Return a service account without the extra values that differ between nodes."""
     return evolve(requester, extra={_NODE_KEYS: tuple(sorted(requester.extra))})
 
 
-def _never(question: AuthorizerAttributes, why: str) -> ImpersonationDenied:
-    return ImpersonationDenied(question, Verdict(Decision.NO_OPINION, why))
+def _always_denied(question: AuthorizerAttributes, reason: str) -> ImpersonationDenied:
+    return ImpersonationDenied(question, Verdict(Decision.NO_OPINION, reason))
 
 
 def _extra_problem(extra: Mapping[str, tuple[str, ...]]) -> str:
     for key, values in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"
-        causes: list[FieldError] = [
+        errors: list[FieldError] = [
             invalid("extra.key", part, text) if text else required("extra.key")
             for part, text in validate_domain_prefixed_path(key)
         ]
-        if causes:
-            return f"impersonating an invalid key in extra is not allowed{aggregate(causes)}"
+        if errors:
+            return f"impersonating an invalid key in extra is not allowed{aggregate(errors)}"
         if key != key.lower():
             return f"impersonating a non-lowercase key in extra is not allowed: {quoted(key)}"
         if not values:

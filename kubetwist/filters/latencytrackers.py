@@ -24,10 +24,10 @@ def with_latency_trackers(handler: Handler) -> Handler:
             handler(request)
             return
         trail = request.audit
-        request.times = known = {} if trail is None else trail.times
+        request.times = seconds_by_component = {} if trail is None else trail.times
         if request.apf_queue_seconds:
-            known[QUEUE] = request.apf_queue_seconds
-        token = latencies.set(known)
+            seconds_by_component[QUEUE] = request.apf_queue_seconds
+        token = latencies.set(seconds_by_component)
         try:
             handler(request)
         finally:

@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from ..http.connection.memorylimit import MemoryGuard
 
 #: Maximum bytes of memory per byte of a body: decoded, defaulted, compared with the stored object, and encoded.
-_FACTOR: Final = 40
+_BYTES_PER_BODY_BYTE: Final = 40
 #: Bytes that any request may need.
-_LEAST: Final = 64 * 1024
+_MIN_COST: Final = 64 * 1024
 #: Cost, in bytes, from which on admitted requests reserve memory.
-_COUNTED: Final = 256 * 1024
+_MIN_RESERVED_COST: Final = 256 * 1024
 #: Bytes that a list needs at a time if it is written in pieces, whatever its length.
-_LIST: Final = 4 << 20
+_MAX_LIST_BYTES: Final = 4 << 20
 #: Maximum bytes that wait for a watch.
-_WATCH: Final = 512 * 1024
+_WATCH_BYTES: Final = 512 * 1024
 
-_CHANGING: Final = frozenset(("create", "update", "patch", "deletecollection"))
+_MUTATING: Final = frozenset(("create", "update", "patch", "deletecollection"))
 #: Always admitted: the liveness of the process depends on health checks.
 _EXEMPT: Final = (b"/readyz", b"/livez", b"/healthz", b"/metrics")
 _TOO_LITTLE: Final = "The server is short of memory, please try again later.\n"
@@ -30,14 +30,14 @@ _TOO_LITTLE: Final = "The server is short of memory, please try again later.\n"
 Sizes = Callable[[str, str], "tuple[int, int] | None"]
 
 
-def with_memory_limit(handler: Handler, guard: MemoryGuard, sizes: Sizes, longest: int) -> Handler:
+def with_memory_limit(handler: Handler, guard: MemoryGuard, sizes: Sizes, max_body: int) -> Handler:
     """
     Return a handler that answers 429 to requests without enough memory.
 
     @param handler: The next handler.
     @param guard: Decides whether there is enough memory.
     @param sizes: Returns number and size of the objects of a resource.
-    @param longest: Maximum bytes of a body.
+    @param max_body: Maximum bytes of a body.
     """
 
     def memory_limit(request: KubeRequest) -> None:
@@ -45,40 +45,43 @@ def with_memory_limit(handler: Handler, guard: MemoryGuard, sizes: Sizes, longes
         if request.path.startswith(_EXEMPT):
             handler(request)
             return
-        cost = cost_of(request, sizes, longest)
+        cost = cost_of(request, sizes, max_body)
         # Requests that free memory, or need almost none, succeed while others are refused.
-        urgent = cost == _LEAST and info.verb not in _CHANGING
+        urgent = cost == _MIN_COST and info.verb not in _MUTATING
         if not guard.admit(cost, urgent=urgent):
             request.termination_code = 429
             request.setHeader(b"Retry-After", b"1")
             request.respond_text(429, _TOO_LITTLE)
             return
-        if cost >= _COUNTED and not info.long_running:
+        if cost >= _MIN_RESERVED_COST and not info.long_running:
             guard.reserved += cost
-            request.notifyFinish().addBoth(over, cost)
+            request.notifyFinish().addBoth(release, cost)
         handler(request)
 
-    def over(_: object, cost: int) -> None:
+    def release(_: object, cost: int) -> None:
         guard.reserved -= cost
         guard.recover()
 
     return memory_limit
 
 
-def cost_of(request: KubeRequest, sizes: Sizes, longest: int) -> int:
+def cost_of(request: KubeRequest, sizes: Sizes, max_body: int) -> int:
     """Return the bytes of memory that a request may need at a time."""
     info = request.info
     if info.verb == "watch":
-        return _WATCH
+        return _WATCH_BYTES
     if info.verb == "list":
-        found = sizes(info.group, info.resource) if not info.name else None
-        if found is None:
-            return _LEAST
-        size = found[0] * found[1]
+        stats = sizes(info.group, info.resource) if not info.name else None
+        if stats is None:
+            return _MIN_COST
+        size = stats[0] * stats[1]
         accept = request.header(b"accept") or b""
         # Tables and other encodings are built as a whole.
-        return max(_LEAST, size if b"as=" in accept or b"protobuf" in accept or b"yaml" in accept else min(size, _LIST))
+        return max(
+            _MIN_COST,
+            size if b"as=" in accept or b"protobuf" in accept or b"yaml" in accept else min(size, _MAX_LIST_BYTES),
+        )
     length = request.body_length or 0
     if request.body_pending:
-        length = min(int(request.header(b"content-length") or longest), longest)
-    return _LEAST + _FACTOR * length
+        length = min(int(request.header(b"content-length") or max_body), max_body)
+    return _MIN_COST + _BYTES_PER_BODY_BYTE * length

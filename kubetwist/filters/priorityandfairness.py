@@ -22,7 +22,7 @@ from ..http.request import (
     KubeRequest,
 )
 
-_READING: Final = frozenset(("get", "list", "watch"))
+_READ_ONLY: Final = frozenset(("get", "list", "watch"))
 _COLLECTIONS: Final = frozenset(("list", "watch"))
 _TOO_MANY: Final = "Too many requests, please try again later.\n"
 
@@ -62,10 +62,10 @@ def with_priority_and_fairness(handler: Handler, flow: FlowControl, sizes: Sizes
                 info.flow = user, flow.config_version, classification
         request.apf_classification, request.apf_headers = classification, classification.fields
         verb = info.verb
-        wide = seats(request, classification.level, sizes) if verb in _COLLECTIONS else 1
-        if wide == 1:
+        seats_needed = seats(request, classification.level, sizes) if verb in _COLLECTIONS else 1
+        if seats_needed == 1:
             note_cheap_request()
-        if not start_request(request, classification, wide, watching if verb == "watch" else handler):
+        if not start_request(request, classification, seats_needed, watching if verb == "watch" else handler):
             flow.reject(request, classification.level)
 
     return fairness
@@ -74,12 +74,12 @@ def with_priority_and_fairness(handler: Handler, flow: FlowControl, sizes: Sizes
 class MaxInFlightLimit:
     """Limits the open requests, with --enable-priority-and-fairness=false (Go: C{WithMaxInFlightLimit})."""
 
-    def __init__(self, reading: int, changing: int) -> None:
+    def __init__(self, read_only_limit: int, mutating_limit: int) -> None:
         """
         @param reading: Maximum number of open read-only requests; 0 for no limit.
         @param changing: Maximum number of open mutating requests; 0 for no limit.
         """
-        self._limits = {True: reading, False: changing}
+        self._limits = {True: read_only_limit, False: mutating_limit}
         self._open: dict[bool, set[KubeRequest]] = {True: set(), False: set()}
 
     def wrap(self, handler: Handler) -> Handler:
@@ -87,23 +87,23 @@ class MaxInFlightLimit:
 
         def limited(request: KubeRequest) -> None:
             info = request.info
-            reads = info.verb in _READING
-            limit = self._limits[reads]
+            is_read_only = info.verb in _READ_ONLY
+            limit = self._limits[is_read_only]
             if info.long_running or not limit:
                 handler(request)
                 return
-            kind = self._open[reads]
-            if len(kind) >= limit and MASTERS not in (request.user.groups if request.user is not None else ()):
+            requests = self._open[is_read_only]
+            if len(requests) >= limit and MASTERS not in (request.user.groups if request.user is not None else ()):
                 request.termination_code = 429
                 request.setHeader(b"retry-after", b"1")
                 request.respond_text(429, _TOO_MANY)
                 return
-            kind.add(request)
+            requests.add(request)
             handler(request)
 
         return limited
 
     def ended(self, request: KubeRequest) -> None:
         """Release a request that was answered or whose client has disconnected."""
-        for kind in self._open.values():
-            kind.discard(request)
+        for requests in self._open.values():
+            requests.discard(request)

@@ -9,18 +9,18 @@ from ..http.request import Handler, KubeRequest
 from ..http.requestinfo import UnknownRequest, request_info_of
 
 #: Maximum length of cached URLs; longer ones are parsed each time, so that clients cannot fill the memory.
-_REMEMBERED_URL: Final = 256
+_MAX_CACHED_URL_LENGTH: Final = 256
 
 
 def with_request_info(handler: Handler) -> Handler:
     """Set C{request.info}; answer 500 to incomplete resource paths, before authentication."""
-    remembered = lru_cache(maxsize=4096)(request_info_of)
+    cached = lru_cache(maxsize=4096)(request_info_of)
 
     def request_info(request: KubeRequest) -> None:
         uri = request.uri
         try:
-            if len(uri) <= _REMEMBERED_URL:
-                request.info = remembered(request.method, uri)
+            if len(uri) <= _MAX_CACHED_URL_LENGTH:
+                request.info = cached(request.method, uri)
             else:
                 request.info = request_info_of(request.method, uri)
         except UnknownRequest as error:

@@ -24,24 +24,24 @@ TRUSTED: Final = frozenset((MASTERS, MONITORING))
 
 _METHODS: Final = frozenset(("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE"))
 #: Characters of a part of a path.
-_LONGEST_PART: Final = 256
-_LONGEST_ADDRESS: Final = 64
-_LONGEST_HOST: Final = 256
+_MAX_PART_LENGTH: Final = 256
+_MAX_ADDRESS_LENGTH: Final = 64
+_MAX_HOST_LENGTH: Final = 256
 
 
 class _RequestTrace:
     """
     The root span of a request, and its progress through the filters.
 
-    @ivar place: The root span.
+    @ivar span: The root span.
     @ivar since: When the last filter was passed, in seconds of L{perf_counter<time.perf_counter>}.
-    @ivar behind: Number of passed filters.
+    @ivar filters_done: Number of passed filters.
     """
 
-    __slots__ = ("filters_done", "place", "since")
+    __slots__ = ("filters_done", "since", "span")
 
-    def __init__(self, place: Span, since: float) -> None:
-        self.place = place
+    def __init__(self, span: Span, since: float) -> None:
+        self.span = span
         self.since = since
         self.filters_done = 0
 
@@ -62,8 +62,8 @@ class RequestTracing:
         """Clear the current span before a request, which may be pipelined behind another one."""
 
         def clear_context(request: KubeRequest) -> None:
-            before = current.get()
-            if before is None:
+            previous = current.get()
+            if previous is None:
                 handler(request)
                 return
             # The request was read while another one is answered.
@@ -71,7 +71,7 @@ class RequestTracing:
             try:
                 handler(request)
             finally:
-                current.set(before)
+                current.set(previous)
 
         return clear_context
 
@@ -84,21 +84,21 @@ class RequestTracing:
             remote = extract_span_context(fields) if TRACEPARENT in fields else None
             trusted = remote is not None and request.user is not None and not TRUSTED.isdisjoint(request.user.groups)
             baggage = extract_baggage(fields) if BAGGAGE in fields else b""
-            place = begin(remote, trusted, baggage, request.started_at)
-            if isinstance(place, Span):
-                place.trace.audit_id = truncate(request.audit_id, MAX_AUDIT_ID_LENGTH)
-                place.name = span_name(request)
-                place.attributes = attributes_of(request)
-                request.trace = followed = _RequestTrace(place, now())
-                place.add_completed_child("authentication", place.began, followed.since)
+            span = begin(remote, trusted, baggage, request.started_at)
+            if isinstance(span, Span):
+                span.trace.audit_id = truncate(request.audit_id, MAX_AUDIT_ID_LENGTH)
+                span.name = span_name(request)
+                span.attributes = attributes_of(request)
+                request.trace = trace = _RequestTrace(span, now())
+                span.add_completed_child("authentication", span.began, trace.since)
             else:
-                request.trace = place
-            before = current.get()
-            current.set(place)
+                request.trace = span
+            previous = current.get()
+            current.set(span)
             try:
                 handler(request)
             finally:
-                current.set(before)
+                current.set(previous)
 
         return begun
 
@@ -113,25 +113,25 @@ class RequestTracing:
         now = self._now
 
         def mark_filter_done(request: KubeRequest) -> None:
-            followed: _RequestTrace | Span | NonRecordingSpan | None = request.trace
-            before = place = current.get()
-            if followed is place:
+            trace: _RequestTrace | Span | NonRecordingSpan | None = request.trace
+            previous = span = current.get()
+            if trace is span:
                 # Not sampled, as most requests.
                 handler(request)
                 return
-            if isinstance(followed, _RequestTrace):
-                place = followed.place
-                since, followed.since = followed.since, now()
-                followed.filters_done += 1
-                place.add_completed_child(name, since, followed.since)
+            if isinstance(trace, _RequestTrace):
+                span = trace.span
+                since, trace.since = trace.since, now()
+                trace.filters_done += 1
+                span.add_completed_child(name, since, trace.since)
             else:
-                place = followed
+                span = trace
             # A request may start when another one releases its seats.
-            current.set(place)
+            current.set(span)
             try:
                 handler(request)
             finally:
-                current.set(before)
+                current.set(previous)
 
         return mark_filter_done
 
@@ -146,42 +146,42 @@ class RequestTracing:
 
     def ended(self, request: KubeRequest) -> None:
         """End the root span of a request that was answered or whose client has disconnected."""
-        followed: _RequestTrace | Span | NonRecordingSpan | None = request.trace
-        if not isinstance(followed, _RequestTrace):
+        trace: _RequestTrace | Span | NonRecordingSpan | None = request.trace
+        if not isinstance(trace, _RequestTrace):
             return
         request.trace = None
-        place, now = followed.place, self._now()
-        if followed.filters_done < len(self._filters):
+        span, now = trace.span, self._now()
+        if trace.filters_done < len(self._filters):
             # The filter that has answered the request.
-            place.add_completed_child(self._filters[followed.filters_done], followed.since, now)
+            span.add_completed_child(self._filters[trace.filters_done], trace.since, now)
         if request.body_length:
-            place.set_attribute("http.request.body.size", request.body_length)
+            span.set_attribute("http.request.body.size", request.body_length)
         if request.sentLength:
-            place.set_attribute("http.response.body.size", request.sentLength)
+            span.set_attribute("http.response.body.size", request.sentLength)
         if request.switched or request.startedWriting:
-            place.set_attribute("http.response.status_code", request.code)
+            span.set_attribute("http.response.status_code", request.code)
             if request.code >= 500:
-                place.set_error(str(request.code))
+                span.set_error(str(request.code))
         else:
-            place.set_error("aborted")
-        place.end(now)
+            span.set_error("aborted")
+        span.end(now)
 
 
 def span_name(request: KubeRequest) -> str:
     """Return the name of the root span: method and path, with placeholders for namespace and name."""
     info = request.info
-    method = truncate(request.method.decode("latin-1"), _LONGEST_PART)
+    method = truncate(request.method.decode("latin-1"), _MAX_PART_LENGTH)
     if not info.is_resource_request:
         return method
     parts = [info.api_prefix, info.group, info.version] if info.group else [info.api_prefix, info.version]
     if info.namespace:
         parts += ("namespaces", "{:namespace}")
-    parts.append(truncate(info.resource, _LONGEST_PART))
+    parts.append(truncate(info.resource, _MAX_PART_LENGTH))
     if info.name:
         parts.append("{:name}")
     if info.subresource:
-        parts.append(truncate(info.subresource, _LONGEST_PART))
-    return f"{method} /{'/'.join(truncate(part, _LONGEST_PART) for part in parts)}"
+        parts.append(truncate(info.subresource, _MAX_PART_LENGTH))
+    return f"{method} /{'/'.join(truncate(part, _MAX_PART_LENGTH) for part in parts)}"
 
 
 def attributes_of(request: KubeRequest) -> dict[str, Value]:
@@ -198,10 +198,10 @@ def attributes_of(request: KubeRequest) -> dict[str, Value]:
         "audit-id": truncate(request.audit_id, MAX_AUDIT_ID_LENGTH),
     }
     if known != method:
-        attributes["http.request.method_original"] = truncate(method, _LONGEST_PART)
+        attributes["http.request.method_original"] = truncate(method, _MAX_PART_LENGTH)
     host, port = _host(request)
     if host:
-        attributes["server.address"] = truncate(host, _LONGEST_HOST)
+        attributes["server.address"] = truncate(host, _MAX_HOST_LENGTH)
     if port.isascii() and port.isdigit() and len(port) < 6:
         attributes["server.port"] = int(port)
     if request.user_agent:
@@ -219,7 +219,7 @@ def client_of(request: KubeRequest) -> str:
     """Return the address of the client: from C{X-Forwarded-For}, or the peer's."""
     forwarded = request.header(b"x-forwarded-for")
     if forwarded:
-        return truncate(forwarded.partition(b",")[0].strip().decode("latin-1"), _LONGEST_ADDRESS)
+        return truncate(forwarded.partition(b",")[0].strip().decode("latin-1"), _MAX_ADDRESS_LENGTH)
     peer = peer_of(request)
     return "" if peer is None else peer[0]
 

@@ -8,8 +8,8 @@ for all of them, so there is one. A request consists of several computations, an
 
 The garbage collector is disabled during computations and until there was none for L{QUIET} seconds. It would repeatedly
 traverse the hundred thousands of objects of a request, holding the lock, and find nothing: JSON values have no cycles.
-After L{DUE} seconds without collections, a pause of L{SHORT} seconds is sufficient. If there is none for L{LONGEST}
-seconds, garbage is collected between two computations.
+After L{DUE} seconds without collections, a pause of L{SHORT} seconds is sufficient. If there is none for
+L{MAX_UNCOLLECTED_SECONDS}, garbage is collected between two computations.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
 
 #: Seconds without a computation after which the collector is enabled again.
-QUIET: Final = 0.5
+QUIET_SECONDS: Final = 0.5
 #: Seconds without collections after which the shorter pause of L{SHORT} seconds is sufficient.
-DUE: Final = 5.0
+COLLECTION_DUE_SECONDS: Final = 5.0
 #: A client that sends large requests one after the other needs that long for a body, while no request's objects exist.
-SHORT: Final = 0.02
+SHORT_PAUSE_SECONDS: Final = 0.02
 #: Maximum seconds without garbage collection.
-LONGEST: Final = 10.0
+MAX_UNCOLLECTED_SECONDS: Final = 10.0
 
 
 class _Computation:
@@ -86,8 +86,8 @@ class Computing:
         """
         self._in_thread = in_thread
         self._clock = clock
-        self._collecting: IDelayedCall | None = None
-        self._off_since: float | None = None
+        self._enable_timer: IDelayedCall | None = None
+        self._disabled_since: float | None = None
         self._waiting: deque[_Computation] = deque()
         self._busy = False
         self._stopped = False
@@ -119,25 +119,25 @@ class Computing:
             if computation.result.called:
                 continue
             self._busy = True
-            self._switch_collector_off()
+            self._disable_collector()
             self._in_thread(computation.run).addBoth(self._done, computation)
             return
 
-    def _switch_collector_off(self) -> None:
-        if self._collecting is not None:
-            self._collecting.cancel()
-            self._collecting = None
+    def _disable_collector(self) -> None:
+        if self._enable_timer is not None:
+            self._enable_timer.cancel()
+            self._enable_timer = None
         now = self._clock.seconds()
-        if self._off_since is not None and now - self._off_since > LONGEST:
-            self._switch_collector_on()
-        if self._off_since is None and gc.isenabled():
-            self._off_since = now
+        if self._disabled_since is not None and now - self._disabled_since > MAX_UNCOLLECTED_SECONDS:
+            self._enable_collector()
+        if self._disabled_since is None and gc.isenabled():
+            self._disabled_since = now
             gc.disable()
 
-    def _switch_collector_on(self) -> None:
-        self._collecting = None
-        if self._off_since is not None:
-            self._off_since = None
+    def _enable_collector(self) -> None:
+        self._enable_timer = None
+        if self._disabled_since is not None:
+            self._disabled_since = None
             gc.enable()
             # New objects are in the young generations, except those of requests that survived the last collection.
             gc.collect(1)
@@ -145,9 +145,9 @@ class Computing:
     def stop(self) -> None:
         """Enable garbage collection; running computations are finished."""
         self._stopped = True
-        if self._collecting is not None:
-            self._collecting.cancel()
-        self._switch_collector_on()
+        if self._enable_timer is not None:
+            self._enable_timer.cancel()
+        self._enable_collector()
 
     def _done(self, failed: Failure | None, computation: _Computation) -> None:
         """
@@ -159,10 +159,12 @@ class Computing:
         result = computation.result
         self._busy = False
         if self._stopped:
-            self._switch_collector_on()
-        elif not self._waiting and self._off_since is not None:
-            due = self._clock.seconds() - self._off_since >= DUE
-            self._collecting = self._clock.callLater(SHORT if due else QUIET, self._switch_collector_on)
+            self._enable_collector()
+        elif not self._waiting and self._disabled_since is not None:
+            due = self._clock.seconds() - self._disabled_since >= COLLECTION_DUE_SECONDS
+            self._enable_timer = self._clock.callLater(
+                SHORT_PAUSE_SECONDS if due else QUIET_SECONDS, self._enable_collector
+            )
         # The thread starts the next call before the caller handles this result.
         self._next()
         if result.called:

@@ -42,17 +42,17 @@ def nominal_limits(levels: Mapping[str, JSONObject], seats: int) -> dict[str, Co
     @param seats: Concurrency limit of the server.
     """
     shares = {name: _shares(spec) for name, spec in levels.items()}
-    together = sum(shares.values())
-    found = {}
+    total_shares = sum(shares.values())
+    limits = {}
     for name, spec in levels.items():
         exempt = spec.get("type") == "Exempt"
         options = spec.get("exempt" if exempt else "limited") or {}
-        nominal = ceil(seats * shares[name] / together) if together else 0
+        nominal = ceil(seats * shares[name] / total_shares) if total_shares else 0
         lendable = round(nominal * (options.get("lendablePercent") or 0) / 100)
         borrowing = None if exempt else options.get("borrowingLimitPercent")
         upper = seats if borrowing is None else nominal + round(nominal * borrowing / 100)
-        found[name] = ConcurrencyLimits(nominal, nominal - lendable, max(upper, nominal))
-    return found
+        limits[name] = ConcurrencyLimits(nominal, nominal - lendable, max(upper, nominal))
+    return limits
 
 
 def _shares(spec: JSONObject) -> int:
@@ -78,15 +78,15 @@ class SeatDemandIntegrator:
     deviation: float = 0.0
     smoothed: float = 0.0
     _since: float = 0.0
-    _begun: float = 0.0
+    _period_start: float = 0.0
     _sum: float = 0.0
     _squares: float = 0.0
 
     def set(self, seats: int, time: float) -> None:
         """Set the current demand at a time, both in the units of the constructor's caller."""
-        passed = time - self._since
-        self._sum += self.now * passed
-        self._squares += self.now * self.now * passed
+        elapsed = time - self._since
+        self._sum += self.now * elapsed
+        self._squares += self.now * self.now * elapsed
         self._since = time
         self.now = seats
         if seats > self.high:
@@ -95,13 +95,13 @@ class SeatDemandIntegrator:
     def reset(self, time: float) -> int:
         """Start a new period, and return the high watermark of the last one."""
         self.set(self.now, time)
-        high, passed = self.high, time - self._begun
-        if passed > 0:
-            self.average = self._sum / passed
-            self.deviation = sqrt(max(self._squares / passed - self.average * self.average, 0.0))
+        high, elapsed = self.high, time - self._period_start
+        if elapsed > 0:
+            self.average = self._sum / elapsed
+            self.deviation = sqrt(max(self._squares / elapsed - self.average * self.average, 0.0))
             envelope = self.average + self.deviation
             self.smoothed = max(envelope, _SMOOTHING * self.smoothed + (1 - _SMOOTHING) * envelope)
-        self._begun, self._sum, self._squares = time, 0.0, 0.0
+        self._period_start, self._sum, self._squares = time, 0.0, 0.0
         self.high = self.now
         return high
 
@@ -129,11 +129,11 @@ def compute_concurrency_allocation(total: float, items: Sequence[AllocationItem]
     """
     if not items:
         return [], 0.0
-    lowest = sum(item.lower for item in items)
-    highest = sum(item.upper for item in items)
-    if total <= lowest:
+    min_total = sum(item.lower for item in items)
+    max_total = sum(item.upper for item in items)
+    if total <= min_total:
         return [item.lower for item in items], 0.0
-    if total >= highest:
+    if total >= max_total:
         return [item.upper for item in items], 1.0
     low, high = 0.0, 1.0
     targets = [max(item.target, 1e-3) for item in items]

@@ -58,24 +58,24 @@ CATCH_ALL: Final = "catch-all"
 #: Seconds between adjustments of the seats that priority levels borrow from each other.
 BORROWING_ADJUSTMENT_PERIOD: Final = 10.0
 #: Maximum share of the seats of a level for one request.
-_WIDEST: Final = 0.15
+_MAX_REQUEST_SHARE: Final = 0.15
 #: Share of the seats that is reserved for requests of one seat, so that a GET does not wait for lists.
-_KEPT: Final = 0.125
+_RESERVED_SHARE: Final = 0.125
 #: Bucket bounds of waiting times, in seconds.
-WAITS: Final = (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0)
+WAIT_BUCKETS: Final = (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0)
 #: Bucket bounds of seats per request.
-_WIDTHS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)
+_SEAT_BUCKETS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)
 #: Seconds per iteration of the reactor in which queued requests of one seat are dispatched.
-_LIGHT: Final = 0.002
+_DISPATCH_SECONDS: Final = 0.002
 #: Number of cached classifications.
-_REMEMBERED: Final = 4096
+_MAX_CACHED: Final = 4096
 #: Maximum length of the client's part of a cached key.
-_LONGEST: Final = 1024
+_MAX_KEY_LENGTH: Final = 1024
 #: Maximum number of groups of a user whose classification is cached.
-_MOST_GROUPS: Final = 64
-_READING: Final = frozenset(("get", "list", "watch"))
+_MAX_GROUPS: Final = 64
+_READ_ONLY: Final = frozenset(("get", "list", "watch"))
 #: Minimum and maximum of Retry-After, in seconds.
-_RETRY: Final = (1, 32)
+_RETRY_AFTER: Final = (1, 32)
 
 #: The mandatory objects; they apply even if they were deleted.
 _MANDATORY: Final[dict[str, JSONObject]] = {
@@ -135,9 +135,9 @@ class PriorityLevelState:
     seats: int = 0
     max_seats_per_request: int = 1
     quiescing: bool = False
-    retry_after: int = _RETRY[0]
-    dropped: int = 0
-    dropped_since: float = 0.0
+    retry_after: int = _RETRY_AFTER[0]
+    rejections: int = 0
+    rejections_since: float = 0.0
 
     def queuing_config(self, seats: int) -> QueueSetConfig:
         """Return the configuration of the queues for a concurrency limit."""
@@ -147,22 +147,22 @@ class PriorityLevelState:
         queuing = response.get("queuing") or {}
         return QueueSetConfig(
             *(seats, queuing.get("queues") or 64, queuing.get("handSize") or 8, queuing.get("queueLengthLimit") or 50),
-            int(seats * _KEPT),
+            int(seats * _RESERVED_SHARE),
         )
 
-    def drop(self, now: float) -> int:
+    def count_rejection(self, now: float) -> int:
         """
         Count a rejected request.
 
         @return: Seconds for C{Retry-After}; they grow with the number of rejections.
         """
-        if now - self.dropped_since >= self.retry_after:
-            if self.dropped > 3 * self.retry_after:
-                self.retry_after = min(self.retry_after * 2, _RETRY[1])
-            elif self.dropped <= self.retry_after:
-                self.retry_after = max(self.retry_after - 1, _RETRY[0])
-            self.dropped, self.dropped_since = 0, now
-        self.dropped += 1
+        if now - self.rejections_since >= self.retry_after:
+            if self.rejections > 3 * self.retry_after:
+                self.retry_after = min(self.retry_after * 2, _RETRY_AFTER[1])
+            elif self.rejections <= self.retry_after:
+                self.retry_after = max(self.retry_after - 1, _RETRY_AFTER[0])
+            self.rejections, self.rejections_since = 0, now
+        self.rejections += 1
         return self.retry_after
 
 
@@ -193,19 +193,19 @@ class FlowMetrics:
         self.immediate_one_seat = self.dispatched = self.executing = self.seats = self.waiting = (
             self.rejected_queue_full
         ) = self.rejected_timeout = 0
-        self.wait_executed = Histogram(WAITS)
+        self.wait_executed = Histogram(WAIT_BUCKETS)
         #: Waiting times of requests that were not executed.
-        self.wait_not_executed = Histogram(WAITS)
+        self.wait_not_executed = Histogram(WAIT_BUCKETS)
         #: Execution times of watches and of other requests; seats per request.
-        self.execution_regular, self.execution_watch = Histogram(WAITS), Histogram(WAITS)
-        self.widths = Histogram(_WIDTHS)
+        self.execution_regular, self.execution_watch = Histogram(WAIT_BUCKETS), Histogram(WAIT_BUCKETS)
+        self.widths = Histogram(_SEAT_BUCKETS)
 
     def settle(self) -> None:
         """Add the requests that did not wait to the counter and the histograms."""
-        easy, self.immediate_one_seat = self.immediate_one_seat, 0
-        self.dispatched += easy
-        self.wait_executed.observe_often(0.0, easy)
-        self.widths.observe_often(1.0, easy)
+        immediate, self.immediate_one_seat = self.immediate_one_seat, 0
+        self.dispatched += immediate
+        self.wait_executed.observe_often(0.0, immediate)
+        self.widths.observe_often(1.0, immediate)
 
 
 @frozen(eq=False)
@@ -228,7 +228,7 @@ class Classification:
     fields: FieldLines
     metrics: FlowMetrics
     queued: HighWatermark
-    lasted: Histogram
+    execution_seconds: Histogram
 
 
 class FlowControl:
@@ -258,7 +258,7 @@ class FlowControl:
         self._seats = seats
         self._wait = wait
         self.scheduler = scheduler
-        self._remembered: dict[tuple[Any, ...], Classification] = {}
+        self._cache: dict[tuple[Any, ...], Classification] = {}
         self.config_version = object()
         self._dispatch_scheduled = False
         self._expiry: Any = None
@@ -274,7 +274,7 @@ class FlowControl:
 
     def configure(self, levels: Iterable[JSONObject], schemas: Iterable[JSONObject]) -> None:
         """Apply PriorityLevelConfigurations and FlowSchemas; add the mandatory objects."""
-        wanted: dict[str, JSONObject] = {obj["metadata"]["name"]: obj for obj in levels if _whole(obj)}
+        wanted: dict[str, JSONObject] = {obj["metadata"]["name"]: obj for obj in levels if _is_valid_level(obj)}
         for name, spec in _MANDATORY.items():
             wanted.setdefault(name, {"metadata": {"name": name}, "spec": spec})
         found: dict[str, PriorityLevelState] = {}
@@ -297,7 +297,7 @@ class FlowControl:
             level.queues.adjust(queueing)
             if queueing.hand_size:
                 level.max_seats_per_request = max(
-                    1, min(ceil(limits.nominal * _WIDEST), limits.nominal // queueing.hand_size)
+                    1, min(ceil(limits.nominal * _MAX_REQUEST_SHARE), limits.nominal // queueing.hand_size)
                 )
         self.levels = found
         # Schemas of a quiescing level are dropped, so that the level can be removed.
@@ -305,7 +305,7 @@ class FlowControl:
         names = {schema.name for schema in known}
         known += [schema for schema in _MANDATORY_SCHEMAS if schema.name not in names]
         self.schemas = sorted(known, key=lambda one: (one.precedence, one.name))
-        self._remembered.clear()
+        self._cache.clear()
         self.config_version = object()
         pairs = {(schema.name, schema.level) for schema in self.schemas}
         for pair in [one for one in self.flow_metrics if one not in pairs]:
@@ -324,21 +324,21 @@ class FlowControl:
             info.namespace,
             "" if info.is_resource_request else info.path,
         )
-        found = self._remembered.get(key)
+        found = self._cache.get(key)
         if found is None:
             found = self._classify(user, info)
-            if sum(map(len, user.groups)) + sum(len(part) for part in key if isinstance(part, str)) <= _LONGEST:
-                if len(self._remembered) >= _REMEMBERED:
-                    self._remembered.clear()
-                self._remembered[key] = found
+            if sum(map(len, user.groups)) + sum(len(part) for part in key if isinstance(part, str)) <= _MAX_KEY_LENGTH:
+                if len(self._cache) >= _MAX_CACHED:
+                    self._cache.clear()
+                self._cache[key] = found
         return found
 
     @staticmethod
     def may_cache(user: UserInfo) -> bool:
         """Return whether classifications of a user may be cached; clients can make the key arbitrarily long."""
-        if user.extra or len(user.groups) > _MOST_GROUPS:
+        if user.extra or len(user.groups) > _MAX_GROUPS:
             return False
-        return len(user.name) + len(user.uid) + sum(map(len, user.groups)) <= _LONGEST
+        return len(user.name) + len(user.uid) + sum(map(len, user.groups)) <= _MAX_KEY_LENGTH
 
     def _classify(self, user: UserInfo, info: RequestInfoLike) -> Classification:
         schema = next((one for one in self.schemas if one.matches(user, info)), None)
@@ -354,9 +354,11 @@ class FlowControl:
             ]
         )
         metrics = self.flow_metrics.setdefault((schema.name, level.name), FlowMetrics())
-        queued = self.queued["readOnly" if info.verb in _READING else "mutating"]
-        lasted = metrics.execution_watch if info.verb == "watch" else metrics.execution_regular
-        return Classification(schema, level, flow, int.from_bytes(digest, "big"), fields, metrics, queued, lasted)
+        queued = self.queued["readOnly" if info.verb in _READ_ONLY else "mutating"]
+        execution_seconds = metrics.execution_watch if info.verb == "watch" else metrics.execution_regular
+        return Classification(
+            schema, level, flow, int.from_bytes(digest, "big"), fields, metrics, queued, execution_seconds
+        )
 
     # Requests.
 
@@ -388,13 +390,13 @@ class FlowControl:
         request.apf_request, request.apf_classification = ticket, classification
         # Requests that wait for the scheduler, not for seats, do not delay requests of one seat.
         if (seats == 1 and not queues.blocked) or (not queues.waiting and self.scheduler.free):
-            at_once = queues.fits(seats)
+            fits_now = queues.fits(seats)
         else:
-            at_once = False
-        kept = seats == 1 and not at_once and queues.passes()
+            fits_now = False
+        reserved = seats == 1 and not fits_now and queues.can_use_reserved_seat()
         metrics = classification.metrics
-        if at_once or kept:
-            queues.begin(ticket, now, kept)
+        if fits_now or reserved:
+            queues.begin(ticket, now, reserved)
             self._begun(metrics, ticket, 0.0)
             level.demand.set(queues.executing + queues.waiting, now)
             if seats == 1:
@@ -438,12 +440,12 @@ class FlowControl:
         queues, now = level.queues, self._now()
         metrics = request.apf_classification.metrics
         if ticket.start_time is None:
-            queues.gone += queues.leave(ticket)
+            queues.cancelled += queues.leave(ticket)
             metrics.waiting -= 1
             self._record_not_executed(request.apf_classification, ticket, now)
         else:
             queues.end(ticket, now)
-            request.apf_classification.lasted.observe(now - ticket.start_time)
+            request.apf_classification.execution_seconds.observe(now - ticket.start_time)
             metrics.executing -= 1
             metrics.seats -= ticket.seats
         level.demand.set(queues.executing + queues.waiting, now)
@@ -488,7 +490,7 @@ class FlowControl:
         """
         self._dispatch_scheduled = False
         again = False
-        until = self._now() + _LIGHT
+        until = self._now() + _DISPATCH_SECONDS
         for level in self.levels.values():
             queues = level.queues
             while queues.waiting:
@@ -522,7 +524,7 @@ class FlowControl:
         for level in self.levels.values():
             for ticket in level.queues.overdue(before):
                 level.queues.leave(ticket)
-                level.queues.late += 1
+                level.queues.timed_out += 1
                 ticket.request.apf_classification.metrics.rejected_timeout += 1
                 ticket.request.apf_classification.metrics.waiting -= 1
                 self._record_not_executed(ticket.request.apf_classification, ticket, self._now())
@@ -538,7 +540,7 @@ class FlowControl:
     def reject(self, request: KubeRequest, level: PriorityLevelState) -> None:
         """Answer 429 with C{Retry-After}."""
         request.termination_code = 429
-        request.setHeader(b"retry-after", b"%d" % level.drop(self._now()))
+        request.setHeader(b"retry-after", b"%d" % level.count_rejection(self._now()))
         request.respond_text(429, "Too many requests, please try again later.\n")
 
     # Borrowing.
@@ -561,28 +563,28 @@ class FlowControl:
     def update_borrowing(self) -> None:
         """Redistribute the seats by the demand since the last adjustment (Go: C{updateBorrowing})."""
         now = self._now()
-        left = sum(level.limits.nominal for level in self.levels.values())
+        remaining = sum(level.limits.nominal for level in self.levels.values())
         limited: list[tuple[PriorityLevelState, AllocationItem]] = []
         for level in self.levels.values():
             high = level.demand.reset(now)
             limits = level.limits
             if level.exempt:
                 level.seats = max(limits.lower, high)
-                left -= level.seats
+                remaining -= level.seats
             else:
                 lower = max(limits.lower, min(limits.nominal, high))
                 limited.append((level, AllocationItem(lower, limits.upper, max(lower, level.demand.smoothed))))
         lowest = sum(level.limits.lower for level, _ in limited)
         wanted = sum(item.lower for _, item in limited)
-        if left <= lowest:
+        if remaining <= lowest:
             self.seat_fair_frac = 0.0
             shares = [float(level.limits.lower) for level, _ in limited]
-        elif left <= wanted:
+        elif remaining <= wanted:
             self.seat_fair_frac = 0.0
-            part = (left - lowest) / (wanted - lowest)
+            part = (remaining - lowest) / (wanted - lowest)
             shares = [level.limits.lower + (item.lower - level.limits.lower) * part for level, item in limited]
         else:
-            shares, self.seat_fair_frac = compute_concurrency_allocation(left, [item for _, item in limited])
+            shares, self.seat_fair_frac = compute_concurrency_allocation(remaining, [item for _, item in limited])
         for (level, _), share in zip(limited, shares, strict=True):
             level.seats = round(share)
             level.queues.adjust(level.queuing_config(level.seats))
@@ -592,7 +594,7 @@ class FlowControl:
                 del self.levels[level.name]
 
 
-def _whole(obj: JSONObject) -> bool:
+def _is_valid_level(obj: JSONObject) -> bool:
     """Return whether a level is valid; an older release may have stored an invalid one."""
     spec = obj.get("spec") or {}
     exempt = spec.get("type") == "Exempt"
@@ -602,11 +604,11 @@ def _whole(obj: JSONObject) -> bool:
 def dangling_condition(schema: JSONObject, levels: Mapping[str, PriorityLevelState]) -> JSONObject:
     """Return the condition Dangling of a flow schema, without its transition time."""
     name = ((schema.get("spec") or {}).get("priorityLevelConfiguration") or {}).get("name", "")
-    there = name in levels and not levels[name].quiescing
+    exists = name in levels and not levels[name].quiescing
     text = f'This FlowSchema references the PriorityLevelConfiguration object named "{name}" '
     return {
         "type": "Dangling",
-        "status": "False" if there else "True",
-        "reason": "Found" if there else "NotFound",
-        "message": text + ("and it exists" if there else "but there is no such object"),
+        "status": "False" if exists else "True",
+        "reason": "Found" if exists else "NotFound",
+        "message": text + ("and it exists" if exists else "but there is no such object"),
     }

@@ -33,8 +33,8 @@ _REQUESTS: Final = (
 )
 _DETAILS: Final = ("UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource")
 #: What time it is that never was.
-_NEVER: Final = "0001-01-01T00:00:00Z"
-_NARROWEST: Final = 8
+_ZERO_TIME: Final = "0001-01-01T00:00:00Z"
+_MIN_COLUMN_WIDTH: Final = 8
 
 
 def dump_levels(flow: FlowControl) -> str:
@@ -44,7 +44,7 @@ def dump_levels(flow: FlowControl) -> str:
         queues = level.queues
         busy = sum(bool(one.waiting) for one in queues.snapshot())
         idle = not queues.waiting and not queues.running
-        counts = (queues.dispatched, queues.rejected, queues.late, queues.gone)
+        counts = (queues.dispatched, queues.rejected, queues.timed_out, queues.cancelled)
         rows.append(_row(level.name, busy, idle, level.quiescing, queues.waiting, len(queues.running), *counts))
     return _table(rows)
 
@@ -82,7 +82,7 @@ def dump_requests(flow: FlowControl, details: bool, now: float) -> str:
                     classification.flow,
                     _time(ticket.arrival_time, now),
                 ),
-                *(ticket.seats, 0, "0s", _NEVER if ticket.start_time is None else _time(ticket.start_time, now)),
+                *(ticket.seats, 0, "0s", _ZERO_TIME if ticket.start_time is None else _time(ticket.start_time, now)),
             )
             if details:
                 version = f"{info.group}/{info.version}" if info.group else info.version
@@ -125,7 +125,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     """Columns with commas behind them, aligned."""
     last = len(rows[0]) - 1
     cells = [[f"{cell}," if place < last else cell for place, cell in enumerate(row)] for row in rows]
-    widths = [max(_NARROWEST, *(len(row[place]) + 1 for row in cells)) for place in range(last)]
+    widths = [max(_MIN_COLUMN_WIDTH, *(len(row[place]) + 1 for row in cells)) for place in range(last)]
     return "".join(
         "".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)) + row[last] + "\n" for row in cells
     )

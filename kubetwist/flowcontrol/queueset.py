@@ -21,9 +21,9 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 #: Initial estimate of the execution time, in seconds.
-_GUESS: Final = 0.003
+_INITIAL_ESTIMATE: Final = 0.003
 #: Maximum number of empty queues in memory and in dumps; a level may have millions.
-_KEPT: Final = 1024
+_MAX_EMPTY_QUEUES: Final = 1024
 
 
 @frozen
@@ -123,18 +123,18 @@ class QueueSet:
         self.limits = limits
         self.executing = 0
         self.running: set[QueueSetRequest] = set()
-        self.kept = 0
+        self.reserved = 0
         self.waiting = 0
-        self.narrow = 0
+        self.waiting_one_seat = 0
         self.blocked = False
         self.virtual = 0.0
         self.rejected = 0
         self.dispatched = 0
-        self.late = 0
-        self.gone = 0
+        self.timed_out = 0
+        self.cancelled = 0
         #: Recently used queues, by number.
         self._queues: dict[int, _Queue] = {}
-        self._guess = _GUESS
+        self._estimated_seconds = _INITIAL_ESTIMATE
 
     def adjust(self, limits: QueueSetConfig) -> None:
         """Change the limits; requests in removed queues stay there until they are dispatched."""
@@ -144,14 +144,15 @@ class QueueSet:
         """Return whether C{seats} are free; a request without others may exceed the limit."""
         limits = self.limits
         return (
-            self.executing - self.kept + seats <= limits.concurrency_limit - limits.reserved_seats or not self.running
+            self.executing - self.reserved + seats <= limits.concurrency_limit - limits.reserved_seats
+            or not self.running
         )
 
-    def passes(self) -> bool:
+    def can_use_reserved_seat(self) -> bool:
         """Return whether a request of one seat may overtake waiting ones and take a reserved seat."""
-        return not self.narrow and self.kept < self.limits.reserved_seats
+        return not self.waiting_one_seat and self.reserved < self.limits.reserved_seats
 
-    def begin(self, ticket: QueueSetRequest, now: float, kept: bool = False) -> None:
+    def begin(self, ticket: QueueSetRequest, now: float, reserved: bool = False) -> None:
         """
         Assign seats to a request.
 
@@ -161,9 +162,9 @@ class QueueSet:
         """
         ticket.start_time = now
         self.executing += ticket.seats
-        if kept:
+        if reserved:
             ticket.has_reserved_seat = True
-            self.kept += ticket.seats
+            self.reserved += ticket.seats
         self.running.add(ticket)
         self.dispatched += 1
 
@@ -172,14 +173,14 @@ class QueueSet:
         assert ticket.start_time is not None, "it never began"
         self.executing -= ticket.seats
         if ticket.has_reserved_seat:
-            self.kept -= ticket.seats
+            self.reserved -= ticket.seats
         self.running.discard(ticket)
         took = now - ticket.start_time
         queue = ticket.queue
         if queue is not None:
             # Replace the estimate by the measured time.
-            queue.start += ticket.seats * (took - self._guess)
-        self._guess += (min(took, 60.0) - self._guess) / 64
+            queue.start += ticket.seats * (took - self._estimated_seconds)
+        self._estimated_seconds += (min(took, 60.0) - self._estimated_seconds) / 64
 
     def enqueue(self, ticket: QueueSetRequest, hand: Iterator[int]) -> bool:
         """
@@ -198,7 +199,7 @@ class QueueSet:
             self.rejected += 1
             return False
         if best.number not in self._queues:
-            if len(self._queues) >= _KEPT:
+            if len(self._queues) >= _MAX_EMPTY_QUEUES:
                 self._queues = {queue.number: queue for queue in self._queues.values() if queue.waiting}
             self._queues[best.number] = best
         if not best.waiting:
@@ -208,7 +209,7 @@ class QueueSet:
         best.waiting.append(ticket)
         best.seats += ticket.seats
         self.waiting += 1
-        self.narrow += ticket.seats == 1
+        self.waiting_one_seat += ticket.seats == 1
         self.blocked = self.blocked or not self.fits(ticket.seats)
         return True
 
@@ -221,10 +222,10 @@ class QueueSet:
         queue.waiting.remove(ticket)
         queue.seats -= ticket.seats
         self.waiting -= 1
-        self.narrow -= ticket.seats == 1
+        self.waiting_one_seat -= ticket.seats == 1
         return True
 
-    def next(self, now: float, widest: float = inf) -> QueueSetRequest | None:
+    def next(self, now: float, max_seats: float = inf) -> QueueSetRequest | None:
         """
         Dispatch the next request.
 
@@ -237,28 +238,28 @@ class QueueSet:
         """
         best = self._first(inf)
         self.blocked = best is not None and not self.fits(best.waiting[0].seats)
-        kept = self.blocked and self.narrow > 0 and self.kept < self.limits.reserved_seats
-        if kept:
+        reserved = self.blocked and self.waiting_one_seat > 0 and self.reserved < self.limits.reserved_seats
+        if reserved:
             best = self._first(1)
         elif self.blocked:
             return None
-        if best is None or best.waiting[0].seats > widest:
+        if best is None or best.waiting[0].seats > max_seats:
             return None
         ticket = best.waiting.popleft()
         best.seats -= ticket.seats
         self.waiting -= 1
-        self.narrow -= ticket.seats == 1
-        if not kept:
+        self.waiting_one_seat -= ticket.seats == 1
+        if not reserved:
             self.virtual = max(self.virtual, best.start)
-        best.start += ticket.seats * self._guess
-        self.begin(ticket, now, kept)
+        best.start += ticket.seats * self._estimated_seconds
+        self.begin(ticket, now, reserved)
         return ticket
 
-    def _first(self, widest: float) -> _Queue | None:
+    def _first(self, max_seats: float) -> _Queue | None:
         """Return the queue with the least virtual start time whose next request needs at most C{widest} seats."""
         best: _Queue | None = None
         for queue in self._queues.values():
-            if queue.waiting and queue.waiting[0].seats <= widest and (best is None or queue.start < best.start):
+            if queue.waiting and queue.waiting[0].seats <= max_seats and (best is None or queue.start < best.start):
                 best = queue
         return best
 
@@ -283,11 +284,11 @@ class QueueSet:
             if ticket.queue is not None:
                 running.setdefault(ticket.queue, []).append(ticket)
         known = self._queues
-        shown = {number: _Queue(number) for number in range(min(self.limits.num_queues, _KEPT))} | known
+        shown = {number: _Queue(number) for number in range(min(self.limits.num_queues, _MAX_EMPTY_QUEUES))} | known
         return [
             QueueState(
                 *(queue.number, list(queue.waiting), running.get(queue, []), queue.start, queue.seats),
-                queue.seats * self._guess,
+                queue.seats * self._estimated_seconds,
             )
             for _, queue in sorted(shown.items())
         ]
@@ -303,10 +304,10 @@ def deal_hand(flow_hash: int, queues: int, hand: int) -> Iterator[int]:
     """
     drawn: list[int] = []
     for size in range(queues, max(queues - hand, 0), -1):
-        flow_hash, card = divmod(flow_hash, size)
+        flow_hash, drawn_index = divmod(flow_hash, size)
         # Index among the remaining queues.
         for one in sorted(drawn):
-            if card >= one:
-                card += 1
-        drawn.append(card)
-        yield card
+            if drawn_index >= one:
+                drawn_index += 1
+        drawn.append(drawn_index)
+        yield drawn_index

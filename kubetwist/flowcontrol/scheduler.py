@@ -40,12 +40,12 @@ class CooperativeScheduler:
 
     def __init__(self, reactor: IReactorTime, budget: float = SLICE_SECONDS) -> None:
         self._reactor = reactor
-        self._budget = self._allowed = budget
-        self._alone = 0
+        self._budget = self._time_slice = budget
+        self._iterations_without_cheap = 0
         self._spent = 0.0
-        self._planned = False
+        self._scheduled = False
         self._working = False
-        self._quiet = 0
+        self._reserved_iterations = 0
         self._skipped = 0
         self._work: deque[Callable[[], object]] = deque()
 
@@ -57,62 +57,62 @@ class CooperativeScheduler:
     @property
     def has_cheap_requests(self) -> bool:
         """Return whether there were cheap requests recently, so that pieces must be small."""
-        return not self._allowed
+        return not self._time_slice
 
     @property
     def free(self) -> bool:
         """Return whether this iteration has time left; it has none during a piece of work."""
-        return self._spent <= self._allowed and not self._work and not self._working
+        return self._spent <= self._time_slice and not self._work and not self._working
 
     def note_cheap_request(self) -> None:
         """Reserve the next iterations for a cheap request."""
-        self._quiet = RESERVED_ITERATIONS
-        self._allowed = 0.0
-        self._alone = 0
+        self._reserved_iterations = RESERVED_ITERATIONS
+        self._time_slice = 0.0
+        self._iterations_without_cheap = 0
 
     def run_or_defer(self, work: Callable[[], object]) -> None:
         """Run expensive work now if there is time, or else after the queued work."""
-        if self.free and not self._quiet:
-            self._timed(work)
-            self._plan()
+        if self.free and not self._reserved_iterations:
+            self._run_timed(work)
+            self._schedule()
         else:
-            self._later(work)
+            self._enqueue(work)
 
     def wait_for_slot(self) -> Deferred[None]:
         """Return a Deferred that fires in a later iteration; the callbacks' time counts as expensive work."""
         waiting: Deferred[None] = Deferred()
-        self._later(partial(waiting.callback, None))
+        self._enqueue(partial(waiting.callback, None))
         return waiting
 
-    def _later(self, work: Callable[[], object]) -> None:
+    def _enqueue(self, work: Callable[[], object]) -> None:
         self._work.append(work)
-        self._plan()
+        self._schedule()
 
-    def _plan(self) -> None:
-        if not self._planned:
-            self._planned = True
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
             self._reactor.callLater(0, self._next)
 
     def _next(self) -> None:
         """Run queued work for the time slice of a new iteration."""
-        self._planned = False
+        self._scheduled = False
         self._spent = 0.0
-        if self._quiet and self._work and self._skipped < MAX_RESERVED_ITERATIONS:
-            self._quiet -= 1
+        if self._reserved_iterations and self._work and self._skipped < MAX_RESERVED_ITERATIONS:
+            self._reserved_iterations -= 1
             self._skipped += 1
-            self._plan()
+            self._schedule()
             return
-        self._quiet = self._skipped = 0
-        self._alone += 1
-        if self._alone > CHEAP_EXPIRY_ITERATIONS:
-            self._allowed = self._budget
-        while self._work and self._spent <= self._allowed:
-            self._timed(self._work.popleft())
+        self._reserved_iterations = self._skipped = 0
+        self._iterations_without_cheap += 1
+        if self._iterations_without_cheap > CHEAP_EXPIRY_ITERATIONS:
+            self._time_slice = self._budget
+        while self._work and self._spent <= self._time_slice:
+            self._run_timed(self._work.popleft())
         # Also without queued work, so that the used time is reset in the next iteration.
         if self._spent or self._work:
-            self._plan()
+            self._schedule()
 
-    def _timed(self, work: Callable[[], object]) -> None:
+    def _run_timed(self, work: Callable[[], object]) -> None:
         begun = perf_counter()
         self._working = True
         try:

@@ -127,8 +127,8 @@ def _no_user(user: UserInfo) -> bool:
 
 
 def _resources(rule: JSONObject) -> _Test:
-    verbs, groups, resources = (_among(rule.get(field)) for field in ("verbs", "apiGroups", "resources"))
-    namespaces = _among(rule.get("namespaces"))
+    verbs, groups, resources = (_membership_test(rule.get(field)) for field in ("verbs", "apiGroups", "resources"))
+    namespaces = _membership_test(rule.get("namespaces"))
     cluster = bool(rule.get("clusterScope"))
 
     def matches(info: RequestInfoLike) -> bool:
@@ -141,7 +141,7 @@ def _resources(rule: JSONObject) -> _Test:
 
 
 def _paths(rule: JSONObject) -> _Test:
-    verbs = _among(rule.get("verbs"))
+    verbs = _membership_test(rule.get("verbs"))
     wanted = tuple(rule.get("nonResourceURLs") or ())
     everything = "*" in wanted
     # A path matches everything below it, with and without a trailing star, as in the reference.
@@ -153,7 +153,7 @@ def _paths(rule: JSONObject) -> _Test:
     return matches
 
 
-def _among(values: Sequence[str] | None) -> Callable[[str], bool]:
+def _membership_test(values: Sequence[str] | None) -> Callable[[str], bool]:
     if values and len(values) == 1 and values[0] == "*":
         return lambda value: True
     known = frozenset(values or ())

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 #: Bytes of objects per seat; maximum bytes that a list holds in memory.
 _BYTES_PER_SEAT: Final = 100_000
-_HELD: Final = 1_000_000
+_MAX_HELD_BYTES: Final = 1_000_000
 #: Maximum number of seats of a list.
-_MOST: Final = 100
+_MAX_SEATS: Final = 100
 
 #: Returns number and average size in bytes of the objects of a resource; L{None} if they are not stored here.
 Sizes = Callable[[str, str], "tuple[int, int] | None"]
@@ -37,15 +37,15 @@ def seats(request: KubeRequest, level: PriorityLevelState, sizes: Sizes) -> int:
     query = request.query if b"?" in request.uri else {}
     if info.verb == "watch" and not _sends_initial_events(query):
         return 1
-    found = sizes(info.group, info.resource)
-    if found is None:
+    stats = sizes(info.group, info.resource)
+    if stats is None:
         return 1
-    count, size = found
+    count, size = stats
     limit = (query.get("limit") or ("",))[0]
     if limit.isascii() and limit.isdigit() and 0 < int(limit[:9]) < count:
         count = int(limit[:9])
-    wide = -(-min(count * size, _HELD) // _BYTES_PER_SEAT)
-    return max(1, min(wide, _MOST if level.exempt else level.max_seats_per_request))
+    seats_needed = -(-min(count * size, _MAX_HELD_BYTES) // _BYTES_PER_SEAT)
+    return max(1, min(seats_needed, _MAX_SEATS if level.exempt else level.max_seats_per_request))
 
 
 def _sends_initial_events(query: Any) -> bool:

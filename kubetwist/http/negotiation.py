@@ -40,11 +40,11 @@ META_GROUP: Final = "meta.k8s.io"
 DISCOVERY_GROUP: Final = "apidiscovery.k8s.io"
 
 #: Maximum number of headers that a negotiator caches; clients can send any number of different ones.
-_REMEMBERED: Final = 512
+_MAX_CACHED: Final = 512
 #: Longer headers are not cached: only clients that try to fill the memory send many different ones.
-_LONGEST_REMEMBERED: Final = 1024
+_MAX_CACHED_LENGTH: Final = 1024
 #: Maximum number of clauses that are evaluated; browsers send six. Sorting takes quadratic time.
-MOST_CLAUSES: Final = 100
+MAX_CLAUSES: Final = 100
 
 
 @frozen(slots=True)
@@ -94,10 +94,10 @@ def parse_accept(header: str) -> list[Clause]:
     """
     Parse an C{Accept} header, and return its clauses in the order of preference.
 
-    A clause with C{q=0} counts like any other, as in the reference. Clauses after L{MOST_CLAUSES} are ignored.
+    A clause with C{q=0} counts like any other, as in the reference. Clauses after L{MAX_CLAUSES} are ignored.
     """
     clauses: list[Clause] = []
-    for part in header.split(",", MOST_CLAUSES)[:MOST_CLAUSES]:
+    for part in header.split(",", MAX_CLAUSES)[:MAX_CLAUSES]:
         media, *pairs = part.strip(" ").split(";")
         kind, slash, subtype = media.partition("/")
         kind = kind.strip(" ")
@@ -209,7 +209,7 @@ class Negotiator:
         self._protobuf = protobuf
         self._protobuf_views = protobuf or protobuf_views
         self._json_first = json_first
-        self._found: dict[bytes | None, Negotiated | tuple[int, str, bool]] = {}
+        self._cache: dict[bytes | None, Negotiated | tuple[int, str, bool]] = {}
 
     def __call__(self, accept: bytes | None, bodiless: bool = False) -> Negotiated:
         """
@@ -219,16 +219,16 @@ class Negotiator:
         @param bodiless: Whether a POST, PUT or PATCH has no body, for which the router returns another error.
         @raise NotAcceptable: No accepted media type is available.
         """
-        found = self._found.get(accept)
-        if found is None:
-            found = self._negotiate(accept)
-            if accept is None or len(accept) <= _LONGEST_REMEMBERED:
-                if len(self._found) >= _REMEMBERED:
-                    self._found.clear()
-                self._found[accept] = found
-        if isinstance(found, Negotiated):
-            return found
-        code, message, by_router = found
+        result = self._cache.get(accept)
+        if result is None:
+            result = self._negotiate(accept)
+            if accept is None or len(accept) <= _MAX_CACHED_LENGTH:
+                if len(self._cache) >= _MAX_CACHED:
+                    self._cache.clear()
+                self._cache[accept] = result
+        if isinstance(result, Negotiated):
+            return result
+        code, message, by_router = result
         if by_router and bodiless:
             raise NotAcceptable(
                 415, "UnsupportedMediaType", f"415: Unsupported Media Type\n\n{message.partition(chr(10) * 2)[2]}", {}
@@ -244,27 +244,27 @@ class Negotiator:
         clauses = parse_accept(header)
         for at, clause in enumerate(clauses):
             for media in (JSON, YAML, PROTOBUF):
-                found = self._match(clause, media)
-                if found is None or (media == PROTOBUF and not self._gives_protobuf(found)):
+                result = self._match(clause, media)
+                if result is None or (media == PROTOBUF and not self._has_protobuf(result)):
                     continue
                 if self._stream and media == YAML:
                     return 406, _accepted(STREAM_TYPES), False
-                if media == PROTOBUF and self._json_first and not found.transform:
-                    return self._as_json(found, [one for one in clauses[at:] if one.quality >= clause.quality])
-                return found
+                if media == PROTOBUF and self._json_first and not result.transform:
+                    return self._as_json(result, [one for one in clauses[at:] if one.quality >= clause.quality])
+                return result
         return 406, _accepted(MEDIA_TYPES), False
 
-    def _gives_protobuf(self, found: Negotiated) -> bool:
-        return self._protobuf_views if found.transform else self._protobuf
+    def _has_protobuf(self, result: Negotiated) -> bool:
+        return self._protobuf_views if result.transform else self._protobuf
 
-    def _as_json(self, found: Negotiated, clauses: list[Clause]) -> Negotiated:
+    def _as_json(self, result: Negotiated, clauses: list[Clause]) -> Negotiated:
         """Return the JSON form of the result if a clause accepts it, otherwise the result."""
-        view = (found.transform, found.group, found.version)
+        view = (result.transform, result.group, result.version)
         for clause in clauses:
             other = self._match(clause, JSON)
             if other is not None and (other.transform, other.group, other.version) == view:
                 return other
-        return found
+        return result
 
     def _match(self, clause: Clause, media: str) -> Negotiated | None:
         kind, _, subtype = media.partition("/")

@@ -126,10 +126,10 @@ class KubeRequest(Request):
     response_fields: Headers | None = None
     warnings: Warnings | None = None
 
-    _sent_first = False
+    _has_priority = False
     _body = b""
-    _with_body: Callable[[KubeRequest], None] | None = None
-    _asked_at = 0.0
+    _body_handler: Callable[[KubeRequest], None] | None = None
+    _body_requested_at = 0.0
     _query: dict[str, list[str]] | None = None
     _args: dict[bytes, list[bytes]] | None = None
     _request_headers: Headers | None = None
@@ -179,8 +179,8 @@ class KubeRequest(Request):
         if not self.body_pending:
             handler(self)
             return
-        self._with_body = handler
-        self._asked_at = perf_counter()
+        self._body_handler = handler
+        self._body_requested_at = perf_counter()
         if not self.connection.collect(self):
             self.termination_code = 429
             self.setHeader(b"Retry-After", b"1")
@@ -190,14 +190,14 @@ class KubeRequest(Request):
         """Handle the arrival of a body that was incomplete when the request was served."""
         self._body = body
         self.body_pending = False
-        handler = self._with_body
+        handler = self._body_handler
         if handler is None or self.is_done:
             return
-        self._with_body = None
-        took = perf_counter() - self._asked_at
-        self.started_at += took
+        self._body_handler = None
+        elapsed = perf_counter() - self._body_requested_at
+        self.started_at += elapsed
         if self.authenticated_at:
-            self.authenticated_at += took
+            self.authenticated_at += elapsed
         try:
             handler(self)
         except Exception:
@@ -455,7 +455,7 @@ class KubeRequest(Request):
         """
         self.site.write_events_with(write)
         self.connection.prioritize(True)
-        self._sent_first = True
+        self._has_priority = True
 
     def switch_protocols(
         self, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol, end: Callable[[], object] | None = None
@@ -504,7 +504,7 @@ class KubeRequest(Request):
         self.site.request_ended(self)
         channel = self.connection
         self.channel = None
-        if self._sent_first:
+        if self._has_priority:
             channel.prioritize(False)
         self._body = b""
         if self.streamed is not None:

@@ -21,11 +21,11 @@ _VERBS: Final = {
     b"DELETE": "delete",
 }
 #: Verbs for several objects, which selectors choose.
-_SELECTING: Final = frozenset(("list", "watch", "deletecollection"))
+_COLLECTION_VERBS: Final = frozenset(("list", "watch", "deletecollection"))
 _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 
 #: Maximum length of selectors that are parsed for a name before authorization.
-_LONGEST_SELECTORS: Final = 4096
+_MAX_SELECTORS_LENGTH: Final = 4096
 _WHOLE_NUMBER: Final = re.compile("[+-]?[0-9]{1,19}")
 
 #: Verbs and subresources of long-running requests.
@@ -90,8 +90,8 @@ class RequestInfo:
         self.flow: Any = None
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
-        return f"RequestInfo({shown})"
+        text = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"RequestInfo({text})"
 
 
 def request_info_of(method: bytes, uri: bytes) -> RequestInfo:
@@ -119,11 +119,11 @@ def request_info_of(method: bytes, uri: bytes) -> RequestInfo:
     info.is_resource_request = True
     info.version = parts[0]
     parts = parts[1:]
-    by_path = ""
+    path_verb = ""
     if parts[0] in ("proxy", "watch"):
         if len(parts) < 2:
             raise UnknownRequest(f"unable to determine kind and namespace from url, {uri.decode('utf-8', 'replace')}")
-        info.verb = by_path = parts[0]
+        info.verb = path_verb = parts[0]
         parts = parts[1:]
     else:
         info.verb = _VERBS.get(method, "")
@@ -142,7 +142,7 @@ def request_info_of(method: bytes, uri: bytes) -> RequestInfo:
             _read_collection(info, query)
         elif info.verb == "delete":
             info.verb = "deletecollection"
-    if query and not by_path and info.verb in _SELECTING:
+    if query and not path_verb and info.verb in _COLLECTION_VERBS:
         _read_selectors(info, query)
     info.long_running = info.verb in LONG_RUNNING_VERBS or info.subresource in LONG_RUNNING_SUBRESOURCES
     return info
@@ -190,7 +190,7 @@ def _only_name(parameters: dict[str, list[str]]) -> str:
     """
     fields = parameters.get("fieldSelector", [""])[0]
     labels = parameters.get("labelSelector", [""])[0]
-    if "metadata.name" not in fields or len(fields) + len(labels) > _LONGEST_SELECTORS:
+    if "metadata.name" not in fields or len(fields) + len(labels) > _MAX_SELECTORS_LENGTH:
         return ""
     limit, timeout = parameters.get("limit", ["0"])[0], parameters.get("timeoutSeconds", ["0"])[0]
     # An empty limit is absent, but an empty timeout is invalid.

@@ -131,8 +131,8 @@ class PacedBody:
         self._next = 0
         self._compressor = compressor
         self._paused = False
-        self._over = False
-        self._planned = False
+        self._finished = False
+        self._scheduled = False
 
     def start(self) -> None:
         """Write as much as the transport accepts now."""
@@ -147,30 +147,30 @@ class PacedBody:
     def resumeProducing(self) -> None:
         """Resume: the transport accepts more data."""
         self._paused = False
-        self._go_on()
+        self._resume()
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         scheduler = self._request.site.scheduler
-        while not self._paused and not self._over and not self._planned:
+        while not self._paused and not self._finished and not self._scheduled:
             if scheduler is None:
                 self._write()
             else:
                 # Encrypting a piece takes time, and many clients may read: serve them in different turns.
-                self._planned = True
+                self._scheduled = True
                 scheduler.run_or_defer(self._next_piece)
 
     def _next_piece(self) -> None:
-        self._planned = False
-        if not self._paused and not self._over:
+        self._scheduled = False
+        if not self._paused and not self._finished:
             self._write()
-            self._go_on()
+            self._resume()
 
     def _write(self) -> None:
         """Write the next piece."""
         parts, begin, scheduler = self._parts, self._next, self._request.site.scheduler
         end, size, total = begin, 0, len(parts)
-        most = SMALL_PIECE if scheduler is not None and scheduler.has_cheap_requests else PIECE
-        while end < total and size < most:
+        max_size = SMALL_PIECE if scheduler is not None and scheduler.has_cheap_requests else PIECE
+        while end < total and size < max_size:
             size += len(parts[end])
             end += 1
         self._next = end
@@ -181,12 +181,12 @@ class PacedBody:
                 data += self._compressor.flush()
         if data:
             self._request.write(data)
-        if end == total and not self._over:
-            self._over = True
+        if end == total and not self._finished:
+            self._finished = True
             self._request.unregisterProducer()
             self._request.finish()
 
     def stopProducing(self) -> None:
         """Stop: the client has disconnected."""
-        self._over = True
+        self._finished = True
         self._parts = ()

@@ -121,12 +121,12 @@ class KubeSite(Site):
 
     def _on_tick(self) -> None:
         self._tick = self.reactor.callLater(1.0, self._on_tick)
-        self.look_around()
+        self.check_deadlines()
 
-    def look_around(self) -> None:
+    def check_deadlines(self) -> None:
         """Check deadlines, and update the date."""
         self.date = datetimeToString()
-        self.connections.look_around()
+        self.connections.check_deadlines()
 
     # Requests.
 
@@ -168,13 +168,13 @@ class KubeSite(Site):
 
     # Stopping.
 
-    def end_long_running(self, most: int | None = None) -> None:
+    def end_long_running(self, limit: int | None = None) -> None:
         """
         Finish watches.
 
-        @param most: Maximum number; all by default.
+        @param limit: Maximum number; all by default.
         """
-        for end in list(self.long_running_requests.values())[:most]:
+        for end in list(self.long_running_requests.values())[:limit]:
             try:
                 end()
             except Exception:

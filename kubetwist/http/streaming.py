@@ -23,17 +23,17 @@ class StreamedBody(BodyStream):
     @ivar length: The length in the head, in bytes; L{None} for a body in chunks.
     """
 
-    def __init__(self, channel: BodySource, length: int | None, expected: bool) -> None:
+    def __init__(self, channel: BodySource, length: int | None, expects_continue: bool) -> None:
         """
-        @param expected: Whether the client waits for 100 Continue.
+        @param expects_continue: Whether the client waits for 100 Continue.
         """
         super().__init__(channel)
         self._channel = channel
         self.length = length
-        self._expected = expected
+        self._expects_continue = expects_continue
 
     def _begin(self) -> None:
-        if self._expected:
+        if self._expects_continue:
             self._channel.send_continue()
 
     def lost(self, reason: Failure) -> None:

@@ -32,7 +32,7 @@ MANIFEST: Final = "backup.json"
 FORMAT: Final = 1
 
 #: Names of files that SQLite or the store may create beside a store.
-_BESIDE: Final = ("", "-wal", "-shm", "-journal", MARK)
+_STORE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", MARK)
 
 
 @frozen
@@ -78,10 +78,10 @@ def back_up(source: Path, target: Path, progress: Progress, *, keys: bool = True
     try:
         new.mkdir(mode=0o700, parents=True)
         copy_store(str(source / STORE), str(new / STORE), progress)
-        found = verify_copy(str(new / STORE))
+        summary = verify_copy(str(new / STORE))
         if keys:
             _copy_keys(source / KEYS, new / KEYS)
-        backup = _seal(new, found)
+        backup = _write_manifest(new, summary)
         new.rename(target)
         sync_directory(target.absolute().parent)
     except OSError as error:
@@ -101,9 +101,9 @@ def _copy_keys(source: Path, target: Path) -> None:
             write_file(target / path.name, path.read_bytes(), path.stat().st_mode & 0o777)
 
 
-def _seal(folder: Path, found: Summary) -> Backup:
+def _write_manifest(folder: Path, summary: Summary) -> Backup:
     files = {str(path.relative_to(folder)): _digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
-    backup = Backup(now(), found.revision, found.keys, files)
+    backup = Backup(now(), summary.revision, summary.keys, files)
     content = {
         "format": FORMAT,
         "kubetwist": version("kubetwist"),
@@ -128,10 +128,10 @@ def read_backup(folder: Path) -> Backup:
     @raise StartError: The backup is missing, damaged, or of a newer kubetwist.
     """
     try:
-        known: Any = json.loads((folder / MANIFEST).read_bytes())
-        if known["format"] > FORMAT:
+        manifest: Any = json.loads((folder / MANIFEST).read_bytes())
+        if manifest["format"] > FORMAT:
             raise StartError(f"the backup {folder} was created by a newer version of kubetwist")
-        backup = Backup(known["taken"], int(known["revision"]), int(known["keys"]), dict(known["files"]))
+        backup = Backup(manifest["taken"], int(manifest["revision"]), int(manifest["keys"]), dict(manifest["files"]))
         if STORE not in backup.files:
             raise ValueError
         for name, digest in backup.files.items():
@@ -148,7 +148,9 @@ def read_backup(folder: Path) -> Backup:
     return backup
 
 
-def restore(source: Path, target: Path, bump: int, *, replace: bool = False, say: Callable[[str], object]) -> Summary:
+def restore(
+    source: Path, target: Path, bump: int, *, replace: bool = False, report: Callable[[str], object]
+) -> Summary:
     """
     Create the data directory C{target} from a backup.
 
@@ -165,8 +167,8 @@ def restore(source: Path, target: Path, bump: int, *, replace: bool = False, say
     data = DataDirectory(target)
     data.lock()
     try:
-        begun = (data.path / RESTORE_MARKER).exists()
-        if (data.path / STORE).exists() and not (replace or begun):
+        restore_interrupted = (data.path / RESTORE_MARKER).exists()
+        if (data.path / STORE).exists() and not (replace or restore_interrupted):
             raise StartError(f"there is a {STORE} in {target} already: --replace moves it aside")
         for leftover in data.path.glob(".restored.*"):
             shutil.rmtree(leftover)
@@ -177,15 +179,15 @@ def restore(source: Path, target: Path, bump: int, *, replace: bool = False, say
                 (new / name).parent.mkdir(mode=0o700, exist_ok=True)
                 _copy_file(source / name, new / name)
             verify_copy(str(new / STORE))
-            made = restore_copy(str(new / STORE), bump)
-            _put_in_place(data, new, backup, say)
+            restored = restore_copy(str(new / STORE), bump)
+            _install_restored(data, new, backup, report)
         finally:
             shutil.rmtree(new, ignore_errors=True)
     except OSError as error:
         raise StartError(f"cannot restore into {target}: {error.strerror or error}") from error
     finally:
         data.close()
-    return made
+    return restored
 
 
 def _copy_file(source: Path, target: Path) -> None:
@@ -199,20 +201,20 @@ def _copy_file(source: Path, target: Path) -> None:
         os.close(descriptor)
 
 
-def _put_in_place(data: DataDirectory, new: Path, backup: Backup, say: Callable[[str], object]) -> None:
+def _install_restored(data: DataDirectory, new: Path, backup: Backup, report: Callable[[str], object]) -> None:
     folder = data.path
     write_file(folder / RESTORE_MARKER, b"")
-    old = [f"{STORE}{suffix}" for suffix in _BESIDE]
+    old = [f"{STORE}{suffix}" for suffix in _STORE_SUFFIXES]
     if backup.has_keys:
         # The kubeconfig is created again, with the restored certificates.
         old += [KEYS, data.kubeconfig.name]
     present = [name for name in old if (folder / name).exists()]
     if present:
-        aside = _unused(folder / f"replaced-{now().replace(':', '')}")
-        aside.mkdir(mode=0o700)
+        replaced_folder = _unused(folder / f"replaced-{now().replace(':', '')}")
+        replaced_folder.mkdir(mode=0o700)
         for name in present:
-            (folder / name).rename(aside / name)
-        say(f"what was in {folder} is in {aside}")
+            (folder / name).rename(replaced_folder / name)
+        report(f"what was in {folder} is in {replaced_folder}")
     for path in sorted(new.iterdir()):
         path.rename(folder / path.name)
         sync_directory(folder)

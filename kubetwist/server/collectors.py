@@ -66,7 +66,7 @@ def register_collectors(config: ServerConfig, apis: InstalledAPIs | None) -> Non
         counted: bool = config.options["etcd-count-metric-poll-period"] != 0
         registry.register_collector(lambda: _caches(apis, counted))
         registry.register_collector(lambda: _controllers(apis))
-        registry.register_collector(lambda: _use_of_caches(apis))
+        registry.register_collector(lambda: _cache_usage(apis))
         registry.register_collector(lambda: apis.registry.admission.collect())
         registry.register_collector(apis.flusher.collect)
         registry.register_collector(lambda: _services(apis.registry.allocators.services))
@@ -118,26 +118,26 @@ def _caches(apis: InstalledAPIs, counted: bool) -> Iterator[MetricSnapshot]:
         _RESOURCE,
         [(labels, float(count * size)) for labels, (count, size) in sizes.items()],
     )
-    for name, kind, text, what in (
+    for name, kind, text, attribute in (
         ("resource_version", "gauge", "Resource version of the watch cache.", "revision"),
         ("events_received_total", "counter", "Number of events received by the watch cache.", "received"),
         ("initializations_total", "counter", "Number of watch cache initializations.", "fills"),
     ):
-        values = LazyValues(partial(_numbers, caches, what))
+        values = LazyValues(partial(_numbers, caches, attribute))
         yield MetricSnapshot(f"apiserver_watch_cache_{name}", kind, text, _RESOURCE, values)
 
 
-def _numbers(caches: Mapping[tuple[str, str], WatchCache], what: str) -> list[tuple[tuple[str, str], float]]:
-    return [(labels, float(getattr(cache, what))) for labels, cache in caches.items()]
+def _numbers(caches: Mapping[tuple[str, str], WatchCache], attribute: str) -> list[tuple[tuple[str, str], float]]:
+    return [(labels, float(getattr(cache, attribute))) for labels, cache in caches.items()]
 
 
-def _use_of_caches(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
-    once: dict[int, tuple[tuple[str, str], WatchCache]] = {}
+def _cache_usage(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
+    unique: dict[int, tuple[tuple[str, str], WatchCache]] = {}
     for labels, cache in _all_caches(apis).items():
         # Resources that are stored at one place share a cache, which counts for the first of them.
-        once.setdefault(id(cache), (labels, cache))
-    caches = [(labels, cache, cache.metrics) for labels, cache in once.values()]
-    for name, text, more, what in (
+        unique.setdefault(id(cache), (labels, cache))
+    caches = [(labels, cache, cache.metrics) for labels, cache in unique.values()]
+    for name, text, more, attribute in (
         ("cache_list_total", "Number of LIST requests served from watch cache.", ("index",), "lists"),
         (
             "cache_list_fetched_objects_total",
@@ -175,7 +175,11 @@ def _use_of_caches(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
     ):
         labels = (*_RESOURCE, *more)
         yield MetricSnapshot(
-            f"apiserver_{name}", "counter", text, labels, LazyValues(partial(_tallied, caches, what, len(more)))
+            f"apiserver_{name}",
+            "counter",
+            text,
+            labels,
+            LazyValues(partial(_nonzero_values, caches, attribute, len(more))),
         )
     received = LazyValues(lambda: [(labels, float(cache.received)) for labels, cache, _ in caches])
     text = "Number of events received from storage."
@@ -187,12 +191,12 @@ def _use_of_caches(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
     text = "Maximum number of events in the watch cache."
     yield MetricSnapshot("watch_cache_capacity", "gauge", text, _RESOURCE, capacities)
     # Dashboards expect this name for the size of the storage, for any backend.
-    for name, kind, text, how in (
-        ("request_duration_seconds", "histogram", "Duration of storage requests in seconds, by operation.", _as_it_is),
+    for name, kind, text, convert in (
+        ("request_duration_seconds", "histogram", "Duration of storage requests in seconds, by operation.", _histogram),
         ("requests_total", "counter", "Number of storage requests, by operation.", _counted),
     ):
-        asked = LazyValues(partial(_asked, caches, how))
-        yield MetricSnapshot(f"etcd_{name}", kind, text, ("operation", *_RESOURCE), asked)
+        requests = LazyValues(partial(_storage_requests, caches, convert))
+        yield MetricSnapshot(f"etcd_{name}", kind, text, ("operation", *_RESOURCE), requests)
     failures = LazyValues(lambda: _failures(caches))
     text = "Number of failed storage requests, by operation."
     yield MetricSnapshot("etcd_request_errors_total", "counter", text, ("operation", *_RESOURCE), failures)
@@ -202,15 +206,15 @@ def _use_of_caches(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
 _Caches = list[tuple[tuple[str, str], "WatchCache", "CacheMetrics"]]
 
 
-def _tallied(caches: _Caches, what: str, more: int) -> Iterator[tuple[tuple[str, ...], float]]:
+def _nonzero_values(caches: _Caches, attribute: str, more: int) -> Iterator[tuple[tuple[str, ...], float]]:
     """Return one value of each cache, without zeros, with some empty labels added."""
     for labels, _, metrics in caches:
-        value = getattr(metrics, what)
+        value = getattr(metrics, attribute)
         if value:
             yield (*labels, *("",) * more), float(value)
 
 
-def _as_it_is(seconds: Histogram) -> Histogram:
+def _histogram(seconds: Histogram) -> Histogram:
     return seconds
 
 
@@ -218,12 +222,12 @@ def _counted(seconds: Histogram) -> float:
     return float(seconds.count)
 
 
-def _asked(
-    caches: _Caches, what: Callable[[Histogram], float | Histogram]
+def _storage_requests(
+    caches: _Caches, attribute: Callable[[Histogram], float | Histogram]
 ) -> Iterator[tuple[tuple[str, ...], float | Histogram]]:
     for labels, _, metrics in caches:
         for operation, seconds in list(metrics.requests.items()):
-            yield (operation, *labels), what(seconds)
+            yield (operation, *labels), attribute(seconds)
 
 
 def _failures(caches: _Caches) -> Iterator[tuple[tuple[str, ...], float]]:
@@ -271,20 +275,20 @@ def _controllers(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
         ("name",),
         [(name, float(len(queue))) for name, queue in queues.items()],
     )
-    under_way = {name: queue.unfinished_work() for name, queue in queues.items()}
+    unfinished = {name: queue.unfinished_work() for name, queue in queues.items()}
     for name, text, which in (
         ("unfinished_work_seconds", "Total duration in seconds of the work in progress.", 0),
         ("longest_running_processor_seconds", "Duration in seconds of the longest running work in progress.", 1),
     ):
-        lasting = [(labels, seconds[which]) for labels, seconds in under_way.items()]
-        yield _gauge(f"workqueue_{name}", text, ("name",), lasting)
-    for name, text, what in (
+        seconds_by_queue = [(labels, seconds[which]) for labels, seconds in unfinished.items()]
+        yield _gauge(f"workqueue_{name}", text, ("name",), seconds_by_queue)
+    for name, text, attribute in (
         ("adds_total", "Total number of adds handled by workqueue.", "adds"),
         ("retries_total", "Total number of retries handled by workqueue.", "retries"),
     ):
-        values = [(labels, float(getattr(queue.metrics, what))) for labels, queue in queues.items()]
+        values = [(labels, float(getattr(queue.metrics, attribute))) for labels, queue in queues.items()]
         yield _counter(f"workqueue_{name}", text, ("name",), values)
-    for name, text, what in (
+    for name, text, attribute in (
         (
             "queue_duration_seconds",
             "Duration in seconds an item stays in workqueue before being requested.",
@@ -292,8 +296,8 @@ def _controllers(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
         ),
         ("work_duration_seconds", "Duration in seconds of processing an item from workqueue.", "work_duration"),
     ):
-        found = [(labels, getattr(queue.metrics, what)) for labels, queue in queues.items()]
-        yield MetricSnapshot(f"workqueue_{name}", "histogram", text, ("name",), found)
+        histograms = [(labels, getattr(queue.metrics, attribute)) for labels, queue in queues.items()]
+        yield MetricSnapshot(f"workqueue_{name}", "histogram", text, ("name",), histograms)
 
 
 def _version(config: ServerConfig) -> Iterator[MetricSnapshot]:
@@ -333,10 +337,10 @@ def _version(config: ServerConfig) -> Iterator[MetricSnapshot]:
 
 def _features(config: ServerConfig) -> Iterator[MetricSnapshot]:
     minor = int(config.kubernetes_version.partition(".")[2])
-    asked = config.options["feature-gates"]
+    gates = config.options["feature-gates"]
     known = {**_FEATURES, "ConstrainedImpersonation": minor >= 36, "APIServerIdentity": True}
     values = [
-        ((name, "ALPHA" if name in _ALPHA else "BETA"), 1.0 if asked.get(name, default) else 0.0)
+        ((name, "ALPHA" if name in _ALPHA else "BETA"), 1.0 if gates.get(name, default) else 0.0)
         for name, default in known.items()
     ]
     yield _gauge(
@@ -356,19 +360,19 @@ def _credentials(config: ServerConfig) -> Iterator[MetricSnapshot]:
             yield from one.collect()
     every = [one.expiration_seconds for one in config.client_authorities]
     text = "Remaining lifetime in seconds of the client certificates used for authentication."
-    left = [((), together(every))] if every else []
-    yield MetricSnapshot("apiserver_client_certificate_expiration_seconds", "histogram", text, (), left)
+    expirations = [((), together(every))] if every else []
+    yield MetricSnapshot("apiserver_client_certificate_expiration_seconds", "histogram", text, (), expirations)
 
 
 def _reloads(config: ServerConfig) -> Iterator[MetricSnapshot]:
     reloads = config.files.reloads.items()
     for flag, kind in (("--authorization-config", "authorization"), ("--authentication-config", "authentication")):
-        found = [((status, ""), count, at) for (what, status), (count, at) in reloads if what == flag]
+        histograms = [((status, ""), count, at) for (source, status), (count, at) in reloads if source == flag]
         prefix = f"apiserver_{kind}_config_controller_automatic_reload"
         labels = ("status", "apiserver_id_hash")
-        counts = [(key, float(count)) for key, count, _ in found]
+        counts = [(key, float(count)) for key, count, _ in histograms]
         yield _counter(f"{prefix}s_total", f"Number of automatic reloads of {flag}, by status.", labels, counts)
-        times = [(key, at) for key, _, at in found]
+        times = [(key, at) for key, _, at in histograms]
         yield _gauge(
             f"{prefix}_last_timestamp_seconds",
             f"Time of the last automatic reload of {flag}, by status.",
@@ -390,25 +394,25 @@ def _expressions() -> Iterator[MetricSnapshot]:
 
 def _services(allocator: ServiceAllocator) -> Iterator[MetricSnapshot]:
     prefix = "kube_apiserver_clusterip_allocator_"
-    used = [(str(one.network), one) for one in allocator.ips.values()]
-    values = [((cidr,), float(one.most())) for cidr, one in used]
+    ranges = [(str(one.network), one) for one in allocator.ips.values()]
+    values = [((cidr,), float(one.most())) for cidr, one in ranges]
     yield _gauge(f"{prefix}allocated_ips", "Number of allocated IPs for Services.", ("cidr",), values)
-    values = [((cidr,), float(one.size - one.most())) for cidr, one in used]
+    values = [((cidr,), float(one.size - one.most())) for cidr, one in ranges]
     yield _gauge(f"{prefix}available_ips", "Number of available IPs for Services.", ("cidr",), values)
     text = "Duration in seconds to allocate a cluster IP."
-    seconds = [((cidr,), one.allocations.seconds) for cidr, one in used]
+    seconds = [((cidr,), one.allocations.seconds) for cidr, one in ranges]
     yield MetricSnapshot(f"{prefix}allocation_duration_seconds", "histogram", text, ("cidr",), seconds)
     ports = allocator.ports
     count = len(ports.held() | ports.pending())
     for which, text in (("given", "Number of {} allocations."), ("refused", "Number of errors trying to allocate {}.")):
         name = "allocation_total" if which == "given" else "allocation_errors_total"
         by_range = [
-            ((cidr, str(scope)), float(often))
-            for cidr, one in used
-            for scope, often in getattr(one.allocations, which).items()
+            ((cidr, str(scope)), float(count))
+            for cidr, one in ranges
+            for scope, count in getattr(one.allocations, which).items()
         ]
         yield _counter(f"{prefix}{name}", text.format("cluster IP"), ("cidr", "scope"), by_range)
-        values = [((scope,), float(often)) for scope, often in getattr(ports.allocations, which).items()]
+        values = [((scope,), float(count)) for scope, count in getattr(ports.allocations, which).items()]
         yield _counter(f"{_PORTS}{name}", text.format("NodePort"), ("scope",), values)
     yield _gauge(f"{_PORTS}allocated_ports", "Number of allocated NodePorts.", (), [((), float(count))])
     free = float(ports.high - ports.low + 1 - count)
@@ -417,8 +421,8 @@ def _services(allocator: ServiceAllocator) -> Iterator[MetricSnapshot]:
 
 def _threads(config: ServerConfig) -> Iterator[MetricSnapshot]:
     # Dashboards expect the number of goroutines, which shows whether work piles up.
-    planned = config.reactor.getDelayedCalls()
-    count = float(threading.active_count() + len(planned))
+    delayed_calls = config.reactor.getDelayedCalls()
+    count = float(threading.active_count() + len(delayed_calls))
     yield _gauge("go_goroutines", "Number of threads and delayed calls of the reactor.", (), [((), count)])
 
 
@@ -439,7 +443,7 @@ def _audit(config: ServerConfig) -> Iterator[MetricSnapshot]:
 
     levels = [((level,), float(count)) for level, count in zip(LEVELS, counts.levels, strict=True) if count]
     yield _counter("apiserver_audit_level_total", "Number of requests, by audit policy level.", ("level",), levels)
-    lost = [((plugin,), float(number)) for plugin, number in counts.errors.items()]
+    errors = [((plugin,), float(number)) for plugin, number in counts.errors.items()]
     yield _counter(
-        "apiserver_audit_error_total", "Number of audit events that were lost, by audit plugin.", ("plugin",), lost
+        "apiserver_audit_error_total", "Number of audit events that were lost, by audit plugin.", ("plugin",), errors
     )

@@ -69,30 +69,30 @@ class Completion:
 
         @raise StartError: A flag or a file cannot be used; everything that was opened is closed.
         """
-        held = ExitStack()
+        cleanup = ExitStack()
         context: list[PluginContext] = []
         try:
-            return await self._complete(held, context)
+            return await self._complete(cleanup, context)
         except BaseException as error:
             for one in context:
                 await one.close()
-            held.close()
+            cleanup.close()
             readable = start_error(error)
             if readable is None:
                 raise
             raise readable from error
 
-    async def _complete(self, held: ExitStack, opened: list[PluginContext]) -> ServerConfig:
+    async def _complete(self, cleanup: ExitStack, opened: list[PluginContext]) -> ServerConfig:
         options, reactor = self.options, self.reactor
         begun = reactor.seconds()
-        data = self._open_data(held)
+        data = self._open_data(cleanup)
         bound = BoundAddress(options["bind-address"], options["secure-port"])
-        held.callback(bound.close)
+        cleanup.callback(bound.close)
         credentials = self.make_credentials(data)
-        plain = make_backend(options, reactor)
-        context = PluginContext(options, reactor, data, f"{_shown_host(options)}:{bound.port}")
+        unencrypted = make_backend(options, reactor)
+        context = PluginContext(options, reactor, data, f"{_advertised_host(options)}:{bound.port}")
         opened.append(context)
-        backend, encryption = encrypt(plain, context)
+        backend, encryption = encrypt(unencrypted, context)
         tracing = make_tracing(options)
         context.outgoing.traced = tracing is not None
         controllers = self.choose_controllers()
@@ -112,19 +112,19 @@ class Completion:
             authorizer=access.authorizer,
             controllers=controllers,
             auditor=make_auditor(options, context),
-            held=held,
+            held=cleanup,
             scheduler=CooperativeScheduler(reactor),
         )
 
-    def _open_data(self, held: ExitStack) -> DataDirectory:
+    def _open_data(self, cleanup: ExitStack) -> DataDirectory:
         """Open the data directory; a server in memory without C{--data-dir} has a temporary one."""
         options = self.options
         durable = not options["in-memory"]
         if not durable and "data-dir" not in options.changed:
-            folder = held.enter_context(tempfile.TemporaryDirectory(prefix="kubetwist-"))
+            folder = cleanup.enter_context(tempfile.TemporaryDirectory(prefix="kubetwist-"))
             options["data-dir"] = f"{folder}/data"
         data = DataDirectory(Path(options["data-dir"]), durable=durable)
-        held.callback(data.close)
+        cleanup.callback(data.close)
         data.open()
         return data
 
@@ -187,9 +187,9 @@ def start_error(error: BaseException) -> StartError | None:
     return None
 
 
-def _shown_host(options: ServerOptions) -> str:
+def _advertised_host(options: ServerOptions) -> str:
     """Return the host of the URL of the server: loopback if it listens on all addresses."""
-    shown = ipaddress.ip_address(options["advertise-address"] or options["bind-address"])
-    if shown.is_unspecified:
-        shown = ipaddress.ip_address("127.0.0.1" if shown.version == 4 else "::1")
-    return f"[{shown}]" if shown.version == 6 else str(shown)
+    address = ipaddress.ip_address(options["advertise-address"] or options["bind-address"])
+    if address.is_unspecified:
+        address = ipaddress.ip_address("127.0.0.1" if address.version == 4 else "::1")
+    return f"[{address}]" if address.version == 6 else str(address)

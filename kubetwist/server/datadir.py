@@ -30,7 +30,7 @@ from .credentials.certificates import (
     service_account_key,
     serving_names,
 )
-from .credentials.kubeconfig import kubeconfig, refreshed
+from .credentials.kubeconfig import kubeconfig, refresh
 from .errors import StartError
 from .files import sync_directory, write_file
 from .hostaddress import advertised_address
@@ -84,7 +84,7 @@ class DataDirectory:
         @raise StartError: It is not a data directory, damaged, used by another process, or cannot be written.
         """
         self.lock()
-        with self._left_when_it_fails():
+        with self._closed_on_error():
             self.check_restored()
             self._make_pki()
 
@@ -94,19 +94,19 @@ class DataDirectory:
 
         @raise StartError: It is not a data directory, damaged, used by another process, or cannot be written.
         """
-        with self._left_when_it_fails():
+        with self._closed_on_error():
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._check()
             self._flock()
 
     @contextmanager
-    def _left_when_it_fails(self) -> Iterator[None]:
+    def _closed_on_error(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
             self.close()
-            why = "not a directory" if isinstance(error, FileExistsError) else error.strerror or error
-            raise StartError(f"cannot use the data directory {self.path}: {why}") from error
+            reason = "not a directory" if isinstance(error, FileExistsError) else error.strerror or error
+            raise StartError(f"cannot use the data directory {self.path}: {reason}") from error
         except BaseException:
             self.close()
             raise
@@ -198,8 +198,8 @@ class DataDirectory:
         try:
             return CertificateAuthority(self._pair(self.pki, name))
         except (OSError, BadCertificate) as error:
-            why = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else f"{name}.crt: {error}"
-            raise StartError(f"the data directory {self.path} is damaged: {why}") from error
+            reason = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else f"{name}.crt: {error}"
+            raise StartError(f"the data directory {self.path} is damaged: {reason}") from error
 
     def ensure_certificate(
         self, folder: Path, name: str, authority: CertificateAuthority, subject: CertConfig
@@ -265,9 +265,9 @@ class Credentials:
         self._data = data
         self.ca_bundle_listeners: list[Callable[[], object]] = []
         authority = data.authority()
-        self._own = self.ca_bundle = authority.pair.certificate
+        self._authority_certificate = self.ca_bundle = authority.pair.certificate
         if options["tls-cert-file"]:
-            self.set_serving_certificate(_given(options["tls-cert-file"], options["tls-private-key-file"]))
+            self.set_serving_certificate(_read_pair(options["tls-cert-file"], options["tls-private-key-file"]))
         else:
             folder = Path(options["cert-dir"]) if options["cert-dir"] else data.pki
             names = tuple(names) or serving_names(
@@ -287,17 +287,17 @@ class Credentials:
     def set_serving_certificate(self, serving: CertKeyPair) -> None:
         """Replace the serving certificate by one of another issuer."""
         self.serving = serving
-        self.ca_bundle = self._own + serving.certificate
+        self.ca_bundle = self._authority_certificate + serving.certificate
 
     def write_kubeconfig(self, url: str) -> Path:
         """Write the admin's kubeconfig if it is missing or outdated; return its path."""
         content = kubeconfig(url, self.ca_bundle, self.admin)
         path = self._data.kubeconfig
         try:
-            found = path.read_bytes() if path.exists() else content
-            if found != content:
-                content = refreshed(found, content)
-            if found != content or not path.exists():
+            existing = path.read_bytes() if path.exists() else content
+            if existing != content:
+                content = refresh(existing, content)
+            if existing != content or not path.exists():
                 self._data.write(path, content)
             elif path.stat().st_mode & 0o777 != 0o600:
                 path.chmod(0o600)
@@ -306,7 +306,7 @@ class Credentials:
         return path
 
 
-def _given(certificate: str, key: str) -> CertKeyPair:
+def _read_pair(certificate: str, key: str) -> CertKeyPair:
     contents: Sequence[bytes] = []
     try:
         contents = [Path(path).read_bytes() for path in (certificate, key)]

@@ -18,10 +18,10 @@ from ..flowcontrol.controller import FlowControl
 from ..metrics.registry import Histogram, MetricSnapshot
 
 #: Seconds between two samples.
-INTERVAL: Final = 0.25
+SAMPLE_INTERVAL: Final = 0.25
 _PREFIX: Final = "apiserver_flowcontrol_"
 #: Number of stored series in addition to those of existing levels.
-_SPARE: Final = 40
+_MAX_STALE_SERIES: Final = 40
 _NANOSECONDS: Final = 1_000_000_000
 _SEATS: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 _REQUESTS: Final = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1.0)
@@ -71,14 +71,14 @@ class FlowControlSampler:
         self._reactor = reactor
         self._in_flight = in_flight
         self._limits = limits
-        self._looked = 0.0
+        self._last_sample = 0.0
         self._call: Any = None
-        self._found: dict[tuple[str, tuple[str, ...]], Histogram] = {}
+        self._histograms: dict[tuple[str, tuple[str, ...]], Histogram] = {}
 
     def start(self) -> None:
         """Start sampling."""
-        self._looked = self._reactor.seconds()
-        self._call = self._reactor.callLater(INTERVAL, self._look)
+        self._last_sample = self._reactor.seconds()
+        self._call = self._reactor.callLater(SAMPLE_INTERVAL, self._sample)
 
     def stop(self) -> None:
         """Stop sampling. Idempotent."""
@@ -86,51 +86,51 @@ class FlowControlSampler:
         if call is not None:
             call.cancel()
 
-    def _look(self) -> None:
-        self._call = self._reactor.callLater(INTERVAL, self._look)
+    def _sample(self) -> None:
+        self._call = self._reactor.callLater(SAMPLE_INTERVAL, self._sample)
         now = self._reactor.seconds()
         # A blocked reactor delays this sample, which then counts for all of that time.
-        weight = int((now - self._looked) * _NANOSECONDS)
-        self._looked = now
+        weight = int((now - self._last_sample) * _NANOSECONDS)
+        self._last_sample = now
         levels = self._flow.levels
-        if len(self._found) > _SPARE + 4 * len(levels):
-            for key in [one for one in self._found if _is_gone(one, levels)]:
-                del self._found[key]
+        if len(self._histograms) > _MAX_STALE_SERIES + 4 * len(levels):
+            for key in [one for one in self._histograms if _is_deleted(one, levels)]:
+                del self._histograms[key]
         for level in levels.values():
             name, queues = level.name, level.queues
             seats, limits = max(level.seats, 1), queues.limits
             room = max(limits.num_queues * limits.queue_length_limit, 1)
-            self._note("priority_level_seat_utilization", (name, "executing"), queues.executing / seats, weight)
+            self._observe("priority_level_seat_utilization", (name, "executing"), queues.executing / seats, weight)
             requests = "priority_level_request_utilization"
-            self._note(requests, (name, "executing"), len(queues.running) / seats, weight)
-            self._note(requests, (name, "waiting"), queues.waiting / room, weight)
-            self._note("demand_seats", (name,), level.demand.now / max(level.limits.nominal, 1), weight)
+            self._observe(requests, (name, "executing"), len(queues.running) / seats, weight)
+            self._observe(requests, (name, "waiting"), queues.waiting / room, weight)
+            self._observe("demand_seats", (name,), level.demand.now / max(level.limits.nominal, 1), weight)
         kinds = zip(("readOnly", "mutating"), self._in_flight(), self._limits, strict=True)
         for kind, count, limit in kinds:
-            most = max(limit, 1)
-            self._note("read_vs_write_current_requests", (kind, "executing"), count / most, weight)
-            waiting = self._flow.queued[kind].count / most
-            self._note("read_vs_write_current_requests", (kind, "waiting"), waiting, weight)
+            max_requests = max(limit, 1)
+            self._observe("read_vs_write_current_requests", (kind, "executing"), count / max_requests, weight)
+            waiting = self._flow.queued[kind].count / max_requests
+            self._observe("read_vs_write_current_requests", (kind, "waiting"), waiting, weight)
 
-    def _note(self, name: str, labels: tuple[str, ...], value: float, weight: int) -> None:
-        found = self._found.get((name, labels))
-        if found is None:
-            found = self._found[name, labels] = Histogram(_SERIES[name][2])
-        found.counts[bisect_left(found.bounds, value)] += weight
-        found.sum += value * weight
+    def _observe(self, name: str, labels: tuple[str, ...], value: float, weight: int) -> None:
+        histogram = self._histograms.get((name, labels))
+        if histogram is None:
+            histogram = self._histograms[name, labels] = Histogram(_SERIES[name][2])
+        histogram.counts[bisect_left(histogram.bounds, value)] += weight
+        histogram.sum += value * weight
 
     def collect(self) -> Iterator[MetricSnapshot]:
         """Return the samples of existing levels."""
         for name, (text, labels, _) in _SERIES.items():
             values = [
                 (key, one)
-                for (series, key), one in self._found.items()
-                if series == name and not _is_gone((series, key), self._flow.levels)
+                for (series, key), one in self._histograms.items()
+                if series == name and not _is_deleted((series, key), self._flow.levels)
             ]
             yield MetricSnapshot(f"{_PREFIX}{name}", "histogram", text, labels, values)
 
 
-def _is_gone(key: tuple[str, tuple[str, ...]], levels: Mapping[str, object]) -> bool:
+def _is_deleted(key: tuple[str, tuple[str, ...]], levels: Mapping[str, object]) -> bool:
     """Return whether a series belongs to a level that no longer exists."""
     name, labels = key
     return _SERIES[name][1][0] == "priority_level" and labels[0] not in levels

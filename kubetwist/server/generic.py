@@ -51,7 +51,7 @@ class PostStartHook:
 
 
 @define(eq=False)
-class _Parts:
+class _Registrations:
     """The state of one server, without its delegates."""
 
     pre_listen: list[tuple[str, Hook]] = field(factory=list)
@@ -82,13 +82,13 @@ class GenericServer:
         self.delegate = delegate if isinstance(delegate, GenericServer) else None
         behind: IResource = delegate.mux if isinstance(delegate, GenericServer) else delegate
         self.mux: DelegatingMux = DelegatingMux(name, behind)
-        self._parts = _Parts()
+        self._registrations = _Registrations()
 
     # Methods for building the server.
 
     def add_pre_listen_hook(self, name: str, start: Hook) -> None:
         """Register C{start}: called when the storage is open, awaited before the server listens; for watch caches."""
-        self._parts.pre_listen.append((name, start))
+        self._registrations.pre_listen.append((name, start))
 
     def add_post_start_hook(self, name: str, run: Hook) -> None:
         """
@@ -98,23 +98,23 @@ class GenericServer:
         """
         if any(hook.name == name for hook in self._all_hooks()):
             raise ValueError(f"there is a post-start hook {name} already")
-        self._parts.post_start.append(PostStartHook(name, run))
+        self._registrations.post_start.append(PostStartHook(name, run))
 
     def add_ready_hook(self, name: str, run: Hook) -> None:
         """Register C{run}, which is called when the server is ready; it should not wait for slow work."""
-        self._parts.ready.append((name, run))
+        self._registrations.ready.append((name, run))
 
     def add_pre_shutdown_hook(self, name: str, run: Hook) -> None:
         """Register C{run}, which is called when the server begins to stop and still answers requests."""
-        self._parts.pre_shutdown.append((name, run))
+        self._registrations.pre_shutdown.append((name, run))
 
     def register_destroy_func(self, name: str, stop: Hook) -> None:
         """Register C{stop}, which is called after the last request, before the storage is closed."""
-        self._parts.destroy_funcs.append((name, stop))
+        self._registrations.destroy_funcs.append((name, stop))
 
     def add_health_check(self, check: HealthCheck, paths: tuple[str, ...] = EVERYWHERE) -> None:
         """Add a check to some of the health paths."""
-        self._parts.checks.append((check, paths))
+        self._registrations.checks.append((check, paths))
 
     # Methods for running the server; they include all delegates.
 
@@ -126,69 +126,70 @@ class GenericServer:
 
     def health_checks(self, path: str) -> list[HealthCheck]:
         """Return the checks of one health path, without those of hooks."""
-        return [check for server in self.chain() for check, paths in server._parts.checks if path in paths]
+        return [check for server in self.chain() for check, paths in server._registrations.checks if path in paths]
 
     def post_start_hooks(self) -> list[PostStartHook]:
         """Return all hooks in the reference's order, including the reference's hooks that are not registered."""
-        known = {hook.name: hook for hook in self._all_hooks()}
+        remaining = {hook.name: hook for hook in self._all_hooks()}
         ordered = [
-            known.pop(name) if name in known else PostStartHook(name, _nothing, None) for name in self._hook_order
+            remaining.pop(name) if name in remaining else PostStartHook(name, _nothing, None)
+            for name in self._hook_order
         ]
-        return [*ordered, *known.values()]
+        return [*ordered, *remaining.values()]
 
     def _all_hooks(self) -> list[PostStartHook]:
-        return [hook for server in self.chain() for hook in server._parts.post_start]
+        return [hook for server in self.chain() for hook in server._registrations.post_start]
 
     async def run_pre_listen_hooks(self) -> None:
         """Run the hooks one after the other, as later ones may depend on earlier ones."""
         for server in self.chain():
-            for _, start in server._parts.pre_listen:
-                await _finished(start)
+            for _, start in server._registrations.pre_listen:
+                await _await_hook(start)
 
     async def run_post_start_hooks(self) -> None:
         """Run the hooks concurrently."""
 
         async def run(hook: PostStartHook) -> None:
             try:
-                await _finished(hook.run)
+                await _await_hook(hook.run)
             except BaseException as error:
                 hook.problem = f"{type(error).__name__}: {error}"
                 raise
             hook.problem = None
 
-        await _together([run(hook) for hook in self._all_hooks()])
+        await _gather([run(hook) for hook in self._all_hooks()])
 
     async def run_ready_hooks(self) -> None:
         """Run the hooks one after the other; a failure does not stop the server."""
         for server in self.chain():
-            for name, run in server._parts.ready:
-                await self._tolerant("starting", name, run)
+            for name, run in server._registrations.ready:
+                await self._run_logging_errors("starting", name, run)
 
     async def run_pre_shutdown_hooks(self) -> None:
         """Run the hooks concurrently; a failure does not prevent the stop."""
-        hooks = [hook for server in self.chain() for hook in server._parts.pre_shutdown]
-        await _together([self._tolerant("pre-shutdown hook", *hook) for hook in hooks])
+        hooks = [hook for server in self.chain() for hook in server._registrations.pre_shutdown]
+        await _gather([self._run_logging_errors("pre-shutdown hook", *hook) for hook in hooks])
 
     async def run_destroy_funcs(self) -> None:
         """Run the functions one after the other, the last registered first."""
         for server in reversed(list(self.chain())):
-            for name, stop in reversed(server._parts.destroy_funcs):
-                await self._tolerant("stopping", name, stop)
+            for name, stop in reversed(server._registrations.destroy_funcs):
+                await self._run_logging_errors("stopping", name, stop)
 
-    async def _tolerant(self, what: str, name: str, run: Hook) -> None:
+    async def _run_logging_errors(self, what: str, name: str, run: Hook) -> None:
         try:
-            await _finished(run)
+            await _await_hook(run)
         except Exception:
             self._log.failure("{what} {name} failed", what=what, name=name)
 
 
-async def _finished(run: Hook) -> None:
+async def _await_hook(run: Hook) -> None:
     result = run()
     if isawaitable(result):
         await result
 
 
-async def _together(runs: list[_Run]) -> None:
+async def _gather(runs: list[_Run]) -> None:
     failed = gatherResults([Deferred.fromCoroutine(run) for run in runs], consumeErrors=True)
     try:
         await failed

@@ -111,16 +111,16 @@ def read_interfaces() -> list[Interface]:
 
     addresses: dict[str, list[str]] = {name: [] for _, name in socket.if_nameindex()}
     flags: dict[str, int] = {}
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         buffer = array.array("B", bytes(_REQUEST * 256))
         request = struct.pack("iL", len(buffer), buffer.buffer_info()[0])
-        size: int = struct.unpack("iL", fcntl.ioctl(asking.fileno(), _SIOCGIFCONF, request))[0]
+        size: int = struct.unpack("iL", fcntl.ioctl(probe.fileno(), _SIOCGIFCONF, request))[0]
         for start in range(0, size, _REQUEST):
             one = buffer[start : start + _REQUEST].tobytes()
             name = one[:_NAME].partition(b"\0")[0].decode().partition(":")[0]
             addresses.setdefault(name, []).append(socket.inet_ntoa(one[_NAME + 4 : _NAME + 8]))
         for name in addresses:
-            answer = fcntl.ioctl(asking.fileno(), _SIOCGIFFLAGS, struct.pack(f"{_REQUEST}s", name.encode()))
+            answer = fcntl.ioctl(probe.fileno(), _SIOCGIFFLAGS, struct.pack(f"{_REQUEST}s", name.encode()))
             flags[name] = struct.unpack_from("H", answer, _NAME)[0]
     for line in _text("if_inet6").splitlines():
         fields = line.split()
@@ -176,9 +176,9 @@ def _source_address(versions: Iterable[int]) -> str:
     for version in versions:
         family, somewhere = (socket.AF_INET, "192.0.2.1") if version == 4 else (socket.AF_INET6, "2001:db8::1")
         try:
-            with socket.socket(family, socket.SOCK_DGRAM) as asking:
-                asking.connect((somewhere, 9))
-                address: str = asking.getsockname()[0].partition("%")[0]
+            with socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.connect((somewhere, 9))
+                address: str = probe.getsockname()[0].partition("%")[0]
         except OSError:
             continue
         if _is_global_unicast(address, version):

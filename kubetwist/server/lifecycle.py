@@ -36,6 +36,7 @@ from ..logs.httplog import RequestLog
 from ..metrics.requests import RequestMetrics
 from ..storage.wrappers import find_shared_storage
 from .chain import InstalledAPIs, Installer, create_server_chain
+from .collectors import register_collectors, register_connection_collectors
 from .complete import start_error
 from .credentials.certificates import CertKeyPair
 from .credentials.frontproxy import configure_proxy_client_certificate
@@ -47,14 +48,13 @@ from .endpoints.fairness import PATH as FAIRNESS
 from .endpoints.fairness import FlowControlDebugResource
 from .endpoints.flagz import install_flagz
 from .endpoints.logs import install_logs
-from .endpoints.metrics import Served, install_metrics
+from .endpoints.metrics import ServedResourceNames, install_metrics
 from .endpoints.openid import serve_documents
 from .endpoints.statusz import install_statusz
 from .endpoints.version import VersionResource
 from .errors import StartError
 from .etcdbackend import register_etcd_metrics
 from .flowcontrolsampler import FlowControlSampler
-from .collectors import register_collectors, register_connection_collectors
 from .serverchecks import ServerChecks
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ if TYPE_CHECKING:
     from .options import ServerOptions
 
 #: Seconds that clients have to read the written data when the server stops.
-_FLUSH = 5.0
+_FLUSH_TIMEOUT = 5.0
 #: Seconds that idle clients have to close their connections.
-_GOODBYE = 0.1
+_IDLE_CLOSE_TIMEOUT = 0.1
 #: Minimum number of watches that are ended per second, and the interval in seconds, when they are ended gradually.
-_WATCHES_ENDED = 200.0
-_STEP = 0.05
+_MIN_WATCHES_ENDED_PER_SECOND = 200.0
+_END_WATCHES_INTERVAL = 0.05
 
 #: User of the admin's client certificate.
 _ADMIN_USER = add_authenticated_group(UserInfo(ADMIN.common_name, groups=(ADMIN.organization,)))
@@ -149,14 +149,14 @@ class APIServer:
         register_etcd_metrics(config, server)
         auditor = config.auditor
         self._prepare_run(server, apis)
-        served = Served(None if apis is None else apis.installed, config.kubernetes_version)
+        served = ServedResourceNames(None if apis is None else apis.installed, config.kubernetes_version)
         metrics = RequestMetrics(
             config.metrics, served.__contains__, lambda: list(self.site.open_requests), served.is_deprecated
         )
         install_metrics(server.mux, config, metrics.begin_anew)
         if apis is not None and apis.flow is not None:
-            self._sample(server, apis.flow, metrics)
-        limit, left = self.make_request_limiter()
+            self._start_sampling(server, apis.flow, metrics)
+        limit, release_seats = self.make_request_limiter()
         guard = make_guard(options["memory-limit"])
         handler = build_handler_chain(
             traverse(server.mux),
@@ -187,7 +187,7 @@ class APIServer:
         self._opened = True
         await server.run_pre_listen_hooks()
         self._prepared = True
-        site = self._site = self._make_site(handler, metrics, left, guard)
+        site = self._site = self._make_site(handler, metrics, release_seats, guard)
         if auditor is not None:
             auditor.start()
             self._auditing = True
@@ -204,27 +204,27 @@ class APIServer:
         self,
         handler: Handler,
         metrics: RequestMetrics,
-        left: Callable[[KubeRequest], object],
+        release_seats: Callable[[KubeRequest], object],
         guard: MemoryGuard | None,
     ) -> KubeSite:
         config, options, tracing = self.config, self._options, self.config.tracing
-        told, counted = RequestLog(options.verbosity).ended, metrics.ended
+        log_request, count_request = RequestLog(options.verbosity).ended, metrics.ended
 
         def ended(request: KubeRequest) -> None:
             # Log first: the next call removes data of the request.
             now = perf_counter()
-            told(request, now)
-            left(request)
-            counted(request, now)
+            log_request(request, now)
+            release_seats(request)
+            count_request(request, now)
 
-        most = MAX_BODIES if guard is None or not guard.limit else min(MAX_BODIES, guard.limit // 8)
+        max_bodies = MAX_BODIES if guard is None or not guard.limit else min(MAX_BODIES, guard.limit // 8)
         site = KubeSite(
             handler,
             self._reactor,
             connections=Connections(
                 self._reactor,
                 connection_limiter=ConnectionLimiter(options["max-connections-per-address"]),
-                bodies=BodyShares(most),
+                bodies=BodyShares(max_bodies),
                 memory=MemoryRelease(self._reactor, find_trim()),
             ),
             scheduler=config.scheduler,
@@ -266,14 +266,14 @@ class APIServer:
         flow, stores = apis.flow, apis.registry.stores
         return lambda handler: with_priority_and_fairness(handler, flow, stores.sizes), flow.ended
 
-    def _sample(self, server: GenericServer, flow: FlowControl, metrics: RequestMetrics) -> None:
+    def _start_sampling(self, server: GenericServer, flow: FlowControl, metrics: RequestMetrics) -> None:
         """Sample the utilization of priority levels while the server runs."""
         options = self._options
         limits = options["max-requests-inflight"], options["max-mutating-requests-inflight"]
-        samples = FlowControlSampler(flow, self._reactor, metrics.in_flight, limits)
-        self.config.metrics.register_collector(samples.collect)
-        server.add_ready_hook("samples of priority levels", samples.start)
-        server.register_destroy_func("samples of priority levels", samples.stop)
+        sampler = FlowControlSampler(flow, self._reactor, metrics.in_flight, limits)
+        self.config.metrics.register_collector(sampler.collect)
+        server.add_ready_hook("samples of priority levels", sampler.start)
+        server.register_destroy_func("samples of priority levels", sampler.stop)
 
     def make_consistency(self) -> ConsistentReadFilter | None:
         """
@@ -284,11 +284,13 @@ class APIServer:
         if shared is None or apis is None:
             return None
         cache = apis.registry.stores.cache
-        some = cache("", "namespaces")
-        if some is None:
+        namespaces_cache = cache("", "namespaces")
+        if namespaces_cache is None:
             return None
         reactor = self._reactor
-        return ConsistentReadFilter(shared, cache, some, config.metrics, lambda call: reactor.callLater(0, call))
+        return ConsistentReadFilter(
+            shared, cache, namespaces_cache, config.metrics, lambda call: reactor.callLater(0, call)
+        )
 
     def announce(self) -> None:
         """Write the admin's kubeconfig, and log how the server can be reached."""
@@ -312,8 +314,10 @@ class APIServer:
         server.mux.handle_prefix("/version", VersionResource(config.kubernetes_version))
         server.mux.handle_prefix(WHY, lambda: _why(config))
         if config.token_keys:
-            forget = serve_documents(server.mux, self._options, config.token_keys, lambda: config.external_address)
-            config.token_key_listeners.append(lambda keys: forget())
+            drop_documents = serve_documents(
+                server.mux, self._options, config.token_keys, lambda: config.external_address
+            )
+            config.token_key_listeners.append(lambda keys: drop_documents())
         install_debugging(server.mux, config)
         install_logs(server.mux, config)
         install_flagz(server.mux, config)
@@ -329,7 +333,7 @@ class APIServer:
             started=lambda: self._started,
             stopping=lambda: self.stopping,
         )
-        checks.claim(server)
+        checks.register(server)
 
     def _listen(self, site: KubeSite) -> None:
         from ..http.connection.coalescingtls import CoalescingTLSFactory
@@ -344,7 +348,7 @@ class APIServer:
         )
         if context.named is not None:
             context.named.follow(config.files)
-        context.ask_for(config.client_authorities)
+        context.request_client_certificates(config.client_authorities)
         if options["tls-cert-file"]:
             self._follow_certificate(context)
         factory = CoalescingTLSFactory(context, site, self._reactor, site.write_events)
@@ -367,8 +371,8 @@ class APIServer:
         def use(pair: CertKeyPair) -> None:
             credentials.set_serving_certificate(pair)
             context.replace(pair)
-            for follower in credentials.ca_bundle_listeners:
-                follower()
+            for listener in credentials.ca_bundle_listeners:
+                listener()
             pool = self._reactor.getThreadPool()
             deferToThreadPool(self._reactor, pool, credentials.write_kubeconfig, self.url).addErrback(
                 lambda failure: self._log.failure("writing the admin's kubeconfig failed", failure)
@@ -440,10 +444,12 @@ class APIServer:
         grace = self._options["shutdown-watch-termination-grace-period"]
         if grace:
             until = self._reactor.seconds() + grace
-            share = int(max(_WATCHES_ENDED, len(site.long_running_requests) / grace) * _STEP)
+            share = int(
+                max(_MIN_WATCHES_ENDED_PER_SECOND, len(site.long_running_requests) / grace) * _END_WATCHES_INTERVAL
+            )
             while site.long_running_requests and self._reactor.seconds() < until:
                 site.end_long_running(share)
-                await self._sleep(_STEP)
+                await self._sleep(_END_WATCHES_INTERVAL)
         site.end_long_running()
 
     async def _finish(self, site: KubeSite) -> None:
@@ -466,8 +472,8 @@ class APIServer:
         begun = self._reactor.seconds()
         while site.connections.channels:
             waited = self._reactor.seconds() - begun
-            if waited > _FLUSH or (
-                waited > _GOODBYE and not any(channel.unflushed for channel in site.connections.channels)
+            if waited > _FLUSH_TIMEOUT or (
+                waited > _IDLE_CLOSE_TIMEOUT and not any(channel.unflushed for channel in site.connections.channels)
             ):
                 site.connections.abort_all()
                 begun = self._reactor.seconds()
@@ -505,6 +511,6 @@ def _local_host(bind_address: str) -> str:
 
 def _why(config: ServerConfig) -> Resource:
     # Imported late: most servers never need it.
-    from .endpoints.why import Why
+    from .endpoints.why import WhyResource
 
-    return Why(config)
+    return WhyResource(config)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 #: Authenticators from this rank on are called only if no other has found credentials.
 LAST_RANK = 1000
-_MOST_PRETEND_NODES = 1000
+_MAX_PRETEND_NODES = 1000
 
 
 class Named(Protocol):
@@ -55,8 +55,8 @@ Factory = TypeVar("Factory", bound=Named)
 Plugin = TypeVar("Plugin")
 
 
-def _loaded(place: str) -> Callable[..., Any]:
-    module, _, name = place.partition(":")
+def _load(import_path: str) -> Callable[..., Any]:
+    module, _, name = import_path.partition(":")
     loaded: Callable[..., Any] = getattr(import_module(module), name)
     return loaded
 
@@ -73,14 +73,14 @@ class AuthenticatorFactory:
 
     name: str
     rank: int
-    place: str
+    import_path: str
     needs: tuple[str, ...] = ()
 
     def make(self, options: FlagValues, server: PluginContext) -> IAuthenticator | None:
         """@see: L{IAuthenticatorFactory.make}."""
         if self.needs and not any(options[name] for name in self.needs):
             return None
-        return _loaded(self.place)(options, server)  # type: ignore[no-any-return]
+        return _load(self.import_path)(options, server)  # type: ignore[no-any-return]
 
 
 @implementer(IPlugin, IAuthorizerFactory)
@@ -89,11 +89,11 @@ class AuthorizerFactory:
     """Like L{AuthenticatorFactory}, for L{IAuthorizerFactory.make}."""
 
     name: str
-    place: str
+    import_path: str
 
     def make(self, options: FlagValues, server: PluginContext) -> IAuthorizer:
         """@see: L{IAuthorizerFactory.make}."""
-        return _loaded(self.place)(options, server)  # type: ignore[no-any-return]
+        return _load(self.import_path)(options, server)  # type: ignore[no-any-return]
 
 
 @implementer(IPlugin, IStorageBackendFactory)
@@ -102,11 +102,11 @@ class StorageBackendFactory:
     """Like L{AuthenticatorFactory}, for L{IStorageBackendFactory.make}."""
 
     name: str
-    place: str
+    import_path: str
 
     def make(self, options: FlagValues, reactor: IServerReactor) -> IStorageBackend:
         """@see: L{IStorageBackendFactory.make}."""
-        return _loaded(self.place)(options, reactor)  # type: ignore[no-any-return]
+        return _load(self.import_path)(options, reactor)  # type: ignore[no-any-return]
 
 
 def make_sqlite(options: FlagValues, reactor: IServerReactor) -> IStorageBackend:
@@ -134,9 +134,9 @@ def named(factories: Iterable[Factory], interface: InterfaceClass, what: str) ->
     """
     found: dict[str, Factory] = {}
     for factory in factories:
-        wrong = interface_error(factory, interface)
-        if wrong:
-            raise StartError(f"an installed {what} factory cannot be used: {wrong}")
+        problem = interface_error(factory, interface)
+        if problem:
+            raise StartError(f"an installed {what} factory cannot be used: {problem}")
         if factory.name in found:
             raise StartError(f"two {what} plugins are called {factory.name}")
         found[factory.name] = factory
@@ -149,9 +149,9 @@ def checked(plugin: Plugin, interface: InterfaceClass, what: str, name: str) -> 
 
     @raise StartError: It does not provide the interface.
     """
-    wrong = interface_error(plugin, interface)
-    if wrong:
-        raise StartError(f"the {what} {name} cannot be used: {wrong}")
+    problem = interface_error(plugin, interface)
+    if problem:
+        raise StartError(f"the {what} {name} cannot be used: {problem}")
     return plugin
 
 
@@ -180,7 +180,7 @@ def make_authenticator(options: FlagValues, server: PluginContext) -> Authentica
     from ..authentication.union import AuthenticatorUnion
 
     factories = named(getPlugins(IAuthenticatorFactory), IAuthenticatorFactory, "authenticator")
-    made = []
+    authenticators = []
     last = None
     for factory in sorted(factories.values(), key=lambda one: (one.rank, one.name)):
         try:
@@ -191,10 +191,10 @@ def make_authenticator(options: FlagValues, server: PluginContext) -> Authentica
             continue
         checked(authenticator, IAuthenticator, "authenticator", factory.name)
         if factory.rank < LAST_RANK:
-            made.append(authenticator)
+            authenticators.append(authenticator)
         else:
             last = authenticator
-    return AuthenticatorUnion(made, last)
+    return AuthenticatorUnion(authenticators, last)
 
 
 def choose_controllers(options: FlagValues) -> Sequence[IControllerFactory]:
@@ -205,8 +205,8 @@ def choose_controllers(options: FlagValues) -> Sequence[IControllerFactory]:
     """
     from ..controllers.machinery.selection import UnknownControllers, select_controllers
 
-    if options["pretend-nodes"] > _MOST_PRETEND_NODES:
-        raise StartError(f"--pretend-nodes: the limit is {_MOST_PRETEND_NODES}")
+    if options["pretend-nodes"] > _MAX_PRETEND_NODES:
+        raise StartError(f"--pretend-nodes: the limit is {_MAX_PRETEND_NODES}")
     try:
         # The first entry for a name wins: the user's entries precede these two.
         implied = ("pretend-nodes", "kube-scheduler") if options["pretend-nodes"] else ()

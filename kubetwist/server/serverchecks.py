@@ -41,7 +41,7 @@ class ServerChecks:
         self._started = started
         self._stopping = stopping
 
-    def claim(self, server: GenericServer) -> None:
+    def register(self, server: GenericServer) -> None:
         """Register the health paths of a server, with the checks of its hooks and its delegates."""
         health = HealthMetrics(self._config.health_metrics)
         storage = HealthCheck("etcd", self._check_storage)
@@ -75,10 +75,10 @@ class ServerChecks:
             checks = checks_of(path)
             server.mux.handle_prefix(f"/{path}", HealthResource(path, checks, health), listed_subpaths=_names(checks))
 
-    async def _check_storage(self, patience: str = "etcd-healthcheck-timeout") -> None:
+    async def _check_storage(self, timeout_flag: str = "etcd-healthcheck-timeout") -> None:
         shared = find_shared_storage(self._config.backend)
         if shared is not None:
-            await self._check_shared_storage(shared, self._options[patience])
+            await self._check_shared_storage(shared, self._options[timeout_flag])
             return
         try:
             await self._config.backend.read(f"{self._options['etcd-prefix']}/health")

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ..interfaces import IServerReactor
     from .chain import Installer
     from .config import ServerConfig
-    from .options import ServerOptions
     from .lifecycle import APIServer
+    from .options import ServerOptions
 
 #: The exit code of a failed start, or after a second signal to stop.
 FAILED = 1
@@ -126,11 +126,11 @@ class TwistProcess:
         """Apply all settings when the reactor runs."""
         # Busy threads delay the reactor by this long each time that it needs the interpreter.
         sys.setswitchinterval(SWITCH_INTERVAL)
-        open_as_many_files_as_allowed()
+        raise_open_files_limit()
         self._choose_logs()
         for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-            signal.signal(number, self._asked)
-        self._reactor.callWhenRunning(self._take_signals)
+            signal.signal(number, self._handle_signal)
+        self._reactor.callWhenRunning(self._install_signal_handlers)
         # A server without delays is ready before the reactor runs and installs its signal handlers.
         self._service.ready.addCallbacks(lambda _: self._reactor.callWhenRunning(self._ready), self._failed)
 
@@ -151,22 +151,22 @@ class TwistProcess:
         # twist must not filter by level: levels depend on modules and can change at run time.
         parent["logLevel"] = LogLevel.debug
 
-    def _take_signals(self) -> None:
+    def _install_signal_handlers(self) -> None:
         """Replace the reactor's signal handlers, with which the exit code is that of a killed process."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._signalled)
+            signal.signal(number, self._handle_stop_signal)
 
-    def _signalled(self, number: int, frame: FrameType | None) -> None:
+    def _handle_stop_signal(self, number: int, frame: FrameType | None) -> None:
         if self._stop_requested:
             os._exit(FAILED)
         self._stop_requested = True
         self._reactor.callFromThread(self._stop)
 
-    def _asked(self, number: int, frame: FrameType | None) -> None:
+    def _handle_signal(self, number: int, frame: FrameType | None) -> None:
         """Handle signals that end other programs, and that operators and tools send to servers."""
-        self._reactor.callFromThread(self._answer, number)
+        self._reactor.callFromThread(self._handle_signal_in_reactor, number)
 
-    def _answer(self, number: int) -> None:
+    def _handle_signal_in_reactor(self, number: int) -> None:
         name = signal.Signals(number).name
         if number != signal.SIGHUP:
             self._log.info("ignoring signal {name}", name=name)
@@ -218,7 +218,7 @@ def _exit_failed(message: str) -> None:
     os._exit(FAILED)
 
 
-def open_as_many_files_as_allowed() -> None:
+def raise_open_files_limit() -> None:
     """
     Raise the limit of open files to its maximum, as every Go program does.
 

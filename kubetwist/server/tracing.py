@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..tracing.exporting import SpanExport
 
 #: Seconds that the collector has to accept the remaining spans when the server stops.
-PATIENCE: Final = 2.0
+EXPORT_TIMEOUT: Final = 2.0
 
 
 class Tracing:
@@ -60,7 +60,7 @@ class Tracing:
 
         def stop() -> Deferred[None]:
             self._exporting = None
-            return deferToThreadPool(reactor, reactor.getThreadPool(), exporting.close, PATIENCE)
+            return deferToThreadPool(reactor, reactor.getThreadPool(), exporting.close, EXPORT_TIMEOUT)
 
         server.register_destroy_func("traces", stop)
 

@@ -155,10 +155,10 @@ class FileReloader:
     def _poll(self) -> None:
         self._timer = None
         self._polling = True
-        looking = self._in_thread(self._changes)
-        looking.addCallback(self._tell)
-        looking.addErrback(lambda failure: self._log.failure("checking files for changes failed", failure))
-        looking.addCallback(self._polled)
+        checking = self._in_thread(self._changes)
+        checking.addCallback(self._apply_changes)
+        checking.addErrback(lambda failure: self._log.failure("checking files for changes failed", failure))
+        checking.addCallback(self._polled)
 
     def _polled(self, _: object) -> None:
         self._polling = False
@@ -174,27 +174,27 @@ class FileReloader:
     def _changes(self) -> list[_Change]:
         """Return the changes; runs in a thread."""
         found = (_check(watch) for watch in list(self._watches))
-        return [news for news in found if news is not None]
+        return [change for change in found if change is not None]
 
-    def _tell(self, changes: list[_Change]) -> None:
-        for news in changes:
-            watch = news.watch
+    def _apply_changes(self, changes: list[_Change]) -> None:
+        for change in changes:
+            watch = change.watch
             if not self._running:
                 return
-            if not news.error:
-                watch.dependent_paths = news.dependent_paths
+            if not change.error:
+                watch.dependent_paths = change.dependent_paths
                 try:
-                    result = watch.use(news.value)
+                    result = watch.use(change.value)
                     if isinstance(result, Deferred):
                         result.addCallbacks(self._used, self._refused, (watch,), {}, (watch,))
                         continue
                 except ValueError as error:
-                    news.error = str(error)
+                    change.error = str(error)
                 except Exception:
                     self._log.failure("using the new content of {what} failed", what=watch.what)
                     continue
-            if news.error:
-                self._log_refused(watch, news.error)
+            if change.error:
+                self._log_refused(watch, change.error)
             else:
                 self._used(None, watch)
 
@@ -214,12 +214,12 @@ class FileReloader:
         else:
             self._log.failure("using the new content of {what} failed", failure, what=watch.what)
 
-    def _log_refused(self, watch: _Watch, why: str) -> None:
+    def _log_refused(self, watch: _Watch, error_text: str) -> None:
         self._count(watch, "failure")
         self._log.error(
-            "cannot reload files, keeping the previous content source={what} error={why}",
+            "cannot reload files, keeping the previous content source={what} error={error}",
             what=watch.what,
-            why=why,
+            error=error_text,
         )
 
 
@@ -233,12 +233,12 @@ def _check(watch: _Watch) -> _Change | None:
         digest = _digest(contents, watch.dependent_paths)
     except (OSError, ValueError) as error:
         contents, digest = [], b""
-        why = f"cannot read {error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-        digest = sha256(why.encode("utf-8", "replace")).digest()
+        error_text = f"cannot read {error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        digest = sha256(error_text.encode("utf-8", "replace")).digest()
         if digest == watch.digest:
             return None
         watch.digest = digest
-        return _Change(watch, error=why)
+        return _Change(watch, error=error_text)
     if digest == watch.digest:
         return None
     watch.digest = digest

@@ -252,7 +252,7 @@ class DistributedTests(TokenCase):
             assert user is not None
             self.assertEqual(user.groups, ("far", "system:authenticated"))
         asked = [settings for settings, _ in self.network.calls if settings.url.endswith("/groups")]
-        self.assertEqual([(one.token, one.guarded) for one in asked], [("secret", True)] * 2)
+        self.assertEqual([(one.token, one.deny_internal) for one in asked], [("secret", True)] * 2)
         self.assertEqual(self.other.asked.count("/keys"), 1)
 
     def test_not_needed(self) -> None:

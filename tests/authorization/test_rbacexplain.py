@@ -135,8 +135,8 @@ class MissTests(WhyTestCase):
         self.assertIn(b'"missing": "verb"', answers[0].body)
         query = "user=eve&verb=get&resource=configmaps&namespace=default"
         self.patch(why, "SLICE", 500)
-        self.assertEqual(len(self.why(query)["nearMisses"]), why.MOST_MISSES)
-        self.patch(why, "MOST_RULES", 400)
+        self.assertEqual(len(self.why(query)["nearMisses"]), why.MAX_MISSES)
+        self.patch(why, "MAX_RULES", 400)
         self.assertIn("only 400 rules", self.why(query)["incomplete"])
 
     def test_long_rules(self) -> None:

@@ -1,4 +1,4 @@
-"""Clients, and servers that they call."""
+"""Base of tests with webhook clients and the servers that they call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kubetwist.testing.webhooks import WebhookServer
 
 
 async def turns() -> None:
-    """Let the reactor turn."""
+    """Wait for some iterations of the reactor."""
     for _ in range(3):
         turn: Deferred[None] = Deferred()
         reactor.callLater(0, turn.callback, None)  # type: ignore[attr-defined]
@@ -26,33 +26,36 @@ async def turns() -> None:
 
 
 class ClientCase(TestCase):
-    """Calls to a L{WebhookServer}."""
+    """Base of tests that call a L{WebhookServer}."""
 
     def setUp(self) -> None:
-        """Connections that are broken off are told of in a later turn."""
+        """Wait at the end for lost connections, which are reported in a later iteration."""
         self.addCleanup(lambda: Deferred.fromCoroutine(turns()))
 
     async def serve(self, answer: Any, **options: Any) -> WebhookServer:
-        """A server until the test ends."""
+        """Start a server; it stops at the end of the test."""
         server = WebhookServer(reactor, answer, **options)
         await server.start()
         self.addCleanup(lambda: Deferred.fromCoroutine(server.stop()))
         return server
 
     def client(self, server: WebhookServer, path: str = "/hook", limit: int = 10_000, **others: Any) -> WebhookClient:
-        """A client of it until the test ends."""
+        """Return a client of a server; it is closed at the end of the test."""
         others.setdefault("ca", server.ca)
         others.setdefault("url", server.url + path)
         return self.client_of(RESTConfig(**others), limit)
 
     def client_of(self, settings: RESTConfig, limit: int = 10_000, **others: Any) -> WebhookClient:
-        """A client until the test ends."""
+        """Return a client with these settings; it is closed at the end of the test."""
         client = WebhookClient(reactor, settings, limit=limit, **others)
         self.addCleanup(client.close)
         return client
 
     def raw(self, *answer: bytes, close: bool = False) -> int:
-        """A port at which a connection is answered by C{answer}, the last part of it for ever if there are two."""
+        """
+        Listen with raw TCP and answer each connection with C{answer}; repeat the second part endlessly if there is
+        one. Return the port.
+        """
 
         class Raw(Protocol):
             def dataReceived(self, data: bytes) -> None:
@@ -77,7 +80,7 @@ class ClientCase(TestCase):
         return port.getHost().port  # type: ignore[no-any-return]
 
     async def refusal(self, client: WebhookClient, timeout: float = 10.0) -> CallError:
-        """Why a call fails."""
+        """Return the error of a failing call."""
         try:
             answer = await client.post(b"{}", timeout=timeout)
         except CallError as error:

@@ -1,4 +1,4 @@
-"""What makes clients, and services that they call."""
+"""Base of tests with a client factory and services."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ SERVICES: dict[str, dict[str, Any]] = {
 
 
 class OutgoingTestCase(ClientCase):
-    """A test with the tools of several test cases."""
+    """Base of tests that combine several test cases."""
 
     def setUp(self) -> None:
-        """A server with some services."""
+        """Create a client factory that finds some services."""
         super().setUp()
         self.outgoing = ClientFactory(reactor, self.find)
         self.addCleanup(lambda: Deferred.fromCoroutine(self.outgoing.close()))
 
     def find(self, namespace: str, name: str) -> Any:
-        """The services of one namespace."""
+        """Return a service of the namespace C{ns}; L{None} if it does not exist."""
         return {"spec": SERVICES[name]} if namespace == "ns" and name in SERVICES else None
 
     def config(self, server: WebhookServer, name: str, **service: Any) -> dict[str, Any]:
-        """A clientConfig that names a service."""
+        """Return a clientConfig that references a service."""
         bundle = base64.b64encode(server.ca).decode()
         return {"caBundle": bundle, "service": {"namespace": "ns", "name": name, **service}}

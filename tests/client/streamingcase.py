@@ -1,4 +1,4 @@
-"""Clients that stream, and servers that answer bytes."""
+"""Base of tests with streaming clients and raw backends."""
 
 from __future__ import annotations
 
@@ -26,59 +26,62 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 class Sink:
-    """Takes what is delivered, and can have enough."""
+    """A consumer that collects the data and may pause its producer."""
 
     def __init__(self) -> None:
         self.data = b""
         self.producer: Any = None
 
     def registerProducer(self, producer: Any, streaming: bool) -> None:
-        """One at a time."""
+        """Register the only producer."""
         assert self.producer is None
         assert streaming
         self.producer = producer
 
     def unregisterProducer(self) -> None:
-        """It is done."""
+        """Unregister the producer."""
         self.producer = None
 
     def write(self, data: bytes) -> None:
-        """Keep it."""
+        """Collect the data."""
         self.data += data
 
 
 class StreamingCase(TestCase):
-    """A client and what it calls."""
+    """Base of tests with a streaming client and its backends."""
 
     timeout = 20
 
     async def setUp(self) -> None:
-        """Both."""
+        """Create a client factory."""
         self.outgoing = ClientFactory(reactor, lambda namespace, name: None)
         self.backends: list[Backend] = []
 
     async def tearDown(self) -> None:
-        """Nothing may be left."""
+        """Close all clients and backends."""
         await self.outgoing.close()
         for backend in self.backends:
             await backend.stop()
 
     def backend(self, *, tls: bool = False, require_client: bool = False, names: Any = ("127.0.0.1",)) -> Backend:
-        """One that listens."""
+        """Start a backend."""
         backend = Backend(reactor, tls=tls, names=names).start(require_client=require_client)
         self.backends.append(backend)
         return backend
 
     def client(self, backend: Backend, **others: Any) -> StreamingClient:
-        """A client of it."""
+        """Return a client of a backend."""
         return self.outgoing.stream_client(RESTConfig(**{"url": backend.url, "ca": backend.ca, **others}))
 
     def get(self, client: StreamingClient, method: bytes = b"GET", body: Any = None) -> Deferred[StreamingResponse]:
-        """Ask for something."""
+        """Send a request."""
         return Deferred.fromCoroutine(client.request(method, b"/x", [], body))
 
     async def answered(self, *pieces: bytes, method: bytes = b"GET") -> tuple[StreamingClient, Wire, Any]:
-        """The client, the backend and the answer, or the error, to a request that is answered by C{pieces}."""
+        """
+        Return the client, the backend's connection, and the response or error for a request that is answered with
+        C{pieces}.
+        """
         backend = self.backend()
         client = self.client(backend)
         asked = self.get(client, method)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.client.caching}."""
+"""Tests of L{kubetwist.client.caching}."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kubetwist.client.caching import ExpiringCache
 
 
 class ExpiringCacheTests(SynchronousTestCase):
-    """Values that are kept for a while."""
+    """L{ExpiringCache<kubetwist.client.caching.ExpiringCache>}."""
 
     def setUp(self) -> None:
-        """Make a cache of two values."""
+        """Create a cache for two values."""
         self.clock = Clock()
         self.cache: ExpiringCache[str, int] = ExpiringCache(2, self.clock.seconds)
 
@@ -25,7 +25,7 @@ class ExpiringCacheTests(SynchronousTestCase):
         self.assertIsNone(self.cache.get("a"))
 
     def test_size(self) -> None:
-        """A value that goes over the size replaces the one that was not asked for the longest."""
+        """A full cache drops the least recently used value."""
         self.cache.put("a", 1, 10)
         self.cache.put("b", 2, 10)
         self.cache.get("a")

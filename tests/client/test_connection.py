@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.client.connection}."""
+"""Tests of L{kubetwist.client.connection}."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kubetwist.http.connection.flow import BodyStream
 from tests.client.streamingcase import OK, Sink, StreamingCase
 
 
-class AnswerTests(StreamingCase):
-    """Tests for L{kubetwist.client.connection}."""
+class ResponseTests(StreamingCase):
+    """Parsing of responses."""
 
     async def test_lengths(self) -> None:
-        """A body has the length that its head says, or ends with a chunk of none, or with the connection."""
+        """The end of a body is given by Content-Length, the last chunk, or the end of the connection."""
         for answer, method, body in (
             (OK, b"GET", b"ok"),
             (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n1\r\no\r\n1;a=b\r\nk\r\n0\r\n\r\n", b"GET", b"ok"),
@@ -32,7 +32,7 @@ class AnswerTests(StreamingCase):
             self.assertEqual((client.idle, client.busy), (1, 0))
 
     async def test_truncated(self) -> None:
-        """A body that ends too early is an error, after what has come of it."""
+        """A truncated body is delivered up to the break and fails with an error."""
         for answer in (
             b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nbody",
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n",
@@ -48,7 +48,7 @@ class AnswerTests(StreamingCase):
             self.assertEqual((client.idle, client.busy), (0, 0))
 
     async def test_malformed_chunks(self) -> None:
-        """Chunks that are none are an error."""
+        """Malformed chunks fail the response."""
         for chunk in (b"x\r\n", b"-1\r\n", b"4\r\nbodyno", b"1" * 5000):
             _, there, got = await self.answered(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
             done = got.deliver(Sink())
@@ -57,14 +57,14 @@ class AnswerTests(StreamingCase):
             await there.end()
 
     async def test_too_long(self) -> None:
-        """Who collects a body says how long it may be."""
+        """Collecting a body longer than the limit fails."""
         _, there, got = await self.answered(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + b"x" * 500)
         collecting = Deferred.fromCoroutine(got.collect(100))
         self.assertEqual(str(await self.assertFailure(collecting, Unreachable)), "the answer is longer than 100 bytes")
         await there.end()
 
     async def test_paced(self) -> None:
-        """A consumer that has enough is given nothing until it wants more."""
+        """A paused consumer receives no data until it resumes."""
         client, there, got = await self.answered(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\none")
         sink = Sink()
         done = got.deliver(sink)
@@ -78,8 +78,8 @@ class AnswerTests(StreamingCase):
         await done
         self.assertEqual(sink.data, b"onetwo")
 
-    async def test_unwanted(self) -> None:
-        """An answer that nobody wants ends its connection; one that is there whole does not."""
+    async def test_discarded(self) -> None:
+        """Discarding an incomplete response closes its connection; discarding a complete one does not."""
         for stop in (lambda answer, sink: answer.abort(), lambda answer, sink: sink.producer.stopProducing()):
             _, there, got = await self.answered(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\none")
             sink = Sink()
@@ -95,7 +95,7 @@ class UploadTests(StreamingCase):
     """Bodies of requests."""
 
     async def test_small(self) -> None:
-        """A body that is there is sent with its length; requests that could have one say so when they have none."""
+        """A body in memory is sent with its length; POST and PUT without a body send a length of 0."""
         backend = self.backend()
         client = self.client(backend)
         for method, body, line in (
@@ -113,7 +113,7 @@ class UploadTests(StreamingCase):
             await (await asked).collect(10)
 
     async def test_wrong_length(self) -> None:
-        """A body that is shorter, or longer, than announced does not leave the connection to be misunderstood."""
+        """A body whose length differs from the announced one fails the request and closes the connection."""
         for written in (b"abc", b"abcdefgh"):
             backend = self.backend()
             flow = BodyStream(None)  # type: ignore[arg-type]
@@ -124,7 +124,7 @@ class UploadTests(StreamingCase):
             self.assertNotIn(b"f", (await (await backend.connection()).end()).partition(b"\r\n\r\n")[2])
 
     async def test_broken(self) -> None:
-        """A body that breaks off breaks the connection off, and has no end there."""
+        """A body that breaks off closes the connection without a final chunk."""
         backend = self.backend()
         client = self.client(backend)
         source = StringTransport()

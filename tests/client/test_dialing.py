@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.client.dialing}."""
+"""Tests of L{kubetwist.client.dialing}."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _Resolver:
 
 
 class _Reactor:
-    """The reactor, with other names in the world."""
+    """The global reactor with another name resolver."""
 
     def __init__(self, resolver: _Resolver) -> None:
         self.nameResolver = resolver
@@ -63,20 +63,22 @@ class _Reactor:
 
 
 class DialingTests(ClientCase):
-    """Where connections go."""
+    """Addresses that clients connect to."""
 
     async def test_addresses_are_checked(self) -> None:
-        """CVE-2020-8562, CVE-2022-3294: what objects of the API name may not be this machine, nor the link."""
+        """
+        CVE-2020-8562, CVE-2022-3294: loopback and link-local addresses are refused for targets that API objects name.
+        """
         server = await self.serve(lambda call: {})
         for host in ("127.0.0.1", "localhost"):
             error = await self.refusal(
                 self.client(server, resolve_address=lambda host=host: (host, server.port), deny_internal=True)
             )
-            self.assertRegex(error.why, r"^dial tcp (127\.0\.0\.1|\[::1\]):\d+: address not allowed$")
+            self.assertRegex(error.reason, r"^dial tcp (127\.0\.0\.1|\[::1\]):\d+: address not allowed$")
         self.assertEqual(server.calls, [])
 
     def test_forbidden(self) -> None:
-        """All ways to write a forbidden address are forbidden."""
+        """A forbidden address is recognized in every notation."""
         for address in (
             "127.0.0.1", "127.9.9.9", "0.0.0.0", "169.254.169.254", "224.0.0.1", "255.255.255.255", "::1", "::",
             "fe80::1", "fe80::1%eth0", "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1",
@@ -87,7 +89,7 @@ class DialingTests(ClientCase):
             self.assertFalse(is_internal_address(address), address)
 
     def test_own_interfaces(self) -> None:
-        """Addresses of this machine's interfaces are forbidden where configured, and can be allowed."""
+        """Addresses of this machine's interfaces count as loopback addresses if configured, and can be allowed."""
         self.assertTrue(is_local("127.0.0.1"))
         self.assertFalse(is_local("192.0.2.1"))
         asked: list[str] = []
@@ -100,7 +102,7 @@ class DialingTests(ClientCase):
         self.assertEqual(asked, ["10.1.2.3"] * 3 + ["fd00::7", "10.1.2.4"])
 
     def test_own_interfaces_are_not_called(self) -> None:
-        """A target that is an address of this machine's interfaces is not connected to."""
+        """No connection is opened to an address of this machine's interfaces."""
         self.patch(dialing, "is_local", lambda address: True)
         memory = MemoryReactorClock()
         for interfaces in (True, False):
@@ -116,27 +118,27 @@ class DialingTests(ClientCase):
         self.assertEqual(len(memory.tcpClients), 1)
 
     def test_this_machine(self) -> None:
-        """Addresses of this machine can be allowed, without those of the link and of metadata services."""
+        """Loopback addresses can be allowed without link-local addresses and metadata services."""
         for address in ("127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"):
             self.assertFalse(is_internal_address(address, allow_loopback=True), address)
         for address in ("0.0.0.0", "::", "169.254.169.254", "fe80::1", "100.100.100.200", "224.0.0.1"):
             self.assertTrue(is_internal_address(address, allow_loopback=True), address)
 
     async def test_denied(self) -> None:
-        """What the operator denies is not called, however it is named; all else is, this machine included."""
+        """Addresses in denied networks are refused in every notation; all other addresses are allowed."""
         server = await self.serve(lambda call: {})
         networks = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
         for host in ("127.0.0.1", "localhost", "::ffff:127.0.0.1"):
             error = await self.refusal(
                 self.client(server, resolve_address=lambda host=host: (host, server.port), denied_networks=networks)
             )
-            self.assertRegex(error.why, r"^dial tcp .*: address not allowed$")
+            self.assertRegex(error.reason, r"^dial tcp .*: address not allowed$")
         self.assertEqual(server.calls, [])
         await self.client(server, denied_networks=(ip_network("169.254.0.0/16"),)).post(b"{}", timeout=10)
         self.assertEqual(len(server.calls), 1)
 
-    def test_ways_to_write(self) -> None:
-        """A network is that of all ways to write its addresses."""
+    def test_notations(self) -> None:
+        """A denied network contains every notation of its addresses."""
         link = [ip_network("169.254.0.0/16")]
         for address in ("169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::"):
             self.assertTrue(is_denied(address, link), address)
@@ -144,15 +146,15 @@ class DialingTests(ClientCase):
             self.assertFalse(is_denied(address, link), address)
         self.assertTrue(is_denied("fe80::1%eth0", [ip_network("fe80::/10")]))
 
-    def test_patience(self) -> None:
-        """Whoever does not take a connection is given as long to do it as the settings say."""
+    def test_connect_timeout(self) -> None:
+        """The connection timeout is the configured one."""
         memory = MemoryReactorClock()
         endpoint = SSRFCheckedEndpoint(memory, lambda: ("10.1.2.3", 443), dial_timeout=5.0)
         endpoint.connect(Factory.forProtocol(Protocol)).addErrback(lambda failure: failure.trap(CancelledError))
         self.assertEqual([(client[:2], client[3]) for client in memory.tcpClients], [(("10.1.2.3", 443), 5.0)])
 
-    def test_patience_for_names(self) -> None:
-        """Nor is anybody waited for longer who looks up a name."""
+    def test_lookup_timeout(self) -> None:
+        """A name lookup fails after the configured timeout."""
         memory = MemoryReactorClock()
         memory.nameResolver = _Resolver([], slow=True)
         connecting = SSRFCheckedEndpoint(memory, lambda: ("h", 443), dial_timeout=5.0).connect(
@@ -165,7 +167,7 @@ class DialingTests(ClientCase):
         self.assertEqual(str(error), "dial tcp: lookup h: i/o timeout")
 
     async def test_names_are_resolved_once(self) -> None:
-        """The address that was checked is the one that is dialled."""
+        """The client connects to the address that was checked."""
         server = await self.serve(lambda call: {}, names=("hook.example",))
         resolver = _Resolver(["10.1.2.3"])
         watched = _Reactor(resolver)
@@ -179,16 +181,16 @@ class DialingTests(ClientCase):
         self.assertEqual((answer.code, resolver.asked), (200, ["hook.example"]))
 
     async def test_rebinding(self) -> None:
-        """A name that resolves to a forbidden address is not called, whatever else it resolves to."""
+        """A name that resolves to a forbidden address is refused."""
         client = WebhookClient(
             _Reactor(_Resolver(["169.254.169.254"])), RESTConfig(url="http://hook.example/", deny_internal=True)
         )
         self.addCleanup(client.close)
         error = await self.refusal(client)
-        self.assertEqual(error.why, "dial tcp 169.254.169.254:80: address not allowed")
+        self.assertEqual(error.reason, "dial tcp 169.254.169.254:80: address not allowed")
 
     async def test_no_such_host(self) -> None:
-        """A name that nobody knows is told, and who was asked for it."""
+        """The error for an unknown host contains the name server."""
         resolvers = Path(self.mktemp())
         self.patch(dialing, "RESOLVERS", resolvers)
         self.assertEqual(dialing.name_server(), "127.0.0.1:53")
@@ -196,10 +198,10 @@ class DialingTests(ClientCase):
         client = WebhookClient(_Reactor(_Resolver([])), RESTConfig(url="http://hook.example/"))
         self.addCleanup(client.close)
         error = await self.refusal(client)
-        self.assertEqual(error.why, "dial tcp: lookup hook.example on 10.9.8.7:53: no such host")
+        self.assertEqual(error.reason, "dial tcp: lookup hook.example on 10.9.8.7:53: no such host")
 
     async def test_slow_names(self) -> None:
-        """A name that is not resolved in time is given up; what comes later does no harm."""
+        """A name that is not resolved before the deadline fails the call; the late result is ignored."""
         resolver = _Resolver(["10.1.2.3"], slow=True)
         client = WebhookClient(_Reactor(resolver), RESTConfig(url="http://hook.example/"))
         self.addCleanup(client.close)
@@ -208,7 +210,7 @@ class DialingTests(ClientCase):
         resolver.complete()
 
     async def test_next_address(self) -> None:
-        """Of several addresses the next is tried when one refuses; the first error is the one that is told."""
+        """If one address refuses the connection, the next one is tried; the error of the first is reported."""
         server = await self.serve(lambda call: {}, tls=False)
         settings = RESTConfig(url=f"http://hook.example:{server.port}/")
         address_overrides = {
@@ -222,7 +224,7 @@ class DialingTests(ClientCase):
         self.assertEqual((await client.post(b"", timeout=10)).code, 200)
 
     async def test_moved(self) -> None:
-        """A target that has moved is called where it is now; one that is gone is not called over an old connection."""
+        """After a service has moved, the new address is called; after its deletion the old connection is not used."""
         one = await self.serve(lambda call: {"n": 1}, names=("hook",))
         where: list[Any] = [("127.0.0.1", one.port)]
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.client.errors}."""
+"""Tests of L{kubetwist.client.errors}."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from kubetwist.client.errors import AddressNotAllowed, CallError, NoSuchHost, Un
 
 
 class ErrorTests(SynchronousTestCase):
-    """What went wrong with a call."""
+    """L{CallError<kubetwist.client.errors.CallError>} and L{Unreachable<kubetwist.client.errors.Unreachable>}."""
 
     def test_text(self) -> None:
-        """The text is as Go writes it: the method as a word, the URL in quotes, and why."""
+        """The text has Go's format: method, quoted URL and reason."""
         error = CallError("POST", 'https://example.com/"a', "EOF", timed_out=True)
         self.assertEqual(str(error), 'Post "https://example.com/\\"a": EOF')
-        self.assertEqual((error.why, error.timed_out, error.retriable), ("EOF", True, False))
+        self.assertEqual((error.reason, error.timed_out, error.retriable), ("EOF", True, False))
 
     def test_unreachable(self) -> None:
-        """Whatever keeps a connection from being made is caught as one thing."""
+        """All reasons for a failed connection are subclasses of Unreachable."""
         for kind in (AddressNotAllowed, NoSuchHost):
             with self.assertRaises(Unreachable) as caught:
                 raise kind("no route", retriable=True)

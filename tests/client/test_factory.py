@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.client.factory} and L{kubetwist.client.clientconfig}: whom objects of the API name."""
+"""Tests of L{kubetwist.client.factory} and L{kubetwist.client.clientconfig}."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tests.client.outgoingcase import OutgoingTestCase
 
 
 class OutgoingTests(OutgoingTestCase):
-    """Calls of a server to whom its objects name."""
+    """Clients for targets that API objects name."""
 
     async def test_service(self) -> None:
-        """A service is called at its cluster IP, under its name, and its certificate must be for that."""
+        """A service is called at its cluster IP with its DNS name, which the certificate must contain."""
         server = await self.serve(lambda call: {}, names=("hook.ns.svc",))
         self.outgoing.address_overrides["10.0.0.7", 443] = ("127.0.0.1", server.port)
         client = self.outgoing.client(rest_config_for(self.config(server, "hook", path="/p"), self.outgoing))
@@ -34,26 +34,26 @@ class OutgoingTests(OutgoingTestCase):
         self.outgoing.address_overrides["10.0.0.7", 443] = ("127.0.0.1", server.port)
         client = self.outgoing.client(rest_config_for(self.config(server, "hook"), self.outgoing))
         error = await self.refusal(client)
-        self.assertIn("x509: certificate is valid for other.ns.svc, not hook.ns.svc", error.why)
+        self.assertIn("x509: certificate is valid for other.ns.svc, not hook.ns.svc", error.reason)
 
     async def test_services_are_not_here(self) -> None:
-        """CVE-2022-3172 and its kin: a service that stands for this machine, or for metadata, is not called."""
+        """CVE-2022-3172 and similar: a service that resolves to this machine or to a metadata service is not called."""
         server = await self.serve(lambda call: {})
         for name, address in (("outside", r"(127\.0\.0\.1|\[::1\])"), ("metadata", r"169\.254\.169\.254")):
             config = self.config(server, name, port=server.port)
             error = await self.refusal(self.outgoing.client(rest_config_for(config, self.outgoing)))
-            self.assertRegex(error.why, rf"^dial tcp {address}:{server.port}: address not allowed$")
+            self.assertRegex(error.reason, rf"^dial tcp {address}:{server.port}: address not allowed$")
         self.assertEqual(server.calls, [])
 
-    async def test_no_service(self) -> None:
-        """A service that is not there is told with the URL that it would have."""
+    async def test_missing_service(self) -> None:
+        """The error for a missing service contains the URL of the service."""
         server = await self.serve(lambda call: {})
         client = self.outgoing.client(rest_config_for(self.config(server, "gone"), self.outgoing))
         error = await self.refusal(client)
         self.assertEqual(str(error), 'Post "https://gone.ns.svc:443/?timeout=10s": service "gone" not found')
 
     async def test_close(self) -> None:
-        """When the server stops, calls end, and so do connections."""
+        """Closing the factory aborts calls and closes connections."""
         server = await self.serve(lambda call: NEVER)
         config = {"url": server.url, "caBundle": base64.b64encode(server.ca).decode()}
         client = self.outgoing.client(rest_config_for(config, self.outgoing))
@@ -62,12 +62,12 @@ class OutgoingTests(OutgoingTestCase):
             await turns()
         await self.outgoing.close()
         error = await self.assertFailure(failing, CallError)
-        self.assertEqual(error.why, "context canceled")
+        self.assertEqual(error.reason, "context canceled")
         while server._site.protocols:
             await turns()
 
-    async def test_forgotten(self) -> None:
-        """A client that nobody has any more is remembered as long as it has connections, and no longer."""
+    async def test_retired(self) -> None:
+        """A retired client is tracked until its connections are closed."""
         server = await self.serve(lambda call: {}, tls=False)
         await self.outgoing.client(RESTConfig(url=server.url)).post(b"{}", timeout=10)
         (client,) = self.outgoing._connected

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.client.kubeconfig}."""
+"""Tests of L{kubetwist.client.kubeconfig}."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kubetwist.client.kubeconfig import (
 def document(
     cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None, **others: Any
 ) -> dict[str, Any]:
-    """A kubeconfig of one cluster and one user."""
+    """Return a kubeconfig of one cluster and one user."""
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -36,19 +36,19 @@ def document(
 
 
 class KubeconfigTests(SynchronousTestCase):
-    """What a kubeconfig says about a webhook."""
+    """Parsing of kubeconfigs."""
 
     def setUp(self) -> None:
-        """A folder for the files that it names."""
+        """Create a folder for referenced files."""
         self.folder = Path(self.mktemp()).resolve()
         self.folder.mkdir()
 
     def parse(self, config: Any) -> Any:
-        """What is made of a document."""
+        """Parse a document."""
         return parse_kubeconfig(yaml.safe_dump(config).encode(), self.folder, "file")
 
     def test_inline(self) -> None:
-        """Certificates and keys may stand in the file itself."""
+        """Certificates and keys are read from inline data."""
         encoded = base64.b64encode(b"PEM").decode()
         settings = self.parse(
             document(
@@ -62,7 +62,7 @@ class KubeconfigTests(SynchronousTestCase):
         )
 
     def test_files(self) -> None:
-        """They may stand in other files, which are found from where the kubeconfig is."""
+        """Certificates, keys and tokens are read from files, relative to the kubeconfig."""
         for name in ("ca", "cert", "key"):
             (self.folder / name).write_bytes(name.encode())
         (self.folder / "token").write_text(" secret\n")
@@ -81,11 +81,11 @@ class KubeconfigTests(SynchronousTestCase):
         )
 
     def test_password(self) -> None:
-        """A user may have a name and a password."""
+        """A user may have a username and a password."""
         self.assertEqual(self.parse(document(user={"username": "a", "password": "b"})).basic_auth, ("a", "b"))
 
     def test_scheme(self) -> None:
-        """A server without a scheme speaks TLS if anything is said about that."""
+        """A server without a scheme uses TLS if the cluster or user has TLS settings."""
         for cluster, url in (
             ({"server": "hook:80"}, "http://hook:80"),
             ({"server": "hook:443", "certificate-authority-data": "eA=="}, "https://hook:443"),
@@ -93,8 +93,8 @@ class KubeconfigTests(SynchronousTestCase):
         ):
             self.assertEqual(self.parse(document(cluster)).url, url)
 
-    def test_bad(self) -> None:
-        """What can not be used is told, with the file's name and in the words of client-go where it has some."""
+    def test_invalid(self) -> None:
+        """An unusable kubeconfig is refused; the error has the file's name and client-go's text where one exists."""
         for config, why in (
             ([], 'error loading config file "file": it is no kubeconfig'),
             ({}, "file: invalid configuration: no configuration has been provided"),
@@ -115,7 +115,7 @@ class KubeconfigTests(SynchronousTestCase):
             self.assertEqual(str(error), why)
 
     def test_unreadable(self) -> None:
-        """A file that is not there is told by its name."""
+        """The error for an unreadable file contains its path."""
         error = self.assertRaises(InvalidKubeconfig, self.parse, document({"certificate-authority": "ca"}))
         self.assertEqual(str(error), f"file: cannot read {self.folder / 'ca'}: No such file or directory")
         self.assertRaises(InvalidKubeconfig, read_kubeconfig, self.folder / "none")
@@ -123,7 +123,7 @@ class KubeconfigTests(SynchronousTestCase):
         self.assertTrue(str(error).startswith('error loading config file "file": yaml: '), str(error))
 
     @given(content=st.binary(max_size=60))
-    def test_anything(self, content: bytes) -> None:
-        """Whatever stands in the file, it is settings or an error that can be told."""
+    def test_arbitrary_content(self, content: bytes) -> None:
+        """Arbitrary content is parsed or fails with InvalidKubeconfig."""
         with contextlib.suppress(InvalidKubeconfig):
             parse_kubeconfig(content, Path("nowhere"), "file")

@@ -1,4 +1,4 @@
-"""What is counted of calls: L{kubetwist.client.metrics}, beside clients that call."""
+"""Tests of L{kubetwist.client.metrics}."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .clientcase import ClientCase
 
 
 def told(readings: Any, name: str) -> dict[tuple[str, ...], float]:
-    """The values of a name by their labels; of histograms how much was observed."""
+    """Return the values of a metric by labels; for histograms the number of observations."""
     return {
         labels: value.count if isinstance(value, Histogram) else value
         for reading in readings
@@ -28,11 +28,11 @@ def told(readings: Any, name: str) -> dict[tuple[str, ...], float]:
     }
 
 
-class TallyTests(SynchronousTestCase):
-    """Plain numbers."""
+class CallMetricsTests(SynchronousTestCase):
+    """L{CallMetrics<kubetwist.client.metrics.CallMetrics>}."""
 
     def test_bounded(self) -> None:
-        """However many hosts are called, few are told apart."""
+        """The number of hosts with separate counters is limited."""
         metrics = CallMetrics()
         for number in range(500):
             metrics.answered(f"h{number}:443", 200, 0.1, 10, 20)
@@ -41,7 +41,7 @@ class TallyTests(SynchronousTestCase):
         self.assertEqual(counts["200", "POST", "other"], 300)
 
     def test_nameless(self) -> None:
-        """Certificates that have no names but a common one are told of, whoever shows them."""
+        """Calls that fail because of a certificate without SANs are counted."""
         metrics = CallMetrics()
         metrics.failed("a", 0.1, 1, nameless=True)
         metrics.failed("a", 0.1, 1)
@@ -50,10 +50,10 @@ class TallyTests(SynchronousTestCase):
 
 
 class OutgoingTests(ClientCase):
-    """Calls of a server's clients."""
+    """Metrics of a factory's clients."""
 
     async def test_counted(self) -> None:
-        """Calls are counted by host and code; those without an answer as errors, and without its size."""
+        """Calls are counted by host and code; calls without a response as errors without a response size."""
         server = await self.serve(lambda call: HANG_UP if call.body == b"bad" else Reply(201, b"12345"))
         outgoing = ClientFactory(reactor, lambda namespace, name: None)
         self.addCleanup(lambda: Deferred.fromCoroutine(outgoing.close()))

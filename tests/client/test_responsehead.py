@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.client.responsehead}."""
+"""Tests of L{kubetwist.client.responsehead}."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ BROKEN = "net/http: HTTP/1.x transport connection broken: "
 
 
 class MalformedTests(StreamingCase):
-    """Tests for L{kubetwist.client.responsehead}."""
+    """Malformed and oversized heads, over a connection."""
 
     async def test_malformed(self) -> None:
-        """What is no answer, or one that two readers could understand differently, is an error."""
+        """A malformed or ambiguous response is refused."""
         start = b"HTTP/1.1 200 OK\r\n"
         for answer in (
             b"SSH-2.0-OpenSSH\r\n",
@@ -67,14 +67,14 @@ class MalformedTests(StreamingCase):
             self.assertEqual((client.idle, client.busy), (0, 0))
 
     async def test_oversized_head(self) -> None:
-        """A head without an end is given up when it is too large."""
+        """A head above the size limit fails the request."""
         for size in (MAX_HEAD, MAX_HEAD + 1000):
             _, there, error = await self.answered(b"HTTP/1.1 200 OK\r\nA: " + b"b" * size)
             self.assertIn("server response headers exceeded", str(error))
             await there.end()
 
     async def test_endless_interim(self) -> None:
-        """Interim answers are read over, but not without end."""
+        """Interim responses are skipped up to a limit."""
         interim = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
         _, _, got = await self.answered(interim * 5 + OK)
         self.assertEqual(await got.collect(10), b"ok")
@@ -84,11 +84,11 @@ class MalformedTests(StreamingCase):
 
 
 class HeadTests(SynchronousTestCase):
-    """Heads alone."""
+    """L{parse_head<kubetwist.client.responsehead.parse_head>} alone."""
 
     @given(data=st.binary(max_size=200) | st.text("HTP/1. 2043OK:\r\n\tab", max_size=60).map(str.encode))
-    def test_any(self, data: bytes) -> None:
-        """Whatever comes is a head or an error; of a head nothing could be taken for the end of a line."""
+    def test_arbitrary_data(self, data: bytes) -> None:
+        """Arbitrary data are parsed or refused; parsed fields contain no line breaks or NUL."""
         for head_data in (data, b"HTTP/1.1 200 OK\r\n" + data):
             try:
                 head = parse_head(head_data)

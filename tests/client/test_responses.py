@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.client.responses}."""
+"""Tests of L{kubetwist.client.responses}."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from kubetwist.client.retrying import (
 )
 
 
-class RefusalTests(SynchronousTestCase):
-    """Answers that are no success."""
+class ErrorTests(SynchronousTestCase):
+    """L{raise_for_status<kubetwist.client.responses.raise_for_status>}."""
 
     def refusal(self, code: int, body: bytes = b"", **headers: str) -> APIStatusError:
-        """What is made of an answer."""
+        """Return the error for a response."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.assertRaises(APIStatusError, raise_for_status, Response(code, named, body))
 
     def test_success(self) -> None:
-        """200 to 206 are successes, whatever the body says."""
+        """Codes 200 to 206 are successes, with any body."""
         for code in (200, 201, 206):
             raise_for_status(Response(code, {}, b"?"))
 
     def test_status(self) -> None:
-        """A Status tells itself what is wrong."""
+        """A Status in the body is raised as the error."""
         error = self.refusal(
             500, b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"m","reason":"R","code":418}'
         )
         self.assertEqual((error.code, error.reason, error.message), (418, "R", "m"))
 
     def test_generic(self) -> None:
-        """Of other bodies client-go makes messages of its own; bodies that are no text are not shown."""
+        """A body without a Status raises client-go's generic error; binary bodies are not quoted."""
         for code, headers, body, reason, message in (
             (400, {}, b"no", "BadRequest", "the server rejected our request for an unknown reason"),
             (401, {}, b"", "Unauthorized", "the server has asked for the client to provide credentials"),
@@ -61,7 +61,7 @@ class RefusalTests(SynchronousTestCase):
             self.assertEqual((error.code, error.reason, error.message), (code, reason, message))
 
     def test_cve_2020_8561_unquoted(self) -> None:
-        """What goes into the log has no words of the other side, and is worth another try all the same."""
+        """CVE-2020-8561: an unquoted error contains no text of the response, and remains retriable."""
         status = b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"sesame","reason":"%b","code":429}'
         for code, headers, body, text in (
             (403, {}, b"sesame", "the other side answered 403"),
@@ -80,11 +80,11 @@ class RefusalTests(SynchronousTestCase):
             self.assertTrue(should_retry(error) or not should_retry(quoted))
 
     def test_retry_after(self) -> None:
-        """When the other side wants to be asked again is kept."""
+        """Retry-After is part of the error."""
         self.assertEqual(self.refusal(429, b"", retry_after="7").retry_after, 7)
         self.assertIsNone(self.refusal(429, b"", retry_after="soon").retry_after)
 
-    def test_odd_bodies(self) -> None:
-        """Odd values in a Status do no harm."""
+    def test_malformed_status(self) -> None:
+        """Values of wrong types in a Status are ignored."""
         error = self.refusal(500, b'{"kind":"Status","apiVersion":"v1","message":3,"code":true,"details":[]}')
         self.assertEqual((error.code, error.message, error.details), (500, "", None))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.client.retrying}."""
+"""Tests of L{kubetwist.client.retrying}."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from kubetwist.client.retrying import (
 
 
 class RetryTests(SynchronousTestCase):
-    """Calls that are tried again."""
+    """L{with_backoff<kubetwist.client.retrying.with_backoff>}."""
 
     def setUp(self) -> None:
-        """A clock, and errors to come."""
+        """Create a clock and a list of errors to raise."""
         self.clock = Clock()
         self.errors: list[Exception] = []
         self.tries: list[float] = []
 
     async def call(self) -> str:
-        """Fail as long as there are errors."""
+        """Raise the next error, or return a result."""
         self.tries.append(self.clock.seconds())
         if self.errors:
             raise self.errors.pop(0)
         return "done"
 
     def start(self) -> Deferred[str]:
-        """Call, without jitter."""
+        """Start the call, without jitter."""
         return Deferred.fromCoroutine(with_backoff(self.clock, self.call, Backoff(0.5, 1.5, 0.0, 5)))
 
-    def test_waits(self) -> None:
-        """Waits grow by half each, and the fifth try is the last."""
+    def test_backoff(self) -> None:
+        """Delays grow by the factor, and the last attempt is the fifth."""
         self.errors = [APIStatusError.internal("x") for _ in range(9)]
         failing = self.start()
         self.clock.pump([0.05] * 200)
@@ -47,29 +47,32 @@ class RetryTests(SynchronousTestCase):
             self.assertTrue(wanted <= wait <= wanted + 0.1, waits)
 
     def test_recovery(self) -> None:
-        """A try that works is the result."""
+        """The result of the first successful attempt is returned."""
         self.errors = [APIStatusError.internal("x")]
         working = self.start()
         self.assertNoResult(working)
         self.clock.advance(0.5)
         self.assertEqual(self.successResultOf(working), "done")
 
-    def test_no_use(self) -> None:
-        """An error that would come again is told at once."""
+    def test_permanent_error(self) -> None:
+        """A permanent error is raised without a retry."""
         self.errors = [APIStatusError.bad_request("x")]
         self.failureResultOf(self.start(), APIStatusError)
         self.assertEqual(len(self.tries), 1)
 
     def test_cancelled(self) -> None:
-        """Whoever does not want to wait any more leaves nothing behind."""
+        """Cancelling a retried call leaves no delayed call."""
         self.errors = [APIStatusError.internal("x")]
         waiting = self.start()
         waiting.cancel()
         self.failureResultOf(waiting, CancelledError)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
-    def test_which(self) -> None:
-        """Resets, 500, 504, 429 and whatever says Retry-After are tried again; refusals and timeouts are not."""
+    def test_should_retry(self) -> None:
+        """
+        Connection resets, codes 500, 504 and 429, and responses with Retry-After are retried; refusals and timeouts
+        are not.
+        """
         for error, again in (
             (CallError("POST", "u", "reset", retriable=True), True),
             (CallError("POST", "u", "refused"), False),

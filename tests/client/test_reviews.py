@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.client.reviews}."""
+"""Tests of L{kubetwist.client.reviews}."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from kubetwist.client.reviews import review_status
 
 
 def status(body: bytes) -> Any:
-    """The status that a webhook has answered."""
+    """Return the status of a review in a webhook's response."""
     return review_status(Response(200, {}, body), "TokenReview", "authentication.k8s.io/v1")
 
 
 class ReviewTests(SynchronousTestCase):
-    """Tests for L{review_status}."""
+    """L{review_status}."""
 
     def test_status(self) -> None:
-        """A review may leave out what it is; one without status has an empty one."""
+        """Kind and version may be absent; a review without a status has an empty one."""
         named = b'{"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1","status":{"authenticated":true}}'
         self.assertEqual(status(named), {"authenticated": True})
         self.assertEqual(status(b'{"status":{"error":"e"}}'), {"error": "e"})
         self.assertEqual(status(b"{}"), {})
         self.assertEqual(status(b'{"status":null}'), {})
 
-    def test_secrets_stay(self) -> None:
-        """What is no review is told of, but not quoted."""
+    def test_not_quoted(self) -> None:
+        """A response that is not a review fails with an error that does not quote it."""
         for body, why in (
             (b"", "0-length response with status code: 200"),
             (b"secret", "it is no JSON"),

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.client.services}."""
+"""Tests of L{kubetwist.client.services}."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kubetwist.client.services import (
 
 
 class ServicesTests(SynchronousTestCase):
-    """Where a service is."""
+    """L{Services<kubetwist.client.services.Services>}."""
 
     def services(self, spec: Any) -> Services:
-        """The service C{ns/web}, and no other."""
+        """Return services with C{ns/web} only."""
         return Services(lambda namespace, name: {"spec": spec} if (namespace, name) == ("ns", "web") else None)
 
     def test_resolve(self) -> None:
-        """A service is at its cluster IP, or at the name it stands for."""
+        """A service resolves to its cluster IP or its external name."""
         ports = [{"port": 443}, {"port": 8443}]
         for kind in ("ClusterIP", "NodePort", "LoadBalancer"):
             services = self.services({"type": kind, "clusterIP": "10.0.0.7", "ports": ports})
@@ -28,8 +28,8 @@ class ServicesTests(SynchronousTestCase):
         services = self.services({"type": "ExternalName", "externalName": "web.example"})
         self.assertEqual(services.resolve("ns", "web", 77), ("web.example", 77))
 
-    def test_nowhere(self) -> None:
-        """What can not be called is told in the reference's words."""
+    def test_unresolvable(self) -> None:
+        """A service without an address fails with the reference's text."""
         for spec, name, why in (
             ({}, "other", 'service "other" not found'),
             ({"type": "ClusterIP", "clusterIP": "None"}, "web", 'cannot route to service with ClusterIP "None"'),
@@ -44,7 +44,7 @@ class ServicesTests(SynchronousTestCase):
             self.assertEqual(str(error), why)
 
     def test_settings(self) -> None:
-        """A service is called by its name in the cluster, and may not be anywhere on this machine."""
+        """The settings of a service use its DNS name and deny internal addresses."""
         services = self.services({"clusterIP": "10.0.0.7", "ports": [{"port": 443}]})
         settings = services.settings("ns", "web", path="hook", ca=b"PEM")
         self.assertEqual((settings.url, settings.server_name), ("https://web.ns.svc:443/hook", "web.ns.svc"))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.client.streaming}: answers that are passed on as they come, from whoever gives them."""
+"""Tests of L{kubetwist.client.streaming}."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kubetwist.client.errors import (
 )
 from kubetwist.client.restconfig import RESTConfig
 from kubetwist.client.streaming import (
-    IDLE,
+    IDLE_TIMEOUT,
 )
 from tests.client.streamingcase import OK, Sink, StreamingCase, reactor
 from tests.wires import Backend, Wire
 
 
 class ConnectionTests(StreamingCase):
-    """How connections are made, kept and ended."""
+    """Lifecycle of connections."""
 
     async def test_kept(self) -> None:
-        """A connection is used again when the answer before is through, and another is made while it is not."""
+        """A connection is reused after a complete response; a concurrent request opens another one."""
         backend = self.backend()
         client = self.client(backend)
         first, second = self.get(client), self.get(client)
@@ -41,7 +41,7 @@ class ConnectionTests(StreamingCase):
         self.assertEqual(len(backend.wires), 2)
 
     async def whoever(self, wires: tuple[Wire, ...], count: int) -> Wire:
-        """Which of them has got so many requests."""
+        """Wait until one of the connections has received C{count} requests; return it."""
         while True:
             for wire in wires:
                 if wire.data.count(b"GET /x ") >= count:
@@ -51,7 +51,7 @@ class ConnectionTests(StreamingCase):
             await turn
 
     async def test_not_kept(self) -> None:
-        """A connection is not used again when its other side, or what it sent, says so."""
+        """A connection is not reused after C{Connection: close}, HTTP/1.0, or surplus data."""
         for answer in (
             OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"),
             OK.replace(b"1.1", b"1.0"),
@@ -62,8 +62,8 @@ class ConnectionTests(StreamingCase):
             await there.end()
             self.assertEqual((client.idle, client.busy), (0, 0))
 
-    async def test_unasked(self) -> None:
-        """What comes on a connection that is kept is nobody's answer: it ends."""
+    async def test_unexpected_data(self) -> None:
+        """Data on an idle connection close it."""
         client, there, got = await self.answered(OK)
         await got.collect(10)
         there.send(OK)
@@ -71,7 +71,7 @@ class ConnectionTests(StreamingCase):
         self.assertEqual((client.idle, client.busy), (0, 0))
 
     async def test_stale(self) -> None:
-        """A connection that ends just as it is used again does not fail what can be asked twice."""
+        """A request that fails because its reused connection was closed is retried if it is idempotent."""
         backend = self.backend()
         client = self.client(backend)
         for method, repeated in ((b"GET", True), (b"POST", False)):
@@ -93,15 +93,15 @@ class ConnectionTests(StreamingCase):
             self.assertEqual(await (await again).collect(10), b"ok")
 
     async def test_closed_before_the_answer(self) -> None:
-        """On a new connection that is an error at once."""
+        """A new connection that is closed before the response fails the request."""
         backend = self.backend()
         asked = self.get(self.client(backend))
         (await backend.connection()).close()
         self.assertEqual(str(await self.assertFailure(asked, Unreachable)), "EOF")
         self.assertEqual(len(backend.wires), 1)
 
-    async def test_lost_meanwhile(self) -> None:
-        """Nothing is sent on a connection that is gone."""
+    async def test_lost_while_idle(self) -> None:
+        """A request on a lost connection fails."""
         client, there, got = await self.answered(OK)
         await got.collect(10)
         (connection,) = client._open
@@ -114,7 +114,7 @@ class ConnectionTests(StreamingCase):
         await self.assertFailure(connection.round_trip(b"GET", b"/", [], None, None, False), Unreachable)
 
     async def test_refused(self) -> None:
-        """Where nobody listens the text is Go's."""
+        """A refused connection fails with Go's text."""
         backend = self.backend()
         client = self.client(backend)
         port = backend.port
@@ -123,8 +123,10 @@ class ConnectionTests(StreamingCase):
         self.assertEqual(str(error), f"dial tcp 127.0.0.1:{port}: connect: connection refused")
         self.assertEqual(client.busy, 0)
 
-    async def test_guarded(self) -> None:
-        """SECURITY, CVE-2020-8562: the address that was checked is dialled; those of this machine are not allowed."""
+    async def test_deny_internal(self) -> None:
+        """
+        SECURITY, CVE-2020-8562: the client connects to the checked address; addresses of this machine are refused.
+        """
         backend = self.backend()
         client = self.client(backend, deny_internal=True)
         error = await self.assertFailure(self.get(client), AddressNotAllowed)
@@ -138,7 +140,7 @@ class ConnectionTests(StreamingCase):
         await self.assertFailure(asked, CancelledError)
 
     async def test_moved(self) -> None:
-        """A service that has moved is not asked where it was, even though there is a connection."""
+        """After a service has moved, its old connection is not reused."""
         old, new = self.backend(), self.backend()
         places = [("127.0.0.1", old.port), ("127.0.0.1", new.port)]
         client = self.client(old, resolve_address=lambda: places.pop(0))
@@ -149,7 +151,7 @@ class ConnectionTests(StreamingCase):
         self.assertEqual(client.idle, 2)
 
     async def test_cancelled(self) -> None:
-        """Who waits no longer for an answer ends the connection with it."""
+        """Cancelling a request closes its connection."""
         backend = self.backend()
         client = self.client(backend)
         asked = self.get(client)
@@ -161,7 +163,7 @@ class ConnectionTests(StreamingCase):
         self.assertEqual((client.idle, client.busy), (0, 0))
 
     async def test_close(self) -> None:
-        """Closed, a client ends whatever is under way, and does nothing any more."""
+        """Closing the client fails pending requests and later ones."""
         backend = self.backend()
         client = self.client(backend)
         asked = self.get(client)
@@ -175,7 +177,7 @@ class ConnectionTests(StreamingCase):
         self.assertEqual(str(await self.assertFailure(self.get(client), Unreachable)), "context canceled")
 
     async def test_retire(self) -> None:
-        """Retired, a client finishes what is under way first."""
+        """A retired client completes pending requests first."""
         backend = self.backend()
         client = self.client(backend)
         asked = self.get(client)
@@ -188,23 +190,23 @@ class ConnectionTests(StreamingCase):
         await self.assertFailure(self.get(client), Unreachable)
 
     async def test_idle(self) -> None:
-        """Connections that are not used are closed after a while."""
+        """Idle connections are closed after a timeout."""
         client, there, got = await self.answered(OK)
         await got.collect(10)
         self.assertEqual(client.idle, 1)
         (sweep,) = [call for call in reactor.getDelayedCalls() if call.func == client._close_idle]
-        client._kept[0].idle_since -= IDLE
+        client._idle[0].idle_since -= IDLE_TIMEOUT
         sweep.reset(0)
         await there.end()
         self.assertEqual((client.idle, client.busy), (0, 0))
 
-    def test_bad_settings(self) -> None:
-        """What can not be called is told when the client is made."""
+    def test_invalid_settings(self) -> None:
+        """Invalid settings are refused when the client is created."""
         for url in ("ftp://x", "https://", "http://x:99999999", "nonsense", "http://[127.0.0.1:80]:443", "http://[x"):
             self.assertRaises(InvalidRESTConfig, self.outgoing.stream_client, RESTConfig(url=url))
 
-    async def test_odd_request(self) -> None:
-        """SECURITY, twisted#12754: nothing that breaks a head apart is sent."""
+    async def test_header_injection(self) -> None:
+        """SECURITY, twisted#12754: a request with a line break or NUL in its head is not sent."""
         backend = self.backend()
         client = self.client(backend)
         for target, fields in (
@@ -220,10 +222,10 @@ class ConnectionTests(StreamingCase):
 
 
 class TLSTests(StreamingCase):
-    """Who is trusted, and what is shown."""
+    """TLS: trust in servers, and client certificates."""
 
     async def tls_answer(self, backend: Backend, **settings: Any) -> bytes:
-        """What is answered over TLS."""
+        """Return the body of a response over TLS."""
         asked = self.get(self.client(backend, **settings))
         asked.addErrback(lambda failure: failure)
         waiting = backend.connection()
@@ -233,13 +235,13 @@ class TLSTests(StreamingCase):
         return await answer.collect(10)
 
     async def test_trusted(self) -> None:
-        """A certificate of the right authority for the right name is good; for another name, with that name."""
+        """A certificate of a trusted authority for the host, or for the configured server name, is accepted."""
         self.assertEqual(await self.tls_answer(self.backend(tls=True)), b"ok")
         elsewhere = self.backend(tls=True, names=("a.b.svc",))
         self.assertEqual(await self.tls_answer(elsewhere, server_name="a.b.svc"), b"ok")
 
     async def test_not_trusted(self) -> None:
-        """Other certificates are not."""
+        """Other certificates are refused."""
         for backend, settings, text in (
             (self.backend(tls=True), {"ca": Backend(reactor, tls=True).ca}, "signed by unknown authority"),
             (self.backend(tls=True, names=("a.b.svc",)), {}, "cannot validate certificate for 127.0.0.1"),
@@ -252,18 +254,18 @@ class TLSTests(StreamingCase):
             self.assertEqual(client.busy, 0)
 
     async def test_insecure(self) -> None:
-        """Where any certificate will do, any will."""
+        """With C{insecure} every certificate is accepted."""
         backend = self.backend(tls=True, names=("other",))
         self.assertEqual(await self.tls_answer(backend, ca=b"", insecure=True), b"ok")
 
     async def test_client_certificate(self) -> None:
-        """The client shows its certificate to whoever asks."""
+        """The client presents its certificate if the server requests it."""
         backend = self.backend(tls=True, require_client=True)
         pair = backend.client_pair("front-proxy")
         self.assertEqual(await self.tls_answer(backend, certificate=pair.certificate, key=pair.key), b"ok")
 
-    async def test_no_handshake(self) -> None:
-        """Somebody who takes connections and does not shake hands is given up in time."""
+    async def test_handshake_timeout(self) -> None:
+        """A TLS handshake that does not complete in time fails the request."""
         backend = self.backend()
         asked = self.get(self.client(backend, url=backend.url.replace("http:", "https:"), dial_timeout=0.05))
         there = await backend.connection()
@@ -271,7 +273,7 @@ class TLSTests(StreamingCase):
         await there.end()
 
     async def test_no_tls(self) -> None:
-        """Somebody who speaks plain HTTP is told so."""
+        """A server without TLS fails the request with Go's text."""
         backend = self.backend()
         asked = self.get(self.client(backend, url=backend.url.replace("http:", "https:")))
         (await backend.connection()).send(OK)
@@ -279,7 +281,7 @@ class TLSTests(StreamingCase):
         self.assertEqual(str(error), "http: server gave HTTP response to HTTPS client")
 
     async def test_truncated(self) -> None:
-        """An answer until the end of the connection is whole only when TLS says goodbye."""
+        """A body that ends with the connection is complete only after a TLS close notification."""
         for end, whole in (("close", True), ("kill", False)):
             backend = self.backend(tls=True)
             asked = self.get(self.client(backend))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.client.tracing}."""
+"""Tests of L{kubetwist.client.tracing}."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from kubetwist.client.errors import CallError
 from kubetwist.client.factory import ClientFactory
 from kubetwist.client.restconfig import RESTConfig
-from kubetwist.client.tracing import called
+from kubetwist.client.tracing import span_attributes
 from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
 from kubetwist.tracing.propagation import RemoteSpanContext
 from kubetwist.tracing.spans import CLIENT, NonRecordingSpan, Span, Tracer, current
@@ -20,10 +20,10 @@ CALLER = RemoteSpanContext(0xABC, 0xDEF, True, b"a=1")
 
 
 class CallTests(TestCase):
-    """Calls that are made for requests."""
+    """Calls of traced requests."""
 
     async def called_with(self, place: Span | NonRecordingSpan | None, answer: Any) -> dict[str, str]:
-        """Call somebody who answers so; return the header of the call."""
+        """Call a server that answers with C{answer}; return the request headers it received."""
         server = WebhookServer(reactor, lambda call: answer)
         await server.start()
         self.addCleanup(server.stop)
@@ -45,7 +45,7 @@ class CallTests(TestCase):
         return dict(call.headers)
 
     def begun(self) -> Span:
-        """A request of somebody who has it traced."""
+        """Return the span of a traced request."""
         self.spans: list[Span] = []
         request = Tracer(0, self.spans.append).start_trace(CALLER, True, b"who=me", 1.0)
         assert isinstance(request, Span)
@@ -53,7 +53,7 @@ class CallTests(TestCase):
         return request
 
     async def test_recorded(self) -> None:
-        """A call has a span, which the other side is told of, and which does not tell as whom it is made."""
+        """A call has a span and sends the trace context; the span does not contain the user."""
         request = self.begun()
         headers = await self.called_with(request, {})
         span = self.spans[0]
@@ -66,27 +66,27 @@ class CallTests(TestCase):
         self.assertNotIn("secret", str(span.attributes))
 
     async def test_unrecorded(self) -> None:
-        """Nothing is left of a call for a request that is not traced, and the other side is told that."""
+        """A call for a request that is not sampled has no span and sends an unsampled trace context."""
         place = Tracer(0, lambda span: self.fail("recorded")).start_trace(None, False, b"", 1.0)
         self.assertTrue((await self.called_with(place, {}))["traceparent"].endswith("-00"))
 
-    async def test_for_nobody(self) -> None:
-        """What the server asks for its own sake belongs to no trace."""
+    async def test_without_request(self) -> None:
+        """A call outside of a request sends no trace context."""
         self.assertNotIn("traceparent", await self.called_with(None, {}))
 
     async def test_errors(self) -> None:
-        """Calls that fail are told of as such."""
+        """A failed call marks its span as failed."""
         for answer, kind in ((Reply(503), "503"), (HANG_UP, "CallError")):
             await self.called_with(self.begun(), answer)
             self.assertEqual((self.spans[0].failed, self.spans[0].attributes["error.type"]), (True, kind))
 
 
-class NameTests(SynchronousTestCase):
-    """What is told of whom is called."""
+class AttributeTests(SynchronousTestCase):
+    """Attributes of spans."""
 
     def test_credentials(self) -> None:
-        """Names, passwords and tokens in URLs are not."""
-        attributes = called("GET", "https://me:hush@[::1]:8443/a?token=hush&b=c")
+        """User names, passwords and tokens in URLs are redacted."""
+        attributes = span_attributes("GET", "https://me:hush@[::1]:8443/a?token=hush&b=c")
         self.assertEqual(
             attributes,
             {
@@ -96,4 +96,4 @@ class NameTests(SynchronousTestCase):
                 "server.port": 8443,
             },
         )
-        self.assertEqual(called("GET", "http://a/")["server.port"], 80)
+        self.assertEqual(span_attributes("GET", "http://a/")["server.port"], 80)

@@ -1,4 +1,4 @@
-"""An authorizer, or authenticator, that has one answer."""
+"""A fake authorizer and authenticator with a fixed result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PODS = "/api/v1/namespaces/ns/pods"
 
 
 class Says:
-    """An authorizer, or authenticator, that returns or raises one thing."""
+    """Returns or raises a fixed result."""
 
     name = "Says"
 
@@ -16,7 +16,7 @@ class Says:
         self.result = result
 
     def authenticate(self, request: Any) -> Any:
-        """Give it."""
+        """Return or raise the result."""
         if isinstance(self.result, Exception):
             raise self.result
         return self.result

@@ -1,4 +1,4 @@
-"""Users who act as others."""
+"""Users that impersonate other users."""
 
 from __future__ import annotations
 

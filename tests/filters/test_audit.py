@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.audit}, with requests that leave a trail, and all other filters around them."""
+"""Tests of L{kubetwist.filters.audit}, with audited requests and all other filters."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ POD = f"{PODS}/web"
 
 
 class Says:
-    """An authorizer, or authenticator, that says one thing."""
+    """A fake authorizer and authenticator with a fixed result."""
 
     name = "Says"
 
@@ -42,14 +42,14 @@ class Says:
         self.result = result
 
     def authorize(self, attributes: Any) -> Any:
-        """Say it."""
+        """Return the result."""
         return self.result
 
     authenticate = authorize
 
 
 class AuditCase(SynchronousTestCase):
-    """A site with an audit whose events are kept."""
+    """Base of tests with a site whose audit events are collected."""
 
     def site(
         self,
@@ -62,7 +62,7 @@ class AuditCase(SynchronousTestCase):
         authorizer: Any = None,
         **rule: Any,
     ) -> KubeSite:
-        """One whose policy has one rule."""
+        """Return a site whose audit policy has one rule."""
         content = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": level, **rule}]}
         self.clock = Clock()
         self.kept = Kept(waits)
@@ -80,19 +80,19 @@ class AuditCase(SynchronousTestCase):
         return site
 
     def told(self) -> list[Any]:
-        """The events so far, decoded."""
+        """Return the collected events, decoded."""
         return [json.loads(event.json()) for event in self.kept.events]
 
     def stages(self) -> list[str]:
-        """Their stages."""
+        """Return the stages of the collected events."""
         return [event["stage"] for event in self.told()]
 
 
 class StageTests(AuditCase):
-    """When what is told."""
+    """Stages of audit events."""
 
     def test_short(self) -> None:
-        """A request is told of when it comes and when it is answered."""
+        """A short request has one event when it is received and one when it is complete."""
         answer = Client(self.site()).request("GET", POD, User_Agent="me", X_Forwarded_For="9.9.9.9")
         self.assertEqual(answer.code, 200)
         received, complete = self.told()
@@ -111,8 +111,8 @@ class StageTests(AuditCase):
             complete["annotations"], {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""}
         )
 
-    def test_not_told(self) -> None:
-        """What the policy does not mean costs nothing and tells nothing."""
+    def test_not_audited(self) -> None:
+        """A request with level None has no audit context and no events."""
         seen: list[Any] = []
 
         def handle(request: KubeRequest) -> None:
@@ -124,7 +124,7 @@ class StageTests(AuditCase):
         self.assertEqual((seen, self.kept.events), ([None], []))
 
     def test_long_running(self) -> None:
-        """A watch is told of when it begins, too, and ends with its connection."""
+        """A watch has another event when its response starts, and is complete when its connection ends."""
         client = Client(self.site(lambda request: request.write(b"event\n")))
         client.send(b"GET %b?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n" % PODS.encode())
         self.assertEqual(self.stages(), ["RequestReceived", "ResponseStarted"])
@@ -133,7 +133,7 @@ class StageTests(AuditCase):
         self.assertEqual(self.stages()[2:], ["ResponseComplete"])
 
     def test_long_watch(self) -> None:
-        """Of a watch it is not told where its time went."""
+        """A watch has no latency annotations."""
 
         def handle(request: Any) -> None:
             request.audit.metadata.received -= 1.5
@@ -144,7 +144,7 @@ class StageTests(AuditCase):
         self.assertEqual([key for key in annotations if "latency" in key], [])
 
     def test_switched(self) -> None:
-        """A connection that becomes another protocol's is told of with the code 101, and again when it ends."""
+        """A switched connection has an event with code 101, and another one when it ends."""
         other = Protocol()
         client = Client(self.site(lambda request: request.switch_protocols([(b"Upgrade", b"SPDY/3.1")], other)))
         client.send(b"POST %b/exec HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" % POD.encode())
@@ -157,7 +157,7 @@ class StageTests(AuditCase):
         self.assertEqual(self.told()[2]["responseStatus"], {"metadata": {}, "code": 101})
 
     def test_streamed_body(self) -> None:
-        """A body that is passed on is not told of, at whatever level."""
+        """A streamed request body is not recorded at any level."""
         site = self.site(lambda request: request.respond(200, b"{}", b"application/json"), "RequestResponse")
         site.streams.append(lambda request: True)
         client = Client(site)
@@ -166,7 +166,7 @@ class StageTests(AuditCase):
         self.assertNotIn("secret", json.dumps(self.told()))
 
     def test_streamed(self) -> None:
-        """An answer that comes in pieces is complete with the last of them."""
+        """A response in pieces is complete after the last piece."""
 
         def handle(request: KubeRequest) -> None:
             request.write(b"a")
@@ -177,12 +177,12 @@ class StageTests(AuditCase):
         self.assertEqual(self.stages(), ["RequestReceived", "ResponseComplete"])
 
     def test_omitted(self) -> None:
-        """Stages that the policy leaves out are left out."""
+        """Stages that the policy omits have no events."""
         Client(self.site(omitStages=["RequestReceived"])).request("GET", POD)
         self.assertEqual(self.stages(), ["ResponseComplete"])
 
-    def test_bug(self) -> None:
-        """A bug is told of as a panic, and then there is nothing more to tell."""
+    def test_panic(self) -> None:
+        """An uncaught exception is recorded as stage Panic, which is the last event."""
 
         def handle(request: KubeRequest) -> None:
             raise ZeroDivisionError("oops")
@@ -193,8 +193,8 @@ class StageTests(AuditCase):
         self.assertEqual((status["code"], status["message"]), (500, "APIServer panic'd: oops"))
         self.flushLoggedErrors(ZeroDivisionError)
 
-    def test_gone(self) -> None:
-        """A read ends when its client has gone; of a write it is told what came of it, if anything did."""
+    def test_disconnected(self) -> None:
+        """A read ends when its client disconnects; a write is recorded with its result if it completes in time."""
         for method, answered, message in (
             (b"GET", False, "Connection closed early"),
             (b"DELETE", True, None),
@@ -214,11 +214,11 @@ class StageTests(AuditCase):
             self.assertEqual((status["code"], status.get("message")), (202 if answered else 200, message))
 
 
-class WhoTests(AuditCase):
-    """Who is told of, and why they may."""
+class UserTests(AuditCase):
+    """Users and authorization decisions in audit events."""
 
-    def test_nobody(self) -> None:
-        """Who can not be authenticated is told of once, as nobody."""
+    def test_unauthenticated(self) -> None:
+        """A request that fails authentication has one event without a user."""
         site = self.site(level="RequestResponse", authenticator=Says(None))
         self.assertEqual(Client(site).request("GET", POD, Authorization="Bearer s3cret").code, 401)
         (event,) = self.told()
@@ -228,13 +228,13 @@ class WhoTests(AuditCase):
         self.assertNotIn(b"s3cret", self.kept.events[0].json())
 
     def test_bad_timeout(self) -> None:
-        """So is a request that nobody looks at because of its timeout."""
+        """A request with an invalid timeout has one event."""
         self.assertEqual(Client(self.site()).request("GET", f"{POD}?timeout=x").code, 400)
         (event,) = self.told()
         self.assertEqual((event["stage"], event["responseStatus"]["code"]), ("ResponseStarted", 400))
 
     def test_forbidden(self) -> None:
-        """It is told who may not do what, and what the authorizer said to it."""
+        """A denied request is annotated with the decision and the authorizer's reason."""
         site = self.site(authorizer=Says(Verdict(Decision.NO_OPINION, "no rule")))
         self.assertEqual(Client(site).request("GET", POD).code, 403)
         event = self.told()[1]
@@ -244,13 +244,13 @@ class WhoTests(AuditCase):
         self.assertEqual((event["responseStatus"]["reason"], event["responseStatus"]["code"]), ("Forbidden", 403))
 
     def test_failed(self) -> None:
-        """That an authorizer failed is no decision."""
+        """An error of an authorizer is not recorded as a decision."""
         site = self.site(authorizer=Says(Verdict(Decision.NO_OPINION, "", "broken")))
         self.assertEqual(Client(site).request("GET", POD).code, 500)
         self.assertEqual(self.told()[1]["annotations"], {"authorization.k8s.io/reason": "internal error"})
 
     def test_impersonation(self) -> None:
-        """Both are told: who sends a request, and as whom."""
+        """An impersonated request is recorded with both users."""
         Client(self.site()).request("GET", POD, Impersonate_User="bob")
         received, complete = self.told()
         self.assertNotIn("impersonatedUser", received)
@@ -258,7 +258,7 @@ class WhoTests(AuditCase):
         self.assertEqual(complete["impersonatedUser"], {"username": "bob", "groups": ["system:authenticated"]})
 
     def test_token(self) -> None:
-        """Bearer tokens are not told."""
+        """Bearer tokens are not recorded."""
         Client(self.site(level="RequestResponse")).request(
             "GET", f"{POD}?access_token=s3cret", Authorization="Bearer s3cret"
         )
@@ -266,22 +266,22 @@ class WhoTests(AuditCase):
 
 
 class Annotates:
-    """An authenticator that has something to say, and knows somebody or nobody."""
+    """An authenticator that adds an annotation and returns a fixed user."""
 
     def __init__(self, user: UserInfo | None) -> None:
         self.user = user
 
     def authenticate(self, request: Any) -> Any:
-        """Say it."""
+        """Add the annotation and return the user."""
         request.annotate("authentication.k8s.io/stale-token", "very", "Metadata")
         return self.user
 
 
 class EarlyTests(AuditCase):
-    """What is said of requests before it is known whose they are."""
+    """Annotations before authentication is complete."""
 
     def test_early(self) -> None:
-        """It is in all events of the request, or in the one that tells of its refusal."""
+        """An annotation of an authenticator is part of all events of the request, also if it is refused."""
         for user, events in ((UserInfo("jane"), 2), (None, 1)):
             Client(self.site(authenticator=Annotates(user))).request("GET", POD)
             told = self.told()
@@ -290,7 +290,7 @@ class EarlyTests(AuditCase):
                 self.assertEqual(event["annotations"]["authentication.k8s.io/stale-token"], "very")
 
     def test_in_front(self) -> None:
-        """Who is refused in front of all filters, as by the page, gets that answer and is not told of."""
+        """A request that is refused before the filters has no event."""
         site = self.site()
         site.handler = lambda request: request.fail(APIStatusError.unauthorized())
         self.assertEqual(Client(site).request("POST", "/ui/session").code, 401)
@@ -298,10 +298,10 @@ class EarlyTests(AuditCase):
 
 
 class ContentTests(AuditCase):
-    """What of requests and answers is told."""
+    """Request and response objects in audit events."""
 
     def test_levels(self) -> None:
-        """Objects that are sent are told from Request on, those that are answered at RequestResponse."""
+        """Request objects are recorded from level Request on, response objects at RequestResponse."""
 
         def handle(request: KubeRequest) -> None:
             assert request.audit is not None
@@ -322,7 +322,7 @@ class ContentTests(AuditCase):
             self.assertEqual([reference[name] for name in ("name", "uid", "resourceVersion")], ["web", "7", "3"])
 
     def test_errors(self) -> None:
-        """Of an error all is told but its metadata."""
+        """The Status of an error is recorded without its metadata."""
 
         def handle(request: KubeRequest) -> None:
             request.fail(APIStatusError.bad_request("no"))
@@ -334,7 +334,7 @@ class ContentTests(AuditCase):
         )
 
     def test_errors_of_discovery(self) -> None:
-        """A version that is not served is told of like any other error."""
+        """An error of discovery is recorded like any other error."""
 
         def handle(request: Any) -> None:
             request.write(answer_error(request, APIStatusError.path_not_found()))
@@ -345,12 +345,12 @@ class ContentTests(AuditCase):
         self.assertEqual((event["responseStatus"]["reason"], event["responseObject"]["kind"]), ("NotFound", "Status"))
 
     def test_empty_details(self) -> None:
-        """Details of which nothing is known are told as such."""
+        """Empty details of a Status are recorded as an empty object."""
         Client(self.site(lambda request: request.fail(APIStatusError.path_not_found()))).request("GET", POD)
         self.assertEqual(self.told()[1]["responseStatus"]["details"], {})
 
     def test_annotations(self) -> None:
-        """Annotations are told from their level on; the first of a key stays."""
+        """An annotation is recorded from its level on; the first value of a key is kept."""
 
         def handle(request: KubeRequest) -> None:
             request.annotate("x.io/a", "1", "Metadata")
@@ -363,7 +363,7 @@ class ContentTests(AuditCase):
         self.assertEqual((annotations["x.io/a"], annotations.get("x.io/b")), ("1", None))
 
     def test_slow(self) -> None:
-        """Of slow requests it is told how long they took, and what they waited for."""
+        """A slow request has annotations with its latency in total and by component."""
         waiting: Deferred[None] = Deferred()
 
         async def work(request: Any) -> None:
@@ -387,10 +387,10 @@ class ContentTests(AuditCase):
 
 
 class WaitingTests(AuditCase):
-    """Answers that wait for their events."""
+    """Responses that wait for a blocking audit backend."""
 
-    def test_answer_waits(self) -> None:
-        """An answer is held back until its event is written, and no other takes its place meanwhile."""
+    def test_response_waits(self) -> None:
+        """A response is delayed until its event is written, and cannot be replaced before."""
         client = Client(self.site(waits=True))
         client.send(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % POD.encode())
         self.assertEqual((self.stages(), client.answers()), (["RequestReceived", "ResponseComplete"], []))
@@ -400,7 +400,7 @@ class WaitingTests(AuditCase):
         self.assertEqual([answer.code for answer in client.answers()], [200])
 
     def test_end_waits(self) -> None:
-        """So is the end of an answer that comes in pieces."""
+        """The end of a response in pieces is delayed, too."""
 
         def handle(request: KubeRequest) -> None:
             request.write(b"a")
@@ -413,7 +413,7 @@ class WaitingTests(AuditCase):
         self.assertEqual([answer.body for answer in client.answers()], [b"a"])
 
     def test_strict(self) -> None:
-        """Where that is insisted on, a request is begun only once its first event is written."""
+        """In strict mode a request starts after its first event is written."""
         begun: list[KubeRequest] = []
         client = Client(self.site(begun.append, waits=True, strict=True))
         client.send(b"DELETE %b HTTP/1.1\r\nHost: x\r\n\r\n" % POD.encode())
@@ -422,7 +422,7 @@ class WaitingTests(AuditCase):
         self.assertEqual(len(begun), 1)
 
     def test_strict_failure(self) -> None:
-        """And fails when that can not be."""
+        """In strict mode a request fails if its first event cannot be written."""
         begun: list[KubeRequest] = []
         client = Client(self.site(begun.append, waits=True, strict=True))
         client.send(b"DELETE %b HTTP/1.1\r\nHost: x\r\n\r\n" % POD.encode())
@@ -433,7 +433,7 @@ class WaitingTests(AuditCase):
         self.assertEqual(self.stages(), ["RequestReceived"])
 
     def test_several(self) -> None:
-        """Of several backends all are waited for that want it."""
+        """An event is awaited from all blocking backends."""
         one, other, third = Kept(True), Kept(True), Kept()
         auditor = Auditor(
             read_policy(b"{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}"),
@@ -449,6 +449,6 @@ class WaitingTests(AuditCase):
         self.assertEqual((self.successResultOf(waiting), len(third.events)), (False, 1))
 
     def test_unknown_user(self) -> None:
-        """A user without a name is told as that."""
+        """A user without a name is recorded as an empty user."""
         Client(self.site(authenticator=Says(UserInfo("")))).request("GET", POD)
         self.assertEqual(self.told()[0]["user"], {})

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.auditid}."""
+"""Tests of L{kubetwist.filters.auditid}."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tests.http.harness import Client, filtered_site
 
 
 class AuditIDTests(SynchronousTestCase):
-    """Tests for L{kubetwist.filters.auditid}."""
+    """C{with_audit_id}."""
 
-    def test_ours(self) -> None:
-        """Every answer has an id of its own."""
+    def test_generated(self) -> None:
+        """Each response has a different audit id."""
         client = Client(filtered_site())
         ids = {client.request("GET", "/").header("audit-id") for _ in range(10)}
         self.assertEqual(len(ids), 10)
 
-    def test_theirs(self) -> None:
-        """A client's id is kept."""
+    def test_of_client(self) -> None:
+        """The audit id of a client is used."""
         seen: list[str] = []
 
         def handle(request: KubeRequest) -> None:
@@ -34,7 +34,7 @@ class AuditIDTests(SynchronousTestCase):
         self.assertEqual((answer.headers["audit-id"], seen), (["mine"], ["mine"]))
 
     def test_random_uuid(self) -> None:
-        """Our ids are random UUIDs."""
+        """Generated ids are random UUIDs."""
         pattern = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
         made = [random_uuid() for _ in range(200)]
         for one in made:
@@ -42,7 +42,7 @@ class AuditIDTests(SynchronousTestCase):
         self.assertEqual(len(set(made)), len(made))
 
     def test_forked(self) -> None:
-        """A process and what it forks have no ids in common."""
+        """A forked process generates other ids than its parent."""
         random_uuid()
         reading, writing = os.pipe()
         child = os.fork()

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.authentication}."""
+"""Tests of L{kubetwist.filters.authentication}."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.http.harness import Client, Everyone, filtered_site, make_site
 
 
 class AuthenticationTests(SynchronousTestCase):
-    """Tests for L{kubetwist.filters.authentication}."""
+    """C{with_authentication}."""
 
     def setUp(self) -> None:
-        """A place for the users that are seen."""
+        """Create a list of the users of handled requests."""
         self.users: list[UserInfo | None] = []
 
     def handle(self, request: KubeRequest) -> None:
-        """Keep the user, and answer."""
+        """Record the user, and answer."""
         self.users.append(request.user)
         request.respond(200, b"", b"text/plain")
 
@@ -34,7 +34,7 @@ class AuthenticationTests(SynchronousTestCase):
         return Client(filtered_site(self.handle, authenticator=authenticator)).request("GET", PODS)
 
     def assert_refused(self, authenticator: Any) -> None:
-        """Expect the 401 that tells nothing."""
+        """Assert that a request is answered with a 401 without a reason."""
         answer = self.ask(authenticator)
         self.assertEqual(
             (answer.code, json.loads(answer.body)),
@@ -55,24 +55,24 @@ class AuthenticationTests(SynchronousTestCase):
         self.assertEqual(self.users, [])
 
     def test_known(self) -> None:
-        """The handler sees who sends a request, whether that was known at once or later."""
+        """The handler sees the user of a synchronous and of an asynchronous authenticator."""
         user = UserInfo("alice")
         for authenticator in (Everyone(user), Says(succeed(user))):
             self.assertEqual(self.ask(authenticator).code, 200)
         self.assertEqual(self.users, [user, user])
 
     def test_unknown(self) -> None:
-        """A request of nobody is 401."""
+        """A request without a user is answered with 401."""
         self.assert_refused(Says(None))
         self.assert_refused(Says(succeed(None)))
 
     def test_bad(self) -> None:
-        """A request with bad credentials is 401, and is not told what is bad about them."""
+        """A request with bad credentials is answered with a 401 without a reason."""
         self.assert_refused(Says(AuthenticationFailed("secret")))
         self.assert_refused(Says(fail(AuthenticationFailed("secret"))))
 
-    def test_told(self) -> None:
-        """The log is told why and of which request, in one line, and of a flood how large it was."""
+    def test_logged(self) -> None:
+        """The reason is logged in one line with the audit id; further lines of a flood are counted."""
         logged: list[str] = []
 
         def observe(event: Any) -> None:
@@ -100,7 +100,7 @@ class AuthenticationTests(SynchronousTestCase):
         self.assertEqual(len(logged), LINES_PER_SECOND + 2)
 
     def test_credentials(self) -> None:
-        """CVE-2019-16276: handlers see neither credentials nor headers of proxies, however those are spelt."""
+        """CVE-2019-16276: credentials and headers of proxies are removed before the handler, in every spelling."""
         seen: dict[bytes, Any] = {}
 
         def handle(request: KubeRequest) -> None:
@@ -122,8 +122,8 @@ class AuthenticationTests(SynchronousTestCase):
         self.assertEqual(set(seen), {b"host", b"sec-websocket-protocol", b"x-other"})
         self.assertEqual(seen[b"sec-websocket-protocol"], [b"v5.channel.k8s.io"])
 
-    def test_gone_meanwhile(self) -> None:
-        """A request whose client goes away before it is known who sent it is not served."""
+    def test_disconnected(self) -> None:
+        """A request whose client disconnects during authentication is not handled."""
         later: Deferred[UserInfo] = Deferred()
         client = Client(filtered_site(self.handle, authenticator=Says(later)))
         client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Tests for what L{kubetwist.filters.authorization} tells the log."""
+"""Tests of L{kubetwist.filters.authorization}."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.http.harness import Allow, Client, Everyone, filtered_site
 
 
 class Verbs:
-    """Allows some verbs, and remembers what it was asked."""
+    """An authorizer that allows some verbs, and records the attributes."""
 
     name = "Verbs"
 
@@ -25,26 +25,26 @@ class Verbs:
         self.asked: list[AuthorizerAttributes] = []
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
-        """Look at the verb alone."""
+        """Decide by the verb."""
         self.asked.append(attributes)
         return Verdict(Decision.ALLOW if attributes.verb in self._verbs else Decision.NO_OPINION)
 
 
-class QuestionTests(SynchronousTestCase):
-    """What authorizers are asked."""
+class AttributesTests(SynchronousTestCase):
+    """Attributes that authorizers get."""
 
     def ask(self, authorizer: Verbs, method: str, path: str) -> int:
-        """The status of a request of somebody."""
+        """Return the status code of a request."""
         client = Client(filtered_site(authenticator=Everyone(UserInfo("eve")), authorizer=authorizer))
         return client.request(method, path).code
 
     def answer(self, authorizer: Verbs, method: str, path: str) -> Any:
-        """What is answered to such a request."""
+        """Return the body of the response to a request."""
         client = Client(filtered_site(authenticator=Everyone(UserInfo("eve")), authorizer=authorizer))
         return json.loads(client.request(method, path).body)
 
     def test_selectors(self) -> None:
-        """Authorizers see what selectors narrow a collection to, as far as anybody understands it."""
+        """Authorizers get the parsed selectors of list, watch and deletecollection, as far as they can be parsed."""
         authorizer = Verbs("list", "watch", "get", "deletecollection")
         query = "fieldSelector=spec.nodeName%3Da,status.phase!%3DFailed&labelSelector=app%20in%20(x,y)"
         for method, path, narrowed in (
@@ -63,7 +63,7 @@ class QuestionTests(SynchronousTestCase):
             self.assertEqual([str(one) for one in asked.label_terms], ["app in (x,y)"] if narrowed else [])
 
     def test_selectors_are_parsed_when_needed(self) -> None:
-        """The selectors of a request are not parsed before an authorizer reads them."""
+        """Selectors are not parsed before an authorizer reads them."""
         parsed: list[str] = []
 
         def parse(text: str) -> tuple[Any, ...]:
@@ -81,14 +81,14 @@ class QuestionTests(SynchronousTestCase):
         self.assertEqual(parsed, ["a=b"])
 
     def test_long_selector(self) -> None:
-        """Long selectors are understood, too."""
+        """A long selector is parsed."""
         authorizer = Verbs("list")
         value = "v" * 1000
         self.ask(authorizer, "GET", f"/api/v1/pods?fieldSelector=metadata.name%3D{value}")
         self.assertEqual(authorizer.asked[-1].field_terms, (("metadata.name", value, True),))
 
     def test_streams_need_create(self) -> None:
-        """Who may only get can not run anything in a pod, whatever the HTTP method: k/k#83465."""
+        """exec, attach and portforward require the verb create, with any HTTP method (k/k#83465)."""
         for stream in ("exec", "attach", "portforward"):
             path = f"/api/v1/namespaces/ns/pods/p/{stream}?command=ls"
             for verbs, expected in ((("get",), 403), (("create",), 403), (("get", "create"), 200)):
@@ -103,7 +103,7 @@ class QuestionTests(SynchronousTestCase):
         self.assertEqual(self.ask(Verbs("get"), "GET", "/api/v1/nodes/n/proxy"), 200)
 
     def test_detours_to_streams(self) -> None:
-        """A path that leads to a kubelet's streams is one to them, however it is written."""
+        """Every spelling of a kubelet's streaming path requires the verb create."""
         for path in (
             "/exec/ns/p/c",
             "%2Fexec/ns/p/c",
@@ -113,18 +113,18 @@ class QuestionTests(SynchronousTestCase):
         ):
             self.assertEqual(self.ask(Verbs("get"), "GET", f"/api/v1/nodes/n/proxy/{path}"), 403, path)
 
-    def test_second_question(self) -> None:
-        """Who may get a stream, but not create it, is told so in the reference's words: without saying for what."""
+    def test_create_check(self) -> None:
+        """The error of the check for create has the reference's text, without the attributes."""
         answer = self.answer(Verbs("get"), "GET", "/api/v1/namespaces/ns/pods/p/exec?command=ls")
         self.assertEqual(answer["message"], 'pods "p" is forbidden: ')
         self.assertEqual(answer["details"], {"name": "p", "kind": "pods"})
 
 
 class AuthorizationTests(SynchronousTestCase):
-    """Tests for L{kubetwist.filters.authorization}."""
+    """Responses to denied requests."""
 
     def forbidden(self, method: str, path: str, verdict: Any = None, user: str = "bob") -> Any:
-        """The Status of a request that is not allowed."""
+        """Return the Status of a denied request."""
         verdict = verdict or Verdict(Decision.NO_OPINION)
         site = filtered_site(
             lambda request: self.fail("was served"),
@@ -139,7 +139,7 @@ class AuthorizationTests(SynchronousTestCase):
         return status
 
     def test_messages(self) -> None:
-        """A refusal names user, verb, resource, group and namespace in the reference's words."""
+        """The message names user, verb, resource, group and namespace in the reference's format."""
         for method, path, message in (
             (
                 "GET",
@@ -162,28 +162,28 @@ class AuthorizationTests(SynchronousTestCase):
             self.assertEqual(self.forbidden(method, path)["message"], message)
 
     def test_details(self) -> None:
-        """The details name what was asked for."""
+        """The details name the requested object."""
         status = self.forbidden("DELETE", "/apis/apps/v1/namespaces/ns/deployments/web")
         self.assertEqual(status["details"], {"name": "web", "group": "apps", "kind": "deployments"})
 
     def test_reason(self) -> None:
-        """An authorizer's reason is told."""
+        """The message contains the authorizer's reason."""
         status = self.forbidden("GET", "/nowhere", Verdict(Decision.DENY, "because"))
         self.assertEqual(status["message"], 'forbidden: User "bob" cannot get path "/nowhere": because')
 
     def test_no_html(self) -> None:
-        """Nothing that a client chose can be taken for HTML."""
+        """Values that a client chose are escaped as HTML."""
         message = self.forbidden("GET", "/%3Cscript%3E", user="<b>")["message"]
         self.assertEqual(message, 'forbidden: User "&lt;b&gt;" cannot get path "/&lt;script&gt;"')
 
-    def test_later(self) -> None:
-        """A verdict that takes time counts as one that does not."""
+    def test_asynchronous(self) -> None:
+        """An asynchronous verdict is handled like a synchronous one."""
         self.forbidden("GET", PODS, succeed(Verdict(Decision.DENY)))
         allowed = Says(succeed(Verdict(Decision.ALLOW)))
         self.assertEqual(Client(filtered_site(authorizer=allowed)).request("GET", PODS).code, 200)
 
-    def test_question(self) -> None:
-        """An authorizer is asked about everything that the path tells."""
+    def test_attributes(self) -> None:
+        """An authorizer gets all attributes of the path."""
         authorizer = Allow()
         Client(filtered_site(authorizer=authorizer)).request(
             "PATCH", "/apis/apps/v1/namespaces/ns/deployments/web/status"

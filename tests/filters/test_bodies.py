@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.bodies}."""
+"""Tests of L{kubetwist.filters.bodies}."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tests.http.harness import Client, filtered_site
 
 
 class BodyTests(SynchronousTestCase):
-    """Tests for requests with large bodies."""
+    """Requests with large bodies."""
 
     def test_by_head(self) -> None:
-        """A request whose body has not arrived goes another way than one whose body is there."""
+        """A request with a pending body is passed to the other handler."""
         seen: list[str] = []
         handler = by_head(lambda request: seen.append("complete"), lambda request: seen.append("early"))
         for pending in (False, True):
@@ -26,7 +26,7 @@ class BodyTests(SynchronousTestCase):
         self.assertEqual(seen, ["complete", "early"])
 
     def test_with_body(self) -> None:
-        """What answers a request is called by whoever has collected its body."""
+        """The handler is called after the body is collected."""
         collected: list[Any] = []
         request: Any = SimpleNamespace(collect_body=collected.append)
 
@@ -37,7 +37,7 @@ class BodyTests(SynchronousTestCase):
         self.assertEqual(collected, [answer])
 
     def test_large(self) -> None:
-        """A large body arrives whole at what answers."""
+        """A large body arrives completely at the handler."""
         sizes: list[int] = []
 
         def answer(request: KubeRequest) -> None:

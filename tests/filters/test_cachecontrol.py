@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.cachecontrol}."""
+"""Tests of L{kubetwist.filters.cachecontrol}."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tests.http.harness import Allow, Client, filtered_site
 
 
 class CacheControlTests(SynchronousTestCase):
-    """Tests for L{kubetwist.filters.cachecontrol}."""
+    """C{with_cache_control}."""
 
     def test_private(self) -> None:
-        """Answers say that they are for nobody else, errors too."""
+        """Responses and errors must not be stored by shared caches."""
         for authorizer in (Allow(), Says(Verdict(Decision.DENY))):
             answer = Client(filtered_site(authorizer=authorizer)).request("GET", "/")
             self.assertEqual(answer.headers["cache-control"], ["no-cache, private"])

@@ -1,4 +1,4 @@
-"""Requests that wait until this server is as far as its storage."""
+"""Tests of L{kubetwist.filters.consistency}."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ PODS = b"/api/v1/namespaces/default/pods"
 
 
 class Storage:
-    """Tells how far it is when a test wants."""
+    """A storage whose current revision is set by the test."""
 
     def __init__(self) -> None:
         self.asked: list[Deferred[int]] = []
 
     async def current_revision(self) -> int:
-        """Later."""
+        """Wait until the test sets the revision."""
         asked: Deferred[int] = Deferred()
         self.asked.append(asked)
         return await asked
 
 
 class Cache:
-    """As far as a test says."""
+    """A watch cache whose revision is set by the test."""
 
     def __init__(self, clock: Clock) -> None:
         self.revision = 5
@@ -39,7 +39,7 @@ class Cache:
         self._waiting: list[tuple[int, Deferred[None]]] = []
 
     def wait_until(self, revision: int, timeout: float) -> Deferred[None]:
-        """As the real one."""
+        """Wait for a revision, or fail after the timeout."""
         waiting: Deferred[None] = Deferred()
         self._clock.callLater(
             timeout, lambda: waiting.called or waiting.errback(FutureRevision(revision, self.revision))
@@ -48,7 +48,7 @@ class Cache:
         return waiting
 
     def advance(self, revision: int) -> None:
-        """Hear the news."""
+        """Set the revision, and call the waiters."""
         self.revision = revision
         for wanted, waiting in self._waiting:
             if wanted <= revision and not waiting.called:
@@ -56,7 +56,7 @@ class Cache:
 
 
 class Request:
-    """One request, as far as the filter looks."""
+    """A request with the attributes that the filter reads."""
 
     def __init__(self, method: bytes = b"GET", uri: bytes = PODS) -> None:
         self.info = request_info_of(method, uri)
@@ -69,33 +69,33 @@ class Request:
 
     @property
     def is_done(self) -> bool:
-        """As that of real ones."""
+        """Return whether the request is answered or disconnected."""
         return self.finished or self._disconnected
 
     @property
     def query(self) -> dict[str, list[str]]:
-        """The resourceVersion, if any."""
+        """Return the only query parameter."""
         name, _, value = self.uri.partition(b"?")[2].decode().partition("=")
         return {name: [value]}
 
     def fail(self, error: APIStatusError) -> None:
-        """Be answered with an error."""
+        """Record the error of the response."""
         self.failure, self.finished = error, True
 
     def processingFailed(self, reason: Any) -> None:
-        """Likewise."""
+        """Record the failure of the response."""
         self.failure, self.finished = reason.value, True
 
     def handle_failure(self, reason: Any) -> None:
-        """A bug."""
+        """Fail the test."""
         raise AssertionError(reason)
 
 
 class ConsistencyTests(SynchronousTestCase):
-    """The filter."""
+    """L{ConsistentReadFilter}."""
 
     def setUp(self) -> None:
-        """A storage and two caches."""
+        """Create a storage and two caches."""
         self.clock = Clock()
         self.storage, self.pods, self.others = Storage(), Cache(self.clock), Cache(self.clock)
         self.answered: list[Request] = []
@@ -108,13 +108,13 @@ class ConsistencyTests(SynchronousTestCase):
         self.handler: Any = consistency.wrap(self.answered.append)  # type: ignore[arg-type]
 
     def ask(self, *arguments: bytes) -> Request:
-        """A request on its way."""
+        """Pass a request to the filter."""
         request = Request(*arguments)
         self.handler(request)
         return request
 
     def test_waiting(self) -> None:
-        """A request is answered when this server is as far as the storage was after it came."""
+        """A request continues when the cache has reached the storage's revision at its arrival."""
         request = self.ask()
         self.storage.asked[0].callback(7)
         self.assertEqual(self.answered, [])
@@ -123,8 +123,8 @@ class ConsistencyTests(SynchronousTestCase):
         self.pods.advance(7)
         self.assertEqual(self.answered, [request])
 
-    def test_asked_once(self) -> None:
-        """Those who wait are asked for together; not with those who came before them, whose answer may be too old."""
+    def test_shared_query(self) -> None:
+        """Waiting requests share a query; later requests need another one, since its result may be newer."""
         first = self.ask()
         others = [self.ask() for _ in range(5)]
         self.assertEqual(len(self.storage.asked), 1)
@@ -134,8 +134,8 @@ class ConsistencyTests(SynchronousTestCase):
         self.storage.asked[1].callback(5)
         self.assertEqual(self.answered, [first, *others])
 
-    def in_turns(self, seconds: Any = lambda: 0.0) -> Any:
-        """The filter, where what is to be done soon is done in the next L{turn}."""
+    def deferring_filter(self, seconds: Any = lambda: 0.0) -> Any:
+        """Return a handler whose deferred calls run in the next L{turn}."""
         self.soon: list[Any] = []
         return ConsistentReadFilter(
             self.storage,
@@ -147,15 +147,18 @@ class ConsistencyTests(SynchronousTestCase):
         ).wrap(self.answered.append)  # type: ignore[arg-type]
 
     def turn(self) -> int:
-        """A turn of the reactor; how often the storage was asked by then."""
+        """Run the deferred calls; return the number of queries so far."""
         calls, self.soon[:] = self.soon[:], []
         for call in calls:
             call()
         return len(self.storage.asked)
 
     def test_gathered(self) -> None:
-        """As long as each turn brings somebody new they are gathered, up to a few turns; one who is alone waits one."""
-        handler = self.in_turns()
+        """
+        Requests are gathered while each iteration brings another one, up to the maximum; a single request waits for
+        one iteration.
+        """
+        handler = self.deferring_filter()
         handler(Request())
         self.assertEqual([self.turn(), self.turn()], [0, 1])
         for number in range(MAX_GATHER_ITERATIONS):
@@ -166,10 +169,10 @@ class ConsistencyTests(SynchronousTestCase):
         self.storage.asked[1].callback(5)
         self.assertEqual(len(self.answered), 1 + MAX_GATHER_ITERATIONS)
 
-    def test_long_turns(self) -> None:
-        """What takes long is gone on with in another turn."""
+    def test_slices(self) -> None:
+        """Requests are continued in slices of the maximum duration."""
         times = iter((0.0, 0.0, SLICE_SECONDS / 2, SLICE_SECONDS * 2, 1.0, 1.0))
-        handler = self.in_turns(lambda: next(times))
+        handler = self.deferring_filter(lambda: next(times))
         for _ in range(3):
             handler(Request())
         self.assertEqual([self.turn(), self.turn()], [0, 1])
@@ -179,7 +182,7 @@ class ConsistencyTests(SynchronousTestCase):
         self.assertEqual(len(self.answered), 3)
 
     def test_what_waits(self) -> None:
-        """Writes wait as reads do; what says how old it may be does not, nor what is no resource."""
+        """Writes and watches wait; reads with a resource version and non-resource requests do not."""
         for method in (b"POST", b"PUT", b"PATCH", b"DELETE"):
             self.ask(method)
         self.ask(b"GET", PODS + b"?watch=1")
@@ -187,8 +190,8 @@ class ConsistencyTests(SynchronousTestCase):
         at_once = [self.ask(b"GET", PODS + b"?resourceVersion=0"), self.ask(b"GET", b"/version")]
         self.assertEqual(self.answered, at_once)
 
-    def test_no_news(self) -> None:
-        """If the news does not come, reads go to the storage itself; writes are to be tried again."""
+    def test_late_cache(self) -> None:
+        """After the timeout of the cache, reads go to the storage and other requests fail with a retriable error."""
         read, write, other = self.ask(), self.ask(b"PUT", PODS + b"/a"), self.ask(b"GET", b"/api/v1/nodes")
         self.storage.asked[0].callback(7)
         self.storage.asked[1].callback(7)
@@ -196,14 +199,14 @@ class ConsistencyTests(SynchronousTestCase):
         self.assertEqual((self.answered, read.read_from_storage), ([read], True))
         self.assertEqual([one.failure.code for one in (write, other)], [504, 504])
 
-    def test_no_storage(self) -> None:
-        """If the storage does not answer, neither does this server: nobody is told what may be wrong."""
+    def test_storage_error(self) -> None:
+        """An error of the storage fails the request."""
         request = self.ask()
         self.storage.asked[0].errback(StorageUnavailable("etcdserver: no leader"))
         self.assertEqual((self.answered, str(request.failure)), ([], "etcdserver: no leader"))
 
     def test_before_authentication(self) -> None:
-        """Who is known by objects, or acts as another, waits before it is looked up who it is, and then no more."""
+        """A request with a token or impersonation headers waits before authentication, and not again after it."""
         answered: list[Request] = []
         early: Any = self.consistency.before_authentication(answered.append)  # type: ignore[arg-type]
         anybody, token, other = Request(), Request(), Request()
@@ -220,8 +223,8 @@ class ConsistencyTests(SynchronousTestCase):
         self.assertEqual(self.answered, [token, other])
         self.assertEqual(len(self.storage.asked), 2)
 
-    def test_no_storage_before_authentication(self) -> None:
-        """That the storage does not answer is told to nobody before it is known who it is."""
+    def test_storage_error_before_authentication(self) -> None:
+        """An error of the storage before authentication is answered after it."""
         known: list[Request] = []
         early: Any = self.consistency.before_authentication(known.append)  # type: ignore[arg-type]
         request = Request()
@@ -233,8 +236,8 @@ class ConsistencyTests(SynchronousTestCase):
         self.assertEqual((self.answered, str(request.failure)), ([], "etcdserver: no leader"))
         self.assertEqual(len(self.storage.asked), 1)
 
-    def test_gone(self) -> None:
-        """Who has gone meanwhile is not worked for."""
+    def test_disconnected(self) -> None:
+        """A request whose client has disconnected is not continued."""
         early, late = self.ask(), self.ask()
         early._disconnected = True
         self.storage.asked[0].callback(5)

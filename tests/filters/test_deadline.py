@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.deadline}."""
+"""Tests of L{kubetwist.filters.deadline}."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tests.http.harness import Client, filtered_site
 
 
 class DeadlineTests(SynchronousTestCase):
-    """Tests for L{kubetwist.filters.deadline}."""
+    """C{with_deadline}."""
 
     def setUp(self) -> None:
-        """A handler that lets requests wait, and a clock."""
+        """Create a handler that does not answer, and a clock."""
         self.waiting: list[KubeRequest] = []
         self.clock = Clock()
         self.client = Client(filtered_site(self.waiting.append, clock=self.clock))
@@ -27,7 +27,7 @@ class DeadlineTests(SynchronousTestCase):
         self.client.send(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
 
     def test_too_slow(self) -> None:
-        """A request that takes longer than a minute is answered with 504, and its late answer dropped."""
+        """A request that exceeds the timeout is answered with 504; a later response is dropped."""
         self.ask(PODS)
         self.clock.advance(59)
         self.assertEqual(self.client.answers(), [])
@@ -40,26 +40,26 @@ class DeadlineTests(SynchronousTestCase):
         self.assertEqual(self.client.answers(), [])
 
     def test_in_time(self) -> None:
-        """A request that is answered in time leaves no timer behind."""
+        """A request that is answered in time leaves no timer."""
         self.ask(PODS)
         self.waiting[0].respond(200, b"", b"text/plain")
         self.assertEqual(len(self.clock.getDelayedCalls()), 1)  # the site's own
 
-    def test_gone(self) -> None:
-        """Nor does one whose client goes away."""
+    def test_disconnected(self) -> None:
+        """A request whose client disconnects leaves no timer."""
         self.ask(PODS)
         self.client.channel.connectionLost(RuntimeError("gone"))
         self.assertEqual(len(self.clock.getDelayedCalls()), 1)
 
     def test_switched(self) -> None:
-        """A connection that became another protocol's lasts, whatever request it began with."""
+        """A switched connection has no timeout."""
         self.ask(f"{PODS}/web/console")
         self.assertTrue(self.waiting[0].switch_protocols([(b"Upgrade", b"websocket")], Protocol()))
         self.clock.advance(61)
         self.assertFalse(self.client.transport.disconnecting or self.client.transport.disconnected)
 
-    def test_less(self) -> None:
-        """A client may ask for less time, but not for more."""
+    def test_shorter(self) -> None:
+        """A client can shorten the timeout, but not extend it."""
         self.ask(f"{PODS}?timeout=5s")
         self.assertEqual(self.waiting[0].deadline, 5)
         self.clock.advance(5)
@@ -67,13 +67,13 @@ class DeadlineTests(SynchronousTestCase):
         self.ask(f"{PODS}?timeout=5m")
         self.assertEqual(self.waiting[1].deadline, 65)
 
-    def test_none_wanted(self) -> None:
-        """A timeout of zero stands for the usual one."""
+    def test_zero(self) -> None:
+        """A timeout of zero selects the default."""
         self.ask(f"{PODS}?timeout=0s")
         self.assertEqual(self.waiting[0].deadline, 60)
 
-    def test_nonsense(self) -> None:
-        """A timeout that is none is 400, in Go's words."""
+    def test_malformed(self) -> None:
+        """A malformed timeout is answered with 400 and Go's text."""
         answer = self.client.request("GET", f"{PODS}?timeout=soon")
         self.assertEqual(answer.code, 400)
         self.assertEqual(
@@ -88,8 +88,8 @@ class DeadlineTests(SynchronousTestCase):
         self.assertEqual(self.client.answers(), [])
         self.assertIsNone(self.waiting[0].deadline)
 
-    def test_half_answered(self) -> None:
-        """An answer that is not finished in time is cut off."""
+    def test_incomplete_response(self) -> None:
+        """A response that is incomplete at the deadline is aborted."""
         self.ask(PODS)
         self.waiting[0].write(b"half")
         self.clock.advance(60)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.denials}."""
+"""Tests of L{kubetwist.filters.denials}."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.http.harness import Client, Everyone, filtered_site
 
 
 class Refuse:
-    """Has no opinion."""
+    """An authorizer without an opinion."""
 
     name = "Refuse"
 
@@ -24,21 +24,21 @@ class Refuse:
         self._reason = reason
 
     def authorize(self, attributes: Any) -> Verdict:
-        """Say why."""
+        """Return a verdict with the reason."""
         return Verdict(Decision.NO_OPINION, self._reason)
 
 
-class Asked:
-    """Stands for a request."""
+class FakeRequest:
+    """A request with an audit id."""
 
     audit_id = "id-1"
 
 
 class DenialTests(SynchronousTestCase):
-    """A denial is one line in the log that says what was looked for."""
+    """Log lines of denied requests."""
 
     def denial(self, method: str, path: str, reason: str = "because") -> str:
-        """The line for a request."""
+        """Return the log line of a request."""
         events: list[LogEvent] = []
         globalLogPublisher.addObserver(events.append)
         self.addCleanup(globalLogPublisher.removeObserver, events.append)
@@ -62,17 +62,17 @@ class DenialTests(SynchronousTestCase):
         )
 
     def test_one_line(self) -> None:
-        """Reasons, however many there are and whatever names are in them, do not begin another line."""
+        """Line breaks in reasons and user names do not start another line."""
         line = self.denial("GET", "/metrics", "one\ntwo\r\x85\u2028 'x'")
         self.assertTrue(line.endswith("(one; two\\r\\x85\\u2028 'x')"), line)
 
     def test_path(self) -> None:
-        """For a path that is no resource it names verb and path."""
+        """The line of a non-resource request names verb and path."""
         self.assertTrue(self.denial("GET", "/metrics").endswith(' to "get" the path "/metrics" (because)'))
 
 
 class DenialLogTests(SynchronousTestCase):
-    """Repeated denials are rate limited in the log."""
+    """Rate limits of denials."""
 
     def setUp(self) -> None:
         """Observe the log."""
@@ -85,7 +85,7 @@ class DenialLogTests(SynchronousTestCase):
     def deny(self, user: str, path: str) -> None:
         """Log that C{user} may not GET C{path}."""
         attributes = AuthorizerAttributes(UserInfo(user), "get", path=path, is_resource_request=False)
-        self.log.log(Asked(), attributes, Verdict(Decision.NO_OPINION))  # type: ignore[arg-type]
+        self.log.log(FakeRequest(), attributes, Verdict(Decision.NO_OPINION))  # type: ignore[arg-type]
 
     def test_repeated(self) -> None:
         """The same denial of a user is logged once a minute, other denials at once."""

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.handlerchain}: the order of the filters."""
+"""Tests of L{kubetwist.filters.handlerchain}: the order of the filters."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.http.harness import Allow, Client, Everyone, echo, filtered_site, mak
 
 
 class OrderTests(SynchronousTestCase):
-    """Tests for the order in which filters see a request."""
+    """Order in which filters see a request."""
 
     def setUp(self) -> None:
-        """Note what happens to a request."""
+        """Create a list of the steps of a request."""
         self.steps: list[str] = []
 
     def wrapper(self, name: str) -> Any:
-        """A filter that notes that it sees a request, and whose it is."""
+        """Return a filter that records its name, the user and the verb."""
 
         def wrap(handler: Handler) -> Handler:
             def noting(request: KubeRequest) -> None:
@@ -34,7 +34,7 @@ class OrderTests(SynchronousTestCase):
         return wrap
 
     def site(self) -> Any:
-        """A site with all filters that count or limit."""
+        """Return a site with all filters."""
         steps = self.steps
 
         class Noting(Allow):
@@ -73,17 +73,17 @@ class OrderTests(SynchronousTestCase):
         self.assertEqual(self.steps, ["memory admin create", "authorize create", "limit admin create", "answer"])
 
     def test_impersonated(self) -> None:
-        """Whom a request acts as is known before all that depends on the user."""
+        """Impersonation precedes all filters that depend on the user."""
         Client(self.site()).request("GET", PODS, Impersonate_User="jane")
         self.assertEqual(self.steps[-4:], ["memory jane list", "limit jane list", "authorize list", "answer"])
         self.assertTrue(self.steps[0].startswith("authorize"))
 
     def test_unknown_user(self) -> None:
-        """A request of an unknown user reaches none of them, and acts as nobody."""
+        """A request of an unknown user is answered before impersonation."""
         client = Client(filtered_site(authenticator=Says(None)))
         self.assertEqual(client.request("GET", PODS, Impersonate_User="jane").code, 401)
 
     def test_malformed_timeout(self) -> None:
-        """A timeout that cannot be read is refused before the user is known."""
+        """A malformed timeout is refused before authentication."""
         client = Client(filtered_site(authenticator=Says(None)))
         self.assertEqual(client.request("GET", f"{PODS}?timeout=x").code, 400)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.impersonation}."""
+"""Tests of L{kubetwist.filters.impersonation}."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tests.http.harness import Answer, Client, Everyone, filtered_site
 PODS = "/api/v1/namespaces/ns/pods"
 
 
-class WantedTests(SynchronousTestCase):
-    """Tests for L{process_impersonation_headers}."""
+class HeaderTests(SynchronousTestCase):
+    """L{process_impersonation_headers}."""
 
-    def test_nobody(self) -> None:
-        """Headers about something else, and an empty name alone, name nobody."""
+    def test_none(self) -> None:
+        """Other headers, and an empty user name alone, impersonate no user."""
         self.assertIsNone(process_impersonation_headers({b"accept": [b"*/*"]}))
         self.assertIsNone(process_impersonation_headers({b"impersonate-user": [b""]}))
 
     def test_all(self) -> None:
-        """Groups may be many; the keys of extras are percent-encoded, and in lower case."""
+        """Groups may be repeated; keys of extra values are percent-decoded and in lower case."""
         fields = {
             b"impersonate-user": ["zoë".encode()],
             b"impersonate-uid": [b"u"],
@@ -38,7 +38,7 @@ class WantedTests(SynchronousTestCase):
         self.assertEqual(process_impersonation_headers(fields), wanted)
 
     def test_no_name(self) -> None:
-        """What is said of nobody is refused, in the words of the reference."""
+        """Headers without a user name are refused with the reference's text."""
         for field, value, text in (
             (b"impersonate-uid", b"7", 'UID:"7", Groups:[]string(nil), Extra:map[string][]string(nil)'),
             (b"impersonate-group", b"a", 'UID:"", Groups:[]string{"a"}, Extra:map[string][]string(nil)'),
@@ -54,13 +54,13 @@ class WantedTests(SynchronousTestCase):
             self.assertEqual(error.message, text)
 
     def test_repeated(self) -> None:
-        """Two names, or two uids, are refused: it would depend on the reader which of them counts."""
+        """Repeated user names or UIDs are refused, since proxies may evaluate another one."""
         for field in (b"impersonate-user", b"impersonate-uid"):
             fields = {b"impersonate-user": [b"a"], field: [b"a", b"b"]}
             self.assertEqual(self.assertRaises(APIStatusError, process_impersonation_headers, fields).code, 400)
 
-    def test_odd(self) -> None:
-        """So is what others may take for such a header, and what is no text."""
+    def test_ambiguous(self) -> None:
+        """Headers that resemble impersonation headers, and values that are not text, are refused."""
         for field, value, why in (
             (b"impersonate_user", b"root", "can be taken for Impersonate-User"),
             (b"impersonate_extra-k", b"v", "can be taken for Impersonate-Extra-K"),
@@ -76,25 +76,25 @@ class WantedTests(SynchronousTestCase):
 
 
 class ImpersonationTests(SynchronousTestCase):
-    """The filter, among the others; the test case is the authorizer."""
+    """C{with_impersonation} in the handler chain; the test case is the authorizer."""
 
     name = "Rules"
 
     def setUp(self) -> None:
-        """Allow everything, at once."""
+        """Allow all requests synchronously."""
         self.asked: list[AuthorizerAttributes] = []
         self.refused = ""
         self.late = False
 
     def authorize(self, attributes: AuthorizerAttributes) -> object:
-        """All but impersonating C{refused} is allowed."""
+        """Allow all requests except for impersonating C{refused}."""
         self.asked.append(attributes)
         refuse = attributes.verb.startswith("impersonate") and attributes.name == (self.refused or None)
         verdict = Verdict(Decision.NO_OPINION if refuse else Decision.ALLOW)
         return succeed(verdict) if self.late else verdict
 
     def ask(self, **headers: str) -> Answer:
-        """Ask for pods; the answer tells who did."""
+        """List pods; the response contains the user."""
 
         def handle(request: KubeRequest) -> None:
             assert request.user is not None
@@ -105,12 +105,12 @@ class ImpersonationTests(SynchronousTestCase):
         return Client(site).request("GET", PODS, **headers)
 
     def test_none(self) -> None:
-        """Without headers the sender is the user, and nothing more is asked."""
+        """Without headers the user is unchanged, and no further authorization takes place."""
         self.assertEqual(json.loads(self.ask().body)[0], "boss")
         self.assertEqual([ask.verb for ask in self.asked], ["list"])
 
     def test_allowed(self) -> None:
-        """Who may impersonate is the other from there on."""
+        """An allowed impersonation replaces the user for the later filters."""
         for self.late in (False, True):
             self.asked.clear()
             answer = self.ask(Impersonate_User="dave", Impersonate_Group="devs")
@@ -121,7 +121,7 @@ class ImpersonationTests(SynchronousTestCase):
             self.assertEqual([name for name in self.request.fields if b"imp" in name], [])
 
     def test_refused(self) -> None:
-        """One part that is not allowed is enough for a 403, which tells what."""
+        """An impersonation with one denied part is answered with a 403 that names the part."""
         self.refused = "devs"
         for self.late in (False, True):
             answer = self.ask(Impersonate_User="dave", Impersonate_Group="devs")
@@ -132,8 +132,8 @@ class ImpersonationTests(SynchronousTestCase):
                 json.loads(answer.body)["message"], f'groups.authentication.k8s.io "devs" is forbidden: {text}'
             )
 
-    def test_bad(self) -> None:
-        """Headers that make no sense are a 400, and nobody is asked."""
+    def test_invalid(self) -> None:
+        """Invalid headers are answered with 400 without authorization."""
         answer = self.ask(Impersonate_Group="devs")
         self.assertEqual((answer.code, answer.header("x-content-type-options")), (400, "nosniff"))
         self.assertEqual(self.asked, [])

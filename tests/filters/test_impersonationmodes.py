@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.impersonationmodes}."""
+"""Tests of L{kubetwist.filters.impersonationmodes}."""
 
 from __future__ import annotations
 
@@ -23,42 +23,42 @@ from tests.filters.requesters import BOSS
 from tests.registry.rbac.rbacserver import API, RBACServer, binding, role, rule
 
 
-class CompletedTests(SynchronousTestCase):
-    """Tests for L{with_implied_groups}: the groups that go without saying."""
+class ImpliedGroupsTests(SynchronousTestCase):
+    """L{with_implied_groups}."""
 
     def groups(self, name: str, *groups: str) -> tuple[str, ...]:
-        """The groups of a user with those that were asked for."""
+        """Return the groups of a user, including the implied ones."""
         return with_implied_groups(UserInfo(name, groups=groups)).groups
 
     def test_users(self) -> None:
-        """Everyone is authenticated, who is not said to be unauthenticated."""
+        """Users are in system:authenticated unless they are in system:unauthenticated."""
         self.assertEqual(self.groups("a"), ("system:authenticated",))
         self.assertEqual(self.groups("a", "b"), ("b", "system:authenticated"))
         self.assertEqual(self.groups("a", "system:authenticated"), ("system:authenticated",))
         self.assertEqual(self.groups("a", "system:unauthenticated"), ("system:unauthenticated",))
 
     def test_anonymous(self) -> None:
-        """But not who has no name."""
+        """The anonymous user is in system:unauthenticated."""
         self.assertEqual(self.groups("system:anonymous"), ("system:unauthenticated",))
 
     def test_service_accounts(self) -> None:
-        """A service account is in its groups unless others are asked for."""
+        """A service account is in its default groups unless groups are given."""
         name = "system:serviceaccount:ns:robot"
         own = ("system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated")
         self.assertEqual(self.groups(name), own)
         self.assertEqual(self.groups(name, "only"), ("only", "system:authenticated"))
 
     def test_no_service_account(self) -> None:
-        """A name that no account can have is a user's."""
+        """A name that is not a valid service account belongs to a user."""
         for name in ("ns", "ns:", ":robot", "ns:a:b", "Ns:robot"):
             self.assertIsNone(split_service_account(f"system:serviceaccount:{name}"))
 
 
-class QuestionTests(SynchronousTestCase):
-    """Tests for L{impersonation_checks}."""
+class CheckTests(SynchronousTestCase):
+    """L{impersonation_checks}."""
 
     def test_each_part(self) -> None:
-        """Every part of an identity is asked about."""
+        """Each part of an identity requires a check."""
         wanted = UserInfo("dave", "u", ("a", "b"), {"k": ("v", "w")})
         found = [(ask.group, ask.resource, ask.subresource, ask.name) for ask in impersonation_checks(BOSS, wanted)]
         authentication = "authentication.k8s.io"
@@ -77,13 +77,13 @@ class QuestionTests(SynchronousTestCase):
             self.assertEqual((ask.user, ask.verb), (BOSS, "impersonate"))
 
     def test_service_account(self) -> None:
-        """An account is asked about where it is."""
+        """A service account is checked in its namespace."""
         (ask,) = impersonation_checks(BOSS, UserInfo("system:serviceaccount:ns:robot"))
         self.assertEqual((ask.resource, ask.namespace, ask.name), ("serviceaccounts", "ns", "robot"))
 
 
 class ModeTests(SynchronousTestCase):
-    """Tests for L{ImpersonationModesTracker}; the test case is the authorizer."""
+    """L{ImpersonationModesTracker}; the test case is the authorizer."""
 
     name = "Rules"
     robot = UserInfo(
@@ -93,35 +93,35 @@ class ModeTests(SynchronousTestCase):
     )
 
     def setUp(self) -> None:
-        """Nothing is allowed."""
+        """Deny all requests."""
         self.asked: list[AuthorizerAttributes] = []
         self.allowed: set[tuple[str, str, str]] = set()
         self.modes = ImpersonationModesTracker(self, True)
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
-        """What is allowed, by verb, resource and name; no name stands for all."""
+        """Allow the requests in C{allowed}, by verb, resource and name; an empty name matches all."""
         self.asked.append(attributes)
         verb, resource = attributes.verb, attributes.resource
         allowed = {(verb, resource, attributes.name), (verb, resource, "")} & self.allowed
         return Verdict(Decision.ALLOW if allowed else Decision.NO_OPINION)
 
     def find(self, wanted: UserInfo, by: UserInfo = BOSS) -> Impersonated:
-        """Who lists pods as somebody else."""
+        """Return the impersonated user of a request that lists pods."""
         attributes = AuthorizerAttributes(by, "list", version="v1", resource="pods", namespace="ns")
         return self.successResultOf(Deferred.fromCoroutine(self.modes.get_impersonated_user(attributes, wanted)))  # type: ignore[no-any-return]
 
     def refused(self, wanted: UserInfo, by: UserInfo = BOSS) -> str:
-        """Why nobody does."""
+        """Return the message for a denied impersonation."""
         attributes = AuthorizerAttributes(by, "list", version="v1", resource="pods", namespace="ns")
         failure = self.failureResultOf(
             Deferred.fromCoroutine(self.modes.get_impersonated_user(attributes, wanted)), ImpersonationDenied
         )
         refused = failure.value
         assert isinstance(refused, ImpersonationDenied)
-        return forbidden(refused.question, refused.verdict.reason).message
+        return forbidden(refused.attributes, refused.verdict.reason).message
 
     def test_constrained(self) -> None:
-        """Who may list pods as dave may only do that as him."""
+        """Constrained impersonation requires permission for the user and for the action."""
         self.allowed = {("impersonate-on:user-info:list", "pods", ""), ("impersonate:user-info", "users", "dave")}
         found = self.find(UserInfo("dave"))
         self.assertEqual(
@@ -136,13 +136,13 @@ class ModeTests(SynchronousTestCase):
         )
 
     def test_refused(self) -> None:
-        """A refusal tells what was asked first, and all ways were tried."""
+        """The error names the first check; all modes are tried."""
         text = 'User "boss" cannot impersonate-on:user-info:list resource "pods" in API group "" in the namespace "ns"'
         self.assertEqual(self.refused(UserInfo("dave")), f"pods is forbidden: {text}")
         self.assertEqual([ask.verb for ask in self.asked], ["impersonate-on:user-info:list", "impersonate"])
 
-    def test_old_mode(self) -> None:
-        """Who may impersonate without more may do everything; the next time that is tried first."""
+    def test_legacy_mode(self) -> None:
+        """The legacy mode allows every action; it is tried first the next time."""
         self.allowed = {("impersonate", "users", "")}
         for tried in (2, 1):
             self.asked.clear()
@@ -153,13 +153,13 @@ class ModeTests(SynchronousTestCase):
         self.assertEqual(self.refused(UserInfo("dave")), f'users "dave" is forbidden: {text}')
 
     def test_off(self) -> None:
-        """Without the feature there is the old mode only."""
+        """Without the feature only the legacy mode is tried."""
         self.modes = ImpersonationModesTracker(self, False)
         self.refused(UserInfo("dave"))
         self.assertEqual([ask.verb for ask in self.asked], ["impersonate"])
 
     def test_masters(self) -> None:
-        """Nobody becomes a master, or member of a group without a name, but in the old mode."""
+        """The groups system:masters and the empty group cannot be impersonated in constrained modes."""
         self.allowed = {
             (verb, what, "")
             for verb, what in (
@@ -177,7 +177,7 @@ class ModeTests(SynchronousTestCase):
         self.assertEqual(self.find(UserInfo("dave", groups=("system:masters",))).constraint, "")
 
     def test_many(self) -> None:
-        """Of four groups or more it is asked first whether all are allowed; each is enough, too."""
+        """Four or more groups are checked with a wildcard first, and one by one if it is denied."""
         groups = ("a", "b", "c", "d")
         base = {("impersonate-on:user-info:list", "pods", ""), ("impersonate:user-info", "users", "")}
         for names in (("*",), groups):
@@ -187,7 +187,7 @@ class ModeTests(SynchronousTestCase):
         self.assertIn('groups.authentication.k8s.io "c" is forbidden', self.refused(UserInfo("dave", groups=groups)))
 
     def test_extra(self) -> None:
-        """Keys of extras need a domain in the new modes, and values that say something."""
+        """In constrained modes extra values need keys with a domain, and non-empty values."""
         self.allowed = {
             (verb, what, "")
             for verb, what in (
@@ -208,7 +208,7 @@ class ModeTests(SynchronousTestCase):
         self.assertEqual([ask.name for ask in self.asked[-2:]], ["v", "w"])
 
     def test_accounts(self) -> None:
-        """An account is impersonated whole: nobody says what groups it is in."""
+        """A service account is impersonated with its default groups only."""
         name = "system:serviceaccount:ns:robot"
         self.allowed = {
             ("impersonate-on:serviceaccount:list", "pods", ""),
@@ -220,7 +220,7 @@ class ModeTests(SynchronousTestCase):
         self.assertIn("cannot impersonate resource", self.refused(UserInfo(name, groups=("a",))))
 
     def test_nodes(self) -> None:
-        """A node is in the group of nodes, whoever acts as it."""
+        """An impersonated node is in the group system:nodes."""
         self.allowed = {
             ("impersonate-on:arbitrary-node:list", "pods", ""),
             ("impersonate:arbitrary-node", "nodes", "n1"),
@@ -230,8 +230,8 @@ class ModeTests(SynchronousTestCase):
         self.assertEqual(found, Impersonated(user, "impersonate:arbitrary-node"))
         self.refused(UserInfo("system:node:n2"))
 
-    def test_own_node(self) -> None:
-        """An account on a node may be allowed to act as that node, whichever it is, and as no other."""
+    def test_associated_node(self) -> None:
+        """A service account can be allowed to impersonate the node that it runs on."""
         self.allowed = {
             ("impersonate-on:associated-node:list", "pods", ""),
             ("impersonate:associated-node", "nodes", "*"),
@@ -245,7 +245,7 @@ class ModeTests(SynchronousTestCase):
         self.assertIn("impersonate-on:arbitrary-node:list", self.refused(UserInfo("system:node:n1")))
 
     def test_applicable(self) -> None:
-        """A name that no node or account can have is that of some user."""
+        """The applicable modes depend on the kind of the user name."""
         for name, modes in (
             ("dave", ["user-info"]),
             ("system:node:", ["user-info"]),
@@ -264,24 +264,24 @@ AUTHENTICATION = "authentication.k8s.io"
 
 
 class ConstrainedImpersonationTests(SynchronousTestCase):
-    """bob may act as dave, who may read config maps and secrets."""
+    """Constrained impersonation with RBAC: bob impersonates dave, who may read config maps and secrets."""
 
     def setUp(self) -> None:
-        """What dave may do."""
+        """Grant dave's permissions."""
         self.server = RBACServer()
         self.grant("dave", "User/dave", rule("get list create", "configmaps secrets"))
 
     def grant(self, name: str, who: str, *rules: Any) -> None:
-        """Allow somebody something, everywhere."""
+        """Grant permissions in all namespaces."""
         self.server.make(f"{API}/clusterroles", role(name, *rules))
         self.server.make(f"{API}/clusterrolebindings", binding(name, f"ClusterRole/{name}", who))
 
     def list(self, path: str = CONFIG_MAPS, **headers: str) -> tuple[int, Any]:
-        """List something as bob who acts as dave."""
+        """List objects as bob who impersonates dave."""
         return self.server.ask("bob", "GET", path, Impersonate_User="dave", **headers)
 
-    def test_some_things(self) -> None:
-        """He may be allowed to list config maps as dave, and nothing else that dave may do."""
+    def test_one_action(self) -> None:
+        """bob may be allowed to list config maps as dave, and no other resource."""
         self.grant(
             "bob",
             "User/bob",
@@ -296,8 +296,8 @@ class ConstrainedImpersonationTests(SynchronousTestCase):
         code, answer = self.server.ask("bob", "POST", CONFIG_MAPS, {"metadata": {"name": "x"}}, Impersonate_User="dave")
         self.assertIn("impersonate-on:user-info:create", answer["message"])
 
-    def test_no_more_than_the_other(self) -> None:
-        """What dave may not do bob may not do as him, whatever bob may do as others."""
+    def test_denied_to_target(self) -> None:
+        """bob may not do as dave what dave may not do."""
         self.grant(
             "bob",
             "User/bob",
@@ -308,8 +308,8 @@ class ConstrainedImpersonationTests(SynchronousTestCase):
         self.assertEqual(code, 403)
         self.assertIn('User "dave" cannot list resource "namespaces"', answer["message"])
 
-    def test_somebody_else(self) -> None:
-        """He is not allowed to act as anybody else by that."""
+    def test_other_target(self) -> None:
+        """Permission to impersonate eve does not include dave."""
         self.grant(
             "bob",
             "User/bob",
@@ -322,15 +322,15 @@ class ConstrainedImpersonationTests(SynchronousTestCase):
         why = f'User "bob" cannot impersonate:user-info resource "users" {where}'
         self.assertEqual(answer["message"], f'users.{AUTHENTICATION} "dave" is forbidden: {why}')
 
-    def test_everything(self) -> None:
-        """Who may impersonate as it has always been may do all that the other may."""
+    def test_legacy(self) -> None:
+        """The legacy permission allows everything that dave may do."""
         self.grant("bob", "User/bob", rule("impersonate", "users", resourceNames=["dave"]))
         self.assertEqual(self.list()[0], 200)
         self.assertEqual(self.list(CONFIG_MAPS.replace("configmaps", "secrets"))[0], 200)
         self.assertEqual(self.list("/api/v1/namespaces")[0], 403)
 
     def test_repeated(self) -> None:
-        """Two names are refused before anybody is asked."""
+        """Two user names are refused before authorization."""
         client = self.server.client()
         names = b"Impersonate-User: dave\r\nImpersonate-User: root\r\n"
         head = f"GET {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n".encode()

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.latencytrackers}."""
+"""Tests of L{kubetwist.filters.latencytrackers}."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from kubetwist.filters.latencytrackers import with_latency_trackers
 
 
 def request(**values: Any) -> Any:
-    """A request, as far as it matters here."""
+    """Return a request with the attributes that the filter reads."""
     given = {"audit": None, "apf_queue_seconds": 0.0, "times": None, "info": SimpleNamespace(long_running=False)}
     return SimpleNamespace(**{**given, **values})
 
 
 class MeasuringTests(SynchronousTestCase):
-    """Tests for L{with_latency_trackers}."""
+    """L{with_latency_trackers}."""
 
     def test_measured(self) -> None:
-        """What a handler spends is in the request; the context is as before afterwards."""
+        """Seconds are attributed to the request; the context is restored afterwards."""
 
         def spend(request: Any) -> None:
             found = latencies.get()
@@ -34,14 +34,14 @@ class MeasuringTests(SynchronousTestCase):
         self.assertIsNone(latencies.get())
 
     def test_audited(self) -> None:
-        """Where there is an audit its trail is told."""
+        """The trackers of an audited request are those of its audit context."""
         trail = SimpleNamespace(times={})
         one = request(audit=trail)
         with_latency_trackers(lambda request: None)(one)
         self.assertIs(one.times, trail.times)
 
     def test_failure(self) -> None:
-        """The context is restored also when the handler fails."""
+        """The context is restored if the handler fails."""
 
         def fail(request: Any) -> None:
             raise ValueError
@@ -51,7 +51,7 @@ class MeasuringTests(SynchronousTestCase):
         self.assertIsNone(latencies.get())
 
     def test_long_running(self) -> None:
-        """Watches and the like are not measured."""
+        """Long-running requests are not measured."""
         seen: list[Any] = []
         one = request(info=SimpleNamespace(long_running=True))
         with_latency_trackers(lambda request: seen.append(latencies.get()))(one)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.memory}."""
+"""Tests of L{kubetwist.filters.memory}."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.http.harness import Client, echo, make_site
 
 
 class RequestTests(GuardCase):
-    """Answers to requests."""
+    """Responses of a server with a memory guard."""
 
     def client(self, handle: Any = echo) -> Client:
-        """A connection to a site with a guard."""
+        """Return a connection to a site with a guard."""
         sizes = {("", "pods"): (1000, 10_000), ("", "nodes"): (1, 1000)}
         handler = memory.with_memory_limit(handle, self.guard, lambda group, name: sizes.get((group, name)), MAX_BODY)
         site = make_site(with_request_info(handler))
@@ -52,7 +52,7 @@ class RequestTests(GuardCase):
         self.assertEqual((answer.code, answer.header("retry-after")), (429, "1"))
 
     def test_lists(self) -> None:
-        """A list in JSON needs a few objects at a time; one that is built as a whole needs all its size."""
+        """A JSON list needs memory for some objects at a time; other encodings need memory for the whole list."""
         client = self.client()
         self.use(930)
         answers = [client.request("GET", "/api/v1/pods", Accept=accept).code for accept in ("", "application/yaml")]

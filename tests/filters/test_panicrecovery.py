@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.panicrecovery}."""
+"""Tests of L{kubetwist.filters.panicrecovery}."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.http.harness import Client, filtered_site
 
 
 class PanicRecoveryTests(SynchronousTestCase):
-    """Tests for L{kubetwist.filters.panicrecovery}."""
+    """C{with_panic_recovery}."""
 
-    def test_bug(self) -> None:
-        """After a bug the connection serves on."""
+    def test_exception(self) -> None:
+        """An uncaught exception is answered with 500; the connection continues."""
 
         def handle(request: KubeRequest) -> None:
             """Keep the user, and answer."""
@@ -31,8 +31,8 @@ class PanicRecoveryTests(SynchronousTestCase):
         self.assertEqual(client.request("GET", "/fine").code, 200)
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
 
-    def test_bug_in_an_authorizer(self) -> None:
-        """A bug in a plugin allows nothing."""
+    def test_exception_of_authorizer(self) -> None:
+        """An exception of an authorizer is answered with 500."""
         answer = Client(filtered_site(authorizer=Says(fail(RuntimeError("oops"))))).request("GET", "/")
         self.assertEqual(answer.code, 500)
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.priorityandfairness} in a whole server."""
+"""Tests of L{kubetwist.filters.priorityandfairness} in a whole server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*
 
 
 def threads_wait(good: Any) -> bool:
-    """Wait in a thread for what the reactor does."""
+    """Wait in a thread for a condition."""
     import time
 
     deadline = time.monotonic() + 30
@@ -42,12 +42,12 @@ def threads_wait(good: Any) -> bool:
 
 
 class FairnessTests(KubeAPIMixin, TestCase):
-    """A server with few seats, and a webhook that holds up writes for as long as a test wants."""
+    """A server with few seats and a webhook that delays writes until the test releases them."""
 
     timeout = 60
 
     async def setUp(self) -> None:
-        """Jane and Joe may do everything, and are nobody special."""
+        """Start a server with two users without special groups."""
         self.folder = Path(self.mktemp()).resolve()
         self.folder.mkdir()
         (self.folder / "tokens.csv").write_text(TOKENS)
@@ -80,7 +80,7 @@ class FairnessTests(KubeAPIMixin, TestCase):
         self.assertEqual(code, 201, answer)
 
     def hold(self, call: Call) -> Deferred[Any]:
-        """A review that is answered later."""
+        """Return a review that is answered by L{release}."""
         held: Deferred[Any] = Deferred()
         review = call.json()
         response = {"uid": review["request"]["uid"], "allowed": True}
@@ -94,28 +94,28 @@ class FairnessTests(KubeAPIMixin, TestCase):
             one.callback(None)
 
     def ask(self, user: str, method: str, path: str, body: Any = None) -> Deferred[tuple[int, Any]]:
-        """A request of a user."""
+        """Send a request of a user."""
         connection = evolve(self.server.connection, token=f"{user}-token")
         return deferToThread(connection.request, method, path, body)
 
     def write(self, user: str, name: str) -> Deferred[tuple[int, Any]]:
-        """A write that is held up."""
+        """Send a write that the webhook delays."""
         return self.ask(user, "POST", MAPS, {"metadata": {"name": name}})
 
     async def until(self, good: Any) -> None:
-        """Wait for something that others do in their own time."""
+        """Wait for a condition."""
         while not good():
             await deferLater(reactor, 0.01)
 
     async def dump(self, name: str) -> dict[str, dict[str, str]]:
-        """A table, by its first column."""
+        """Return a dump as a table, by its first column."""
         code, text = await self.ask("admin", "GET", f"/debug/api_priority_and_fairness/{name}")
         self.assertEqual(code, 200)
         names, *rows = ([cell.strip() for cell in line.split(",")] for line in text.splitlines())
         return {row[0]: dict(zip(names, row, strict=True)) for row in rows}
 
     async def configure(self, name: str, response: dict[str, Any], user: str, level: str = "") -> None:
-        """A priority level, and a flow schema that has a user's requests go there."""
+        """Create a priority level, and a flow schema that assigns a user's requests to it."""
         limited = {"nominalConcurrencyShares": 1, "lendablePercent": 0, "limitResponse": response}
         if not level:
             spec: dict[str, Any] = {"type": "Limited", "limited": {**limited, "borrowingLimitPercent": 0}}
@@ -138,7 +138,7 @@ class FairnessTests(KubeAPIMixin, TestCase):
             await self.until(lambda: name in self.flow.levels and any(one.name == name for one in self.flow.schemas))
 
     async def test_waiting(self) -> None:
-        """Who finds no seat waits until there is one, and is answered then; who is exempt never waits."""
+        """A request without a free seat is queued; exempt requests are not."""
         first = self.write("jane", "a")
         await self.until(lambda: len(self.held) == 1)
         second = self.ask("jane", "GET", MAPS)
@@ -158,7 +158,7 @@ class FairnessTests(KubeAPIMixin, TestCase):
         self.assertEqual((level.queues.waiting, level.queues.executing), (0, 0))
 
     async def test_metrics(self) -> None:
-        """C{/metrics} tells of seats, of who has them and who waits, by level and flow schema."""
+        """C{/metrics} has executing and queued requests by priority level and flow schema."""
         first = self.write("jane", "a")
         await self.until(lambda: len(self.held) == 1)
         second = self.ask("jane", "GET", MAPS)
@@ -177,7 +177,7 @@ class FairnessTests(KubeAPIMixin, TestCase):
         self.assertIn("apiserver_flowcontrol_request_wait_duration_seconds_count", text)
 
     async def test_rejecting(self) -> None:
-        """A level without queues answers 429, says when to come again, and takes requests when there are seats."""
+        """A level without queues answers 429 with Retry-After, and accepts requests when seats are free."""
         await self.configure("strict", {"type": "Reject"}, "joe")
         first = self.write("joe", "a")
         await self.until(lambda: len(self.held) == 1)
@@ -192,7 +192,7 @@ class FairnessTests(KubeAPIMixin, TestCase):
         self.assertEqual((await self.dump("dump_priority_levels"))["strict"]["RejectedRequests"], "1")
 
     def bare(self, token: str) -> tuple[int, dict[str, str], str]:
-        """A GET with its head. Blocking."""
+        """Send a GET; return status, headers and body. Blocking."""
         connection = self.server.connection
         client = http.client.HTTPSConnection("127.0.0.1", connection.port, context=connection.ssl_context(), timeout=30)
         try:
@@ -203,7 +203,7 @@ class FairnessTests(KubeAPIMixin, TestCase):
             client.close()
 
     async def test_waiting_too_long(self) -> None:
-        """Who has waited for a quarter of a request's time is told to come again."""
+        """A request that waits for a quarter of the request timeout is answered with 429."""
         first = self.write("jane", "a")
         await self.until(lambda: len(self.held) == 1)
         second = self.ask("jane", "GET", MAPS)
@@ -211,12 +211,12 @@ class FairnessTests(KubeAPIMixin, TestCase):
         await self.until(lambda: queues.waiting == 1)
         self.server.advance_time(15.1)
         self.assertEqual((await second)[0], 429)
-        self.assertEqual((queues.waiting, queues.late), (0, 1))
+        self.assertEqual((queues.waiting, queues.timed_out), (0, 1))
         self.release()
         await first
 
-    async def test_going_away(self) -> None:
-        """Who goes away does not wait any more, and gives his seat back."""
+    async def test_disconnected(self) -> None:
+        """A client that disconnects leaves its queue or releases its seat."""
         connection = self.server.connection
         first = self.write("jane", "a")
         await self.until(lambda: len(self.held) == 1)
@@ -230,13 +230,13 @@ class FairnessTests(KubeAPIMixin, TestCase):
 
         queues = self.flow.levels["global-default"].queues
         await deferToThread(hang_up)
-        await self.until(lambda: queues.gone == 1)
+        await self.until(lambda: queues.cancelled == 1)
         self.assertEqual(queues.waiting, 0)
         self.release()
         await first
 
     async def test_dangling(self) -> None:
-        """A flow schema without its priority level says so, and is not gone by; it is as soon as that is there."""
+        """A flow schema without its priority level has the condition Dangling and is ignored until the level exists."""
         await self.configure("lost", {"type": "Reject"}, "joe", level="nowhere")
 
         async def condition() -> Any:
@@ -257,7 +257,7 @@ class FairnessTests(KubeAPIMixin, TestCase):
         self.assertEqual(found["reason"], "Found")
 
     async def test_watches(self) -> None:
-        """A watch has a seat only until it has begun."""
+        """A watch occupies a seat only until its initial events are written."""
         await self.configure("strict", {"type": "Reject"}, "joe")
         watch = self.ask("joe", "GET", f"{MAPS}?watch=true&timeoutSeconds=3")
         await self.until(lambda: self.flow.levels["strict"].queues.dispatched == 1)
@@ -265,13 +265,13 @@ class FairnessTests(KubeAPIMixin, TestCase):
         self.assertEqual((await watch)[0], 200)
 
 
-class CountedTests(KubeAPIMixin, TestCase):
+class MaxInFlightTests(KubeAPIMixin, TestCase):
     """--enable-priority-and-fairness=false."""
 
     timeout = 60
 
     async def test_off(self) -> None:
-        """Without fairness nothing tells of it, and requests are answered."""
+        """Without priority and fairness there are no dumps or metrics, and requests are answered."""
         server = await self.startKubeAPI("--controllers=", "--enable-priority-and-fairness=false")
         connection = server.connection
         self.assertEqual((await deferToThread(connection.request, "GET", MAPS))[0], 200)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.requestinfo}."""
+"""Tests of L{kubetwist.filters.requestinfo}."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ..http.harness import Client, filtered_site
 
 
 class FilterTests(SynchronousTestCase):
-    """Tests for L{with_request_info}."""
+    """L{with_request_info}."""
 
-    def test_broken_off(self) -> None:
-        """A path that breaks off is answered in plain text, before anyone asks who is there."""
+    def test_incomplete_path(self) -> None:
+        """An incomplete path is answered in plain text before authentication."""
 
         class Nobody:
             def authenticate(self, request: object) -> None:

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.retryafter}."""
+"""Tests of L{kubetwist.filters.retryafter}."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from tests.http.harness import Client, echo, make_site
 
 
 class StoppingTests(SynchronousTestCase):
-    """Tests for L{with_retry_after}."""
+    """L{with_retry_after}."""
 
     def setUp(self) -> None:
-        """A server that stops when the test says so."""
+        """Create a server whose shutdown is started by the test."""
         self.stopping = False
         self.site = make_site(with_retry_after(echo, lambda: self.stopping))
 
     def test_running(self) -> None:
-        """A server that does not stop answers."""
+        """A running server answers."""
         self.assertEqual(Client(self.site).request("GET", "/api").code, 200)
 
     def test_stopping(self) -> None:
-        """A server that stops asks clients to come again, and closes their connections."""
+        """A server that shuts down answers 429 with Retry-After and closes the connection."""
         client = Client(self.site)
         self.stopping = True
         answer = client.request("GET", "/api")

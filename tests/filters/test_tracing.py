@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.filters.tracing}."""
+"""Tests of L{kubetwist.filters.tracing}."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNSAMPLED = f"00-{TRACE}-00f067aa0ba902b7-00"
 
 
 class Later:
-    """An authenticator, or authorizer, that is answered when the test says so."""
+    """An authenticator and authorizer whose result is set by the test."""
 
     name = "Later"
 
@@ -37,7 +37,7 @@ class Later:
         self.place: Any = None
 
     def authenticate(self, request: Any) -> Any:
-        """Wait."""
+        """Wait for the result."""
         self.place = current.get()
         return self.asked
 
@@ -45,10 +45,10 @@ class Later:
 
 
 class TracingCase(SynchronousTestCase):
-    """All filters in front of one leaf, traced."""
+    """Base of tests with all filters, traced."""
 
     def setUp(self) -> None:
-        """Nothing is over yet."""
+        """Create a list of ended spans."""
         self.spans: list[Span] = []
         self.seconds = 100.0
 
@@ -62,13 +62,13 @@ class TracingCase(SynchronousTestCase):
         authorizer: Any = None,
         limit: Any = None,
     ) -> Client:
-        """A connection to a server that traces."""
+        """Return a connection to a traced site."""
         return Client(self.site(handle, rate, groups, authenticator, authorizer, limit))
 
     def site(
         self, handle: Any, rate: int, groups: tuple[str, ...], authenticator: Any, authorizer: Any, limit: Any
     ) -> KubeSite:
-        """A server that traces; each look at the time takes a second."""
+        """Return a traced site; each reading of the clock advances it by a second."""
         clock = Clock()
         tracing = RequestTracing(Tracer(rate, self.spans.append), self.now)
         handler = build_handler_chain(
@@ -84,27 +84,27 @@ class TracingCase(SynchronousTestCase):
         return site
 
     def now(self) -> float:
-        """Later each time."""
+        """Advance the clock by a second, and return it."""
         self.seconds += 1
         return self.seconds
 
     @property
     def root(self) -> Span:
-        """The span of the one request."""
+        """Return the root span of the only request."""
         (span,) = [span for span in self.spans if span.kind == SERVER]
         return span
 
     @property
     def names(self) -> list[str]:
-        """All of the spans, in the order in which they were over."""
+        """Return the names of the spans in the order of their end."""
         return [span.name for span in self.spans]
 
 
 class RequestSpanTests(TracingCase):
-    """What the span of a request says."""
+    """Root spans of requests."""
 
     def test_attributes(self) -> None:
-        """It says what the reference's does, and is called after the path without the names in it."""
+        """The root span has the reference's attributes; its name is the path with placeholders."""
         client = self.client()
         client.request(
             "GET",
@@ -138,7 +138,7 @@ class RequestSpanTests(TracingCase):
         self.assertFalse(span.failed)
 
     def test_names(self) -> None:
-        """Names are of the path that is served, or of the method alone."""
+        """The name of a span is the method and the resource path, or the method alone."""
         client = self.client()
         for method, path, name in (
             ("GET", "/healthz", "GET"),
@@ -151,15 +151,15 @@ class RequestSpanTests(TracingCase):
             self.assertTrue(self.root.name.startswith(name), self.root.name)
         self.assertEqual(self.root.name, "PUT /apis/apps/v1/namespaces/{:namespace}/deployments/{:name}/scale")
 
-    def test_foreign_method(self) -> None:
-        """A method that nobody knows is told as it is beside one that everybody does."""
+    def test_unknown_method(self) -> None:
+        """An unknown method is recorded as the original method, beside GET."""
         self.client().request("FETCH", "/healthz")
         attributes = self.root.attributes
         self.assertEqual(attributes["http.request.method"], "GET")
         self.assertEqual(attributes["http.request.method_original"], "FETCH")
 
     def test_sizes(self) -> None:
-        """What clients send does not make spans large, and bodies do not stand in them."""
+        """Attributes are truncated, and do not contain bodies."""
         long = "x" * 8000
         self.client().request("POST", f"/api/v1/{long}", b"secret", User_Agent=long, Audit_ID=long, Host=long)
         span = self.root
@@ -170,15 +170,15 @@ class RequestSpanTests(TracingCase):
         self.assertEqual(span.attributes["http.request.body.size"], 6)
 
     def test_server_error(self) -> None:
-        """An error of the server is a failure, one of the client is not."""
+        """A server error fails the span; a client error does not."""
         for code, failed in ((404, False), (500, True)):
             del self.spans[:]
             self.client(partial(KubeRequest.respond_text, code=code, text="no")).request("GET", PODS)
             self.assertEqual(self.root.attributes["http.response.status_code"], code)
             self.assertEqual(self.root.failed, failed)
 
-    def test_client_gone(self) -> None:
-        """A client that goes is told of as such."""
+    def test_disconnected(self) -> None:
+        """A disconnected client fails the span as aborted."""
         client = self.client(lambda request: None)
         client.send(f"GET {PODS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         self.assertEqual([name for name in self.names if name.startswith("GET")], [])
@@ -189,10 +189,10 @@ class RequestSpanTests(TracingCase):
 
 
 class FilterSpanTests(TracingCase):
-    """What the spans of filters say."""
+    """Spans of filters."""
 
     def test_order(self) -> None:
-        """Each filter has a span for its own time, one after the other, within that of the request."""
+        """Each filter has a span; the spans follow one another within the root span."""
         self.client(limit=lambda handler: handler).request("GET", PODS)
         *filters, root = self.spans
         names = ["authentication", "constrainedimpersonation", "priorityandfairness", "authorization"]
@@ -204,7 +204,7 @@ class FilterSpanTests(TracingCase):
         self.assertLess(filters[-1].ended, root.ended)
 
     def test_refused(self) -> None:
-        """A request that is refused was last where that was done."""
+        """The last span of a refused request is of the filter that refused it."""
 
         class Silent(Allow):
             def authorize(self, attributes: Any) -> Any:
@@ -216,7 +216,7 @@ class FilterSpanTests(TracingCase):
         self.assertEqual(self.root.attributes["http.response.status_code"], 403)
 
     def test_unauthenticated(self) -> None:
-        """Nobody knows who decides about the trace of somebody unknown: there is none."""
+        """A request that fails authentication has no trace."""
 
         class Nobody:
             def authenticate(self, request: Any) -> None:
@@ -225,8 +225,8 @@ class FilterSpanTests(TracingCase):
         answer = self.client(authenticator=Nobody()).request("GET", PODS, traceparent=PARENT)
         self.assertEqual((answer.code, self.spans), (401, []))
 
-    def test_later(self) -> None:
-        """What was waited for stands in the span of the filter that has waited."""
+    def test_asynchronous(self) -> None:
+        """The waiting time of an asynchronous filter is part of its span."""
         authenticator, authorizer = Later(), Later()
         client = self.client(authenticator=authenticator, authorizer=authorizer)
         client.send(f"GET {PODS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -240,11 +240,11 @@ class FilterSpanTests(TracingCase):
         self.assertIsNone(current.get())
 
 
-class DecisionTests(TracingCase):
-    """Whose trace it is."""
+class SamplingTests(TracingCase):
+    """Sampling decisions."""
 
     def headers_within(self, *, rate: int, groups: tuple[str, ...], **headers: str) -> dict[bytes, bytes]:
-        """What those are told who are called for a request."""
+        """Return the trace context that a handler would propagate."""
         told: list[tuple[bytes, bytes]] = []
 
         def handle(request: KubeRequest) -> None:
@@ -257,7 +257,7 @@ class DecisionTests(TracingCase):
         return dict(told)
 
     def test_trusted(self) -> None:
-        """Administrators, and those who monitor, go on with their traces here, whatever the rate is."""
+        """Traces of system:masters and system:monitoring are continued with their sampling decision."""
         for group in ("system:masters", "system:monitoring"):
             del self.spans[:]
             told = self.headers_within(
@@ -270,15 +270,15 @@ class DecisionTests(TracingCase):
             expected = f"00-{TRACE}-{root.span_id:016x}-01".encode()
             self.assertEqual(told, {b"traceparent": expected, b"tracestate": b"v=1", b"baggage": b"user=ann"})
 
-    def test_trusted_says_no(self) -> None:
-        """They may also decide that nothing is recorded, and then nobody who is called does."""
+    def test_trusted_unsampled(self) -> None:
+        """A trusted client may also disable sampling."""
         told = self.headers_within(rate=1_000_000, groups=("system:masters",), traceparent=UNSAMPLED)
         self.assertEqual(self.spans, [])
         self.assertTrue(told[b"traceparent"].startswith(f"00-{TRACE}-".encode()))
         self.assertTrue(told[b"traceparent"].endswith(b"-00"))
 
     def test_untrusted(self) -> None:
-        """Everybody else's trace is linked to, and decides nothing."""
+        """Traces of other clients are linked; their sampling decision is ignored."""
         groups = ("system:authenticated",)
         told = self.headers_within(rate=0, groups=groups, traceparent=PARENT, tracestate="v=1")
         self.assertEqual(self.spans, [])
@@ -293,18 +293,18 @@ class DecisionTests(TracingCase):
         self.assertEqual(root.link.trace_id, int(TRACE, 16))
 
     def test_impersonated(self) -> None:
-        """Who really sends a request decides, not as whom."""
+        """The group of the authenticated user decides, not of the impersonated one."""
         client = self.client(rate=0, groups=("a",))
         client.request("GET", PODS, traceparent=PARENT, Impersonate_User="b", Impersonate_Group="system:masters")
         self.assertEqual(self.spans, [])
 
     def test_malformed(self) -> None:
-        """A malformed field is none: the rate decides."""
+        """A malformed trace context is ignored."""
         self.headers_within(rate=1_000_000, groups=("system:masters",), traceparent=PARENT.upper())
         self.assertEqual((self.root.parent_id, self.root.link), (0, None))
 
-    def test_others_seats(self) -> None:
-        """A request that begins when another one ends belongs to its own trace, and the other one's rest to that."""
+    def test_released_seat(self) -> None:
+        """A request that starts when another one releases its seat keeps its own span."""
         waiting: list[Callable[[], None]] = []
 
         def limit(handler: Any) -> Any:
@@ -331,7 +331,7 @@ class DecisionTests(TracingCase):
         self.assertIsNone(current.get())
 
     def test_pipelined(self) -> None:
-        """What finds out whose a request is does not belong to the one before on the same connection."""
+        """A pipelined request is not part of the trace of the previous request."""
         places = []
 
         class Looks(Everyone):

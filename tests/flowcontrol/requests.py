@@ -1,4 +1,4 @@
-"""A clock whose calls without delay are made at once."""
+"""A fake clock that detects busy loops."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from twisted.internet.task import Clock
 
 
-class Impatient(Clock):
-    """A clock that has not got for ever: who is called again and again at the same time fails."""
+class BusyLoopClock(Clock):
+    """A clock that fails if calls without delay are scheduled endlessly."""
 
     soon = 0
 

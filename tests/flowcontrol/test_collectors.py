@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.flowcontrol.collectors}."""
+"""Tests of L{kubetwist.flowcontrol.collectors}."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tests.metrics.reading import read
 BOTH = (("flow_schema", "catch-all"), ("priority_level", "catch-all"))
 
 
-class ReadingTests(SynchronousTestCase):
-    """Tests for what C{/metrics} has of priority and fairness."""
+class CollectorTests(SynchronousTestCase):
+    """Metrics of priority and fairness."""
 
     def setUp(self) -> None:
-        """Have the levels that are always there, and a registry that reads them."""
+        """Create the mandatory levels and a registry."""
         clock = Clock()
         self.flow = FlowControl(clock, 20, 15.0, CooperativeScheduler(clock))
         self.registry = Registry()
         register_collectors(self.flow, self.registry)
 
     def found(self, name: str) -> dict[tuple[tuple[str, str], ...], float]:
-        """The samples of a series."""
+        """Return the samples of a metric by labels."""
         return read(self.registry).get(f"apiserver_flowcontrol_{name}", {})
 
     def test_levels(self) -> None:
-        """Each level has its limits; the seats that it has are between the lower and the upper one."""
+        """Each level has its limits; its current limit is between the lower and the upper one."""
         for name in ("nominal_limit_seats", "lower_limit_seats", "upper_limit_seats", "current_limit_seats"):
             self.assertEqual(
                 {dict(labels)["priority_level"] for labels in self.found(name)}, {"catch-all", "exempt"}, name
@@ -41,7 +41,7 @@ class ReadingTests(SynchronousTestCase):
         self.assertLessEqual(self.found("current_limit_seats")[level], self.found("upper_limit_seats")[level])
 
     def test_requests(self) -> None:
-        """Requests are counted for their schema and level; those that had a seat at once are counted, too."""
+        """Requests are counted by flow schema and priority level, including those that did not wait."""
         metrics = self.flow.classify(UserInfo("u"), request_info_of(b"GET", b"/api/v1/pods")).metrics
         metrics.immediate_one_seat = 3
         metrics.rejected_queue_full = 2
@@ -51,6 +51,6 @@ class ReadingTests(SynchronousTestCase):
         self.assertEqual(list(waited.values()), [3])
 
     def test_nothing_rejected(self) -> None:
-        """Reasons for which nothing was rejected have no series."""
+        """Reasons without rejected requests have no series."""
         self.flow.classify(UserInfo("u"), request_info_of(b"GET", b"/api/v1/pods"))
         self.assertEqual(self.found("rejected_requests_total"), {})

@@ -1,4 +1,4 @@
-"""Tests for the computation thread."""
+"""Tests of L{kubetwist.flowcontrol.computing}."""
 
 from __future__ import annotations
 
@@ -15,20 +15,27 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import clear_frames
-from kubetwist.flowcontrol.computing import DUE, LONGEST, QUIET, SHORT, Computing, freeze
+from kubetwist.flowcontrol.computing import (
+    COLLECTION_DUE_SECONDS,
+    MAX_UNCOLLECTED_SECONDS,
+    QUIET_SECONDS,
+    SHORT_PAUSE_SECONDS,
+    Computing,
+    freeze,
+)
 
 _asked_by: ContextVar[str] = ContextVar("asked_by", default="")
 
 
 class Document:
-    """What a computation works on."""
+    """An object that a computation uses."""
 
 
 class ComputingTests(SynchronousTestCase):
-    """Tests for L{Computing}."""
+    """L{Computing}."""
 
     def setUp(self) -> None:
-        """Threads that the test runs step by step."""
+        """Create a thread pool whose calls are run by the test."""
         self.begun: list[tuple[Callable[..., Any], tuple[Any, ...], Deferred[Any]]] = []
         self.clock = Clock()
         self.computing = Computing(self._in_thread, self.clock)
@@ -40,7 +47,7 @@ class ComputingTests(SynchronousTestCase):
         return result
 
     def _work(self) -> None:
-        """Run the calls that the thread has begun."""
+        """Run the next call of the pool."""
         function, arguments, result = self.begun.pop(0)
         try:
             value = function(*arguments)
@@ -59,8 +66,8 @@ class ComputingTests(SynchronousTestCase):
             self.assertEqual(self.successResultOf(result), number * 2)
         self.assertEqual((len(self.begun), self.computing.waiting), (0, 0))
 
-    def test_next_begins_first(self) -> None:
-        """The thread begins the next computation before the caller handles the result of the last one."""
+    def test_next_starts_first(self) -> None:
+        """The next computation starts before the result of the previous one is handled."""
         seen: list[int] = []
         first = self.computing(int)
         self.computing(int)
@@ -76,8 +83,8 @@ class ComputingTests(SynchronousTestCase):
         self._work()
         self.assertEqual(self.successResultOf(following), 1)
 
-    def test_failure_holds_nothing(self) -> None:
-        """The arguments of a failed computation are freed with the failure, without a garbage collection."""
+    def test_failure_keeps_no_references(self) -> None:
+        """The arguments of a failed computation are freed with the failure, without garbage collection."""
 
         def in_pool(function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
             # As in Twisted's thread pool: the failure is a local variable of a frame in its own traceback.
@@ -107,7 +114,7 @@ class ComputingTests(SynchronousTestCase):
         self.failureResultOf(failing, RuntimeError)
 
     def test_cancelled(self) -> None:
-        """A computation that is cancelled before its turn does not run, and the result of a later one is dropped."""
+        """A computation that is cancelled before its turn does not run; the result of a running one is dropped."""
         made: list[int] = []
         running, waiting, last = (self.computing(made.append, number) for number in range(3))
         for result in (waiting, running):
@@ -129,61 +136,63 @@ class ComputingTests(SynchronousTestCase):
         self.assertEqual((self.successResultOf(first), self.successResultOf(second)), ("a", ""))
 
     def test_garbage(self) -> None:
-        """The garbage collector is off during computations, and on again after a while without any."""
+        """The garbage collector is disabled during computations, and enabled after a pause."""
         result = self.computing(gc.isenabled)
         failing = self.computing(int, "x")
         self._work()
         self.assertFalse(self.successResultOf(result))
         self._work()
         self.failureResultOf(failing, ValueError)
-        self.clock.advance(QUIET / 2)
+        self.clock.advance(QUIET_SECONDS / 2)
         self.computing(int)
-        self.clock.advance(QUIET)
+        self.clock.advance(QUIET_SECONDS)
         self._work()
         self.assertFalse(gc.isenabled())
-        self.clock.advance(QUIET)
+        self.clock.advance(QUIET_SECONDS)
         self.assertTrue(gc.isenabled())
 
     def test_garbage_in_pauses(self) -> None:
-        """After some time without a garbage collection, a short pause between computations is sufficient for one."""
+        """After some time without garbage collection, a short pause between computations is sufficient."""
         collected: list[float] = []
         self.patch(gc, "collect", lambda generation: collected.append(self.clock.seconds()))
         for _ in range(10):
             self.computing(self.clock.advance, 1)
             self._work()
-            self.clock.advance(SHORT)
+            self.clock.advance(SHORT_PAUSE_SECONDS)
         self.assertEqual(len(collected), 2)
-        self.assertEqual([round(seconds) for seconds in collected], [DUE, 2 * DUE])
+        self.assertEqual(
+            [round(seconds) for seconds in collected], [COLLECTION_DUE_SECONDS, 2 * COLLECTION_DUE_SECONDS]
+        )
 
-    def test_garbage_of_many(self) -> None:
-        """If computations never stop, garbage is collected between two of them from time to time."""
+    def test_garbage_without_pauses(self) -> None:
+        """Without pauses, garbage is collected between two computations at the maximum interval."""
         collected: list[float] = []
         self.patch(gc, "collect", lambda generation: collected.append(self.clock.seconds()))
         for _ in range(25):
             self.computing(self.clock.advance, 1)
         for _ in range(25):
             self._work()
-        self.assertEqual(collected, [LONGEST + 1, 2 * LONGEST + 2])
+        self.assertEqual(collected, [MAX_UNCOLLECTED_SECONDS + 1, 2 * MAX_UNCOLLECTED_SECONDS + 2])
 
     def test_stop(self) -> None:
-        """When the server stops, the collector is on again, and no call remains scheduled."""
+        """Stopping enables the garbage collector and leaves no delayed call."""
         self.computing(int)
         self._work()
         self.computing.stop()
         self.assertTrue(gc.isenabled())
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
-    def test_garbage_of_others(self) -> None:
-        """If other code has disabled the collector, it stays disabled."""
+    def test_garbage_disabled(self) -> None:
+        """A garbage collector that was disabled before stays disabled."""
         gc.disable()
         self.addCleanup(gc.enable)
         self.computing(int)
         self._work()
-        self.clock.advance(QUIET)
+        self.clock.advance(QUIET_SECONDS)
         self.assertFalse(gc.isenabled())
 
     def test_freeze(self) -> None:
-        """Objects that existed before the freeze are not traversed by later collections."""
+        """Objects that existed before the freeze are excluded from later collections."""
         self.addCleanup(gc.unfreeze)
         held = [{"a": [number]} for number in range(1000)]
         freeze()

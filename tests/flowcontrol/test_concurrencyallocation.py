@@ -1,4 +1,4 @@
-"""How seats are shared among priority levels."""
+"""Tests of L{kubetwist.flowcontrol.concurrencyallocation}."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ WISHES = st.lists(
 
 
 class NominalTests(SynchronousTestCase):
-    """What levels have by their shares."""
+    """L{nominal_limits}."""
 
     def test_shares(self) -> None:
-        """Seats are shared by shares, rounded up; part may be lent, and others' borrowed."""
+        """Seats are divided by shares, rounded up; lendable and borrowable seats set the bounds."""
         levels = {
             "exempt": {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0}},
             "a": {"type": "Limited", "limited": {"nominalConcurrencyShares": 40, "lendablePercent": 25}},
@@ -40,16 +40,16 @@ class NominalTests(SynchronousTestCase):
         self.assertEqual(found["b"], ConcurrencyLimits(34, 34, 37))
 
     def test_default(self) -> None:
-        """A level that does not say has thirty shares."""
+        """A level without shares has thirty."""
         found = nominal_limits({"a": {"type": "Limited", "limited": {}}}, 10)
         self.assertEqual(found["a"].nominal, 10)
 
 
 class DemandTests(SynchronousTestCase):
-    """What levels want."""
+    """L{SeatDemandIntegrator}."""
 
     def test_average(self) -> None:
-        """SeatDemandIntegrator is averaged over time, and its peak is remembered once."""
+        """Demand is averaged over time; the high watermark is reset with each period."""
         demand = SeatDemandIntegrator()
         demand.set(10, 0.0)
         demand.set(0, 5.0)
@@ -61,11 +61,11 @@ class DemandTests(SynchronousTestCase):
         self.assertAlmostEqual(demand.smoothed, 9.77)
 
 
-class FairTests(SynchronousTestCase):
-    """Sharing by targets within limits."""
+class AllocationTests(SynchronousTestCase):
+    """L{compute_concurrency_allocation}."""
 
     def test_targets(self) -> None:
-        """Everybody gets the same part of what he wants, but for those at a limit."""
+        """Each level gets the same fraction of its target, within its bounds."""
         shares, fraction = compute_concurrency_allocation(
             30, [AllocationItem(0, 100, 20), AllocationItem(0, 100, 40), AllocationItem(0, 3, 40)]
         )
@@ -76,7 +76,7 @@ class FairTests(SynchronousTestCase):
 
     @given(WISHES, st.floats(0, 1))
     def test_properties(self, items: list[AllocationItem], part: float) -> None:
-        """What can be shared is shared out, and nobody's limits are passed."""
+        """All seats are allocated, and no bound is exceeded."""
         lowest, highest = sum(one.lower for one in items), sum(one.upper for one in items)
         total = lowest + (highest - lowest) * part
         shares, _ = compute_concurrency_allocation(total, items)
@@ -86,5 +86,5 @@ class FairTests(SynchronousTestCase):
             self.assertLessEqual(share, item.upper + 1e-9)
 
     def test_nothing(self) -> None:
-        """Nobody to share among is no error."""
+        """Without levels nothing is allocated."""
         self.assertEqual(compute_concurrency_allocation(10, []), ([], 0.0))

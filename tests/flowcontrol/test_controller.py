@@ -1,4 +1,4 @@
-"""Priority and fairness with requests that a test makes, and a clock that it scheduler."""
+"""Tests of L{kubetwist.flowcontrol.controller}."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.flowcontrol.controller import FlowControl
 from kubetwist.flowcontrol.scheduler import CooperativeScheduler
 from kubetwist.http.requestinfo import request_info_of
-from tests.flowcontrol.requests import Impatient
+from tests.flowcontrol.requests import BusyLoopClock
 
 JANE = UserInfo("jane", groups=("system:authenticated",))
 
@@ -27,7 +27,7 @@ ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*
 
 
 def level(name: str, shares: int = 1, queues: int = 1) -> JSONObject:
-    """A priority level that queues."""
+    """Return a priority level with queues."""
     queuing = {"queues": queues, "handSize": 1, "queueLengthLimit": 5}
     limited = {"nominalConcurrencyShares": shares, "lendablePercent": 0, "borrowingLimitPercent": 0}
     limited["limitResponse"] = {"type": "Queue", "queuing": queuing}  # type: ignore[assignment]
@@ -35,7 +35,7 @@ def level(name: str, shares: int = 1, queues: int = 1) -> JSONObject:
 
 
 def schema(name: str, level: str) -> JSONObject:
-    """A flow schema that gives all requests to a level."""
+    """Return a flow schema that assigns all requests to a level."""
     rules = [{"subjects": [{"kind": "Group", "group": {"name": "*"}}], "resourceRules": [ALL]}]
     spec = {"matchingPrecedence": 10, "priorityLevelConfiguration": {"name": level}, "rules": rules}
     return {"metadata": {"name": name}, "spec": spec}
@@ -43,7 +43,7 @@ def schema(name: str, level: str) -> JSONObject:
 
 @define(eq=False)
 class Request:
-    """One request, as far as it matters here."""
+    """A request with the attributes that flow control uses."""
 
     flow: FlowControl
     next: Callable[[], object] | None = None
@@ -61,48 +61,48 @@ class Request:
 
     @property
     def is_done(self) -> bool:
-        """As that of real ones."""
+        """Return whether the request is answered or disconnected."""
         return self.finished or self.response_held or self._disconnected
 
     def setHeader(self, name: bytes, value: bytes) -> None:
-        """Headers do not matter."""
+        """Ignore headers."""
 
     def respond_text(self, code: int, text: str) -> None:
-        """The answer; a request may follow on the same connection."""
+        """Answer the request; then call C{next}, as for a pipelined request."""
         self.code, self.finished = code, True
         self.flow.ended(self)
         if self.next is not None:
             self.next()
 
     def processingFailed(self, reason: Failure) -> None:
-        """Tests see what went wrong."""
+        """Raise the failure."""
         reason.raiseException()
 
 
 class LevelTests(SynchronousTestCase):
-    """Seats, and those who wait for them."""
+    """Seats and queues of a priority level."""
 
     def setUp(self) -> None:
-        """All requests go to one level."""
-        self.clock = Impatient()
+        """Create a level for all requests."""
+        self.clock = BusyLoopClock()
         self.flow = FlowControl(self.clock, 20, 15.0, CooperativeScheduler(self.clock))
         self.flow.configure([level("one")], [schema("all", "one")])
 
     def enter(self, seats: int = 1, request: Request | None = None) -> Request:
-        """A request of Jane's."""
+        """Start a request."""
         request = request or Request(self.flow)
         assigned = self.flow.classify(JANE, INFO)
         self.assertTrue(self.flow.start_request(request, assigned, seats, request.ran.append))
         return request
 
     def fill(self) -> list[Request]:
-        """Take all seats of the level."""
+        """Occupy all seats of the level."""
         seats = self.flow.levels["one"].queues.limits.concurrency_limit
         self.assertGreater(seats, 1)
         return [self.enter() for _ in range(seats)]
 
     def test_deleted_level(self) -> None:
-        """A priority level that is deleted while it is in use gets no more requests, and is missed by none."""
+        """A deleted level gets no new requests, and is removed after its last request."""
         request = self.enter()
         self.flow.configure([], [schema("all", "one")])
         self.assertTrue(self.flow.levels["one"].quiescing)
@@ -113,7 +113,7 @@ class LevelTests(SynchronousTestCase):
         self.assertEqual(self.flow.classify(UserInfo("joe"), INFO).level.name, "catch-all")
 
     def test_long_texts(self) -> None:
-        """What clients make up at any length is told apart all the same, but not remembered."""
+        """Requests with long names are classified but not cached."""
         long = b"x" * 50_000
         for target in (b"/api/v1/namespaces/" + long + b"/pods", b"/apis/a/b/" + long):
             self.assertEqual(self.flow.classify(JANE, request_info_of(b"GET", target)).level.name, "one")
@@ -124,11 +124,11 @@ class LevelTests(SynchronousTestCase):
         self.assertFalse(self.flow.may_cache(UserInfo("joe", extra={"a": ("x" * 50_000,)})))
         self.assertFalse(self.flow.may_cache(UserInfo("joe", uid="x" * 50_000)))
         self.assertTrue(self.flow.may_cache(JANE))
-        self.assertEqual(len(self.flow._remembered), 0)
+        self.assertEqual(len(self.flow._cache), 0)
         self.assertIs(self.flow.classify(JANE, INFO), self.flow.classify(JANE, INFO))
 
-    def test_waiting_costs_nothing(self) -> None:
-        """While a wide request waits for more seats than are free, the server rests."""
+    def test_no_busy_loop(self) -> None:
+        """While a wide request waits for seats, no call is scheduled."""
         running = self.fill()
         wide = self.enter(len(running))
         self.clock.advance(0)
@@ -141,8 +141,8 @@ class LevelTests(SynchronousTestCase):
         self.clock.advance(0)
         self.assertEqual(wide.ran, [wide])
 
-    def test_wide_ones_alone(self) -> None:
-        """Where wide requests wait for seats, one that takes one seat is answered at once all the same."""
+    def test_reserved_seats(self) -> None:
+        """A request of one seat is executed at once while wide requests wait."""
         self.flow = FlowControl(self.clock, 200, 15.0, CooperativeScheduler(self.clock))
         self.flow.configure([level("one")], [schema("all", "one")])
         limits = self.flow.levels["one"].queues.limits
@@ -150,15 +150,15 @@ class LevelTests(SynchronousTestCase):
         running = [self.enter(limits.concurrency_limit - limits.reserved_seats)]
         wide = self.enter(2)
         self.clock.advance(0)
-        narrow = self.enter()
-        self.assertEqual((narrow.ran, wide.ran), ([narrow], []))
-        for one in (*running, narrow):
+        waiting_one_seat = self.enter()
+        self.assertEqual((waiting_one_seat.ran, wide.ran), ([waiting_one_seat], []))
+        for one in (*running, waiting_one_seat):
             self.flow.ended(one)
         self.clock.advance(0)
         self.assertEqual(wide.ran, [wide])
 
-    def test_light_ones_beside_heavy_work(self) -> None:
-        """Who waited for a seat, and is light, does not wait for heavy work of those who have theirs."""
+    def test_narrow_beside_expensive_work(self) -> None:
+        """A queued request of one seat does not wait for expensive work."""
         self.flow.scheduler = CooperativeScheduler(self.clock, budget=1e-9)
         running = self.fill()
         done: list[object] = []
@@ -174,20 +174,20 @@ class LevelTests(SynchronousTestCase):
         self.assertGreater(done.index(wide), done.index(8))
 
     def test_answered_while_it_waited(self) -> None:
-        """A request whose answer is given already, and only waits to be told to the audit, is not run."""
+        """A request that is answered while it waits, and held for the audit, is not executed."""
         running = self.fill()
-        late = self.enter()
-        late.response_held = True
+        timed_out = self.enter()
+        timed_out.response_held = True
         for one in running:
             self.flow.ended(one)
         self.clock.advance(0)
-        self.assertEqual(late.ran, [])
-        late.finished = True
-        self.flow.ended(late)
+        self.assertEqual(timed_out.ran, [])
+        timed_out.finished = True
+        self.flow.ended(timed_out)
         self.assertEqual(self.flow.levels["one"].queues.executing, 0)
 
-    def test_one_clock(self) -> None:
-        """However many requests follow on the connections of those that waited too long, one alarm is set."""
+    def test_one_timer(self) -> None:
+        """Pipelined requests after timed out ones leave one expiry timer."""
         self.fill()
 
         def follow() -> None:
@@ -203,7 +203,7 @@ class LevelTests(SynchronousTestCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_many_queues(self) -> None:
-        """Queues cost nothing before somebody waits in them: a level may have millions."""
+        """Empty queues use no memory: a level may have millions of them."""
         self.flow.configure([level("one", queues=10_000_000)], [schema("all", "one")])
         running = self.fill()
         waiting = [self.enter(), self.enter()]

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.flowcontrol.dumps}."""
+"""Tests of L{kubetwist.flowcontrol.dumps}."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ PATH = b"/apis/apps/v1/namespaces/n/deployments/d/scale"
 
 
 def rows(table: str) -> list[list[str]]:
-    """The cells of a table."""
+    """Return the cells of a dump."""
     return [[cell.strip() for cell in line.split(",")] for line in table.splitlines()]
 
 
 class DumpTests(SynchronousTestCase):
-    """Tests for the tables of priority and fairness."""
+    """Dumps of priority and fairness."""
 
     def setUp(self) -> None:
-        """Have the levels that are always there, one of them with a request that runs and one that waits."""
+        """Create the mandatory levels, one of them with two queues."""
         self.clock = Clock()
         self.flow = FlowControl(self.clock, 20, 15.0, CooperativeScheduler(self.clock))
         self.queues = self.flow.levels["catch-all"].queues
         self.queues.adjust(QueueSetConfig(1, 2, 1, 5))
 
     def make_request(self, user: str) -> QueueSetRequest:
-        """A request of a user."""
+        """Return a request of a user."""
         info = request_info_of(b"GET", PATH)
         assigned = SimpleNamespace(schema=SimpleNamespace(name="catch-all"), flow=user)
         request: Any = SimpleNamespace(apf_classification=assigned, info=info, user=UserInfo(user))
         return QueueSetRequest(request, 1, 0.0)
 
     def busy(self, waiting: str = "bob") -> None:
-        """Have alice's request run and another one wait."""
+        """Execute a request of alice, and queue another one."""
         self.queues.begin(self.make_request("alice"), 0.0)
         self.assertTrue(self.queues.enqueue(self.make_request(waiting), iter([1])))
 
     def test_levels(self) -> None:
-        """Each level has a row, in the order of their names."""
+        """Each level has a row, sorted by name."""
         self.busy()
         head, catch_all, exempt = rows(dump_levels(self.flow))
         self.assertEqual(
@@ -60,13 +60,13 @@ class DumpTests(SynchronousTestCase):
         self.assertEqual(exempt[:6], ["exempt", "0", "true", "false", "0", "0"])
 
     def test_queues(self) -> None:
-        """A queue has a row with its number and those who wait in it."""
+        """A queue has a row with its number and the number of its requests."""
         self.busy()
         [queue] = [row for row in rows(dump_queues(self.flow))[1:] if row[2] != "0"]
         self.assertEqual(queue[:5], ["catch-all", "1", "1", "0", "0"])
 
     def test_requests(self) -> None:
-        """Those who wait have a place in a queue, those who run without having waited have none."""
+        """A queued request has a queue index and a position; an executing request that did not wait has none."""
         self.busy()
         table = rows(dump_requests(self.flow, False, 0.0))[1:]
         self.assertEqual(
@@ -80,7 +80,7 @@ class DumpTests(SynchronousTestCase):
         self.assertNotEqual(table[1][-1], "0001-01-01T00:00:00Z")
 
     def test_details(self) -> None:
-        """With details a row tells who asks for what."""
+        """With details a row has the user and the attributes of the request."""
         self.busy()
         row = rows(dump_requests(self.flow, True, 0.0))[1]
         self.assertEqual(
@@ -97,14 +97,14 @@ class DumpTests(SynchronousTestCase):
             ],
         )
 
-    def test_odd_names(self) -> None:
-        """A name with a new line begins no line of its own."""
+    def test_unprintable_names(self) -> None:
+        """A line break in a name is replaced."""
         self.busy("b\nob")
         self.assertEqual(len(rows(dump_requests(self.flow, True, 0.0))), 3)
         self.assertIn("b?ob", dump_requests(self.flow, False, 0.0))
 
     def test_aligned(self) -> None:
-        """The columns of all lines begin at the same place."""
+        """The columns are aligned."""
         self.busy()
         for table in (dump_levels(self.flow), dump_requests(self.flow, True, 0.0)):
             lines = table.splitlines()

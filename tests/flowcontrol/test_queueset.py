@@ -1,4 +1,4 @@
-"""Queues of a priority level."""
+"""Tests of L{kubetwist.flowcontrol.queueset}."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from kubetwist.flowcontrol.queueset import (
 
 
 class DealTests(SynchronousTestCase):
-    """Hands of queues."""
+    """L{deal_hand}."""
 
     @given(st.integers(0, (1 << 128) - 1), st.integers(1, 200), st.integers(1, 12))
     def test_hands(self, flow_hash: int, queues: int, size: int) -> None:
-        """A hand has so many different queues of those there are, and is always the same for a flow."""
+        """A hand contains distinct queues, and is always the same for a flow."""
         hand = list(deal_hand(flow_hash, queues, size))
         self.assertEqual(len(set(hand)), min(size, queues))
         self.assertTrue(all(0 <= one < queues for one in hand))
         self.assertEqual(hand, list(deal_hand(flow_hash, queues, size)))
 
     def test_even(self) -> None:
-        """Every queue is dealt about as often as any other."""
+        """Hands are distributed evenly over the queues."""
         entropies = (int.from_bytes(blake2b(b"%d" % number).digest()[:16]) for number in range(20_000))
         dealt = Counter(one for flow_hash in entropies for one in deal_hand(flow_hash, 16, 4))
         self.assertEqual(len(dealt), 16)
@@ -38,21 +38,21 @@ class DealTests(SynchronousTestCase):
 
 
 class QueueTests(SynchronousTestCase):
-    """Who is next."""
+    """L{QueueSet}."""
 
     def setUp(self) -> None:
-        """Two seats, four queues."""
+        """Create a queue set with two seats and four queues."""
         self.queues = QueueSet(QueueSetConfig(2, 4, 1, 10))
         self.now = 0.0
 
     def waiting(self, what: object, queue: int, seats: int = 1) -> QueueSetRequest:
-        """A request that waits in a queue."""
+        """Return a queued request."""
         ticket = QueueSetRequest(what, seats, self.now)
         self.assertTrue(self.queues.enqueue(ticket, iter([queue])))
         return ticket
 
     def order(self) -> list[object]:
-        """Whose turn it is, one after the other; each takes as long as any other."""
+        """Dispatch all requests with the same execution time; return their order."""
         found = []
         while (ticket := self.queues.next(self.now)) is not None:
             found.append(ticket.request)
@@ -60,8 +60,8 @@ class QueueTests(SynchronousTestCase):
             self.queues.end(ticket, self.now)
         return found
 
-    def test_flows_take_turns(self) -> None:
-        """A flow with many requests does not keep another one with few from its turn."""
+    def test_fairness(self) -> None:
+        """A flow with many requests does not delay a flow with few requests."""
         for number in range(6):
             self.waiting(f"a{number}", 0)
         for number in range(2):
@@ -69,16 +69,16 @@ class QueueTests(SynchronousTestCase):
         self.assertEqual(self.order()[:4], ["a0", "b0", "a1", "b1"])
 
     def test_wide(self) -> None:
-        """What takes more seats counts for more: the other flow gets more scheduler."""
+        """Wide requests count with their seats: the other flow is dispatched more often."""
         for number in range(8):
             self.waiting(f"w{number}", 0, seats=2)
             self.waiting(f"n{number}", 1)
         order = self.order()
-        narrow = sum(str(what).startswith("n") for what in order[:9])
-        self.assertGreaterEqual(narrow, 5)
+        waiting_one_seat = sum(str(what).startswith("n") for what in order[:9])
+        self.assertGreaterEqual(waiting_one_seat, 5)
 
-    def test_nobody_saves_up(self) -> None:
-        """A flow that was away takes scheduler with the others when it comes back, and does not go first for long."""
+    def test_no_credit(self) -> None:
+        """A flow that was idle does not precede the others when it becomes active."""
         self.queues.adjust(QueueSetConfig(2, 4, 1, 20))
         for number in range(20):
             self.waiting(f"a{number}", 0)
@@ -93,7 +93,7 @@ class QueueTests(SynchronousTestCase):
         self.assertLessEqual(abs(order.count("a") - order.count("b")), 1)
 
     def test_seats(self) -> None:
-        """No more seats are taken than there are, but by one that is wider than all of them, alone."""
+        """The number of seats is not exceeded, except by a single wider request."""
         first = self.waiting("a", 0, seats=2)
         self.waiting("b", 1)
         self.assertIs(self.queues.next(self.now), first)
@@ -106,31 +106,31 @@ class QueueTests(SynchronousTestCase):
         self.queues.end(second, 1.1)
         self.assertIs(self.queues.next(1.1), wide)
 
-    def test_kept_seats(self) -> None:
-        """Of those who want one seat some pass the wide ones, as many as there are seats kept for them."""
+    def test_reserved_seats(self) -> None:
+        """Requests of one seat overtake wide ones while reserved seats are free."""
         queues = self.queues = QueueSet(QueueSetConfig(4, 4, 1, 10, reserved_seats=1))
         first = self.waiting("first", 0, seats=3)
         self.waiting("second", 0, seats=3)
         self.assertIs(queues.next(0.0), first)
-        self.assertTrue(queues.passes())
+        self.assertTrue(queues.can_use_reserved_seat())
         self.assertIsNone(queues.next(0.0))
-        narrow = [self.waiting(number, 1) for number in range(2)]
-        self.assertFalse(queues.passes())
-        self.assertIs(queues.next(0.0), narrow[0])
-        self.assertEqual((queues.executing, queues.kept, queues.narrow), (4, 1, 1))
+        waiting_one_seat = [self.waiting(number, 1) for number in range(2)]
+        self.assertFalse(queues.can_use_reserved_seat())
+        self.assertIs(queues.next(0.0), waiting_one_seat[0])
+        self.assertEqual((queues.executing, queues.reserved, queues.waiting_one_seat), (4, 1, 1))
         self.assertIsNone(queues.next(0.0))
-        queues.end(narrow[0], 0.1)
-        self.assertIs(queues.next(0.1), narrow[1])
+        queues.end(waiting_one_seat[0], 0.1)
+        self.assertIs(queues.next(0.1), waiting_one_seat[1])
         queues.end(first, 0.2)
         second = queues.next(0.2)
         assert second is not None
         self.assertEqual(second.request, "second")
-        for one in narrow[1], second:
+        for one in waiting_one_seat[1], second:
             queues.end(one, 0.3)
-        self.assertEqual((queues.executing, queues.kept, queues.waiting, queues.narrow), (0, 0, 0, 0))
+        self.assertEqual((queues.executing, queues.reserved, queues.waiting, queues.waiting_one_seat), (0, 0, 0, 0))
 
     def test_full(self) -> None:
-        """A queue that is full takes no more; a level without queues takes none."""
+        """A full queue refuses requests; a level without queues refuses all."""
         for number in range(10):
             self.waiting(number, 0)
         self.assertFalse(self.queues.enqueue(QueueSetRequest("x", 1, 0.0), iter([0])))
@@ -139,7 +139,7 @@ class QueueTests(SynchronousTestCase):
         self.assertEqual(self.queues.rejected, 1)
 
     def test_leaving(self) -> None:
-        """Who waits no longer is not waited for; those who have waited too long are found."""
+        """A request that leaves its queue is not dispatched; overdue requests are returned."""
         first, second = self.waiting("a", 0), self.waiting("b", 0)
         self.now = 5.0
         third = self.waiting("c", 0)
@@ -153,7 +153,7 @@ class QueueTests(SynchronousTestCase):
         self.assertEqual((self.queues.waiting, self.queues.executing), (0, 1))
 
     def test_adjusting(self) -> None:
-        """QueueSetConfig change while requests wait; none is lost."""
+        """Requests are kept when the configuration changes."""
         for queue in range(4):
             self.waiting(queue, queue)
         self.queues.adjust(QueueSetConfig(1, 2, 1, 1))
@@ -161,8 +161,8 @@ class QueueTests(SynchronousTestCase):
 
     @settings(max_examples=60)
     @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3), st.integers(0, 2)), max_size=60))
-    def test_accounts(self, steps: list[tuple[int, int, int]]) -> None:
-        """Whatever comes and goes: seats and waiting requests are counted right, and all get their turn."""
+    def test_counters(self, steps: list[tuple[int, int, int]]) -> None:
+        """The counters of seats and waiting requests are consistent, and all requests are dispatched."""
         queues, running, now, entered = QueueSet(QueueSetConfig(4, 4, 1, 100, reserved_seats=1)), [], 0.0, 0
         for queue, seats, action in steps:
             now += 0.01
@@ -173,9 +173,9 @@ class QueueTests(SynchronousTestCase):
             while (ticket := queues.next(now)) is not None:
                 running.append(ticket)
             self.assertEqual(queues.executing, sum(ticket.seats for ticket in running))
-            self.assertEqual(queues.kept, sum(ticket.has_reserved_seat for ticket in running))
-            self.assertTrue(queues.executing - queues.kept <= 3 or len(running) - queues.kept == 1)
-            self.assertLessEqual(queues.kept, 1)
+            self.assertEqual(queues.reserved, sum(ticket.has_reserved_seat for ticket in running))
+            self.assertTrue(queues.executing - queues.reserved <= 3 or len(running) - queues.reserved == 1)
+            self.assertLessEqual(queues.reserved, 1)
         while running:
             queues.end(running.pop(), now)
             while (ticket := queues.next(now)) is not None:

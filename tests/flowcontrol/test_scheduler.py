@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.flowcontrol.scheduler}."""
+"""Tests of L{kubetwist.flowcontrol.scheduler}."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from kubetwist.flowcontrol.scheduler import (
     CHEAP_EXPIRY_ITERATIONS,
     CooperativeScheduler,
 )
-from tests.flowcontrol.requests import Impatient
+from tests.flowcontrol.requests import BusyLoopClock
 
 
-class TurnsTests(SynchronousTestCase):
-    """Heavy work."""
+class CooperativeSchedulerTests(SynchronousTestCase):
+    """L{CooperativeScheduler}."""
 
     def test_failing_work(self) -> None:
-        """Work that fails is logged, and keeps no other from being done."""
-        clock = Impatient()
+        """An exception of a piece of work is logged, and the next piece runs."""
+        clock = BusyLoopClock()
         scheduler = CooperativeScheduler(clock, budget=1e-9)
         done: list[str] = []
 
@@ -33,8 +33,8 @@ class TurnsTests(SynchronousTestCase):
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 2)
 
     def test_last_of_all(self) -> None:
-        """What the last piece of work has spent of its turn is not spent of those that follow."""
-        clock = Impatient()
+        """The time of the last piece of an iteration does not count for the next iteration."""
+        clock = BusyLoopClock()
         scheduler = CooperativeScheduler(clock, budget=1e-9)
         for _ in range(2):
             scheduler.run_or_defer(lambda: None)
@@ -44,8 +44,8 @@ class TurnsTests(SynchronousTestCase):
         self.assertEqual(clock.getDelayedCalls(), [])
 
     def test_work_in_work(self) -> None:
-        """What a piece of work asks for is done after it, and not within: it would not be known what it has taken."""
-        clock = Impatient()
+        """Work that is scheduled during a piece of work runs after it."""
+        clock = BusyLoopClock()
         scheduler = CooperativeScheduler(clock, budget=1e-9)
         done: list[str] = []
 
@@ -58,9 +58,9 @@ class TurnsTests(SynchronousTestCase):
         clock.advance(0)
         self.assertEqual(done, ["outer", "inner"])
 
-    def test_due(self) -> None:
-        """What is waited for comes in another turn, and is heavy work."""
-        clock = Impatient()
+    def test_wait_for_slot(self) -> None:
+        """A waiting caller continues in a later iteration, and its time counts as expensive work."""
+        clock = BusyLoopClock()
         scheduler = CooperativeScheduler(clock, budget=1e-9)
         free = []
         for _ in range(2):
@@ -69,9 +69,9 @@ class TurnsTests(SynchronousTestCase):
         clock.advance(0)
         self.assertEqual((free, scheduler.waiting), ([False, False], 0))
 
-    def test_crowded(self) -> None:
-        """Beside light requests, and for a while after them, each turn has one piece of heavy work."""
-        clock = Impatient()
+    def test_cheap_requests(self) -> None:
+        """While there are cheap requests, each iteration runs one piece of expensive work."""
+        clock = BusyLoopClock()
         scheduler = CooperativeScheduler(clock, budget=100.0)
         done: list[int] = []
         for number in range(3):

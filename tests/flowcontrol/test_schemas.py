@@ -1,4 +1,4 @@
-"""Which flow schema a request belongs to."""
+"""Tests of L{kubetwist.flowcontrol.schemas}."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*
 
 
 def schema(rules: list[dict[str, Any]], **spec: Any) -> dict[str, Any]:
-    """A flow schema as the API has it."""
+    """Return a FlowSchema object."""
     return {
         "metadata": {"name": spec.pop("name", "a"), "uid": "u"},
         "spec": {"priorityLevelConfiguration": {"name": "level"}, "rules": rules, **spec},
@@ -22,19 +22,19 @@ def schema(rules: list[dict[str, Any]], **spec: Any) -> dict[str, Any]:
 
 
 def subject(kind: str, **fields: str) -> dict[str, Any]:
-    """Whom a rule means."""
+    """Return a subject of a rule."""
     return {"kind": kind, {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}[kind]: fields}
 
 
 class MatchTests(SynchronousTestCase):
-    """Rules."""
+    """L{FlowSchema}."""
 
     def matches(self, rule: dict[str, Any], user: UserInfo, method: bytes, uri: bytes) -> bool:
-        """Whether a rule means a request."""
+        """Return whether a rule matches a request."""
         return FlowSchema.from_object(schema([rule])).matches(user, request_info_of(method, uri))
 
     def test_subjects(self) -> None:
-        """Users, groups and service accounts are meant by name, or all of them."""
+        """Users, groups and service accounts match by name or wildcard."""
         jane = UserInfo("jane", groups=("developers",))
         account = UserInfo("system:serviceaccount:one:default")
         for subjects, user, expected in (
@@ -53,7 +53,7 @@ class MatchTests(SynchronousTestCase):
             self.assertEqual(self.matches(rule, user, b"GET", b"/api/v1/nodes"), expected, subjects)
 
     def test_resources(self) -> None:
-        """Resources are meant by verb, group, resource with subresource, and namespace."""
+        """Resource rules match by verb, group, resource with subresource, and namespace."""
         everybody = [subject("Group", name="*")]
         pods = b"/api/v1/namespaces/one/pods"
         for rule, method, uri, expected in (
@@ -71,7 +71,7 @@ class MatchTests(SynchronousTestCase):
             self.assertEqual(self.matches(made, UserInfo("jane"), method, uri), expected, rule)
 
     def test_paths(self) -> None:
-        """Other paths are meant whole, or with all that is below them."""
+        """Non-resource rules match a path and everything below it."""
         everybody = [subject("Group", name="*")]
         for paths, uri, expected in (
             (["*"], b"/anything", True),
@@ -86,12 +86,12 @@ class MatchTests(SynchronousTestCase):
             self.assertFalse(self.matches(made, UserInfo("jane"), b"GET", b"/api/v1/pods"))
 
     def test_order(self) -> None:
-        """Those with smaller numbers are asked first, and among equals by name."""
+        """Schemas are sorted by precedence, then by name."""
         objects = [schema([], name=name, matchingPrecedence=number) for name, number in (("b", 5), ("a", 5), ("z", 1))]
         self.assertEqual([one.name for one in sort_by_precedence(objects)], ["z", "a", "b"])
 
     def test_flows(self) -> None:
-        """Flows are told apart by user, by namespace, or not at all."""
+        """The flow distinguisher is the user, the namespace, or empty."""
         info = request_info_of(b"GET", b"/api/v1/namespaces/one/pods")
         for method, expected in ({"type": "ByUser"}, "jane"), ({"type": "ByNamespace"}, "one"), (None, ""):
             made = FlowSchema.from_object(schema([], distinguisherMethod=method))

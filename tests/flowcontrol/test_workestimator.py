@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.flowcontrol.workestimator}."""
+"""Tests of L{kubetwist.flowcontrol.workestimator}."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXEMPT = PriorityLevelState("exempt", "", True, {})
 
 
 def wanted(path: str, count: int = 100, size: int = 10_000, level: PriorityLevelState = WIDE) -> int:
-    """The seats of a GET where there are so many objects of such a size."""
+    """Return the number of seats of a GET, given number and size of the objects."""
     uri = path.encode()
     _, _, query = uri.partition(b"?")
     request: Any = SimpleNamespace(info=request_info_of(b"GET", uri), uri=uri, query=parse_query(query))
@@ -25,30 +25,30 @@ def wanted(path: str, count: int = 100, size: int = 10_000, level: PriorityLevel
 
 
 class SeatTests(SynchronousTestCase):
-    """Tests for L{seats}."""
+    """L{seats}."""
 
     def test_lists(self) -> None:
-        """A list takes a seat for every 100,000 bytes that it reads, rounded up, but no more than its level allows."""
+        """A list needs a seat per 100,000 bytes, rounded up, up to the maximum of its level."""
         for count, expected in ((0, 1), (1, 1), (10, 1), (11, 2), (40, 4), (10_000, 8)):
             self.assertEqual(wanted("/api/v1/pods", count), expected, count)
 
     def test_exempt(self) -> None:
-        """Lists hold a megabyte at a time, also those of exempt levels: ten seats."""
+        """A list of an exempt level needs at most ten seats, for a megabyte in memory."""
         self.assertEqual(wanted("/api/v1/pods", 10_000, level=EXEMPT), 10)
 
     def test_limit(self) -> None:
-        """A page counts as the objects that it has; a limit that is none, or larger than the list, does not matter."""
+        """A valid limit below the number of objects reduces the seats."""
         for limit, expected in (("1", 1), ("25", 3), ("0", 8), ("", 8), ("x", 8), ("1000", 8), ("9" * 50, 8)):
             self.assertEqual(wanted(f"/api/v1/pods?limit={limit}"), expected, limit)
 
     def test_one_object(self) -> None:
-        """What is about one object, or about something that is not stored here, takes one seat."""
+        """A request for one object or for a resource that is not stored needs one seat."""
         self.assertEqual(wanted("/api/v1/namespaces/n/pods/p"), 1)
         self.assertEqual(wanted("/api/v1/pods?fieldSelector=metadata.name%3Dp"), 1)
         self.assertEqual(wanted("/api/v1/nodes"), 1)
 
     def test_watches(self) -> None:
-        """A watch counts as a list if it begins with the objects that there are."""
+        """A watch that begins with the existing objects needs as many seats as a list."""
         for query, expected in (
             ("resourceVersion=5", 1),
             ("", 8),

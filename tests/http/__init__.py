@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.http}."""
+"""Tests of L{kubetwist.http}."""

@@ -1,4 +1,4 @@
-"""A site over connections in memory, and a certificate authority, for the tests of what is in front of the APIs."""
+"""Connections in memory to a site, with or without filters."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ REFUSED = Verdict(Decision.NO_OPINION, "nobody says so")
 
 @frozen
 class Answer:
-    """One answer, taken apart."""
+    """A parsed response."""
 
     code: int
     headers: dict[str, list[str]]
     body: bytes
 
     def header(self, name: str) -> str | None:
-        """The first value of a header."""
+        """Return the first value of a header."""
         values = self.headers.get(name.lower())
         return values[0] if values else None
 
 
 def parse_answers(data: bytes, bodiless: bool = False) -> list[Answer]:
-    """All answers that stand in C{data}, which must be whole ones."""
+    """Parse all responses in C{data}, which must be complete."""
     found = []
     while data:
         head, separator, data = data.partition(b"\r\n\r\n")
@@ -70,7 +70,7 @@ def parse_answers(data: bytes, bodiless: bool = False) -> list[Answer]:
 
 
 class Client:
-    """One connection to a site, in memory."""
+    """A connection in memory to a site."""
 
     def __init__(self, site: KubeSite) -> None:
         self.site = site
@@ -79,18 +79,18 @@ class Client:
         self.channel.makeConnection(self.transport)
 
     def send(self, data: bytes) -> None:
-        """Deliver bytes, and run all turns of the reactor."""
+        """Send data, and run the pending calls of the reactor."""
         self.channel.dataReceived(data)
         self.site.reactor.advance(0)
 
     def answers(self, bodiless: bool = False) -> list[Answer]:
-        """What was answered since the last call."""
+        """Return the responses since the last call."""
         data = self.transport.value()
         self.transport.clear()
         return parse_answers(data, bodiless)
 
     def request(self, method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
-        """Send one request and expect its answer; underscores in names of headers stand for dashes."""
+        """Send a request and return its response; underscores in header names stand for dashes."""
         fields = {"Host": "x", **{name.replace("_", "-"): value for name, value in headers.items()}}
         if body:
             fields["Content-Length"] = str(len(body))
@@ -101,10 +101,10 @@ class Client:
 
 
 class RefusalCase(SynchronousTestCase):
-    """A case that expects refusals."""
+    """Base of tests with refused requests."""
 
     def refused(self, data: bytes) -> int:
-        """Send C{data} and return the code of its refusal; expect the end of the connection."""
+        """Send C{data}, assert that it is refused and the connection closed, and return the status code."""
         client = Client(make_site())
         client.send(data)
         (answer,) = client.answers()
@@ -116,7 +116,7 @@ class RefusalCase(SynchronousTestCase):
 
 
 class Leaf(Resource):
-    """Answers everything by calling C{handle}."""
+    """A leaf resource that calls C{handle}."""
 
     isLeaf = True
 
@@ -125,7 +125,7 @@ class Leaf(Resource):
         self._handle = handle
 
     def render(self, request: Any) -> Any:
-        """Let it answer."""
+        """Call the handler."""
         self._handle(request)
         return NOT_DONE_YET
 
@@ -137,28 +137,28 @@ def echo(request: KubeRequest) -> None:
 
 
 def make_site(handler: Handler = echo, clock: Clock | None = None) -> KubeSite:
-    """A site without filters, whose clock runs."""
+    """Return a started site without filters."""
     site = KubeSite(handler, clock or Clock())
     site.startFactory()
     return site
 
 
 class Everyone:
-    """Takes every request for one user's."""
+    """An authenticator that returns the same user for all requests."""
 
     def __init__(self, user: UserInfo | None = None) -> None:
         self.user = user or UserInfo("admin", groups=("system:authenticated",))
 
     def authenticate(self, request: Any) -> Any:
-        """That user."""
+        """Return the user."""
         return self.user
 
 
 class Allow:
     """
-    Allows everything but some verbs, and keeps what it was asked.
+    An authorizer that denies some verbs, and records the attributes.
 
-    @ivar refused: Those.
+    @ivar refused: The denied verbs.
     """
 
     name = "Allow"
@@ -168,7 +168,7 @@ class Allow:
         self.refused: set[str] = set()
 
     def authorize(self, attributes: AuthorizerAttributes) -> Any:
-        """Yes."""
+        """Record the attributes, and decide by the verb."""
         self.asked.append(attributes)
         return REFUSED if attributes.verb in self.refused else ALLOWED
 
@@ -181,7 +181,7 @@ def filtered_site(
     clock: Clock | None = None,
     request_timeout: float = 60.0,
 ) -> KubeSite:
-    """A site with all filters in front of one leaf."""
+    """Return a site with all filters in front of one handler."""
     clock = clock or Clock()
     handler = build_handler_chain(
         traverse(Leaf(handle)),

@@ -1,4 +1,4 @@
-"""Answers in pieces."""
+"""Base of tests with error responses."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.http.harness import Client, make_site
 
 
 class ErrorTestCase(SynchronousTestCase):
-    """A test with the tools of several test cases."""
+    """Base of tests that combine several test cases."""
 
     def client(self, handle: Callable[[KubeRequest], Any]) -> Client:
-        """A connection to a handler."""
+        """Return a connection to a site with one handler."""
         return Client(make_site(handle))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.failures}."""
+"""Tests of L{kubetwist.http.failures}."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tests.http.pieces import ErrorTestCase
 
 
 class FailureTests(ErrorTestCase):
-    """Tests for L{kubetwist.http.failures}."""
+    """L{kubetwist.http.failures}."""
 
-    def test_after_the_answer_began(self) -> None:
-        """An error in the middle of an answer cuts the connection."""
+    def test_after_start(self) -> None:
+        """An error after the start of the response aborts the connection."""
 
         def handle(request: KubeRequest) -> None:
             request.write(b"half")
@@ -23,8 +23,8 @@ class FailureTests(ErrorTestCase):
         self.assertTrue(client.transport.disconnected)
         self.assertNotIn(b"BadRequest", client.transport.value())
 
-    def test_client_is_gone(self) -> None:
-        """Nobody is told nothing."""
+    def test_disconnected(self) -> None:
+        """An error after the client has disconnected is not answered."""
         waiting: list[KubeRequest] = []
         client = self.client(waiting.append)
         client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.fields}."""
+"""Tests of L{kubetwist.http.fields}."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kubetwist.http.fields import NO_LINES, FieldLines
 
 
 class FieldLinesTests(SynchronousTestCase):
-    """Tests for L{FieldLines}."""
+    """L{FieldLines}."""
 
     def test_lines(self) -> None:
         """Each field is one line."""

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.negotiation}."""
+"""Tests of L{kubetwist.http.negotiation}."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kubetwist.http.negotiation import (
     BUILT_IN,
     CUSTOM,
     CUSTOM_PATCH_TYPES,
-    MOST_CLAUSES,
+    MAX_CLAUSES,
     Negotiator,
     NotAcceptable,
     body_media,
@@ -40,69 +40,69 @@ STREAMS = "application/json;stream=watch, application/vnd.kubernetes.protobuf;st
 
 
 class ParseAcceptTests(SynchronousTestCase):
-    """Tests for L{parse_accept}."""
+    """L{parse_accept}."""
 
     def order(self, header: str) -> list[str]:
-        """The media types of a header, the first choice first."""
+        """Return the media types of a header by preference."""
         return [f"{clause.type}/{clause.subtype}" for clause in parse_accept(header)]
 
     def test_quality(self) -> None:
-        """A greater weight comes first, and so does what is written first."""
+        """Clauses are sorted by weight, then by position."""
         self.assertEqual(self.order("a/b;q=0.2, c/d;q=0.9, e/f;q=0.9"), ["c/d", "e/f", "a/b"])
 
     def test_wildcards_last(self) -> None:
-        """A type that is spelled out comes before a wildcard, whatever their weights."""
+        """An exact type precedes a wildcard, whatever the weights."""
         self.assertEqual(self.order("*/*, a/*, a/b;q=0.1"), ["a/b", "a/*", "*/*"])
 
     def test_lone_star(self) -> None:
-        """A star alone accepts everything; other types without a subtype count for nothing."""
+        """A single star accepts everything; other types without a subtype are ignored."""
         self.assertEqual(self.order("*, rubbish, a/b/c"), ["*/*"])
 
     def test_parameters(self) -> None:
-        """Parameters may stand in any order, with spaces around them; those without a value are dropped."""
+        """Parameters are parsed in any order and with spaces; those without a value are dropped."""
         (clause,) = parse_accept("application/json; v=v1 ;as=Table;;g=meta.k8s.io;x")
         self.assertEqual(clause.params, {"v": "v1", "as": "Table", "g": "meta.k8s.io"})
 
     @settings(max_examples=60)
     @given(st.text(alphabet="ab/*;,=q0.1 -", max_size=40))
     def test_any_text(self, header: str) -> None:
-        """Whatever a client sends, clauses come out of it or none do."""
+        """Arbitrary text is parsed without an error."""
         for clause in parse_accept(header):
             self.assertNotIn("/", clause.type)
             self.assertTrue(clause.subtype)
 
 
 class NegotiatorTests(SynchronousTestCase):
-    """Tests for L{Negotiator} and the rules of each kind of endpoint."""
+    """L{Negotiator} and the negotiators of endpoints."""
 
     def refused(self, negotiator: Negotiator, accept: bytes) -> str:
-        """The message of the 406 for a header."""
+        """Return the message of the 406 for a header."""
         error = self.assertRaises(NotAcceptable, negotiator, accept)
         self.assertEqual((error.code, error.reason), (406, "NotAcceptable"))
         return error.message
 
     def test_no_header(self) -> None:
-        """Whoever does not say gets JSON."""
+        """Without a header the response is JSON."""
         for accept in (None, b"", b"*/*"):
             self.assertEqual(BUILT_IN.object(accept).media, "json")
 
     def test_yaml(self) -> None:
-        """YAML is given to those who prefer it."""
+        """YAML is selected if it is preferred."""
         negotiated = BUILT_IN.object(b"application/yaml")
         self.assertEqual((negotiated.media, negotiated.content_type), ("yaml", b"application/yaml"))
         self.assertEqual(BUILT_IN.object(b"application/yaml;q=0.2,application/json;q=0.9").media, "json")
 
     def test_zero_quality(self) -> None:
-        """A weight of zero does not forbid, as in the reference."""
+        """A weight of zero does not exclude a type, as in the reference."""
         self.assertEqual(BUILT_IN.object(b"application/json;q=0").media, "json")
 
     def test_browser(self) -> None:
-        """What browsers send ends in a wildcard, and so they get JSON."""
+        """The header of a browser selects JSON by its wildcard."""
         accept = b"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
         self.assertEqual(BUILT_IN.object(accept).media, "json")
 
     def test_router_refuses(self) -> None:
-        """The router knows no half wildcards, and lists what it has."""
+        """The router does not support partial wildcards; its error lists the available types."""
         for accept in (b"text/html", b"application/*", b"rubbish;;q=what", b"application/cbor"):
             message = self.refused(BUILT_IN.object, accept)
             self.assertEqual(message, f"406: Not Acceptable\n\nAvailable representations: {ALL_THREE}")
@@ -111,25 +111,25 @@ class NegotiatorTests(SynchronousTestCase):
         self.assertEqual(error.message, "406: Not Acceptable\n\nAvailable representations: application/json")
 
     def test_router_refuses_bodiless(self) -> None:
-        """A POST without a body and with a bad header is told of its body's type."""
+        """The router answers 415 to a POST without a body and with an unacceptable header."""
         error = self.assertRaises(NotAcceptable, BUILT_IN.object, b"text/html", bodiless=True)
         self.assertEqual((error.code, error.reason), (415, "UnsupportedMediaType"))
 
     def test_unrouted_refuses(self) -> None:
-        """In front of the router the text is another, and half wildcards are known."""
+        """Without a router the error has another text, and partial wildcards are supported."""
         message = self.refused(negotiate_unrouted, b"text/plain")
         self.assertEqual(message, f"only the following media types are accepted: {ALL_THREE}")
         self.assertEqual(negotiate_unrouted(b"application/*").media, "json")
 
-    def test_refused_again(self) -> None:
-        """An error that is remembered is a new exception each time."""
+    def test_cached_error(self) -> None:
+        """A cached error is raised as a new exception."""
         first = self.assertRaises(NotAcceptable, BUILT_IN.object, b"image/png")
         second = self.assertRaises(NotAcceptable, BUILT_IN.object, b"image/png")
         self.assertIsNot(first, second)
         self.assertEqual(first.status(), second.status())
 
     def test_protobuf(self) -> None:
-        """Who takes JSON as gladly as protobuf gets that, in whichever order; who does not gets protobuf."""
+        """JSON is selected if it is accepted as much as protobuf, in any order; otherwise protobuf."""
         protobuf = b"application/vnd.kubernetes.protobuf"
         self.assertEqual(BUILT_IN.object(protobuf).content_type, protobuf)
         for accept, media in (
@@ -160,7 +160,7 @@ class NegotiatorTests(SynchronousTestCase):
                 self.assertEqual((found.media, found.transform), (media, "PartialObjectMetadata"), accept)
 
     def test_protobuf_streams(self) -> None:
-        """The content type of a watch in protobuf says that it is one."""
+        """The content type of a watch in protobuf has the stream parameter."""
         stream = b"application/vnd.kubernetes.protobuf;stream=watch"
         for accept in (stream, b"application/vnd.kubernetes.protobuf"):
             found = BUILT_IN.watch(accept)
@@ -168,7 +168,7 @@ class NegotiatorTests(SynchronousTestCase):
         self.assertEqual(BUILT_IN.watch(stream + b",application/json").media, "json")
 
     def test_no_protobuf(self) -> None:
-        """Custom resources ignore protobuf, and have no router with messages of its own."""
+        """Endpoints of custom resources have no protobuf form and no router."""
         protobuf = b"application/vnd.kubernetes.protobuf"
         self.assertEqual(CUSTOM.object(protobuf + b",application/json;q=0.1").media, "json")
         for negotiate in (CUSTOM.object, CUSTOM.list, CUSTOM.watch):
@@ -177,7 +177,7 @@ class NegotiatorTests(SynchronousTestCase):
             self.assertEqual(self.refused(negotiate, b"text/html"), ACCEPTED)
 
     def test_views(self) -> None:
-        """Objects can be asked for as tables and as their metadata, in two versions."""
+        """Objects are available as tables and as partial metadata, in two versions."""
         negotiated = BUILT_IN.object(TABLE)
         self.assertEqual(
             (negotiated.transform, negotiated.api_version, negotiated.content_type),
@@ -187,7 +187,7 @@ class NegotiatorTests(SynchronousTestCase):
         self.assertEqual(BUILT_IN.list(partial).version, "v1beta1")
 
     def test_view_fallback(self) -> None:
-        """A view that is not known is passed over."""
+        """An unknown view is skipped."""
         accept = b"application/json;as=Table;v=v2;g=meta.k8s.io,application/json"
         self.assertEqual(BUILT_IN.object(accept).transform, "")
         for only in (
@@ -199,11 +199,11 @@ class NegotiatorTests(SynchronousTestCase):
             self.assertIn(ALL_THREE, self.refused(BUILT_IN.object, only))
 
     def test_documents_have_no_views(self) -> None:
-        """Documents of discovery can not be had as tables."""
+        """Discovery documents have no table form."""
         self.assertIn("only the following", self.refused(negotiate_document, TABLE))
 
     def test_watch(self) -> None:
-        """A watch streams JSON, under that name or as a parameter says it."""
+        """A watch streams JSON, with or without the stream parameter."""
         self.assertEqual(BUILT_IN.watch(b"application/json;stream=watch").media, "json")
         self.assertEqual(BUILT_IN.watch(TABLE).transform, "Table")
         message = self.refused(BUILT_IN.watch, b"application/yaml")
@@ -211,7 +211,7 @@ class NegotiatorTests(SynchronousTestCase):
         self.assertIn("only the following", self.refused(BUILT_IN.object, b"application/json;stream=other"))
 
     def test_aggregated(self) -> None:
-        """Aggregated discovery is given to those alone who ask for it, and its beta version where that is known."""
+        """Aggregated discovery is returned only on request; its beta version only in old releases."""
         accept = b"application/json;g=apidiscovery.k8s.io;v=%b;as=APIGroupDiscoveryList,application/json"
         negotiated = negotiate_aggregated(accept % b"v2")
         self.assertEqual(
@@ -221,41 +221,41 @@ class NegotiatorTests(SynchronousTestCase):
         self.assertEqual(negotiate_aggregated_with_beta(accept % b"v2beta1").version, "v2beta1")
         self.assertRaises(NotAcceptable, negotiate_aggregated, b"application/json")
 
-    def test_memory(self) -> None:
-        """No number of different headers fills the memory."""
+    def test_cache_size(self) -> None:
+        """The cache of headers is limited."""
         negotiator = Negotiator()
         for number in range(2000):
             negotiator(b"application/json;n=%d" % number)
-        self.assertLess(len(negotiator._found), 1000)
+        self.assertLess(len(negotiator._cache), 1000)
 
     def test_long_headers(self) -> None:
-        """Nor do long ones; and of thousands of clauses, which take their square to be sorted, most are left out."""
+        """Long headers are not cached, and the number of evaluated clauses is limited."""
         negotiator = Negotiator()
         header = b",".join([b"application/json"] + [b"a/b;q=%d" % number for number in range(5000)])
         self.assertEqual(negotiator(header).media, "json")
-        self.assertEqual(len(negotiator._found), 0)
-        self.assertEqual(len(parse_accept(header.decode())), MOST_CLAUSES)
+        self.assertEqual(len(negotiator._cache), 0)
+        self.assertEqual(len(parse_accept(header.decode())), MAX_CLAUSES)
         self.assertEqual([one.type for one in parse_accept("a/b,c/d")], ["a", "c"])
 
     def test_error_media(self) -> None:
-        """An error is told in YAML to those who ask for it, and in JSON to all others."""
+        """An error is returned in YAML on request, and otherwise in JSON."""
         self.assertEqual(error_media(b"application/yaml").media, "yaml")
         fallback = error_media(b"text/html")
         self.assertEqual((fallback.media, fallback.pretty), ("json", True))
 
 
 class PrettyTests(SynchronousTestCase):
-    """Tests for L{wants_pretty}."""
+    """L{wants_pretty}."""
 
     def test_query(self) -> None:
-        """The query decides, over who the client is."""
+        """The query parameter takes precedence over the user agent."""
         plain = BUILT_IN.object(None)
         self.assertTrue(wants_pretty(plain, b"/api?limit=1&pretty=true", None))
         self.assertFalse(wants_pretty(plain, b"/api?pretty=perhaps", b"curl/8"))
         self.assertFalse(wants_pretty(plain, b"/api?notpretty=true", None))
 
-    def test_humans(self) -> None:
-        """Those who look at answers themselves get them indented."""
+    def test_user_agents(self) -> None:
+        """Responses for curl and browsers are indented."""
         plain = BUILT_IN.object(None)
         self.assertTrue(wants_pretty(plain, b"/api", b"curl/8.1"))
         self.assertFalse(wants_pretty(plain, b"/api", b"kubectl/v1.32"))
@@ -263,10 +263,10 @@ class PrettyTests(SynchronousTestCase):
 
 
 class BodyMediaTests(SynchronousTestCase):
-    """Tests for L{body_media} and L{patch_media}."""
+    """L{body_media} and L{patch_media}."""
 
     def test_json(self) -> None:
-        """JSON is JSON in any case, with any charset, and when nothing is said."""
+        """JSON is recognized in any case, with any charset, and without a header."""
         for content_type in (
             None,
             b"",
@@ -279,11 +279,11 @@ class BodyMediaTests(SynchronousTestCase):
             self.assertEqual(body_media(content_type), "json")
 
     def test_yaml(self) -> None:
-        """YAML is known by one name."""
+        """YAML has one media type."""
         self.assertEqual(body_media(b"application/yaml; charset=utf-8"), "yaml")
 
     def test_unknown(self) -> None:
-        """Anything else is 415, with a list."""
+        """An unknown media type is answered with a 415 that lists the accepted ones."""
         for content_type in (
             b"text/yaml",
             b"json",
@@ -296,26 +296,26 @@ class BodyMediaTests(SynchronousTestCase):
             self.assertTrue(error.message.endswith(f"accepted media types include: {ALL_THREE}"))
 
     def test_protobuf(self) -> None:
-        """Clients in Go send protobuf."""
+        """Protobuf is accepted."""
         for content_type in (b"application/vnd.kubernetes.protobuf", b"Application/vnd.kubernetes.Protobuf; a=b"):
             self.assertEqual(body_media(content_type), "protobuf")
 
     def test_patches(self) -> None:
-        """A patch says what it is, letter by letter."""
+        """The media type of a patch is compared exactly."""
         self.assertEqual(patch_media(b"application/merge-patch+json; charset=utf-8"), "application/merge-patch+json")
         for content_type in (None, b"", b"*/*", b"application/json", b"Application/Merge-Patch+JSON"):
             error = self.assertRaises(APIStatusError, patch_media, content_type)
             self.assertEqual((error.code, error.message, error.details), (415, "415: Unsupported Media Type", {}))
 
-    def test_two_patch_types(self) -> None:
-        """The router takes a list of types if one is known, but a patch is of one type."""
+    def test_list_of_patch_types(self) -> None:
+        """A list of patch types passes the router, but is refused by the handler."""
         error = self.assertRaises(
             APIStatusError, patch_media, b"application/merge-patch+json,application/json-patch+json"
         )
         self.assertIn("application/strategic-merge-patch+json", error.message)
 
     def test_custom_resources(self) -> None:
-        """Custom resources have no strategic merge, and say so without a router."""
+        """Custom resources do not support strategic merge patches; their error is without a router."""
         error = self.assertRaises(
             APIStatusError, patch_media, b"application/strategic-merge-patch+json", CUSTOM_PATCH_TYPES, routed=False
         )

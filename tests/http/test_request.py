@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.request}: requests on a transport that is not HTTP/1.1's."""
+"""Tests of L{kubetwist.http.request}, with a transport that is not HTTP/1.1."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .harness import echo
 
 
 class Stream:
-    """A stream of a protocol that sends header fields and data apart; a L{Transport}."""
+    """A fake transport that receives header fields and data separately; a L{Transport}."""
 
     def __init__(self, site: KubeSite) -> None:
         self.site = site
@@ -45,7 +45,7 @@ class Stream:
         return []
 
     def collect(self, request: KubeRequest) -> bool:
-        """Send the body, if there is room."""
+        """Deliver the body if there is room."""
         if self.room:
             request.body_arrived(b"late")
         return self.room
@@ -55,24 +55,24 @@ class Stream:
         self.fields = dict(request.complete_fields(content_type, length).getAllRawHeaders())
 
     def send_response(self, request: KubeRequest, body: bytes, content_type: bytes) -> None:
-        """Keep a whole response."""
+        """Record a whole response."""
         self.calls.append("response")
         self._begin(request, content_type, len(body))
         self.data += body
 
     def send_piece(self, request: KubeRequest, data: bytes) -> None:
-        """Keep a piece."""
+        """Record a piece."""
         if not request.startedWriting:
             request.startedWriting = 1
             self._begin(request)
         self.data += data
 
     def end_response(self, request: KubeRequest) -> None:
-        """Note the end of the pieces."""
+        """Record the end of the response."""
         self.calls.append("end")
 
     def truncate_response(self, request: KubeRequest) -> None:
-        """Note that the response is incomplete."""
+        """Record the truncation."""
         self.calls.append("cut")
 
     def switch_protocol(
@@ -82,39 +82,39 @@ class Stream:
         raise NotImplementedError
 
     def prioritize(self, urgent: bool) -> None:
-        """Note the priority."""
+        """Record the priority."""
         self.calls.append("urgent" if urgent else "not urgent")
 
     def registerProducer(self, producer: IProducer, streaming: bool) -> None:
-        """Note the producer."""
+        """Record the producer."""
         self.calls.append("producer")
 
     def unregisterProducer(self) -> None:
-        """Note that it is done."""
+        """Record the end of the producer."""
         self.calls.append("no producer")
 
     def requestDone(self, request: KubeRequest) -> None:
-        """Note the end."""
+        """Record the end of the request."""
         self.calls.append("done")
 
     def disable_keep_alive(self) -> None:
-        """Note that nothing more is accepted."""
+        """Record that keep-alive is disabled."""
         self.calls.append("last")
 
     def loseConnection(self) -> None:
-        """Note the end."""
+        """Record the close."""
         self.calls.append("close")
 
     def abort(self) -> None:
-        """Note the end."""
+        """Record the abort."""
         self.calls.append("abort")
 
 
 class TransportTests(SynchronousTestCase):
-    """Requests use their transport by its interface alone."""
+    """L{KubeRequest} with a fake transport."""
 
     def serve(self, handler: Handler, prepare: Callable[[KubeRequest], object] = lambda request: None) -> Stream:
-        """Have a handler answer a request on a stream."""
+        """Answer a request with a handler."""
         self.site = KubeSite(handler, Clock())
         self.stream = Stream(self.site)
         transport: Transport = self.stream
@@ -140,7 +140,7 @@ class TransportTests(SynchronousTestCase):
         self.assertEqual(self.site.open_requests, set())
 
     def test_pieces(self) -> None:
-        """Pieces are not framed by the request."""
+        """The request does not frame pieces of a response."""
 
         def handler(request: KubeRequest) -> None:
             request.setHeader(b"Content-Type", b"text/plain")
@@ -152,8 +152,8 @@ class TransportTests(SynchronousTestCase):
         self.assertEqual((stream.status, stream.data, stream.calls), (200, b"onetwo", ["end", "done"]))
         self.assertNotIn(b"Transfer-Encoding", stream.fields)
 
-    def test_cut(self) -> None:
-        """A response that breaks off is cut, and its producer unregistered before."""
+    def test_truncated(self) -> None:
+        """A truncated response unregisters its producer first."""
 
         def handler(request: KubeRequest) -> None:
             request.write(b"one")
@@ -163,12 +163,12 @@ class TransportTests(SynchronousTestCase):
         self.assertEqual(self.serve(handler).calls, ["producer", "no producer", "cut"])
 
     def test_error(self) -> None:
-        """An error is answered by the site, in the media type that the client accepts."""
+        """The site answers errors, in the media type that the client accepts."""
         stream = self.serve(lambda request: request.fail(APIStatusError.unauthorized()))
         self.assertEqual((stream.status, stream.fields[b"Content-Type"]), (401, [b"application/json"]))
 
-    def test_first(self) -> None:
-        """What must be sent first is so until the request is over."""
+    def test_priority(self) -> None:
+        """A request that sends first has priority until its end."""
 
         def handler(request: KubeRequest) -> None:
             request.send_first(lambda: None)
@@ -186,7 +186,7 @@ class TransportTests(SynchronousTestCase):
         self.assertEqual(stream.data, b"GET /a late")
 
     def test_no_room(self) -> None:
-        """A request is answered 429 if its transport has no room for the body."""
+        """A request is answered with 429 if there is no room for its body."""
 
         def handler(request: KubeRequest) -> None:
             request.body_pending = True
@@ -196,7 +196,7 @@ class TransportTests(SynchronousTestCase):
         self.assertEqual(self.serve(handler).status, 429)
 
     def test_addresses(self) -> None:
-        """The addresses of both ends are the transport's."""
+        """The addresses are those of the transport."""
         seen: list[object] = []
 
         def handler(request: KubeRequest) -> None:

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.requestinfo}."""
+"""Tests of L{kubetwist.http.requestinfo}."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ HEAD /a%20b                 head /a b
 
 
 class RequestInfoTests(SynchronousTestCase):
-    """Tests for L{request_info_of}."""
+    """L{request_info_of}."""
 
     def test_resources(self) -> None:
-        """Paths of resources are told apart as the reference does."""
+        """Paths of resources are parsed as in the reference."""
         for line in RESOURCES.strip().splitlines():
             method, uri, *wanted = line.split()
             info = request_info_of(method.encode(), uri.encode())
@@ -105,21 +105,21 @@ class RequestInfoTests(SynchronousTestCase):
             self.assertEqual([part or "-" for part in found], wanted, line)
             self.assertTrue(info.is_resource_request)
 
-    def test_others(self) -> None:
-        """Other paths have the HTTP method for their verb."""
+    def test_non_resource_paths(self) -> None:
+        """The verb of a non-resource path is the HTTP method in lower case."""
         for line in OTHERS.strip().splitlines():
             method, uri, verb, path = line.split(maxsplit=3)
             info = request_info_of(method.encode(), uri.encode())
             self.assertFalse(info.is_resource_request, line)
             self.assertEqual((info.verb, info.path), (verb, path))
 
-    def test_broken_off(self) -> None:
-        """Nobody can tell what a path is about that ends where it should say what to watch."""
+    def test_incomplete(self) -> None:
+        """A path that ends after watch or proxy is refused."""
         for path in (b"/api/v1/watch", b"/api/v1/proxy/", b"/apis/apps/v1/watch"):
             self.assertRaises(UnknownRequest, request_info_of, b"GET", path)
 
     def test_long_running(self) -> None:
-        """Watches and what is handed on to nodes may last; all else may not."""
+        """Watches, proxies, logs and streams are long-running; other requests are not."""
         for uri, expected in (
             (b"/api/v1/pods?watch=1", True),
             (b"/api/v1/watch/pods", True),
@@ -134,8 +134,8 @@ class RequestInfoTests(SynchronousTestCase):
             self.assertEqual(request_info_of(b"GET", uri).long_running, expected, uri)
 
     @given(uri=st.binary(max_size=60))
-    def test_anything(self, uri: bytes) -> None:
-        """Any URL has an info, or is known to have none."""
+    def test_arbitrary(self, uri: bytes) -> None:
+        """Any URL is parsed or refused."""
         try:
             info = request_info_of(b"GET", b"/" + uri)
         except UnknownRequest:

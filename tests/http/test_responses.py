@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.responses}."""
+"""Tests of L{kubetwist.http.responses}."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.http.pieces import ErrorTestCase
 
 
 class ErrorTests(ErrorTestCase):
-    """Errors as clients see them."""
+    """L{respond_error<respond.respond_error>}."""
 
     def test_forms(self) -> None:
-        """A Status comes in the form that the client accepts, and else in indented JSON: never as another error."""
+        """A Status has the media type that the client accepts, or is indented JSON."""
         error = APIStatusError.bad_request("no")
         client = self.client(lambda request: respond.respond_error(request, error))
         plain = client.request("GET", "/", Accept="application/json")
@@ -33,19 +33,19 @@ class ErrorTests(ErrorTestCase):
         self.assertIn(b'\n  "kind"', odd.body)
 
     def test_retry_after(self) -> None:
-        """An error that says when to come again says so in the header, too."""
+        """The retry delay of an error is sent as Retry-After."""
         error = APIStatusError.too_many_requests("later", 7)
         answer = self.client(lambda request: respond.respond_error(request, error)).request("GET", "/")
         self.assertEqual(answer.header("retry-after"), "7")
 
 
 class PacedBodyTests(SynchronousTestCase):
-    """Large bodies."""
+    """L{PacedBody<respond.PacedBody>}."""
 
     parts = tuple(b"%07d," % number for number in range(200_000))
 
     def setUp(self) -> None:
-        """A server of one large body, which it takes for one that has to be paced."""
+        """Create a server that answers with one large body."""
         self.patch(respond, "PACED_FROM", 1 << 20)
         self.requests: list[KubeRequest] = []
 
@@ -56,7 +56,7 @@ class PacedBodyTests(SynchronousTestCase):
         self.client = Client(make_site(handle))
 
     def slow(self) -> None:
-        """Have the connection take one write at a time."""
+        """Pause the connection after each write."""
         write = self.client.transport.write
 
         def pause(data: bytes) -> None:
@@ -71,13 +71,13 @@ class PacedBodyTests(SynchronousTestCase):
         self.client.send(f"GET / HTTP/1.1\r\nHost: x\r\n{fields}\r\n".encode())
 
     def test_whole(self) -> None:
-        """A fast reader gets it in one go."""
+        """A fast client gets the body at once."""
         answer = self.client.request("GET", "/")
         self.assertEqual(answer.body, b"".join(self.parts))
         self.assertEqual(answer.header("content-length"), str(len(answer.body)))
 
     def test_paced(self) -> None:
-        """A slow reader is written no more than a piece before it has taken the last one."""
+        """At most one piece is written to a slow client at a time."""
         self.slow()
         self.begin()
         whole = b""
@@ -105,8 +105,8 @@ class PacedBodyTests(SynchronousTestCase):
         self.assertEqual(answer.header("content-encoding"), "gzip")
         self.assertEqual(gzip.decompress(answer.body), b"".join(self.parts))
 
-    def test_gone(self) -> None:
-        """A reader that goes away in the middle is forgotten."""
+    def test_disconnected(self) -> None:
+        """Writing stops when the client disconnects."""
         self.slow()
         self.begin()
         written = len(self.client.transport.value())
@@ -116,6 +116,6 @@ class PacedBodyTests(SynchronousTestCase):
         self.assertFalse(self.requests[0].finished)
 
     def test_two_in_a_row(self) -> None:
-        """The connection serves the next request afterwards."""
+        """The connection serves the next request after a large body."""
         for _ in range(2):
             self.assertEqual(len(self.client.request("GET", "/").body), 1_600_000)

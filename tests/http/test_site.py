@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.site}: requests and their answers."""
+"""Tests of L{kubetwist.http.site}: requests and their responses."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from kubetwist.http.site import traverse
 from .harness import Client, Leaf, echo, make_site
 
 
-class AnswerTests(SynchronousTestCase):
-    """The ways to answer."""
+class ResponseTests(SynchronousTestCase):
+    """Ways to respond."""
 
     def client(self, handle: object) -> Client:
-        """A connection to a site with one handler."""
+        """Return a connection to a site with one handler."""
         return Client(make_site(handle))  # type: ignore[arg-type]
 
     def test_respond(self) -> None:
-        """One body is answered with its length, its type and the date."""
+        """A response has length, content type and date."""
         answer = self.client(lambda request: request.respond(201, b"{}", b"application/json")).request("GET", "/")
         self.assertEqual((answer.code, answer.body), (201, b"{}"))
         self.assertEqual(answer.header("content-type"), "application/json")
@@ -33,7 +33,7 @@ class AnswerTests(SynchronousTestCase):
         self.assertIsNone(answer.header("server"))
 
     def test_headers_of_the_handler(self) -> None:
-        """Headers that were set are sent, instead of those that a filter would have added."""
+        """Headers of the handler replace those of filters."""
 
         def handle(request: KubeRequest) -> None:
             request.cache_control = b"no-cache, private"
@@ -48,8 +48,8 @@ class AnswerTests(SynchronousTestCase):
         self.assertEqual(answer.headers["audit-id"], ["some-id"])
         self.assertEqual(answer.headers["content-type"], ["text/plain"])
 
-    def test_second_answer(self) -> None:
-        """Only the first of several answers is sent."""
+    def test_second_response(self) -> None:
+        """Only the first of several responses is sent."""
 
         def handle(request: KubeRequest) -> None:
             request.respond(200, b"first", b"text/plain")
@@ -61,8 +61,8 @@ class AnswerTests(SynchronousTestCase):
         self.assertEqual(client.request("GET", "/").body, b"first")
         self.assertEqual(client.request("GET", "/").body, b"first")
 
-    def test_answer_to_nobody(self) -> None:
-        """An answer to a client that has gone is dropped."""
+    def test_disconnected(self) -> None:
+        """A response to a disconnected client is dropped."""
         waiting: list[KubeRequest] = []
         client = self.client(waiting.append)
         client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -75,7 +75,7 @@ class AnswerTests(SynchronousTestCase):
         self.assertEqual(client.transport.value(), b"")
 
     def test_chunks(self) -> None:
-        """An answer without a length is sent in chunks, as it comes."""
+        """A response without a length is sent in chunks."""
         waiting: list[KubeRequest] = []
         client = self.client(waiting.append)
         client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -92,7 +92,7 @@ class AnswerTests(SynchronousTestCase):
         self.assertIsNone(self.successResultOf(finished))
 
     def test_known_length(self) -> None:
-        """An answer in pieces whose length is told is sent as it is."""
+        """A response in pieces with a known length is sent without chunks."""
 
         def handle(request: KubeRequest) -> None:
             request.setHeader(b"content-length", b"4")
@@ -105,7 +105,7 @@ class AnswerTests(SynchronousTestCase):
         self.assertEqual(client.request("HEAD", "/").body, b"")
 
     def test_pieces_for_http_1_0(self) -> None:
-        """An answer in pieces to HTTP/1.0 ends with the connection."""
+        """A response in pieces to HTTP/1.0 ends with the connection."""
 
         def handle(request: KubeRequest) -> None:
             request.write(b"ab")
@@ -117,13 +117,13 @@ class AnswerTests(SynchronousTestCase):
         self.assertTrue(client.transport.disconnecting)
 
     def test_no_content(self) -> None:
-        """304 and 204 have no body, and say nothing of one."""
+        """Responses 304 and 204 have neither a body nor a length."""
         answer = self.client(lambda request: request.respond(304, b"", b"")).request("GET", "/")
         self.assertEqual((answer.code, answer.body), (304, b""))
         self.assertIsNone(answer.header("content-length"))
 
-    def test_bug(self) -> None:
-        """An exception is answered with a Status that tells nothing of it, and logged with the audit id."""
+    def test_exception(self) -> None:
+        """An exception is answered with a Status without details, and logged with the audit id."""
 
         def handle(request: KubeRequest) -> None:
             request.audit_id = "some-id"
@@ -135,8 +135,8 @@ class AnswerTests(SynchronousTestCase):
         self.assertNotIn(b"secret", answer.body)
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
 
-    def test_bug_in_the_middle(self) -> None:
-        """After an exception in the middle of an answer the connection is cut, so that nobody takes it for whole."""
+    def test_exception_after_start(self) -> None:
+        """After an exception within a response the connection is closed without the end of the response."""
 
         def handle(request: KubeRequest) -> None:
             request.write(b"half")
@@ -149,7 +149,7 @@ class AnswerTests(SynchronousTestCase):
         self.flushLoggedErrors(RuntimeError)
 
     def test_warnings(self) -> None:
-        """Warnings are sent with the answer, each text once."""
+        """Warnings are sent as headers, each text once."""
 
         def handle(request: KubeRequest) -> None:
             request.warn('unknown field "a\\b"')
@@ -168,7 +168,7 @@ class AnswerTests(SynchronousTestCase):
 
 
 class RequestTests(SynchronousTestCase):
-    """What a handler reads of a request."""
+    """What handlers read of a request."""
 
     def request(self, path: str, body: bytes = b"", **headers: str) -> KubeRequest:
         """Send a request, and return it as its handler sees it."""
@@ -184,27 +184,27 @@ class RequestTests(SynchronousTestCase):
         return seen[0]
 
     def test_query(self) -> None:
-        """Parameters are decoded; blank ones are there, what has a bad escape or a semicolon is not."""
+        """Query parameters are decoded; blank values are kept, malformed ones are dropped."""
         request = self.request("/a?x=1&x=2&y&z=&%66=a+b%2Bc&bad=%zz&%4=1&se;mi=1&n=%c3%a4&s=%+1")
         self.assertEqual(request.query, {"x": ["1", "2"], "y": [""], "z": [""], "f": ["a b+c"], "n": ["ä"]})
         self.assertEqual(request.args[b"x"], [b"1", b"2"])
 
     def test_body(self) -> None:
-        """The body is there as bytes, and as the file that Twisted's resources read."""
+        """The body is available as bytes, and as a file for Twisted's resources."""
         self.request("/", b"hello")
         self.assertEqual((self.body, self.content), (b"hello", b"hello"))
 
     def test_user_agent(self) -> None:
-        """The user agent is there, if one was sent."""
+        """The user agent is empty if none was sent."""
         self.assertEqual(self.request("/", User_Agent="kubectl/1").user_agent, "kubectl/1")
         self.assertEqual(self.request("/").user_agent, "")
 
 
 class TraverseTests(SynchronousTestCase):
-    """Tests for L{traverse}."""
+    """L{traverse}."""
 
     def test_segments(self) -> None:
-        """Resources see the path's parts decoded, and parted where it has a slash, escaped or not."""
+        """Resources get decoded path segments; escaped slashes separate segments, too."""
         seen: list[object] = []
 
         class Seeing(Resource):
@@ -216,7 +216,7 @@ class TraverseTests(SynchronousTestCase):
         self.assertEqual(seen, [(b"a", [b"b", b"c", b"", b" "])])
 
     def test_bytes(self) -> None:
-        """A resource may answer by returning bytes, and a method that it does not know is 405."""
+        """A resource may return bytes; an unsupported method is answered with 405."""
 
         class Static(Resource):
             isLeaf = True
@@ -232,10 +232,10 @@ class TraverseTests(SynchronousTestCase):
 
 
 class StoppingTests(SynchronousTestCase):
-    """What the site knows of requests when the server stops."""
+    """Requests when the server stops."""
 
     def setUp(self) -> None:
-        """A site that answers nothing by itself."""
+        """Create a site whose handler does not answer."""
         self.waiting: list[KubeRequest] = []
         self.site = make_site(self.waiting.append, Clock())
         self.client = Client(self.site)
@@ -246,7 +246,7 @@ class StoppingTests(SynchronousTestCase):
         return self.waiting[-1]
 
     def test_requests_finished(self) -> None:
-        """Requests are waited for, but not those that are long-running."""
+        """The site waits for requests, except for long-running ones."""
         watch = self.open(Client(self.site))
         watch.register_long_running(lambda: None)
         request = self.open(self.client)
@@ -257,7 +257,7 @@ class StoppingTests(SynchronousTestCase):
         self.successResultOf(self.site.requests_finished())
 
     def test_end_long_running(self) -> None:
-        """Watches are ended by what they gave for it, unless they have ended before."""
+        """Open long-running requests are ended by their registered functions."""
         ended: list[str] = []
         one, other, over = (self.open(Client(self.site)) for _ in range(3))
         one.register_long_running(lambda: ended.append("one"))
@@ -269,7 +269,7 @@ class StoppingTests(SynchronousTestCase):
         self.assertEqual(set(self.site.long_running_requests), {one})
 
     def test_close_idle(self) -> None:
-        """Connections without a request are closed, others after the answer."""
+        """Idle connections are closed at once, others after their response."""
         idle = Client(self.site)
         request = self.open(self.client)
         self.site.connections.close_idle()
@@ -280,7 +280,7 @@ class StoppingTests(SynchronousTestCase):
         self.assertEqual(self.client.answers()[0].header("connection"), "close")
 
     def test_finished_fires_once(self) -> None:
-        """Waiting for requests ends when their clients have gone, too."""
+        """Waiting ends when clients disconnect, too."""
         self.open(self.client)
         finished: Deferred[None] = self.site.requests_finished()
         self.client.channel.connectionLost(None)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.streaming}, and for connections that become another protocol's."""
+"""Tests of L{kubetwist.http.streaming} and of switched connections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.http.connection.bodyshares import MAX_BODY
-from kubetwist.http.http1.channel import GRACEFUL_CLOSE_TIMEOUT, LINGER
+from kubetwist.http.http1.channel import GRACEFUL_CLOSE_TIMEOUT, LINGER_TIMEOUT
 from kubetwist.http.http1.requestbody import MAX_DISCARDED
 from kubetwist.http.request import KubeRequest
 
@@ -28,7 +28,7 @@ CHUNKED = b"PUT /s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 class Sink:
-    """Takes what is delivered, and can have enough."""
+    """A consumer that collects data and pauses its producer after some bytes."""
 
     def __init__(self, most: int = 1 << 30) -> None:
         self.pieces: list[bytes] = []
@@ -37,31 +37,31 @@ class Sink:
 
     @property
     def data(self) -> bytes:
-        """All of it."""
+        """Return all collected data."""
         return b"".join(self.pieces)
 
     def registerProducer(self, producer: Any, streaming: bool) -> None:
-        """One at a time."""
+        """Register the only producer."""
         assert self.producer is None
         assert streaming
         self.producer = producer
 
     def unregisterProducer(self) -> None:
-        """It is done."""
+        """Unregister the producer."""
         self.producer = None
 
     def write(self, data: bytes) -> None:
-        """Keep it, and say when it is enough."""
+        """Collect data, and pause the producer at the limit."""
         self.pieces.append(data)
         if len(self.data) >= self._most:
             self.producer.pauseProducing()
 
 
 class StreamedCase(SynchronousTestCase):
-    """A site that streams what comes for C{/s}."""
+    """Base of tests with a site that streams the bodies for C{/s}."""
 
     def setUp(self) -> None:
-        """A connection to it."""
+        """Create a connection."""
         self.clock = Clock()
         self.site = make_site(self.handle, self.clock)
         self.site.streams.append(lambda request: request.path == b"/s")
@@ -70,7 +70,7 @@ class StreamedCase(SynchronousTestCase):
         self.transport = self.client.transport
 
     def handle(self, request: KubeRequest) -> None:
-        """Leave the streamed ones to the test."""
+        """Record streamed requests for the test, and answer others."""
         if request.body_too_large:
             request.fail(APIStatusError.too_large("too large"))
         elif request.streamed is None and not request.fields.get(b"upgrade"):
@@ -80,11 +80,11 @@ class StreamedCase(SynchronousTestCase):
 
     @property
     def reading(self) -> bool:
-        """Whether the connection is read from."""
+        """Return whether the connection is read."""
         return self.transport.producerState == "producing"
 
     def begin(self, data: bytes, sink: Sink | None = None) -> tuple[KubeRequest, Sink, Deferred[None]]:
-        """Send the beginning of a request, and take its body."""
+        """Send the beginning of a request, and consume its body."""
         self.client.send(data)
         request = self.requests[-1]
         sink = sink or Sink()
@@ -94,10 +94,10 @@ class StreamedCase(SynchronousTestCase):
 
 
 class BodyTests(StreamedCase):
-    """Bodies that are passed on while they arrive."""
+    """Streamed bodies."""
 
     def test_pieces(self) -> None:
-        """A body is written as it comes; the next request follows on the same connection."""
+        """A body is delivered as it arrives; the next request follows on the connection."""
         request, sink, done = self.begin(PUT + b"hel")
         self.assertEqual((request.body_length, sink.data), (10, b"hel"))
         self.client.send(b"lo w")
@@ -112,7 +112,7 @@ class BodyTests(StreamedCase):
         self.assertEqual(second.body, b"GET /next ")
 
     def test_chunks(self) -> None:
-        """A body in chunks has no length, and comes without its chunks."""
+        """A body in chunks has no length, and is delivered without framing."""
         request, sink, done = self.begin(CHUNKED + b"5\r\nhello\r\n3\r\nwo")
         self.assertIsNone(request.body_length)
         self.client.send(b"r\r\n0\r\nTrailer: x\r\n\r\n" + GET)
@@ -123,7 +123,7 @@ class BodyTests(StreamedCase):
 
     @given(sizes=st.lists(st.integers(1, 30), min_size=1, max_size=20), chunked=st.booleans(), late=st.booleans())
     def test_any_pieces(self, sizes: list[int], chunked: bool, late: bool) -> None:
-        """It makes no difference how the network cuts a body into pieces, or when somebody takes it."""
+        """A body is delivered independently of the segmentation and of the time at which it is consumed."""
         self.setUp()
         data = (CHUNKED + b"6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n" if chunked else PUT + b"hello worl") + GET
         sink = Sink()
@@ -140,7 +140,7 @@ class BodyTests(StreamedCase):
         self.assertEqual(len(self.client.answers()), 2)
 
     def test_no_limit(self) -> None:
-        """A body that is passed on may be larger than one that is kept, and nothing of it is kept."""
+        """A streamed body has no size limit and uses no memory."""
         size = MAX_BODY * 3
         _, sink, done = self.begin(PUT.replace(b"10", b"%d" % size))
         for _ in range(size // 65536):
@@ -149,14 +149,14 @@ class BodyTests(StreamedCase):
         self.assertEqual(sum(map(len, sink.pieces)), size)
         self.assertEqual(self.site.connections.bodies.used, 0)
 
-    def test_others_keep_their_limit(self) -> None:
-        """What nobody wants streamed is limited as ever."""
+    def test_collected_body_limit(self) -> None:
+        """A body that is not streamed has the usual limit."""
         self.client.send(PUT.replace(b"/s", b"/t").replace(b"10", b"%d" % (MAX_BODY + 1)))
         (answer,) = self.client.answers()
         self.assertEqual(answer.code, 413)
 
-    def test_nobody_takes_it_yet(self) -> None:
-        """Nothing more is read before somebody takes the body."""
+    def test_no_consumer(self) -> None:
+        """The body is not read before it has a consumer."""
         self.client.send(PUT + b"hel")
         self.assertFalse(self.reading)
         sink = Sink()
@@ -167,7 +167,7 @@ class BodyTests(StreamedCase):
         self.assertEqual(sink.data, b"hello worl")
 
     def test_paced(self) -> None:
-        """A consumer that has enough stops the reading, and starts it."""
+        """A paused consumer pauses reading."""
         _, sink, done = self.begin(PUT + b"hel", Sink(3))
         self.assertFalse(self.reading)
         sink.producer.resumeProducing()
@@ -179,8 +179,8 @@ class BodyTests(StreamedCase):
         self.successResultOf(done)
         self.assertTrue(self.reading)
 
-    def test_paced_answers(self) -> None:
-        """Whoever begins to answer while the client does not read is told to wait at once."""
+    def test_paced_response(self) -> None:
+        """A producer that registers while the client does not read is paused at once."""
         self.client.send(PUT)
         self.client.channel.pauseProducing()
         told: list[str] = []
@@ -199,14 +199,14 @@ class BodyTests(StreamedCase):
         self.requests[0].unregisterProducer()
 
     def test_continue(self) -> None:
-        """A client that waits to be told is told when its body is wanted, not before."""
+        """100 Continue is sent when the body is consumed."""
         self.client.send(PUT.replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n"))
         self.assertEqual(self.transport.value(), b"")
         self.requests[0].deliver_body(Sink())
         self.assertEqual(self.transport.value(), b"HTTP/1.1 100 Continue\r\n\r\n")
 
-    def test_not_wanted(self) -> None:
-        """A request that is answered without its body says so; what comes is thrown away, for a while."""
+    def test_not_consumed(self) -> None:
+        """A request that is answered without its body closes the connection; the body is discarded."""
         self.client.send(PUT.replace(b"10", b"%d" % (1 << 40)) + b"x" * 100)
         self.requests[0].fail(APIStatusError.unauthorized())
         (answer,) = self.client.answers()
@@ -214,11 +214,11 @@ class BodyTests(StreamedCase):
         self.assertTrue(self.reading)
         self.client.send(b"x" * 1000)
         self.assertFalse(self.transport.disconnecting)
-        self.clock.pump([1.0] * (int(LINGER) + 2))
+        self.clock.pump([1.0] * (int(LINGER_TIMEOUT) + 2))
         self.assertTrue(self.transport.disconnecting)
 
-    def test_much_that_is_not_wanted(self) -> None:
-        """Not even for a while is more thrown away than what is reasonable."""
+    def test_discard_limit(self) -> None:
+        """The connection is aborted if too much is discarded."""
         self.client.send(PUT.replace(b"10", b"%d" % (1 << 40)))
         self.requests[0].fail(APIStatusError.unauthorized())
         for _ in range(MAX_DISCARDED // (1 << 20) + 1):
@@ -226,7 +226,7 @@ class BodyTests(StreamedCase):
         self.assertTrue(self.transport.disconnected)
 
     def test_answered_before_the_end(self) -> None:
-        """Whoever takes a body is told when its request is answered, and gets no more of it."""
+        """Delivery fails when the request is answered before the end of the body."""
         request, sink, done = self.begin(PUT + b"hel")
         request.respond(200, b"ok", b"text/plain")
         self.failureResultOf(done, ConnectionDone)
@@ -237,31 +237,31 @@ class BodyTests(StreamedCase):
         self.assertEqual(answer.header("connection"), "close")
         self.assertTrue(self.transport.disconnecting)
 
-    def test_client_gone(self) -> None:
-        """Whoever takes a body is told when its client goes."""
+    def test_disconnected(self) -> None:
+        """Delivery fails when the client disconnects."""
         _, sink, done = self.begin(PUT + b"hel")
         self.client.channel.connectionLost(Failure(ConnectionDone()))
         self.failureResultOf(done, ConnectionDone)
         self.assertIsNone(sink.producer)
         self.assertEqual(self.site.open_requests, set())
 
-    def test_taken_too_late(self) -> None:
-        """A body can not be had any more when its client has gone."""
+    def test_consumed_too_late(self) -> None:
+        """Delivery fails if the client has disconnected before."""
         self.client.send(PUT + b"hel")
         self.client.channel.connectionLost(Failure(ConnectionDone()))
         sink = Sink()
         self.failureResultOf(self.requests[0].deliver_body(sink), ConnectionDone)
         self.assertEqual(sink.data, b"")
 
-    def test_given_up(self) -> None:
-        """Whoever wants no more of a body stops the reading of it."""
+    def test_stopped(self) -> None:
+        """Reading stops when the consumer stops the producer."""
         _, sink, done = self.begin(PUT + b"hel")
         sink.producer.stopProducing()
         self.failureResultOf(done, ConnectionDone)
         self.assertFalse(self.reading)
 
     def test_malformed(self) -> None:
-        """A body that turns out to be malformed ends the connection; it does not end as if it were whole."""
+        """A malformed body fails the delivery and closes the connection."""
         for begun in (False, True):
             self.setUp()
             request, _, done = self.begin(CHUNKED + b"5\r\nhello\r\n")
@@ -275,14 +275,14 @@ class BodyTests(StreamedCase):
                 self.assertIn(b"HTTP/1.1 400 ", self.transport.value())
                 self.assertTrue(self.transport.disconnecting)
 
-    def test_both_at_once(self) -> None:
-        """SECURITY, smuggling: a length and chunks at once are refused, whether or not the body is streamed."""
+    def test_ambiguous_length(self) -> None:
+        """SECURITY, smuggling: a streamed body with length and chunks is refused."""
         self.client.send(CHUNKED.replace(b"\r\n\r\n", b"\r\nContent-Length: 3\r\n\r\n"))
         self.assertIn(b"HTTP/1.1 400 ", self.transport.value())
         self.assertEqual(self.requests, [])
 
-    def test_no_patience_needed(self) -> None:
-        """While a request is answered it is not the connection's business how long its body takes."""
+    def test_no_timeout(self) -> None:
+        """A streamed body has no timeout."""
         _, sink, done = self.begin(PUT + b"hel")
         self.clock.pump([60.0] * 10)
         self.client.send(b"lo worl")
@@ -290,7 +290,7 @@ class BodyTests(StreamedCase):
         self.assertEqual(sink.data, b"hello worl")
 
     def test_read(self) -> None:
-        """A small body that came with its head can be read like any other; one that has not come can not."""
+        """A complete body can be read at once; an incomplete one cannot."""
         self.client.send(PUT + b"hello worl")
         self.assertEqual(self.requests[0].read_body(), b"hello worl")
         self.requests[0].respond(200, b"", b"")
@@ -298,7 +298,7 @@ class BodyTests(StreamedCase):
         self.assertEqual(self.assertRaises(APIStatusError, self.requests[1].read_body).code, 503)
 
     def test_collected(self) -> None:
-        """A body that was collected can be had in the same way."""
+        """A collected body can be delivered to a consumer."""
         sinks = []
 
         def handle(request: KubeRequest) -> None:
@@ -310,7 +310,7 @@ class BodyTests(StreamedCase):
         self.assertEqual(sinks[0].data, b"hello worl")
 
     def test_stop(self) -> None:
-        """A site that stops lets the request be finished, and ends its connection then."""
+        """When the site stops, the request is finished and its connection closed."""
         request, _, done = self.begin(PUT + b"hel")
         self.site.connections.close_idle()
         self.client.send(b"lo worl")
@@ -325,33 +325,33 @@ UPGRADE = b"GET /u HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websoc
 
 
 class Other(Protocol):
-    """What a connection is switched to."""
+    """The protocol of a switched connection."""
 
     def __init__(self) -> None:
         self.data = b""
         self.lost = False
 
     def dataReceived(self, data: bytes) -> None:
-        """Keep it."""
+        """Collect data."""
         self.data += data
 
     def connectionLost(self, reason: Failure = Failure(ConnectionDone())) -> None:  # noqa: B008
-        """It is over."""
+        """Record the loss."""
         self.lost = True
 
 
 class SwitchTests(StreamedCase):
-    """Connections that become another protocol's."""
+    """Switched connections."""
 
     def switch(self, ahead: bytes = b"") -> tuple[KubeRequest, Other]:
-        """A connection that has become one."""
+        """Return a switched request and its protocol."""
         self.client.send(UPGRADE + ahead)
         request, other = self.requests[-1], Other()
         self.assertTrue(request.switch_protocols([(b"Upgrade", b"websocket"), (b"X-Odd", b"a\r\nb: c")], other))
         return request, other
 
     def test_head(self) -> None:
-        """The client is told, in one head, with no line in it that nobody has put there."""
+        """The client receives one 101 head without injected lines."""
         self.switch()
         head = self.transport.value()
         self.assertTrue(head.startswith(b"HTTP/1.1 101 Switching Protocols\r\n"))
@@ -362,7 +362,7 @@ class SwitchTests(StreamedCase):
         self.assertNotIn(b"b: c", lines)
 
     def test_data(self) -> None:
-        """From then on everything belongs to the other protocol, also what was sent ahead and looks like a request."""
+        """Data after the switch belong to the other protocol, including data sent ahead."""
         request, other = self.switch(GET)
         self.assertEqual(other.data, GET)
         self.client.send(GET)
@@ -375,8 +375,8 @@ class SwitchTests(StreamedCase):
         self.assertEqual(len(self.requests), 1)
         self.assertTrue(request.switched)
 
-    def test_answers_come_too_late(self) -> None:
-        """Nothing that is answered after that reaches the client."""
+    def test_late_response(self) -> None:
+        """A response after the switch is dropped."""
         request, other = self.switch()
         self.transport.clear()
         request.respond(200, b"late", b"text/plain")
@@ -387,7 +387,7 @@ class SwitchTests(StreamedCase):
         self.assertFalse(other.lost)
 
     def test_not_twice(self) -> None:
-        """What was answered, or whose client has gone, is not switched."""
+        """A request that is answered or disconnected is not switched."""
         self.client.send(UPGRADE)
         self.requests[0].respond(200, b"ok", b"text/plain")
         self.assertFalse(self.requests[0].switch_protocols([], Other()))
@@ -398,7 +398,7 @@ class SwitchTests(StreamedCase):
         self.assertIsNone(other.transport)
 
     def test_failing_protocol(self) -> None:
-        """A protocol that fails when it is told that the client has gone keeps the request from nothing."""
+        """An exception of the protocol when its connection is lost does not keep the request open."""
         request, other = self.switch()
         gone = request.notifyFinish()
         self.patch(other, "connectionLost", lambda reason: 1 / 0)
@@ -407,8 +407,8 @@ class SwitchTests(StreamedCase):
         self.failureResultOf(gone, ConnectionDone)
         self.assertEqual(self.site.open_requests, set())
 
-    def test_failing_observers(self) -> None:
-        """Whoever fails when a request is over, or is to end, keeps no connection and no other request waiting."""
+    def test_failing_callbacks(self) -> None:
+        """Exceptions at the end of requests affect neither connections nor other requests."""
         self.patch(self.site, "ended", lambda request: 1 / 0)
         self.client.send(GET + GET)
         self.assertEqual([answer.code for answer in self.client.answers()], [200, 200])
@@ -426,8 +426,8 @@ class SwitchTests(StreamedCase):
         self.assertEqual(ended, [0, 1])
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 4)
 
-    def test_client_gone(self) -> None:
-        """When the client goes the other protocol and the request are told."""
+    def test_disconnected(self) -> None:
+        """The protocol and the request are notified when the client disconnects."""
         request, other = self.switch()
         gone = request.notifyFinish()
         self.client.channel.connectionLost(Failure(ConnectionDone()))
@@ -439,7 +439,7 @@ class SwitchTests(StreamedCase):
         )
 
     def test_ended_twice(self) -> None:
-        """A connection that is gone is not ended again, whatever the other protocol still does."""
+        """A lost connection is not aborted by its protocol."""
         _, other = self.switch()
         self.client.channel.connectionLost(Failure(ConnectionDone()))
         assert other.transport is not None
@@ -447,15 +447,15 @@ class SwitchTests(StreamedCase):
         self.assertFalse(self.transport.disconnected)
 
     def test_no_deadline(self) -> None:
-        """No patience of HTTP ends another protocol."""
+        """A switched connection has no deadline."""
         _, other = self.switch()
         self.clock.pump([60.0] * 60)
         self.assertFalse(self.transport.disconnecting or self.transport.disconnected)
         self.client.send(b"still there")
         self.assertEqual(other.data, b"still there")
 
-    def test_parting(self) -> None:
-        """A client that does not take the last words is cut off after a while."""
+    def test_close_timeout(self) -> None:
+        """A client that does not read the last data is disconnected after a timeout."""
         _, other = self.switch()
         assert other.transport is not None
         other.transport.loseConnection()
@@ -465,7 +465,7 @@ class SwitchTests(StreamedCase):
         self.assertTrue(self.transport.disconnected)
 
     def test_stop(self) -> None:
-        """A site that stops ends other protocols, as they wish, and does not wait for them."""
+        """When the site stops, switched connections are ended by their functions, without being awaited."""
         self.switch()
         self.successResultOf(self.site.requests_finished())
         self.site.connections.close_idle()
@@ -480,7 +480,7 @@ class SwitchTests(StreamedCase):
         self.assertEqual(ended, [True])
 
     def test_paced(self) -> None:
-        """The other protocol is the one that is told to wait, and can have its client wait."""
+        """Flow control applies to the protocol and to its client."""
         _, other = self.switch()
         assert other.transport is not None
         told: list[str] = []
@@ -505,8 +505,8 @@ class SwitchTests(StreamedCase):
         other.transport.resumeProducing()  # type: ignore[attr-defined]
         self.assertTrue(self.reading)
 
-    def test_crash(self) -> None:
-        """A bug in what answers ends the connection."""
+    def test_exception(self) -> None:
+        """An exception of the handler closes a switched connection."""
         request, _ = self.switch()
         request.handle_failure(Failure(ValueError("bug")))
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.warnings}."""
+"""Tests of L{kubetwist.http.warnings}."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from kubetwist.http.warnings import Warnings
 
 
 class WarningsTests(SynchronousTestCase):
-    """Tests for L{Warnings}."""
+    """L{Warnings}."""
 
     def test_total(self) -> None:
-        """When all together are too long, each is cut, earlier ones too."""
+        """All warnings are truncated when their total length exceeds the limit."""
         warnings = Warnings()
         texts = [str(number) * 1000 for number in range(1, 6)]
         for text in texts[:4]:
@@ -21,14 +21,14 @@ class WarningsTests(SynchronousTestCase):
         self.assertEqual([len(value) for value in warnings.values], [264] * 5)
 
     def test_bounded(self) -> None:
-        """However many are added, only so much is sent."""
+        """The total size of many warnings is limited."""
         warnings = Warnings()
         for number in range(10000):
             warnings.add(f"warning {number} " + "x" * 300)
         self.assertLess(sum(map(len, warnings.values)), 5000)
 
     def test_unsendable(self) -> None:
-        """Texts that no header can carry, and empty ones, are dropped."""
+        """Empty texts and texts that no header can contain are dropped."""
         warnings = Warnings()
         for text in ("", "a\nb", "a\x00", "a\x85b"):
             warnings.add(text)

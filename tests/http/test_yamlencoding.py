@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.yamlencoding}."""
+"""Tests of L{kubetwist.http.yamlencoding}."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kubetwist.http.negotiation import encode_yaml
 
 
 class EncodeYAMLTests(SynchronousTestCase):
-    """Tests for L{encode_yaml}."""
+    """L{encode_yaml}."""
 
     def test_style(self) -> None:
-        """Keys are sorted, lists stand under their keys, lines fold at 80 columns, texts of lines are blocks."""
+        """Keys are sorted, lists are not indented, lines are folded at 80 columns, and multi-line texts are blocks."""
         document = {
             "b": [{"name": "x"}, "z"],
             "a": "one\n\ntwo",
@@ -30,7 +30,7 @@ class EncodeYAMLTests(SynchronousTestCase):
         )
 
     def test_quotes(self) -> None:
-        """A string that would be read as something else stands in double quotes."""
+        """A string that would be parsed as another type is quoted."""
         for text in (
             "",
             "true",
@@ -50,7 +50,7 @@ class EncodeYAMLTests(SynchronousTestCase):
             self.assertEqual(encode_yaml({"a": text}), f"a: {text}\n".encode())
 
     def test_no_aliases(self) -> None:
-        """What is there twice is written twice."""
+        """Repeated objects are written without aliases."""
         shared = {"a": 1}
         self.assertEqual(encode_yaml([shared, shared]), b"- a: 1\n- a: 1\n")
 
@@ -68,5 +68,5 @@ class EncodeYAMLTests(SynchronousTestCase):
         )
     )
     def test_round_trip(self, document: object) -> None:
-        """Whatever is written is read back as the same."""
+        """An encoded document is parsed as the same value."""
         self.assertEqual(yaml.safe_load(encode_yaml(document)), document)

@@ -1,4 +1,4 @@
-"""A server that is started and stopped with the reactor of the tests."""
+"""Base of tests with a server on the reactor of the tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ reactor: Any = the_reactor
 
 
 class Talk(Protocol):
-    """A connection over which a test says what it likes."""
+    """A raw connection to a server."""
 
     def __init__(self) -> None:
         self.received = b""
@@ -35,7 +35,7 @@ class Talk(Protocol):
         self._waiting: list[tuple[Callable[[bytes], bool], Deferred[bytes]]] = []
 
     def dataReceived(self, data: bytes) -> None:
-        """Keep it, and tell who waits for it."""
+        """Collect data, and call the waiters whose condition is met."""
         self.received += data
         for waits in list(self._waiting):
             if waits[0](self.received):
@@ -43,11 +43,11 @@ class Talk(Protocol):
                 waits[1].callback(self.received)
 
     def connectionLost(self, reason: Any = None) -> None:
-        """Tell that it is over."""
+        """Record the loss."""
         self.ended.callback(None)
 
     def until(self, enough: Callable[[bytes], bool]) -> Deferred[bytes]:
-        """Fires with everything that was received when that is enough."""
+        """Return a Deferred that fires with all received data when a condition is met."""
         found: Deferred[bytes] = Deferred()
         if enough(self.received):
             found.callback(self.received)
@@ -72,12 +72,12 @@ POLICIES = (
 
 
 class ServerCase(TestCase):
-    """A server with C{/api} on it, answered by C{handle}."""
+    """Base of tests with a server whose C{/api} is answered by C{handle}."""
 
     timeout = 20
 
     def setUp(self) -> None:
-        """A folder of its own."""
+        """Create a folder."""
         self.folder = Path(tempfile.mkdtemp(dir=os.getcwd()))
         self.waiting: list[KubeRequest] = []
         self.seen: dict[bytes, list[bytes]] = {}
@@ -85,7 +85,7 @@ class ServerCase(TestCase):
         self.service: Any = None
 
     def handle(self, request: KubeRequest) -> None:
-        """Say who asks, or wait."""
+        """Answer with the user, wait, or stream, by the path."""
         if request.path.endswith(b"/wait"):
             self.waiting.append(request)
         elif request.path.endswith(b"/watch"):
@@ -98,7 +98,7 @@ class ServerCase(TestCase):
             request.respond(200, f"{request.user.name} {groups}".encode(), b"text/plain")
 
     def install(self, config: Any, aggregator: Any, kube: Any, extensions: Any) -> None:
-        """Put one API and one hook of each sort on the chain."""
+        """Install one API and one hook of each kind."""
         self.config = config
         kube.mux.handle_prefix("/api", Leaf(self.handle))
         kube.add_pre_listen_hook("cache", lambda: self.calls.append("cache"))
@@ -107,7 +107,7 @@ class ServerCase(TestCase):
         kube.register_destroy_func("mine", lambda: self.calls.append("end"))
 
     def make(self, *flags: str) -> Any:
-        """A server with some flags, not started."""
+        """Return a server with some flags, not started."""
         options = Options()
         if not any(flag.startswith("--authorization-mode") for flag in flags):
             # There are no stores here, so there are no roles.
@@ -118,7 +118,7 @@ class ServerCase(TestCase):
         return KubeAPIService(options, reactor, self.install)
 
     async def start(self, *flags: str) -> Any:
-        """Start a server that is stopped after the test."""
+        """Start a server; it stops at the end of the test."""
         service = self.service = self.make(*flags)
         self.addCleanup(service.stopService)
         service.startService()
@@ -126,7 +126,7 @@ class ServerCase(TestCase):
         return service.server
 
     async def refused(self, *flags: str) -> str:
-        """In what words a start is refused; after it nothing is left that runs."""
+        """Return the error of a failing start."""
         service = self.make(*flags)
         service.startService()
         try:
@@ -140,16 +140,16 @@ class ServerCase(TestCase):
 
     @property
     def pki(self) -> Path:
-        """Where its keys are."""
+        """Return the folder of keys."""
         return self.folder / "data" / "pki"
 
     @property
     def admin(self) -> CertKeyPair:
-        """The certificate of the administrator."""
+        """Return the client certificate of the administrator."""
         return CertKeyPair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
 
     async def connect(self, certificate: CertKeyPair | None = None) -> Talk:
-        """A TLS connection that trusts the server's authority."""
+        """Open a TLS connection that trusts the server's authority."""
         port = int(self.service.server.url.rpartition(":")[2])
         authority = Certificate.loadPEM((self.pki / "ca.crt").read_bytes())
         shown = None if certificate is None else PrivateCertificate.loadPEM(certificate.key + certificate.certificate)
@@ -166,12 +166,12 @@ class ServerCase(TestCase):
         return talk
 
     async def ask(self, path: str, certificate: CertKeyPair | None = None, **headers: str) -> Answer:
-        """One request on a connection of its own."""
+        """Send a request on a new connection."""
         talk = await self.connect(certificate)
         return await self.ask_on(talk, path, **headers)
 
     async def ask_on(self, talk: Talk, path: str, **headers: str) -> Answer:
-        """One request on a connection that is there."""
+        """Send a request on an open connection."""
         fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         talk.received = b""
         talk.transport.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n".encode())
@@ -180,7 +180,7 @@ class ServerCase(TestCase):
 
 
 def is_whole(data: bytes) -> bool:
-    """Whether an answer has arrived."""
+    """Return whether the response is complete."""
     head, separator, body = data.partition(b"\r\n\r\n")
     if not separator:
         return False

@@ -1,4 +1,4 @@
-"""Webhooks that know tokens and decide, asked over HTTP by a whole server; and files that change while it runs."""
+"""Tests of authentication and authorization webhooks, and of reloaded files, with a whole server."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ PODS = "/api/v1/namespaces/default/pods"
 
 
 class WebhookCase(KubeAPIMixin, TestCase):
-    """A server, and webhooks beside it."""
+    """Base of tests with a server and webhooks."""
 
     timeout = 60
 
     def setUp(self) -> None:
-        """A folder; files are looked at often."""
+        """Create a folder, and poll files often."""
         self.folder = Path(self.mktemp()).resolve()
         self.folder.mkdir()
         self.patch(watchedfiles, "POLL_INTERVAL", 0.02)
 
     def log(self) -> list[str]:
-        """What is logged from now on about files that cannot be used."""
+        """Return a list of the errors of reloads that will be logged."""
         lines: list[str] = []
 
         def observe(event: Any) -> None:
             if "keeping the previous content" in (event.get("log_format") or ""):
-                lines.append(event["why"])
+                lines.append(event["error"])
 
         globalLogPublisher.addObserver(observe)
         self.addCleanup(globalLogPublisher.removeObserver, observe)
         return lines
 
     async def told(self, lines: list[str], why: str) -> None:
-        """Wait until the log says why a file cannot be used."""
+        """Wait until an error of a reload is logged."""
 
         async def found() -> bool:
             return any(why in line for line in lines)
@@ -62,7 +62,7 @@ class WebhookCase(KubeAPIMixin, TestCase):
         await self.until(found)
 
     async def serve(self, answer: Callable[[Call], Any], **options: Any) -> WebhookServer:
-        """A webhook, until the test ends."""
+        """Start a webhook; it stops at the end of the test."""
         server = WebhookServer(reactor, answer, **options)
         self.addCleanup(server.stop)
         return await server.start()
@@ -70,17 +70,17 @@ class WebhookCase(KubeAPIMixin, TestCase):
     async def ask(
         self, server: InProcessServer, method: str, path: str, body: Any = None, token: str | None = None
     ) -> tuple[int, Any]:
-        """A request of the admin, or with a token."""
+        """Send a request as the admin, or with a token."""
         connection = server.connection if token is None else evolve(server.connection, token=token)
         return await deferToThread(connection.request, method, path, body)
 
     async def whoami(self, server: InProcessServer, token: str) -> tuple[int, Any]:
-        """Whose a token is."""
+        """Return the user of a token."""
         code, answer = await self.ask(server, "POST", f"{REVIEWS}/selfsubjectreviews", {}, token)
         return code, answer["status"]["userInfo"] if code == 201 else answer
 
     async def until(self, good: Callable[[], Any]) -> None:
-        """Wait for something that the server does in its own time."""
+        """Wait for a condition."""
         while not await good():
             await deferLater(reactor, 0.02)
 
@@ -93,7 +93,7 @@ class TokenTests(WebhookCase):
     """--authentication-token-webhook-config-file."""
 
     async def start(self, webhook: WebhookServer, *flags: str, path: str = "/tokens") -> InProcessServer:
-        """A server that asks a webhook about tokens."""
+        """Start a server with an authentication webhook."""
         self.kubeconfig = webhook.kubeconfig(self.folder, path, name="tokens")
         return await self.startKubeAPI(
             f"--authentication-token-webhook-config-file={self.kubeconfig}",
@@ -104,7 +104,7 @@ class TokenTests(WebhookCase):
 
     @staticmethod
     def knows(call: Call) -> Any:
-        """Knows jane's token."""
+        """Return a review that authenticates the token of jane."""
         review = call.json()
         if review["spec"]["token"] == "jane-token":
             user = {"username": "jane", "groups": ["developers"], "extra": {"team": ["a"]}}
@@ -114,7 +114,7 @@ class TokenTests(WebhookCase):
         return review
 
     async def test_tokens(self) -> None:
-        """Whose token the webhook knows is that user; others are 401; the webhook is asked once for each."""
+        """A token is authenticated by the webhook once; other tokens are answered with 401."""
         webhook = await self.serve(self.knows)
         server = await self.start(webhook)
         for _ in range(2):
@@ -130,22 +130,22 @@ class TokenTests(WebhookCase):
         self.assertEqual(call.json()["spec"]["audiences"], ["here"])
 
     async def test_own_tokens(self) -> None:
-        """The webhook never sees tokens that the server knows itself."""
+        """Tokens that the server authenticates itself are not sent to the webhook."""
         webhook = await self.serve(self.knows)
         server = await self.start(webhook)
         self.assertEqual((await self.ask(server, "GET", "/api/v1/namespaces"))[0], 200)
         self.assertEqual(webhook.calls, [])
 
     async def test_review(self) -> None:
-        """A TokenReview of such a token tells what the webhook says."""
+        """A TokenReview is answered by the webhook."""
         server = await self.start(await self.serve(self.knows))
         code, review = await self.ask(server, "POST", f"{REVIEWS}/tokenreviews", {"spec": {"token": "jane-token"}})
         self.assertEqual((code, review["status"]["authenticated"]), (201, True))
         self.assertEqual(review["status"]["user"]["username"], "jane")
         self.assertEqual(review["status"]["audiences"], ["here"])
 
-    async def test_trouble(self) -> None:
-        """When the webhook is away, redirects or talks nonsense, its tokens are 401, and ours are good."""
+    async def test_failing_webhook(self) -> None:
+        """Tokens are answered with 401 if the webhook fails; the server's tokens remain valid."""
         answers: list[Any] = []
         webhook = await self.serve(lambda call: answers[0])
         server = await self.start(webhook)
@@ -158,7 +158,7 @@ class TokenTests(WebhookCase):
         self.flushLoggedErrors()
 
     async def test_moved(self) -> None:
-        """A new kubeconfig counts without a restart; a bad one changes nothing."""
+        """A changed kubeconfig is reloaded; an invalid one is ignored."""
         first, second = await self.serve(self.knows), await self.serve(self.knows)
         server = await self.start(first, "--authentication-token-webhook-cache-ttl=0s")
         self.assertEqual((await self.whoami(server, "jane-token"))[0], 201)
@@ -181,7 +181,7 @@ class DecisionTests(WebhookCase):
     """--authorization-mode=Webhook and --authorization-config."""
 
     async def start(self, *flags: str) -> InProcessServer:
-        """A server with users of two kinds."""
+        """Start a server with users in different groups."""
         path = self.folder / "tokens.csv"
         with path.open("w", newline="") as file:
             csv.writer(file).writerows(
@@ -197,7 +197,7 @@ class DecisionTests(WebhookCase):
 
     @staticmethod
     def decides(call: Call) -> Any:
-        """Lets jane read pods, forbids joe everything, and has nothing to say about others."""
+        """Return a review that allows jane to read pods, denies everything to joe, and has no opinion otherwise."""
         review = call.json()
         spec = review["spec"]
         attributes = spec.get("resourceAttributes", {})
@@ -210,7 +210,7 @@ class DecisionTests(WebhookCase):
         return review
 
     async def webhook_mode(self, webhook: WebhookServer, *flags: str) -> InProcessServer:
-        """A server that asks one webhook, and nobody else."""
+        """Start a server with one authorization webhook as the only authorizer."""
         kubeconfig = webhook.kubeconfig(self.folder, "/authorize")
         return await self.start(
             "--authorization-mode=Webhook",
@@ -221,7 +221,7 @@ class DecisionTests(WebhookCase):
         )
 
     async def test_mode(self) -> None:
-        """The webhook allows and refuses, and its reasons are told; decisions are remembered."""
+        """The webhook allows and denies requests with its reasons; decisions are cached."""
         webhook = await self.serve(self.decides)
         server = await self.webhook_mode(webhook)
         for _ in range(2):
@@ -245,14 +245,14 @@ class DecisionTests(WebhookCase):
         )
 
     async def test_masters(self) -> None:
-        """Nobody is asked about members of system:masters."""
+        """The webhook is not called for members of system:masters."""
         webhook = await self.serve(self.decides)
         server = await self.webhook_mode(webhook)
         self.assertEqual((await self.ask(server, "GET", PODS, token="root"))[0], 200)
         self.assertEqual([call for call in webhook.calls if call.json()["spec"]["user"] == "root"], [])
 
-    async def test_trouble(self) -> None:
-        """When the webhook cannot say whether somebody may, the answer is 500 with the reason, as in the reference."""
+    async def test_failing_webhook(self) -> None:
+        """If the webhook fails, the response is a 500 with the reason, as in the reference."""
         webhook = await self.serve(lambda call: Reply(404, b"nothing here"))
         server = await self.webhook_mode(webhook)
         code, answer = await self.ask(server, "GET", PODS, token="jane-token")
@@ -277,7 +277,7 @@ class DecisionTests(WebhookCase):
         return path
 
     def hook(self, webhook: WebhookServer, name: str, **changes: Any) -> dict[str, Any]:
-        """A webhook in that file."""
+        """Return a webhook authorizer of that file."""
         info = {"type": "KubeConfigFile", "kubeConfigFile": str(webhook.kubeconfig(self.folder, f"/{name}"))}
         settings = {
             "timeout": "5s",
@@ -290,7 +290,7 @@ class DecisionTests(WebhookCase):
         return {"type": "Webhook", "name": name, "webhook": settings}
 
     async def test_configuration(self) -> None:
-        """Several webhooks are asked in turn, each about what its conditions say, and then RBAC."""
+        """Webhooks are called in order, according to their match conditions, then RBAC."""
         first = await self.serve(self.decides)
         second = await self.serve(_review({"allowed": True}))
         path = self.configure(
@@ -311,7 +311,7 @@ class DecisionTests(WebhookCase):
         self.assertEqual(first.calls[0].query, {"timeout": "5s"})
 
     async def test_failure_policy(self) -> None:
-        """A webhook that fails refuses, or leaves it to the next one, as its policy says."""
+        """A failing webhook denies, or has no opinion, according to its failure policy."""
         broken = await self.serve(lambda call: Reply(400, b""))
         rbac = {"type": "RBAC", "name": "rbac"}
         path = self.configure(self.hook(broken, "broken", failurePolicy="NoOpinion"), rbac)
@@ -325,7 +325,7 @@ class DecisionTests(WebhookCase):
         await self.until(refused)
 
     async def test_counted(self) -> None:
-        """Questions are counted by webhook and result, and those that others decided; so are changes of the file."""
+        """Metrics count calls by webhook and result, decisions of other authorizers, and reloads."""
         broken = await self.serve(lambda call: Reply(400, b""))
         rbac = {"type": "RBAC", "name": "rbac"}
         path = self.configure(self.hook(broken, "broken", failurePolicy="NoOpinion"), rbac)
@@ -351,7 +351,7 @@ class DecisionTests(WebhookCase):
         self.assertTrue(any(line.startswith(f"{prefix}_last_timestamp_seconds") for line in lines))
 
     async def test_reload(self) -> None:
-        """A new file counts without a restart, a bad one changes nothing, and the log says why."""
+        """A changed file is reloaded; an invalid one is ignored and logged."""
         webhook = await self.serve(_review({"allowed": True}))
         rbac = {"type": "RBAC", "name": "rbac"}
         path = self.configure(rbac)
@@ -373,17 +373,17 @@ class DecisionTests(WebhookCase):
 
 
 def put(path: Path, content: bytes) -> None:
-    """Replace a file, as those who mount secrets do."""
+    """Replace a file by renaming, as mounted secrets are updated."""
     new = path.with_suffix(".new")
     new.write_bytes(content)
     os.replace(new, path)
 
 
 class FileTests(WebhookCase):
-    """Files that change while the server runs."""
+    """Files that are reloaded while the server runs."""
 
     async def test_serving_certificate(self) -> None:
-        """A new certificate and key are shown to whoever connects from then on, and the kubeconfig trusts it."""
+        """A changed serving certificate is presented on new connections, and the kubeconfig contains it."""
         authority = CertificateAuthority.make("company")
         files = self.folder / "tls.crt", self.folder / "tls.key"
 

@@ -21,14 +21,14 @@ from kubetwist.testing.storage import StorageReactor
 
 
 def nothing(done: int, total: int) -> None:
-    """Take no notice."""
+    """Ignore progress."""
 
 
 class BackupTests(SynchronousTestCase):
-    """Data directories that are backed up and restored."""
+    """Backup and restore of data directories."""
 
     def setUp(self) -> None:
-        """A data directory in use."""
+        """Open a data directory."""
         self.reactor = StorageReactor()
         base = Path(self.mktemp()).absolute()
         base.mkdir()
@@ -51,11 +51,11 @@ class BackupTests(SynchronousTestCase):
         return storage
 
     def write(self, value: bytes) -> int:
-        """Write the one key there is."""
+        """Write the only key."""
         return self.reactor.run(self.storage.commit([Write("/r/a", value, None)]))
 
     def value(self, folder: Path) -> bytes:
-        """What the key of another directory holds."""
+        """Return the value of the key in another directory."""
         storage = self.open(folder)
         value = self.reactor.run(storage.read("/r/a")).value
         self.reactor.run(storage.close())
@@ -63,17 +63,17 @@ class BackupTests(SynchronousTestCase):
 
     def restore(self, bump: int = 10, *, replace: bool = False) -> None:
         """Restore the backup."""
-        restore(self.backup, self.target, bump, replace=replace, say=self.said.append)
+        restore(self.backup, self.target, bump, replace=replace, report=self.said.append)
 
     def refused(self, *texts: str, replace: bool = False) -> None:
-        """Restoring fails with one line that has all of C{texts}."""
+        """Assert that a restore fails with one line that contains C{texts}."""
         error = self.assertRaises(StartError, self.restore, replace=replace)
         for text in texts:
             self.assertIn(text, str(error))
         self.assertNotIn("\n", str(error))
 
     def test_round(self) -> None:
-        """What a backup took is what is restored, whatever happened since; keys and certificates included."""
+        """A restored directory has the content of the backup, including keys and certificates."""
         taken = back_up(self.source, self.backup, nothing)
         self.assertEqual((taken.revision, taken.keys, taken.has_keys), (2, 1, True))
         self.assertEqual(read_backup(self.backup), taken)
@@ -87,7 +87,7 @@ class BackupTests(SynchronousTestCase):
         again.close()
 
     def test_private(self) -> None:
-        """Nobody else may read a backup or what is restored of it."""
+        """Backups and restored directories are readable by their owner only."""
         back_up(self.source, self.backup, nothing)
         self.restore()
         for folder in (self.backup, self.backup / "pki", self.target, self.target / "pki"):
@@ -97,7 +97,7 @@ class BackupTests(SynchronousTestCase):
                 self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600, path)
 
     def test_without_keys(self) -> None:
-        """A backup without keys leaves those of the directory that it is restored into."""
+        """A backup without keys keeps the keys of the directory into which it is restored."""
         self.assertFalse(back_up(self.source, self.backup, nothing, keys=False).has_keys)
         self.assertFalse((self.backup / "pki").exists())
         self.reactor.run(self.storage.close())
@@ -108,13 +108,13 @@ class BackupTests(SynchronousTestCase):
         self.assertEqual((self.source / "pki" / "ca.key").read_bytes(), before)
 
     def test_no_data_directory(self) -> None:
-        """A backup is no data directory: no server starts on it by mistake."""
+        """A backup is not a data directory: no server starts on it."""
         back_up(self.source, self.backup, nothing)
         error = self.assertRaises(StartError, DataDirectory(self.backup).open)
         self.assertIn("is not a data directory", str(error))
 
     def test_refused_sources(self) -> None:
-        """What has no store, or is no data directory, is not backed up."""
+        """A directory without a store, or that is not a data directory, is not backed up."""
         for folder, text in ((self.source.parent, MARKER), (self.target, "store.sqlite")):
             if folder == self.target:
                 empty = DataDirectory(folder)
@@ -126,7 +126,7 @@ class BackupTests(SynchronousTestCase):
         self.assertIn("already exists", str(self.assertRaises(StartError, back_up, self.source, self.backup, nothing)))
 
     def test_nothing_left(self) -> None:
-        """A backup that fails, or is given up, leaves nothing behind."""
+        """A failed backup leaves no files."""
 
         def progress(done: int, total: int) -> None:
             raise ZeroDivisionError
@@ -135,14 +135,14 @@ class BackupTests(SynchronousTestCase):
         self.assertEqual(sorted(path.name for path in self.backup.parent.iterdir()), ["data"])
 
     def test_running(self) -> None:
-        """A directory in use is not restored into, and it is said whose it is."""
+        """A directory in use is not restored into; the error names the process."""
         back_up(self.source, self.backup, nothing)
         self.target = self.source
         self.refused("is in use by", f"process {os.getpid()}", replace=True)
         self.assertEqual(self.reactor.run(self.storage.read("/r/a")).value, b"1")
 
     def test_replace(self) -> None:
-        """A store that is there is put aside when that is asked for, and not touched otherwise."""
+        """An existing store is moved aside with --replace, and refused without it."""
         back_up(self.source, self.backup, nothing)
         self.write(b"2")
         self.reactor.run(self.storage.close())
@@ -157,7 +157,7 @@ class BackupTests(SynchronousTestCase):
         self.assertEqual(self.value(aside), b"2")
 
     def test_damaged(self) -> None:
-        """A backup that has changed is refused, and nothing is put aside for it."""
+        """A modified backup is refused, and nothing is moved aside."""
         back_up(self.source, self.backup, nothing)
         self.restore()
         (self.backup / "pki" / "sa.key").write_bytes(b"other")
@@ -174,7 +174,7 @@ class BackupTests(SynchronousTestCase):
         self.assertEqual(self.value(self.target), b"1")
 
     def test_outside(self) -> None:
-        """A backup that names files outside of itself is refused."""
+        """A backup that references files outside of it is refused."""
         back_up(self.source, self.backup, nothing)
         known = json.loads((self.backup / MANIFEST).read_bytes())
         for name in ("../x", "/etc/passwd", "pki/../../x"):
@@ -182,8 +182,8 @@ class BackupTests(SynchronousTestCase):
             (self.backup / MANIFEST).write_text(json.dumps(content))
             self.refused("is damaged")
 
-    def test_cut_off(self) -> None:
-        """A restore that is cut off anywhere leaves no directory that a server starts with, and can be done again."""
+    def test_interrupted(self) -> None:
+        """After an interrupted restore no server starts on the directory, and the restore can be repeated."""
         back_up(self.source, self.backup, nothing)
         self.restore()
         renamed = Path.rename
@@ -198,7 +198,7 @@ class BackupTests(SynchronousTestCase):
 
             self.patch(Path, "rename", rename)
             try:
-                restore(self.backup, self.target, 10, replace=True, say=self.said.append)
+                restore(self.backup, self.target, 10, replace=True, report=self.said.append)
             except StartError:
                 cut = True
             else:
@@ -215,6 +215,6 @@ class BackupTests(SynchronousTestCase):
         self.assertEqual(list(self.target.glob(".restored.*")), [])
 
     def test_unused(self) -> None:
-        """What is put aside in the same second goes to different folders."""
+        """Content that is moved aside in the same second goes to different folders."""
         taken = backups._unused(self.source)
         self.assertEqual(taken.name, "data-2")

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.chain}."""
+"""Tests of L{kubetwist.server.chain}."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.http.harness import Client, Leaf, make_site
 
 
 class ChainTests(SynchronousTestCase):
-    """Tests for L{create_server_chain}."""
+    """L{create_server_chain}."""
 
     def test_delegation(self) -> None:
-        """Each path is answered by the first server that claims it, and what nobody claims is not found."""
+        """A path is answered by the first server that has it; an unknown path is not found."""
 
         def leaf(text: bytes) -> Leaf:
             return Leaf(lambda request: request.respond(200, text, b"text/plain"))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.complete}: the configuration of a server, without the server."""
+"""Tests of L{kubetwist.server.complete}: the configuration of a server, without the server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REACTOR = cast(IServerReactor, reactor)
 
 
 class CompleteTests(TestCase):
-    """Tests for L{complete}."""
+    """L{complete}."""
 
     def setUp(self) -> None:
         """Use a data directory of the test."""
@@ -52,7 +52,7 @@ class CompleteTests(TestCase):
             cast(Any, config).backend = None
 
     async def test_parts(self) -> None:
-        """Everything that a server is made of is in its configuration."""
+        """The configuration contains all parts of a server."""
         config = await self.complete("--controllers=namespace-controller")
         self.assertEqual([one.name for one in config.controllers], ["namespace-controller"])
         self.assertIs(config.context.authenticator, config.authenticator)
@@ -87,7 +87,7 @@ class CompleteTests(TestCase):
         self.assertEqual(config.address, f"127.0.0.1:{config.bound.port}")
 
     async def test_released(self) -> None:
-        """A released configuration leaves the data directory and the address to others."""
+        """A released configuration frees the data directory and the address."""
         config = await self.complete()
         port = config.bound.port
         with self.assertRaises(StartError):
@@ -106,7 +106,7 @@ class CompleteTests(TestCase):
         self.assertFalse(config.data.path.parent.exists())
 
     async def test_failure(self) -> None:
-        """When a file cannot be used, everything that was opened before is closed, closers of plugins included."""
+        """If a file cannot be used, everything that was opened is closed, including plugins."""
         closed: list[str] = []
 
         class Failing(Completion):
@@ -123,5 +123,5 @@ class CompleteTests(TestCase):
         data.close()
 
     def test_other_errors(self) -> None:
-        """An error of the program is not shown as one of the configuration."""
+        """Other exceptions are not converted to start errors."""
         self.assertIsNone(start_error(KeyError("x")))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.context}."""
+"""Tests of L{kubetwist.server.context}."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kubetwist.server.context import PluginContext
 
 
 class PluginContextTests(SynchronousTestCase):
-    """Tests for L{PluginContext}."""
+    """L{PluginContext}."""
 
     def setUp(self) -> None:
-        """Make a context as it is before the server is built."""
+        """Create a context before the server is built."""
         options: Any = {"webhook-url-denied-cidrs": ()}
         clock: Any = Clock()
         data: Any = None
@@ -35,7 +35,7 @@ class PluginContextTests(SynchronousTestCase):
         self.assertEqual(stores.asked, ("", "services", "default", "web"))
 
     def test_tokens(self) -> None:
-        """Tokens are authenticated by all authenticators, once they are made."""
+        """Tokens are authenticated by all authenticators after their creation."""
         with self.assertRaises(AssertionError):
             self.context.authenticate_token("x")
 
@@ -48,7 +48,7 @@ class PluginContextTests(SynchronousTestCase):
         self.assertEqual(self.context.authenticate_token("x", ["y"]), ("x", ["y"]))
 
     def test_close(self) -> None:
-        """When the context is closed, closers are called in the order in which they were added."""
+        """Closing the context calls the closers in order."""
         calls: list[int] = []
         self.context.closers += [lambda: calls.append(1), lambda: calls.append(2)]
         self.successResultOf(self.context.close())  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Credentials that stand in the store, on a whole server."""
+"""Tests of credentials in the storage, with a whole server."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 
 
 class CredentialTests(TestCase):
-    """One server with all that is on by default, and bootstrap tokens."""
+    """A server with bootstrap tokens."""
 
     timeout = 60
 
     async def setUp(self) -> None:  # type: ignore[override]
-        """Start it."""
+        """Start the server."""
         self.server = InProcessServer("--enable-bootstrap-token-auth")
         await self.server.start()
         self.addCleanup(self.server.stop)
@@ -35,12 +35,12 @@ class CredentialTests(TestCase):
         return await deferToThread(self.server.request, method, path, body)  # type: ignore[no-any-return]
 
     async def review(self, token: str) -> Any:
-        """Whose a token is."""
+        """Return the status of a TokenReview."""
         _, answer = await self.ask("POST", REVIEWS, {"spec": {"token": token}})
         return answer["status"]
 
     async def test_bootstrap(self) -> None:
-        """A bootstrap token is good while its secret is there."""
+        """A bootstrap token is valid while its secret exists."""
         data = {
             "token-id": "abcdef",
             "token-secret": "0123456789abcdef",
@@ -62,7 +62,7 @@ class CredentialTests(TestCase):
         self.assertNotIn("authenticated", await self.review("abcdef.0123456789abcdef"))
 
     async def test_tracking(self) -> None:
-        """The server notes since when the use of tokens in secrets is tracked; one that is spoilt is mended."""
+        """The server records the start of tracking of secret tokens, and repairs an invalid record."""
         path = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking"
         _, found = await self.ask("GET", path)
         self.assertRegex(found["data"]["since"], "^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
@@ -78,12 +78,12 @@ class CredentialTests(TestCase):
 
 
 class AuthenticationInfoTests(TestCase):
-    """A server that is told of further authorities."""
+    """A server with additional authorities."""
 
     timeout = 60
 
-    async def test_told(self) -> None:
-        """Servers behind it are told how it knows users and proxies, once it has been told itself."""
+    async def test_published(self) -> None:
+        """The ConfigMap for extension servers contains the authorities for users and proxies."""
         folder = Path(self.mktemp())
         folder.mkdir()
         for name in ("users", "proxies"):

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.datadir} and what it is made of."""
+"""Tests of L{kubetwist.server.datadir}."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from tests.server.datadirvalues import DataDirectoryTestCase, contents, mode
 
 
 class DataDirectoryTests(DataDirectoryTestCase):
-    """Tests for L{DataDirectory} and L{Credentials}."""
+    """L{DataDirectory} and L{Credentials}."""
 
     def test_first_start(self) -> None:
-        """The first start makes everything, for nobody else to read."""
+        """The first start creates all files, readable by their owner only."""
         kubeconfig = self.start()
         self.assertEqual(mode(self.path), 0o700)
         self.assertEqual(mode(self.path / "pki"), 0o700)
@@ -46,7 +46,7 @@ class DataDirectoryTests(DataDirectoryTestCase):
         self.assertEqual(contents(self.path), before)
 
     def test_serving_certificate(self) -> None:
-        """The serving certificate is for every name that the server is reached by."""
+        """The serving certificate contains all names and addresses of the server."""
         self.start("--external-hostname=api.example.com", "--advertise-address=192.0.2.7")
         certificate = x509.load_pem_x509_certificate((self.path / "pki" / "apiserver.crt").read_bytes())
         names = set(alternative_names(certificate))
@@ -69,7 +69,7 @@ class DataDirectoryTests(DataDirectoryTestCase):
         )
 
     def test_admin(self) -> None:
-        """The kubeconfig has the admin's certificate in it, who is a member of system:masters."""
+        """The kubeconfig contains the admin's certificate, with the group system:masters."""
         document = yaml.safe_load(self.start().read_bytes())
         user = document["users"][0]["user"]
         certificate = x509.load_pem_x509_certificate(base64.b64decode(user["client-certificate-data"]))
@@ -81,13 +81,13 @@ class DataDirectoryTests(DataDirectoryTestCase):
         )
 
     def test_service_account_key(self) -> None:
-        """The keys for service account tokens belong together."""
+        """The public key for service account tokens matches the private key."""
         private, public = self.open().service_account_keys()
         key: Any = load_pem_private_key(private.read_bytes(), None)
         self.assertEqual(key.public_key(), load_pem_public_key(public.read_bytes()))
 
     def test_another_name(self) -> None:
-        """A serving certificate that lacks a name is issued anew, everything else stays."""
+        """A serving certificate without a required name is reissued; other files are unchanged."""
         self.start()
         before = contents(self.path)
         self.start("--external-hostname=api.example.com")
@@ -96,7 +96,7 @@ class DataDirectoryTests(DataDirectoryTestCase):
         self.assertEqual(changed, {"pki/apiserver.crt", "pki/apiserver.key"})
 
     def test_expiring(self) -> None:
-        """Certificates that are about to expire are issued anew."""
+        """Certificates that expire soon are reissued."""
         self.patch(certificates, "CERTIFICATE_LIFETIME", timedelta(days=29))
         self.start()
         self.patch(certificates, "CERTIFICATE_LIFETIME", timedelta(days=365))
@@ -109,7 +109,7 @@ class DataDirectoryTests(DataDirectoryTestCase):
         self.assertEqual(before["pki/ca.crt"], after["pki/ca.crt"])
 
     def test_lost_key(self) -> None:
-        """A certificate whose key is lost or another's is issued anew."""
+        """A certificate whose key is missing or does not match is reissued."""
         self.start()
         (self.path / "pki" / "admin.key").unlink()
         self.start()
@@ -119,14 +119,14 @@ class DataDirectoryTests(DataDirectoryTestCase):
         pair.parsed()
 
     def test_cert_dir(self) -> None:
-        """With --cert-dir the serving certificate is there, and is used if it already exists."""
+        """With --cert-dir the serving certificate is written there, or reused."""
         folder = self.path.parent / "certs"
         self.start(f"--cert-dir={folder}")
         self.assertEqual(sorted(contents(folder)), ["apiserver.crt", "apiserver.key"])
         self.assertFalse((self.path / "pki" / "apiserver.crt").exists())
 
     def test_given_certificate(self) -> None:
-        """With --tls-cert-file that is shown, and the admin trusts it."""
+        """The certificate of --tls-cert-file is presented, and trusted by the kubeconfig."""
         pair = CertificateAuthority.make("mine").issue(CertConfig("x", names=("localhost",), server=True))
         self.path.parent.mkdir(parents=True)
         names = [self.path.parent / name for name in ("x.crt", "x.key")]
@@ -144,7 +144,7 @@ class DataDirectoryTests(DataDirectoryTestCase):
         self.assertIn("No such file", str(error))
 
     def test_interrupted(self) -> None:
-        """What a first start left behind that was cut off does not matter to the next."""
+        """The remains of an interrupted first start are removed."""
         self.open().close()
         half = self.path / ".pki.4711"
         os.rename(self.path / "pki", half)
@@ -153,37 +153,37 @@ class DataDirectoryTests(DataDirectoryTestCase):
         self.assertFalse(half.exists())
 
     def test_foreign(self) -> None:
-        """A directory with files of others in it is left alone."""
+        """A directory with other files is refused and unchanged."""
         self.path.mkdir(parents=True)
         (self.path / "precious").write_text("mine")
         self.assertIn("is not a data directory of kubetwist", self.refused())
         self.assertEqual(contents(self.path), {"precious": b"mine"})
 
     def test_empty(self) -> None:
-        """An empty directory is taken, and closed to others."""
+        """An empty directory is used, and made private."""
         self.path.mkdir(parents=True, mode=0o755)
         self.start()
         self.assertEqual(mode(self.path), 0o700)
 
     def test_a_file(self) -> None:
-        """A file is no directory."""
+        """A file is refused."""
         self.path.parent.mkdir(parents=True)
         self.path.write_text("mine")
         self.assertEqual(self.refused(), f"cannot use the data directory {self.path}: not a directory")
 
     def test_unwritable(self) -> None:
-        """A place where nothing can be written is told."""
+        """An unwritable path is refused."""
         self.path = Path("/proc/kubetwist-data")
         self.assertIn("cannot use the data directory", self.refused())
 
     def test_newer(self) -> None:
-        """A directory of a newer release is left to that."""
+        """A directory of a newer version is refused."""
         self.start()
         (self.path / datadir.MARKER).write_text('{"format": 99}')
         self.assertIn("newer version of kubetwist", self.refused())
 
     def test_damaged(self) -> None:
-        """Whatever is damaged or lost that cannot be made again is named."""
+        """The error names the damaged or missing file."""
         for name in (datadir.MARKER, "pki/ca.crt", "pki/ca.key", "pki/sa.key", "pki/front-proxy-ca.key"):
             for content in (None, b"garbage"):
                 if name in (datadir.MARKER, "pki/sa.key") and (content is None) == (name == datadir.MARKER):
@@ -197,7 +197,7 @@ class DataDirectoryTests(DataDirectoryTestCase):
                 self.assertIn("is damaged", self.refused(), name)
 
     def test_in_use(self) -> None:
-        """Two servers do not share a directory."""
+        """A directory in use is refused with the process id."""
         data = self.open()
         self.assertIn(f"is in use by another server (process {os.getpid()})", self.refused())
         data.close()
@@ -205,7 +205,7 @@ class DataDirectoryTests(DataDirectoryTestCase):
         self.assertFalse((self.path / datadir.PID_FILE).exists())
 
     def test_killed(self) -> None:
-        """Who was killed holds it no more, whatever he left behind."""
+        """The lock of a killed process is released."""
         self.start()
         (self.path / datadir.PID_FILE).write_text("4711\n")
         self.start()
@@ -214,8 +214,8 @@ class DataDirectoryTests(DataDirectoryTestCase):
         self.assertTrue(self.refused().endswith("is in use by another server"))
         data.close()
 
-    def test_half_restored(self) -> None:
-        """A directory that is only half of what it is to be is not used."""
+    def test_incomplete_restore(self) -> None:
+        """A directory with an incomplete restore is refused."""
         self.start()
         (self.path / datadir.RESTORE_MARKER).touch()
         self.assertIn("is incomplete: a restore was interrupted; run twist kubeapi-restore again", self.refused())

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.encryption}: encryption at rest, over HTTP, over a store in a file."""
+"""Tests of L{kubetwist.server.encryption}: encryption at rest, over HTTP, with a store in a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VALUE = b64encode(b"correct horse battery staple").decode()
 
 
 def provider(kind: str, *names: str) -> dict[str, Any]:
-    """A provider with keys that are made of their names."""
+    """Return a provider whose keys are derived from their names."""
     keys = [{"name": name, "secret": b64encode(name.encode().ljust(32, b".")).decode()} for name in names]
     return {kind: {"keys": keys}}
 
@@ -34,10 +34,10 @@ IDENTITY: dict[str, Any] = {"identity": {}}
 
 
 class EncryptionCase(KubeAPIMixin, TestCase):
-    """Starts servers on one data directory, with a file that says how it encrypts."""
+    """Base of tests that start servers on one data directory with an encryption configuration."""
 
     def setUp(self) -> None:
-        """Have a directory."""
+        """Create a directory."""
         # The path of a socket has at most about a hundred bytes.
         folder = tempfile.TemporaryDirectory(prefix="enc-")
         self.addCleanup(folder.cleanup)
@@ -46,13 +46,13 @@ class EncryptionCase(KubeAPIMixin, TestCase):
         self.server: InProcessServer | None = None
 
     def configure(self, *providers: dict[str, Any], resources: tuple[str, ...] = ("secrets",)) -> None:
-        """Say how secrets are encrypted."""
+        """Write the encryption configuration."""
         rules = [{"resources": list(resources), "providers": list(providers)}]
         head = {"kind": "EncryptionConfiguration", "apiVersion": "apiserver.config.k8s.io/v1"}
         self.path.write_text(json.dumps({**head, "resources": rules}))
 
     async def start(self, *flags: str) -> None:
-        """Start a server, in the place of the one before."""
+        """Start a server, after stopping the previous one."""
         await self.stop()
         server = InProcessServer(
             "--storage-backend=sqlite",
@@ -65,58 +65,58 @@ class EncryptionCase(KubeAPIMixin, TestCase):
         self.server = await server.start()
 
     async def stop(self) -> None:
-        """End the server."""
+        """Stop the server."""
         server, self.server = self.server, None
         if server is not None:
             await server.stop()
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Make a request."""
+        """Send a request."""
         assert self.server is not None
         return await deferToThread(self.server.request, method, path, body)  # type: ignore[no-any-return]
 
     async def put(self, name: str, **changes: Any) -> int:
-        """Make a secret."""
+        """Create a secret; return its resource version."""
         secret = {"metadata": {"name": name, **changes}, "data": {"password": VALUE}}
         code, made = await self.ask("POST", SECRETS, secret)
         self.assertEqual(code, 201, made)
         return int(made["metadata"]["resourceVersion"])
 
     async def value(self, name: str) -> Any:
-        """What a secret holds; of one that cannot be read, the message."""
+        """Return the value of a secret, or code and message of the error."""
         code, found = await self.ask("GET", f"{SECRETS}/{name}")
         return found["data"]["password"] if code == 200 else (code, found["message"])
 
     def stored(self, name: str) -> bytes:
-        """The newest stored form of a secret."""
+        """Return the newest stored value of a secret."""
         return self.rows(f"/registry/secrets/default/{name}")[-1]
 
     def rows(self, key: str) -> list[bytes]:
-        """All stored forms of a key."""
+        """Return all stored values of a key."""
         with sqlite3.connect(f"file:{self.folder / 'data' / 'store.sqlite'}?mode=ro", uri=True) as store:
             found = store.execute("SELECT value FROM log WHERE key = ? ORDER BY rowid", (key,)).fetchall()
         store.close()
         return [row[0] for row in found]
 
     def damage(self, name: str, value: bytes) -> None:
-        """Change what is stored of a secret, while no server runs."""
+        """Change the stored value of a secret while no server runs."""
         with sqlite3.connect(self.folder / "data" / "store.sqlite") as store:
             key = f"/registry/secrets/default/{name}"
             self.assertEqual(store.execute("UPDATE log SET value = ? WHERE key = ?", (value, key)).rowcount, 1)
         store.close()
 
-    def look(self) -> Any:
-        """Have the server look at its files."""
+    def check_files(self) -> Any:
+        """Check the files for changes."""
         assert self.server is not None
         files = self.server._service.server.config.files
-        files._tell(files._changes())
+        files._apply_changes(files._changes())
 
 
 class EncryptionTests(EncryptionCase):
     """Secrets with keys in the file."""
 
     async def test_not_in_plain(self) -> None:
-        """What a secret holds is nowhere in the files of the store; what a ConfigMap holds is."""
+        """The content of a secret is not readable in the files of the store; a ConfigMap is."""
         self.configure(provider("aesgcm", "one"), IDENTITY)
         await self.start()
         await self.put("db")
@@ -132,7 +132,7 @@ class EncryptionTests(EncryptionCase):
         self.assertEqual(await self.value("db"), VALUE)
 
     async def test_rotation(self) -> None:
-        """A secret that is replaced by itself is stored by the first key, once."""
+        """A secret that is replaced without changes is stored with the first key, once."""
         self.configure(IDENTITY)
         await self.start()
         first = await self.put("db")
@@ -161,7 +161,7 @@ class EncryptionTests(EncryptionCase):
         self.assertEqual(await self.value("db"), VALUE)
 
     async def test_unknown_key(self) -> None:
-        """A secret whose key is not there is told of by its own; the others are served, and it cannot be replaced."""
+        """A secret with an unknown key is reported as unreadable and cannot be replaced; other secrets are served."""
         self.configure(provider("aesgcm", "one"))
         await self.start()
         await self.put("lost")
@@ -194,7 +194,7 @@ class EncryptionTests(EncryptionCase):
         self.assertEqual(await self.value("lost"), VALUE)
 
     async def test_tampered(self) -> None:
-        """A stored secret that was changed, or put in the place of another one, is refused by its key."""
+        """A stored secret that was modified or moved is refused with its key."""
         self.configure(provider("aesgcm", "one"), IDENTITY)
         await self.start()
         for name in ("a", "b"):
@@ -208,7 +208,7 @@ class EncryptionTests(EncryptionCase):
         )
 
     async def test_without_configuration(self) -> None:
-        """Without the flag, what is encrypted is said to be so."""
+        """Without the flag, the error states that the value is encrypted."""
         self.configure(provider("aesgcm", "one"))
         await self.start()
         await self.put("db")
@@ -224,7 +224,7 @@ class EncryptionTests(EncryptionCase):
         )
 
     async def test_everything(self) -> None:
-        """Every resource can be encrypted, custom ones with the others; the server starts again and finds all."""
+        """All resources can be encrypted, including custom ones, and are readable after a restart."""
         self.configure(provider("aesgcm", "one"), resources=("*.*",))
         await self.start("--controllers=*")
         schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -250,8 +250,8 @@ class EncryptionTests(EncryptionCase):
             [key for key in plain if not key.startswith(("/registry/ranges", "/registry/masterleases"))], []
         )
 
-    async def test_bad_file(self) -> None:
-        """A file that cannot be used keeps the server from starting, and is not quoted."""
+    async def test_invalid_file(self) -> None:
+        """An invalid file prevents the start; the error does not quote it."""
         self.configure({"aesgcm": {"keys": [{"name": "one", "secret": "hunter2"}]}})
         error = await self.assertFailure(deferredStart(self), StartError)
         self.assertEqual(
@@ -260,8 +260,8 @@ class EncryptionTests(EncryptionCase):
             'Invalid value: "REDACTED": secrets must be base64 encoded',
         )
 
-    async def test_no_health(self) -> None:
-        """Where no service is configured and nothing is reloaded, there is nothing to be seen of it."""
+    async def test_no_health_check(self) -> None:
+        """Without services and reloads there is no health check."""
         self.configure(provider("aesgcm", "one"))
         await self.start()
         for path in ("readyz", "healthz"):
@@ -276,17 +276,17 @@ def deferredStart(case: EncryptionCase) -> Any:
 
 
 class ReloadTests(EncryptionCase):
-    """A file that is followed."""
+    """Reloaded encryption configurations."""
 
     FLAG = "--encryption-provider-config-automatic-reload"
 
     async def test_reload(self) -> None:
-        """New keys are used without a restart; what is bad changes nothing."""
+        """New keys are used without a restart; an invalid file is ignored."""
         self.configure(provider("aesgcm", "one"))
         await self.start(self.FLAG)
         await self.put("a")
         self.configure(provider("aesgcm", "two"), provider("aesgcm", "one"))
-        self.look()
+        self.check_files()
         await self.put("b")
         self.assertTrue(self.stored("a").startswith(b"k8s:enc:aesgcm:v1:one:"))
         self.assertTrue(self.stored("b").startswith(b"k8s:enc:aesgcm:v1:two:"))
@@ -295,12 +295,12 @@ class ReloadTests(EncryptionCase):
             self.assertEqual((await self.ask("PUT", f"{SECRETS}/{secret['metadata']['name']}", secret))[0], 200)
         self.assertTrue(self.stored("a").startswith(b"k8s:enc:aesgcm:v1:two:"))
         self.path.write_text("bad")
-        self.look()
+        self.check_files()
         await self.put("c")
         self.assertTrue(self.stored("c").startswith(b"k8s:enc:aesgcm:v1:two:"))
 
-    async def test_seen(self) -> None:
-        """It has a line in the health checks, but for /livez, and a hook."""
+    async def test_health_check(self) -> None:
+        """There are a health check, except for /livez, and a hook."""
         self.configure(IDENTITY)
         await self.start(self.FLAG)
         for path, there in (("healthz", True), ("readyz", True), ("livez", False)):
@@ -308,31 +308,31 @@ class ReloadTests(EncryptionCase):
             self.assertEqual((code, "[+]kms-providers ok" in lines), (200, there), lines)
             self.assertIn("[+]poststarthook/start-encryption-provider-config-automatic-reload ok", lines)
 
-    async def test_not_followed(self) -> None:
+    async def test_not_reloaded(self) -> None:
         """Without the flag the file is read once."""
         self.configure(provider("aesgcm", "one"))
         await self.start()
         self.configure(provider("aesgcm", "two"))
-        self.look()
+        self.check_files()
         await self.put("a")
         self.assertTrue(self.stored("a").startswith(b"k8s:enc:aesgcm:v1:one:"))
 
 
 class ServiceTests(EncryptionCase):
-    """Secrets whose keys a service keeps, on a real socket."""
+    """Secrets with keys of a key management service."""
 
     def setUp(self) -> None:
-        """Have a service."""
+        """Create a service."""
         super().setUp()
         self.plugin = KMSPlugin(self.folder / "kms")
         self.addCleanup(self.plugin.stop)
 
     def service(self, timeout: str = "30s") -> dict[str, Any]:
-        """As a provider."""
+        """Return the provider of the service."""
         return {"kms": {"apiVersion": "v2", "name": "foo", "endpoint": self.plugin.endpoint, "timeout": timeout}}
 
     async def test_service(self) -> None:
-        """One key of the service serves many secrets; after a restart it is asked once for the one before."""
+        """One key of the service encrypts many secrets; after a restart it is decrypted once."""
         self.plugin.start()
         self.configure(self.service(), IDENTITY)
         await self.start()
@@ -346,7 +346,7 @@ class ServiceTests(EncryptionCase):
         self.assertEqual(self.plugin.calls[2:], ["status", "encrypt key-1", "decrypt key-1"])
 
     async def test_counted(self) -> None:
-        """Metrics tell of values by resource and prefix, of the service's calls, and of its keys by their digests."""
+        """Metrics count values by resource and prefix, calls of the service, and its keys."""
         self.plugin.start()
         self.configure(self.service(), IDENTITY)
         await self.start()
@@ -370,7 +370,7 @@ class ServiceTests(EncryptionCase):
         self.assertNotIn("key-1", text)
 
     async def test_new_key(self) -> None:
-        """With a new key of the service, secrets that are replaced by themselves are encrypted with it."""
+        """With a new key of the service, secrets that are replaced without changes are encrypted with it."""
         self.plugin.start()
         self.configure(self.service())
         await self.start()
@@ -386,7 +386,7 @@ class ServiceTests(EncryptionCase):
         self.assertEqual(await self.value("a"), VALUE)
 
     async def test_lost_key(self) -> None:
-        """Secrets of a key that the service has lost are told of, the others are served."""
+        """Secrets with a lost key are reported as unreadable; other secrets are served."""
         self.plugin.start()
         self.configure(self.service())
         await self.start()
@@ -402,8 +402,10 @@ class ServiceTests(EncryptionCase):
         )
         self.assertEqual([await self.value("a"), await self.value("b")], [(500, why), VALUE])
 
-    async def test_late_service(self) -> None:
-        """A server starts without its service: secrets are neither read nor written, all else is; /readyz tells."""
+    async def test_unavailable_service(self) -> None:
+        """
+        Without its service the server starts: secrets are unavailable, other resources are served, and /readyz fails.
+        """
         self.plugin.start()
         self.configure(self.service())
         await self.start()
@@ -436,13 +438,13 @@ class ServiceTests(EncryptionCase):
         self.assertEqual((await self.ask("GET", "/readyz"))[0], 200)
 
     async def test_reload(self) -> None:
-        """A file that brings a service is used when the service is well."""
+        """A file with a new service is used when the service is healthy."""
         self.configure(provider("aesgcm", "one"))
         await self.start("--encryption-provider-config-automatic-reload")
         await self.put("a")
         self.plugin.start()
         self.configure(self.service(), provider("aesgcm", "one"))
-        self.look()
+        self.check_files()
         assert self.server is not None
         encryption = self.server._service.server.config.encryption
         while not encryption.has_services:

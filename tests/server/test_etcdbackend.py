@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.etcdbackend}: flags, up to the store that they name."""
+"""Tests of L{kubetwist.server.etcdbackend}."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from kubetwist.storage.wrappers import find_shared_storage, unwrap_backend
 
 
 def options(*arguments: str) -> Options:
-    """A parsed command line."""
+    """Parse a command line."""
     parsed = Options()
     parsed.parseOptions(list(arguments))
     return parsed
 
 
 class EtcdBackendTests(SynchronousTestCase):
-    """C{--etcd-servers} and what goes with it."""
+    """C{--etcd-servers} and related flags."""
 
     def refused(self, *arguments: str) -> str:
-        """Why a command line does not start."""
+        """Return the error of a refused command line."""
         with self.assertRaises(StartError) as caught:
             make_backend(options(*arguments), Clock())
         return str(caught.exception)
 
     def test_servers(self) -> None:
-        """Naming etcd's servers is enough to store there; nothing is connected to before the store is opened."""
+        """C{--etcd-servers} selects etcd; no connection is opened before the store."""
         given = options("--etcd-servers=http://127.0.0.1:1,http://127.0.0.1:2", "--etcd-prefix=mine/")
         self.assertEqual((given["storage-backend"], given["etcd-prefix"]), ("etcd3", "/mine"))
         storage = make_backend(given, Clock())
@@ -45,8 +45,8 @@ class EtcdBackendTests(SynchronousTestCase):
         self.assertEqual(storage.client.endpoints, "http://127.0.0.1:1, http://127.0.0.1:2")
         self.assertIs(find_shared_storage(storage), storage)
 
-    def test_patience(self) -> None:
-        """The start waits for etcd as long as is said, and no longer."""
+    def test_timeout(self) -> None:
+        """The start waits for etcd up to the configured timeout."""
         clock = Clock()
         flags = ("--etcd-servers=http://127.0.0.1:1", "--storage-initialization-timeout=2s")
         storage = make_backend(options(*flags), clock)
@@ -62,7 +62,7 @@ class EtcdBackendTests(SynchronousTestCase):
         self.assertIn("no etcd at http://127.0.0.1:1", str(self.failureResultOf(opened, StorageUnavailable).value))
 
     def test_layers(self) -> None:
-        """A store that stands over another one is as shared as that."""
+        """A wrapped store is shared if the inner store is."""
 
         @implementer(IStorageWrapper)
         class Over:
@@ -75,7 +75,7 @@ class EtcdBackendTests(SynchronousTestCase):
         self.assertIs(find_shared_storage(Over(shared)), shared)
 
     def test_refusals(self) -> None:
-        """Flags that cannot be used stop the start, each by its name."""
+        """The error of an unusable flag names it."""
         self.assertEqual(self.refused("--storage-backend=etcd3"), "--etcd-servers must be specified")
         self.assertIn("'ftp://x' is not the URL", self.refused("--etcd-servers=ftp://x"))
         servers = "--etcd-servers=https://127.0.0.1:1"

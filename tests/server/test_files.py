@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.files}."""
+"""Tests of L{kubetwist.server.files}."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.server.datadirvalues import contents, mode
 
 
 class WriteFileTests(SynchronousTestCase):
-    """Tests for L{write_file}."""
+    """L{write_file}."""
 
     def test_replaces(self) -> None:
-        """A file has its new content and mode, and nothing else is left."""
+        """A written file has the new content and mode, and no temporary file remains."""
         folder = Path(self.mktemp())
         folder.mkdir()
         path = folder / "file"
@@ -24,7 +24,7 @@ class WriteFileTests(SynchronousTestCase):
         self.assertEqual((contents(folder), mode(path)), ({"file": b"two"}, 0o600))
 
     def test_fails(self) -> None:
-        """When the new content cannot be put in place the old one is still there."""
+        """If the file cannot be replaced, its content is unchanged."""
         folder = Path(self.mktemp())
         folder.mkdir()
         path = folder / "file"

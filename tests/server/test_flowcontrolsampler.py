@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.flowcontrolsampler}."""
+"""Tests of L{kubetwist.server.flowcontrolsampler}."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from kubetwist.flowcontrol.queueset import (
     QueueSetConfig,
 )
 from kubetwist.metrics.registry import HighWatermark, Histogram
-from kubetwist.server.flowcontrolsampler import INTERVAL, FlowControlSampler
+from kubetwist.server.flowcontrolsampler import SAMPLE_INTERVAL, FlowControlSampler
 
 _SECOND = 1_000_000_000
 
 
-class Flow:
-    """Priority levels that are as a test says."""
+class FakeFlowControl:
+    """Priority levels that are set by the test."""
 
     def __init__(self, clock: Clock) -> None:
         self.levels: dict[str, PriorityLevelState] = {}
         self.queued = {kind: HighWatermark(clock.seconds) for kind in ("readOnly", "mutating")}
 
     def add(self, name: str, seats: int) -> PriorityLevelState:
-        """A level."""
+        """Add a level."""
         level = PriorityLevelState(
             name, "", False, {}, QueueSet(QueueSetConfig(seats, 2, 1, 5)), ConcurrencyLimits(seats, 0, 0), seats=seats
         )
@@ -35,13 +35,13 @@ class Flow:
         return level
 
 
-class FlowSamplesTests(SynchronousTestCase):
-    """For how long levels were how busy."""
+class FlowControlSamplerTests(SynchronousTestCase):
+    """L{FlowControlSampler}."""
 
     def setUp(self) -> None:
-        """Levels, and who looks at them."""
+        """Create a level and a sampler."""
         self.clock = Clock()
-        self.flow = Flow(self.clock)
+        self.flow = FakeFlowControl(self.clock)
         self.level = self.flow.add("a", 4)
         self.open = (0, 0)
         self.samples = FlowControlSampler(self.flow, self.clock, lambda: self.open, (10, 0))
@@ -49,7 +49,7 @@ class FlowSamplesTests(SynchronousTestCase):
         self.addCleanup(self.samples.stop)
 
     def told(self, name: str) -> dict[tuple[str, ...], Histogram]:
-        """What is told under a name."""
+        """Return the values of a metric by labels."""
         found: dict[tuple[str, ...], Any] = {}
         for reading in self.samples.collect():
             if reading.name == f"apiserver_flowcontrol_{name}":
@@ -57,25 +57,25 @@ class FlowSamplesTests(SynchronousTestCase):
         return found
 
     def test_time(self) -> None:
-        """Time counts as long as it was, in nanoseconds, by what part of the seats was taken then."""
-        self.clock.advance(INTERVAL)
+        """Histograms count the nanoseconds by utilization."""
+        self.clock.advance(SAMPLE_INTERVAL)
         self.level.queues.executing = 2
-        self.clock.pump([INTERVAL] * 3)
+        self.clock.pump([SAMPLE_INTERVAL] * 3)
         self.clock.advance(10)
         seats = self.told("priority_level_seat_utilization")["a", "executing"]
         bounds = dict(zip(seats.bounds, seats.counts, strict=False))
-        self.assertEqual(bounds[0.0], INTERVAL * _SECOND)
-        self.assertEqual(bounds[0.5], (3 * INTERVAL + 10) * _SECOND)
-        self.assertEqual(seats.sum, 0.5 * (3 * INTERVAL + 10) * _SECOND)
+        self.assertEqual(bounds[0.0], SAMPLE_INTERVAL * _SECOND)
+        self.assertEqual(bounds[0.5], (3 * SAMPLE_INTERVAL + 10) * _SECOND)
+        self.assertEqual(seats.sum, 0.5 * (3 * SAMPLE_INTERVAL + 10) * _SECOND)
 
-    def test_parts(self) -> None:
-        """Demand, requests and their kinds are told as parts of what there is room for."""
+    def test_ratios(self) -> None:
+        """Demand and requests are counted relative to their limits."""
         self.level.demand.set(8, 0.0)
         self.level.queues.waiting = 5
         self.open = (5, 3)
         self.flow.queued["readOnly"].count = 1
-        self.clock.advance(INTERVAL)
-        weight = INTERVAL * _SECOND
+        self.clock.advance(SAMPLE_INTERVAL)
+        weight = SAMPLE_INTERVAL * _SECOND
         for name, labels, part in (
             ("demand_seats", ("a",), 2.0),
             ("priority_level_request_utilization", ("a", "waiting"), 0.5),
@@ -86,18 +86,18 @@ class FlowSamplesTests(SynchronousTestCase):
         ):
             self.assertEqual(self.told(name)[labels].sum, part * weight, (name, labels))
 
-    def test_gone(self) -> None:
-        """A level that is gone is told of no more, and however many come and go, few are remembered."""
+    def test_deleted_levels(self) -> None:
+        """A deleted level has no series, and the number of stored series is limited."""
         for number in range(100):
             self.flow.add(f"l{number}", 1)
-            self.clock.advance(INTERVAL)
+            self.clock.advance(SAMPLE_INTERVAL)
             del self.flow.levels[f"l{number}"]
-        self.clock.advance(INTERVAL)
+        self.clock.advance(SAMPLE_INTERVAL)
         self.assertEqual(self.told("demand_seats").keys(), {("a",)})
-        self.assertLess(len(self.samples._found), 60)
+        self.assertLess(len(self.samples._histograms), 60)
 
     def test_stopped(self) -> None:
-        """Nothing is planned any more after a stop."""
+        """Stopping leaves no delayed call."""
         self.samples.stop()
         self.samples.stop()
         self.assertEqual(self.clock.getDelayedCalls(), [])

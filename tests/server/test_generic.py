@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.generic}, L{kubetwist.server.chain} and L{kubetwist.server.endpoints.health}."""
+"""Tests of L{kubetwist.server.generic}."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class HookTests(SynchronousTestCase):
     """Hooks of a chain of servers."""
 
     def setUp(self) -> None:
-        """A chain of two servers."""
+        """Create a chain of two servers."""
         self.last = GenericServer("last", NotFound())
         self.first = GenericServer("first", self.last)
         self.calls: list[str] = []
 
     def called(self, name: str) -> Any:
-        """A hook that leaves its name."""
+        """Return a hook that records its name."""
         return lambda: self.calls.append(name)
 
     def test_inherited(self) -> None:
-        """The server in front has the hooks of those behind it, in the reference's order, and its own."""
+        """The first server has the hooks of its delegates in the reference's order, then its own."""
         self.first.add_post_start_hook("mine", self.called("mine"))
         self.last.add_post_start_hook(ORDER[3], self.called("theirs"))
         hooks = self.first.post_start_hooks()
@@ -42,8 +42,8 @@ class HookTests(SynchronousTestCase):
         self.last.add_post_start_hook("mine", self.called("mine"))
         self.assertRaises(ValueError, self.first.add_post_start_hook, "mine", self.called("mine"))
 
-    def test_together(self) -> None:
-        """Hooks do not wait for each other, and all are waited for."""
+    def test_concurrent(self) -> None:
+        """Hooks run concurrently, and all are awaited."""
         first: Deferred[None] = Deferred()
         self.first.add_post_start_hook("slow", lambda: first)
         self.first.add_post_start_hook("fast", self.called("fast"))
@@ -56,7 +56,7 @@ class HookTests(SynchronousTestCase):
         self.successResultOf(done)
 
     def test_failing(self) -> None:
-        """A hook that fails makes the start fail, with its own error."""
+        """A failing hook fails the start with its exception."""
 
         async def fails() -> None:
             raise KeyError("oops")
@@ -67,7 +67,7 @@ class HookTests(SynchronousTestCase):
         self.assertEqual(problem, "KeyError: 'oops'")
 
     def test_before_listening(self) -> None:
-        """What comes before listening is done one after the other, delegates first."""
+        """Pre-listen hooks run one after the other, delegates first."""
         waits: Deferred[None] = Deferred()
         self.first.add_pre_listen_hook("c", self.called("first"))
         self.last.add_pre_listen_hook("a", lambda: waits)
@@ -79,7 +79,7 @@ class HookTests(SynchronousTestCase):
         self.assertEqual(self.calls, ["last", "first"])
 
     def test_stopping(self) -> None:
-        """What fails in stopping does not keep the rest from being stopped, the last started first."""
+        """A failing destroy function does not prevent others; the last registered runs first."""
 
         def fails() -> None:
             raise RuntimeError("oops")
@@ -98,7 +98,7 @@ class HookTests(SynchronousTestCase):
         self.assertEqual(self.calls, ["two", "one"])
 
     def test_checks(self) -> None:
-        """Checks belong to the paths that they were added for."""
+        """Checks are part of the paths for which they were added."""
         everywhere, ready = HealthCheck("a", lambda: None), HealthCheck("b", lambda: None)
         self.first.add_health_check(everywhere)
         self.last.add_health_check(ready, (READYZ,))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.hostaddress}."""
+"""Tests of L{kubetwist.server.hostaddress}."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROUTES6 = f"""fd000000000000000000000000000000 40 {_ZEROS} 00 {_ZEROS} 00000100 
 
 
 def interface(name: str, *addresses: str, up: bool = True) -> Interface:
-    """An interface that is what its name says."""
+    """Return an interface whose kind is given by its name."""
     return Interface(name, up, name.startswith("lo"), name.startswith("tun"), addresses)
 
 
@@ -32,10 +32,10 @@ LO = interface("lo", "127.0.0.1", "::1")
 
 
 class ChoiceTests(SynchronousTestCase):
-    """Which of the host's addresses is the first global one."""
+    """L{choose_address}."""
 
     def test_routes(self) -> None:
-        """Default routes are those to everything; IPv6 ones have a gateway."""
+        """The default routes are found; those of IPv6 need a gateway."""
         self.assertEqual(default_routes(ROUTES, ROUTES6), [(4, "eth1"), (6, "eth1")])
         self.assertEqual(default_routes("", ""), [])
 
@@ -66,7 +66,7 @@ class ChoiceTests(SynchronousTestCase):
 
 
 class HostTests(SynchronousTestCase):
-    """The address of this machine."""
+    """L{advertised_address} on this machine."""
 
     def test_named(self) -> None:
         """An advertised or listening address from a flag is used unchanged."""
@@ -76,7 +76,7 @@ class HostTests(SynchronousTestCase):
         self.assertEqual(advertised_address("192.0.2.1", "0.0.0.0"), "192.0.2.1")
 
     def test_chosen(self) -> None:
-        """For a server on the loopback, or everywhere, it is an address of the host: loopback if there is no other."""
+        """A server on the loopback address or on all addresses advertises a global address of the host, or loopback."""
         found = {advertised_address(bind, "") for bind in ("127.0.0.1", "0.0.0.0")}
         self.assertEqual(len(found), 1)
         (address,) = found

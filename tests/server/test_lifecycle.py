@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.lifecycle}: a whole server on a free port, with one API of ours on it."""
+"""Tests of L{kubetwist.server.lifecycle}: a whole server on a free port, with a test API."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.server.servercase import ServerCase, is_whole, reactor
 
 
 class StartTests(ServerCase):
-    """Starting, and who is let in."""
+    """Start, authentication and authorization."""
 
     async def test_ready(self) -> None:
-        """A server that is started says so, and has done everything in its order."""
+        """A started server is ready and has run its hooks in order."""
         await self.start()
         self.assertEqual(self.calls, ["cache", "hook"])
         answer = await self.ask("/readyz?verbose")
@@ -30,13 +30,13 @@ class StartTests(ServerCase):
         self.assertEqual((await self.ask("/healthz/etcd")).code, 403)
 
     async def test_not_found(self) -> None:
-        """A path that nobody serves is not found, for those who may look there."""
+        """An unknown path is answered with 404."""
         await self.start("--authorization-mode=AlwaysAllow")
         answer = await self.ask("/nowhere", self.admin)
         self.assertEqual((answer.code, answer.body), (404, b"404 page not found\n"))
 
     async def test_certificates(self) -> None:
-        """A client certificate of ours names its user, and is asked for once per connection."""
+        """A client certificate authenticates its user, once per connection."""
         await self.start()
         admin = CertKeyPair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
         talk = await self.connect(admin)
@@ -45,7 +45,7 @@ class StartTests(ServerCase):
             self.assertEqual(answer.body, b"kubernetes-admin system:masters,system:authenticated")
 
     async def test_other_certificates(self) -> None:
-        """Certificates of others, and those that are not for clients, are 401, unless there is a good token, too."""
+        """Foreign certificates and server certificates are answered with 401, unless a valid token is sent."""
         tokens = self.folder / "tokens.csv"
         tokens.write_text("secret,alice,u\n")
         await self.start(f"--token-auth-file={tokens}")
@@ -58,7 +58,7 @@ class StartTests(ServerCase):
             self.assertEqual(answer.body, b"alice system:authenticated")
 
     async def test_client_ca_file(self) -> None:
-        """Certificates of the authorities in --client-ca-file are good, and so are ours still."""
+        """Certificates of --client-ca-file are accepted in addition to the server's."""
         authority = CertificateAuthority.make("another")
         path = self.folder / "clients.crt"
         path.write_bytes(authority.pair.certificate)
@@ -69,7 +69,7 @@ class StartTests(ServerCase):
         self.assertEqual((await self.ask("/api/v1/x/y", admin)).code, 200)
 
     async def test_front_proxy(self) -> None:
-        """CVE-2019-16276: who headers name counts only from an allowed proxy, and no handler sees such headers."""
+        """CVE-2019-16276: identity headers are accepted only from an allowed proxy, and hidden from handlers."""
         proxies = CertificateAuthority.make("proxies")
         path = self.folder / "proxies.crt"
         path.write_bytes(proxies.pair.certificate)
@@ -99,14 +99,14 @@ class StartTests(ServerCase):
         self.assertEqual([name for name in self.seen if b"remote" in name.lower()], [])
 
     async def test_anonymous(self) -> None:
-        """Whoever shows nothing may see that the server is well, and no more; a bad token is not nothing."""
+        """Anonymous clients may read health checks only; an invalid token is answered with 401."""
         await self.start()
         self.assertEqual((await self.ask("/readyz")).code, 200)
         self.assertEqual((await self.ask("/api/v1/x/y")).code, 403)
         self.assertEqual((await self.ask("/readyz", Authorization="Bearer nope")).code, 401)
 
     async def test_no_anonymous(self) -> None:
-        """Without anonymous users there is nothing for whoever shows nothing, nor where all may do everything."""
+        """With --anonymous-auth=false requests without credentials are answered with 401, with any authorizer."""
         await self.start("--anonymous-auth=false")
         self.assertEqual((await self.ask("/readyz")).code, 401)
         await self.service.stopService()
@@ -114,15 +114,15 @@ class StartTests(ServerCase):
         self.assertEqual((await self.ask("/readyz")).code, 401)
 
     async def test_always_deny(self) -> None:
-        """AlwaysDeny is for everyone but system:masters."""
+        """AlwaysDeny denies all requests except for system:masters."""
         await self.start("--authorization-mode=AlwaysDeny")
         answer = await self.ask("/readyz")
         self.assertIn(b'cannot get path \\"/readyz\\": Everything is forbidden.', answer.body)
         admin = CertKeyPair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
         self.assertEqual((await self.ask("/api/v1/x/y", admin)).code, 200)
 
-    async def test_refusals(self) -> None:
-        """What keeps a server from starting is told in one line."""
+    async def test_start_errors(self) -> None:
+        """A failing start has a one-line error."""
         bad = self.folder / "bad"
         bad.write_text("garbage")
         for flag, message in (
@@ -136,8 +136,8 @@ class StartTests(ServerCase):
         ):
             self.assertIn(message, await self.refused(flag))
 
-    async def test_lost_files(self) -> None:
-        """A file that is not there is told by its name, and once."""
+    async def test_missing_files(self) -> None:
+        """The error for a missing file contains its path."""
         gone = f"{self.folder}/gone"
         lost = f"cannot read {gone}: No such file or directory"
         oidc = ("--oidc-issuer-url=https://issuer.invalid", "--oidc-client-id=us")
@@ -150,7 +150,7 @@ class StartTests(ServerCase):
             self.assertEqual(await self.refused(*flags), message)
 
     async def test_port_in_use(self) -> None:
-        """A port that another has is told, and the other is not disturbed."""
+        """A port in use is reported; the other server is not affected."""
         with socket.socket() as other:
             other.bind(("127.0.0.1", 0))
             other.listen()
@@ -159,7 +159,7 @@ class StartTests(ServerCase):
         await self.start()
 
     async def test_failing_hook(self) -> None:
-        """A start hook that fails ends the start, and what was started is stopped."""
+        """A failing post-start hook fails the start, and everything is stopped."""
         install = self.install
 
         def failing(*arguments: Any) -> None:
@@ -175,7 +175,7 @@ class StartTests(ServerCase):
         self.assertEqual(self.calls, ["cache", "hook", "end"])
 
     async def test_runtime_config(self) -> None:
-        """A version or value of --runtime-config that only the types of the release refuse ends the start in a line."""
+        """An unknown group version of --runtime-config fails the start with a one-line error."""
         self.install = install_apis  # type: ignore[method-assign]
         for given, words in (
             ("apps/v9=true", "group version apps/v9 that has not been registered"),
@@ -184,7 +184,7 @@ class StartTests(ServerCase):
             self.assertEqual(await self.refused(f"--runtime-config={given}"), f"--runtime-config: {words}")
 
     async def test_second_start(self) -> None:
-        """A second server on the same data is the same server to its clients."""
+        """A second server on the same data has the same certificates."""
         await self.start()
         admin = CertKeyPair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
         await self.service.stopService()
@@ -193,10 +193,10 @@ class StartTests(ServerCase):
 
 
 class StopTests(ServerCase):
-    """Stopping in good order."""
+    """Graceful stop."""
 
     async def test_order(self) -> None:
-        """Stopping calls the hooks, and stopping again does nothing."""
+        """Stopping runs the hooks; stopping again has no effect."""
         server = await self.start()
         await self.service.stopService()
         await self.service.stopService()
@@ -204,7 +204,7 @@ class StopTests(ServerCase):
         self.assertTrue(server.stopping)
 
     async def test_delay(self) -> None:
-        """While the stop is delayed the server answers, but says that it is not ready."""
+        """During the shutdown delay the server answers, and /readyz fails."""
         await self.start("--shutdown-delay-duration=300ms", "--authorization-mode=AlwaysAllow")
         talk = await self.connect(self.admin)
         stopped = self.service.stopService()
@@ -215,7 +215,7 @@ class StopTests(ServerCase):
         await stopped
 
     async def test_requests_and_watches(self) -> None:
-        """Requests that are open are answered, watches end as they should, and nobody can connect any more."""
+        """Open requests are answered, watches end, and no connections are accepted."""
         await self.start("--authorization-mode=AlwaysAllow")
         watch, waiting, idle = [await self.connect(self.admin) for _ in range(3)]
         watch.transport.write(b"GET /api/v1/x/watch HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -238,7 +238,7 @@ class StopTests(ServerCase):
         self.assertEqual(self.calls[-1], "end")
 
     async def test_never_answered(self) -> None:
-        """A request that nobody answers keeps the server from stopping for its time only."""
+        """A request that is not answered delays the stop only up to the request timeout."""
         await self.start("--authorization-mode=AlwaysAllow", "--request-timeout=200ms")
         talk = await self.connect(self.admin)
         talk.transport.write(b"GET /api/v1/x/wait HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -247,8 +247,8 @@ class StopTests(ServerCase):
         await self.service.stopService()
         await talk.ended
 
-    async def test_large_answer(self) -> None:
-        """An answer that is under way when the server stops arrives whole."""
+    async def test_large_response(self) -> None:
+        """A response that is being sent is completed."""
         size = 8 << 20
 
         def handle(request: KubeRequest) -> None:

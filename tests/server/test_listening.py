@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.listening}."""
+"""Tests of L{kubetwist.server.listening}."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from kubetwist.server.listening import BoundAddress
 
 
 class BoundAddressTests(SynchronousTestCase):
-    """Tests for L{BoundAddress}."""
+    """L{BoundAddress}."""
 
     def bind(self, port: int = 0) -> BoundAddress:
-        """Bind a port, and release it after the test."""
+        """Bind a port; it is released at the end of the test."""
         bound = BoundAddress("127.0.0.1", port)
         self.addCleanup(bound.close)
         return bound
 
     def test_bound(self) -> None:
-        """Nobody is answered before the server listens, and nobody else can listen there."""
+        """Connections are refused before the server listens, and the port cannot be bound again."""
         bound = self.bind()
         self.assertNotEqual(bound.port, 0)
         with self.assertRaises(ConnectionRefusedError):
@@ -30,7 +30,7 @@ class BoundAddressTests(SynchronousTestCase):
         self.assertIn("cannot listen on 127.0.0.1 port ", str(error))
 
     def test_closed(self) -> None:
-        """What is released is free for others; releasing it twice does no harm."""
+        """A released port can be bound again; releasing is idempotent."""
         bound = self.bind()
         bound.close()
         bound.close()

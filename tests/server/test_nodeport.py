@@ -1,4 +1,4 @@
-"""C{--kubernetes-service-node-port}, with a whole server."""
+"""Tests of C{--kubernetes-service-node-port}, with a whole server."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from kubetwist.testing.trial import KubeAPIMixin
 
 
 class NodePortTests(KubeAPIMixin, TestCase):
-    """The service by which pods find the server."""
+    """The service C{kubernetes}."""
 
     timeout = 60
 
     async def test_node_port(self) -> None:
-        """The service has the port on every node that is wanted for it, and nobody else gets that."""
+        """The service has the configured node port, which is not allocated to other services."""
         server = await self.startKubeAPI("--controllers=", "--kubernetes-service-node-port=30443")
         request = server.connection.request
         path = "/api/v1/namespaces/default/services"

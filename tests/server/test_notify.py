@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.notify}."""
+"""Tests of L{kubetwist.server.notify}."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kubetwist.server.notify import notify
 
 
 class NotifyTests(TestCase):
-    """Tests for L{notify}."""
+    """L{notify}."""
 
     def listen(self, address: str) -> socket.socket:
-        """A socket of a service manager."""
+        """Return a socket of a service manager."""
         notified = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.addCleanup(notified.close)
         notified.bind(address)
@@ -23,7 +23,7 @@ class NotifyTests(TestCase):
         return notified
 
     def test_path(self) -> None:
-        """The service manager is told at a socket in the file system."""
+        """The state is sent to a socket in the file system."""
         folder = tempfile.mkdtemp()
         notified = self.listen(f"{folder}/notify")
         self.patch(os, "environ", {"NOTIFY_SOCKET": f"{folder}/notify"})
@@ -31,15 +31,15 @@ class NotifyTests(TestCase):
         self.assertEqual(notified.recv(100), b"READY=1")
 
     def test_abstract(self) -> None:
-        """Or at one that has only a name."""
+        """The state is sent to an abstract socket."""
         name = f"kubetwist-test-{os.getpid()}"
         notified = self.listen(f"\0{name}")
         self.patch(os, "environ", {"NOTIFY_SOCKET": f"@{name}"})
         notify("READY=1")
         self.assertEqual(notified.recv(100), b"READY=1")
 
-    def test_nobody(self) -> None:
-        """Without a service manager, or when it does not listen, nothing happens."""
+    def test_no_service_manager(self) -> None:
+        """Without a listening service manager nothing happens."""
         self.patch(os, "environ", {})
         notify("READY=1")
         self.patch(os, "environ", {"NOTIFY_SOCKET": "/nowhere/notify"})

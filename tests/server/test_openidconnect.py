@@ -1,4 +1,4 @@
-"""Tokens of OpenID Connect issuers, and anonymous requests, over HTTP on a whole server."""
+"""Tests of OpenID Connect tokens and anonymous requests, with a whole server."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.server.servercase import ServerCase, reactor
 
 
 class OpenIDConnectTests(ServerCase):
-    """A server, and an issuer beside it."""
+    """A server and an issuer."""
 
     async def issue(self) -> None:
-        """Begin to issue tokens."""
+        """Start an issuer."""
 
         def answer(call: Call) -> Reply:
             code, body = self.issuer.answer(call.path)
@@ -32,32 +32,32 @@ class OpenIDConnectTests(ServerCase):
         self.file = self.folder / "authentication.json"
 
     def token(self, *arguments: Any, **claims: Any) -> dict[str, str]:
-        """The header with a token that is good now."""
+        """Return the header with a valid token."""
         token = self.issuer.token(*arguments, **{"exp": int(time.time()) + 600, **claims})
         return {"Authorization": f"Bearer {token}"}
 
     async def known(self) -> None:
-        """Wait until the server knows the issuer."""
+        """Wait until the server has fetched the keys of the issuer."""
         while not self.issuer.asked or self.issuer.asked[-1] != "/keys":
             await deferLater(reactor, 0.01)
         while (await self.ask("/api/v1/x/y", **self.token())).code == 401:
             await deferLater(reactor, 0.01)
 
     def configure(self, *issuers: Any, **more: Any) -> str:
-        """Write a configuration file; the flag for it."""
+        """Write a configuration file; return the flag for it."""
         document = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthenticationConfiguration", "jwt": issuers}
         self.file.write_text(json.dumps({**document, **more}))
         return f"--authentication-config={self.file}"
 
     def jwt(self, prefix: str = "") -> dict[str, Any]:
-        """The issuer, as the file has it."""
+        """Return the issuer's entry in the file."""
         return {
             "issuer": {"url": self.fake.url, "audiences": ["me"], "certificateAuthority": self.fake.ca.decode()},
             "claimMappings": {"username": {"claim": "sub", "prefix": prefix}},
         }
 
     async def test_flags(self) -> None:
-        """Tokens of the issuer that flags name are good, also with a key that it has had only since."""
+        """Tokens of the issuer in flags are accepted, also with a new key."""
         await self.issue()
         await self.start(
             f"--oidc-issuer-url={self.fake.url}",
@@ -74,7 +74,7 @@ class OpenIDConnectTests(ServerCase):
         self.assertEqual((await self.ask("/readyz", **self.token(iss="https://x"))).code, 401)
 
     async def test_file(self) -> None:
-        """The file is read again when it changes, but for what may be anonymous; a bad one changes nothing."""
+        """A changed file is reloaded, except for its anonymous settings; an invalid one is ignored."""
         await self.issue()
         anonymous = {"enabled": True, "conditions": [{"path": "/livez"}]}
         await self.start(self.configure(self.jwt("x:"), anonymous=anonymous))
@@ -88,20 +88,20 @@ class OpenIDConnectTests(ServerCase):
             (lambda: self.configure(self.jwt("z:"), anonymous=anonymous), "z:alice"),
         ):
             change()
-            await self.look()
+            await self.check_files()
             answer = await self.ask("/api/v1/x/y", **self.token())
             self.assertEqual(answer.body.decode(), f"{name} system:authenticated")
         self.configure(anonymous=anonymous)
-        await self.look()
+        await self.check_files()
         self.assertEqual((await self.ask("/api/v1/x/y", **self.token())).code, 401)
 
-    async def look(self) -> None:
-        """Have the server look at its files."""
+    async def check_files(self) -> None:
+        """Check the files for changes."""
         files = self.config.files
-        files._tell(files._changes())
+        files._apply_changes(files._changes())
 
     async def test_refusals(self) -> None:
-        """What makes no sense keeps the server from starting."""
+        """Invalid configurations fail the start."""
         await self.issue()
         for more, flags, text in (
             ({"x": 1}, (), 'strict decoding error: unknown field "x"'),
@@ -116,12 +116,12 @@ class OpenIDConnectTests(ServerCase):
             self.assertIn(text, await self.refused(self.configure(self.jwt(), **more), *flags))
 
     async def test_key_rotation(self) -> None:
-        """A token with a new key of the issuer is good, once ten seconds have passed since its keys were fetched."""
+        """A token with a new key is accepted ten seconds after the keys were fetched."""
         await self.issue()
         await self.start(self.configure(self.jwt()))
         await self.known()
         self.issuer.keys = {"two": KEYS["two"]}
         self.assertEqual((await self.ask("/api/v1/x/y", **self.token("two"))).code, 401)
-        self.patch(oidckeys, "RETRY", 0.0)
+        self.patch(oidckeys, "RETRY_INTERVAL", 0.0)
         answer = await self.ask("/api/v1/x/y", **self.token("two"))
         self.assertEqual(answer.body, b"alice system:authenticated")

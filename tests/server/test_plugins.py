@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.plugins}."""
+"""Tests of L{kubetwist.server.plugins}."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MASTER = UserInfo("root", groups=("system:masters",))
 
 
 class InstalledTests(SynchronousTestCase):
-    """The drop-ins of this package."""
+    """Installed plugins."""
 
     def test_names(self) -> None:
-        """The built-in ones are found as those of others are, each once."""
+        """All built-in plugins are found, once each."""
         for interface, names in (
             (
                 IAuthenticatorFactory,
@@ -46,13 +46,13 @@ class InstalledTests(SynchronousTestCase):
                 verifyObject(interface, factory)
 
     def test_twice(self) -> None:
-        """Two plugins of the same name are refused."""
+        """Two plugins with the same name are refused."""
         twice = [AuthorizerFactory("Mine", "a:b"), AuthorizerFactory("Mine", "c:d")]
         error = self.assertRaises(StartError, named, twice, IAuthorizerFactory, "authorizer")
         self.assertEqual(str(error), "two authorizer plugins are called Mine")
 
     def test_incomplete(self) -> None:
-        """A plugin that lacks a part of its interface stops the start with one line that names the part."""
+        """A plugin that lacks a part of its interface fails the start with an error that names the part."""
 
         @implementer(IAuthorizer)
         class Incomplete:
@@ -84,14 +84,14 @@ class InstalledTests(SynchronousTestCase):
 
 
 class ChosenControllersTests(SynchronousTestCase):
-    """Tests for L{choose_controllers}."""
+    """L{choose_controllers}."""
 
     def names(self, nodes: int, *words: str) -> set[str]:
-        """What is chosen."""
+        """Return the names of the chosen controllers."""
         return {factory.name for factory in choose_controllers({"controllers": words, "pretend-nodes": nodes})}
 
     def test_pretend_nodes(self) -> None:
-        """Pretend nodes imply their agent and the scheduler, and nothing else; the user may say otherwise."""
+        """Pretend nodes enable their controller and the scheduler, unless the user disables them."""
         self.assertEqual(self.names(0), set())
         self.assertEqual(self.names(3), {"pretend-nodes", "kube-scheduler"})
         self.assertEqual(self.names(3, "-kube-scheduler"), {"pretend-nodes"})
@@ -102,20 +102,20 @@ class ChosenControllersTests(SynchronousTestCase):
 
 
 class AuthenticatorFactoryTests(SynchronousTestCase):
-    """Tests for L{AuthenticatorFactory}."""
+    """L{AuthenticatorFactory}."""
 
     def test_off(self) -> None:
-        """What no option asks for is not even imported."""
+        """A module is imported only if one of its options is set."""
         factory = AuthenticatorFactory("Mine", 1, "no.such.module:make", ("a", "b"))
         self.assertIsNone(factory.make({"a": "", "b": ()}, None))
         self.assertRaises(ImportError, factory.make, {"a": "", "b": ("x",)}, None)
 
 
 class AuthorizationModeTests(SynchronousTestCase):
-    """Tests for L{make_authorizer}."""
+    """L{make_authorizer}."""
 
     def allows(self, user: UserInfo, *modes: str) -> bool:
-        """Whether these modes let a user list pods; Node and RBAC allow nothing here."""
+        """Return whether a user may list pods with some modes; Node and RBAC deny here."""
         installed: list[Any] = [
             AuthorizerFactory("AlwaysAllow", "kubetwist.authorization.always:make_allow"),
             *(
@@ -128,7 +128,7 @@ class AuthorizationModeTests(SynchronousTestCase):
         return authorizer.authorize(question).decision is Decision.ALLOW
 
     def test_default(self) -> None:
-        """Without any mode Node and RBAC decide."""
+        """The default modes are Node and RBAC."""
         self.assertFalse(self.allows(ALICE))
         authorizer: Any = make_authorizer(
             {"authorization-mode": (), "feature-gates": {}}, SimpleNamespace(grants=None, stores=None, reactor=None)
@@ -136,22 +136,22 @@ class AuthorizationModeTests(SynchronousTestCase):
         self.assertEqual([one.name for one in authorizer.authorizers], ["PrivilegedGroup", "Node", "RBAC"])
 
     def test_order(self) -> None:
-        """A mode with an opinion counts before those behind it."""
+        """The first mode with an opinion decides."""
         self.assertTrue(self.allows(ALICE, "AlwaysDeny", "AlwaysAllow"))
         self.assertFalse(self.allows(ALICE, "AlwaysDeny"))
 
     def test_masters(self) -> None:
-        """Members of system:masters may do everything in every mode."""
+        """Members of system:masters are allowed everything in every mode."""
         for modes in ((), ("AlwaysDeny",), ("RBAC",)):
             self.assertTrue(self.allows(MASTER, *modes))
 
     def test_refusals(self) -> None:
-        """Modes that there are none of, and those that are named twice, are refused."""
+        """Unknown and repeated modes are refused."""
         self.assertRaises(StartError, self.allows, ALICE, "Nobody")
         self.assertRaises(StartError, self.allows, ALICE, "AlwaysAllow", "AlwaysAllow")
 
     def test_policy_file(self) -> None:
-        """A policy file goes with the mode ABAC, and that mode with a policy file."""
+        """A policy file requires the mode ABAC, and the mode requires the file."""
         options: dict[str, Any] = {"authorization-mode": ("RBAC",), "authorization-policy-file": "/x"}
         error = self.assertRaises(StartError, make_authorizer, options, None)
         self.assertEqual(str(error), "cannot specify --authorization-policy-file without mode ABAC")

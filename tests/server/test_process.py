@@ -1,4 +1,4 @@
-"""Tests for C{twist kubeapi} as a process: exit codes, what it prints, signals, the service manager."""
+"""Tests of C{twist kubeapi} as a process: exit codes, output, signals, the service manager."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 #: Seconds until a process is taken to hang.
-PATIENCE = 60
+PROCESS_TIMEOUT = 60
 
 
 class ProcessTests(SynchronousTestCase):
-    """The server, started as a user starts it."""
+    """The server as a process."""
 
     def setUp(self) -> None:
-        """A folder, short enough for a socket's name to fit in."""
+        """Create a folder with a short path, for sockets."""
         temporary = tempfile.TemporaryDirectory(prefix="kubetwist-")
         self.addCleanup(temporary.cleanup)
         self.folder = Path(temporary.name)
 
     def spawn(self, *flags: str, soft_limit: int = 0, **more: Any) -> subprocess.Popen[bytes]:
         """
-        Start one that is killed after the test.
+        Start a server; it is killed at the end of the test.
 
-        @param soft_limit: Of open files, unless it is 0.
+        @param soft_limit: Limit of open files, unless it is 0.
         """
 
         def limit() -> None:
@@ -59,20 +59,20 @@ class ProcessTests(SynchronousTestCase):
         return process
 
     def ready(self, *flags: str, **more: Any) -> subprocess.Popen[bytes]:
-        """Start one, and wait until it tells the service manager that it is ready."""
+        """Start a server, and wait until it notifies the service manager."""
         path = self.folder / "notify"
         path.unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
             notified.bind(str(path))
-            notified.settimeout(PATIENCE)
+            notified.settimeout(PROCESS_TIMEOUT)
             process = self.spawn("--secure-port=0", *flags, NOTIFY_SOCKET=str(path), **more)
             self.assertEqual(notified.recv(100), b"READY=1")
         return process
 
     def assert_refused(self, message: str, *flags: str) -> None:
-        """Expect the reason as the last line on stderr, no traceback, and an exit code above 0."""
+        """Assert that the start fails with a one-line error, without a traceback."""
         process = self.spawn(*flags)
-        _, printed = process.communicate(timeout=PATIENCE)
+        _, printed = process.communicate(timeout=PROCESS_TIMEOUT)
         reason = printed.decode().splitlines()[-1]
         self.assertTrue(reason.startswith("twist kubeapi: "), reason)
         self.assertIn(message, reason)
@@ -80,21 +80,21 @@ class ProcessTests(SynchronousTestCase):
         self.assertGreater(process.returncode, 0)
 
     def test_bad_options(self) -> None:
-        """A mistake on the command line is told in one line."""
+        """An error on the command line is one line."""
         self.assert_refused("unknown flag: --nope", "--nope")
         self.assert_refused('invalid argument "x" for "--secure-port"', "--secure-port=x")
 
     def test_bad_data_directory(self) -> None:
-        """So is a directory that is another's."""
+        """An unusable data directory is reported in one line."""
         (self.folder / "precious").write_text("mine")
         self.assert_refused("is not a data directory of kubetwist", "--data-dir=.")
         self.assert_refused("cannot use the data directory", "--data-dir=/proc/kubetwist")
 
     def test_corrupt_store(self) -> None:
-        """And a store that is damaged."""
+        """A damaged store is reported in one line."""
         process = self.ready()
         process.send_signal(signal.SIGTERM)
-        process.wait(PATIENCE)
+        process.wait(PROCESS_TIMEOUT)
         for path in (self.folder / "kubetwist-data").glob("store.sqlite*"):
             path.unlink()
         (self.folder / "kubetwist-data" / "store.sqlite").write_bytes(b"garbage" * 1000)
@@ -110,18 +110,18 @@ class ProcessTests(SynchronousTestCase):
         self.assertFalse((self.folder / "kubetwist-data" / "pki" / "apiserver.crt").exists())
 
     def test_help(self) -> None:
-        """The help is printed, and that is no failure."""
+        """The help is printed with exit code 0."""
         process = self.spawn("--help")
-        printed, _ = process.communicate(timeout=PATIENCE)
+        printed, _ = process.communicate(timeout=PROCESS_TIMEOUT)
         self.assertEqual(process.returncode, 0)
         self.assertIn(b"--secure-port int", printed)
 
     def test_life(self) -> None:
-        """A server logs on stderr where its kubeconfig is, and exits with 0 on SIGTERM and SIGINT."""
+        """The path of the kubeconfig is logged to stderr; SIGTERM and SIGINT end the server with exit code 0."""
         for number in (signal.SIGTERM, signal.SIGINT):
             process = self.ready()
             process.send_signal(number)
-            out, printed = process.communicate(timeout=PATIENCE)
+            out, printed = process.communicate(timeout=PROCESS_TIMEOUT)
             self.assertEqual((process.returncode, out), (0, b""))
             path = self.folder / "kubetwist-data" / "admin.kubeconfig"
             (line,) = [line for line in printed.decode().splitlines() if "kubeconfig" in line]
@@ -138,50 +138,50 @@ class ProcessTests(SynchronousTestCase):
                 self.assertTrue(line, f"it ended after {name!r}")
         self.assertIn(b"checking all files for changes", line)
         process.terminate()
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=PROCESS_TIMEOUT)
         self.assertEqual(process.returncode, 0)
 
     def test_files(self) -> None:
-        """It may have as many files open as the system lets it, whatever the usual limit is."""
+        """The limit of open files is raised to its maximum."""
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         process = self.ready("--in-memory", soft_limit=256)
         self.assertEqual(resource.prlimit(process.pid, resource.RLIMIT_NOFILE), (hard, hard))
 
     def test_in_memory(self) -> None:
-        """With C{--in-memory} nothing is left in the file system, unless a data directory is named."""
+        """With C{--in-memory} no files remain, unless a data directory is given."""
         temporary = self.folder / "tmp"
         temporary.mkdir()
         process = self.ready("--in-memory", TMPDIR=str(temporary))
         (folder,) = temporary.glob("kubetwist-*")
         self.assertTrue((folder / "data" / "admin.kubeconfig").is_file())
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=PROCESS_TIMEOUT)
         self.assertEqual((process.returncode, list(temporary.iterdir())), (0, []))
         self.assertFalse((self.folder / "kubetwist-data").exists())
         process = self.ready("--in-memory", "--data-dir=mine")
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=PROCESS_TIMEOUT)
         self.assertTrue((self.folder / "mine" / "admin.kubeconfig").is_file())
         self.assertEqual(list((self.folder / "mine").glob("store*")), [])
 
     def test_second_signal(self) -> None:
-        """A second signal ends a server at once that would still wait."""
+        """A second signal ends a stopping server at once."""
         process = self.ready("--shutdown-delay-duration=10m")
         process.send_signal(signal.SIGTERM)
         time.sleep(0.3)  # both at once would be one
         self.assertIsNone(process.poll())
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(PATIENCE), 1)
+        self.assertEqual(process.wait(PROCESS_TIMEOUT), 1)
 
     def test_open_watch(self) -> None:
-        """A watch that is open ends as it should when the server stops, and does not keep it waiting."""
+        """An open watch is ended when the server stops."""
         process = self.ready("--authorization-mode=AlwaysAllow")
         kubeconfig = (self.folder / "kubetwist-data" / "admin.kubeconfig").read_text()
         port = int(kubeconfig.partition("https://127.0.0.1:")[2].split()[0])
         context = ssl.create_default_context(cafile=self.folder / "kubetwist-data" / "pki" / "ca.crt")
         pki = self.folder / "kubetwist-data" / "pki"
         context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
-        with socket.create_connection(("127.0.0.1", port), PATIENCE) as plain:
+        with socket.create_connection(("127.0.0.1", port), PROCESS_TIMEOUT) as plain:
             secure = context.wrap_socket(plain, server_hostname="localhost")
             secure.sendall(b"GET /api/v1/namespaces?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n")
             received = secure.recv(65536)
@@ -190,5 +190,5 @@ class ProcessTests(SynchronousTestCase):
             while piece := secure.recv(65536):
                 received += piece
             self.assertTrue(received.endswith(b"\r\n0\r\n\r\n"), received[-100:])
-        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertEqual(process.wait(PROCESS_TIMEOUT), 0)
         self.assertLess(time.monotonic() - begun, 5)

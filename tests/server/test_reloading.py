@@ -1,4 +1,4 @@
-"""Files of authentication that change while a server runs."""
+"""Tests of authentication files that are reloaded."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from tests.tokenkeys import private_pem, public_pem
 
 
 class ReloadingTests(ServerCase):
-    """Each file by itself."""
+    """Reloading of each file."""
 
-    def look(self) -> None:
-        """Have the server look at its files."""
+    def check_files(self) -> None:
+        """Check the files for changes."""
         files = self.config.files
-        files._tell(files._changes())
+        files._apply_changes(files._changes())
 
     async def test_client_authorities(self) -> None:
-        """Another authority takes the place of the one before, on connections that are there, too; ours stays."""
+        """
+        A new client authority replaces the previous one, also on open connections; the server's authority remains.
+        """
         first, second = CertificateAuthority.make("first"), CertificateAuthority.make("second")
         path = self.folder / "clients.crt"
         path.write_bytes(first.pair.certificate)
@@ -30,16 +32,16 @@ class ReloadingTests(ServerCase):
         carol = second.issue(CertConfig("carol"))
         self.assertEqual((await self.ask("/api/v1/x", carol)).code, 401)
         path.write_bytes(second.pair.certificate)
-        self.look()
+        self.check_files()
         self.assertEqual((await self.ask_on(talk, "/api/v1/x")).code, 401)
         self.assertEqual((await self.ask("/api/v1/x", carol)).code, 200)
         self.assertEqual((await self.ask("/api/v1/x", self.admin)).code, 200)
         path.write_text("garbage")
-        self.look()
+        self.check_files()
         self.assertEqual((await self.ask("/api/v1/x", carol)).code, 200)
 
     async def test_proxies(self) -> None:
-        """So it is with the authorities of proxies."""
+        """New authorities of proxies replace the previous ones."""
         first, second = CertificateAuthority.make("first"), CertificateAuthority.make("second")
         path = self.folder / "proxies.crt"
         path.write_bytes(first.pair.certificate)
@@ -48,11 +50,11 @@ class ReloadingTests(ServerCase):
         front = second.issue(CertConfig("front"))
         self.assertEqual((await self.ask("/api/v1/x", front, **headers)).code, 401)
         path.write_bytes(second.pair.certificate)
-        self.look()
+        self.check_files()
         self.assertEqual((await self.ask("/api/v1/x", front, **headers)).body, b"alice system:authenticated")
 
-    async def test_asked_for(self) -> None:
-        """Clients are told by whom their certificates may be issued: for users and for proxies, as it is now."""
+    async def test_requested_authorities(self) -> None:
+        """The TLS handshake names the current authorities for users and proxies."""
         paths = [self.folder / name for name in ("clients.crt", "proxies.crt")]
         for path, name in zip(paths, ("first", "second"), strict=True):
             path.write_bytes(CertificateAuthority.make(name).pair.certificate)
@@ -65,23 +67,23 @@ class ReloadingTests(ServerCase):
 
         self.assertEqual(await asked(), ["first", "kubetwist-ca", "second"])
         paths[0].write_bytes(CertificateAuthority.make("third").pair.certificate)
-        self.look()
+        self.check_files()
         self.assertEqual(await asked(), ["kubetwist-ca", "second", "third"])
 
     async def test_tokens(self) -> None:
-        """A token is good while it stands in the file; a bad file changes nothing."""
+        """A token is valid while it is in the file; an invalid file is ignored."""
         path = self.folder / "tokens.csv"
         path.write_text("one,alice,u\n")
         await self.start(f"--token-auth-file={path}")
         for content, good in (("two,alice,u\n", "two"), ("three\n", "two"), ("three,alice,u\n", "three")):
             path.write_text(content)
-            self.look()
+            self.check_files()
             for token in ("one", "two", "three"):
                 code = (await self.ask("/api/v1/x", Authorization=f"Bearer {token}")).code
                 self.assertEqual(code, 200 if token == good else 401)
 
-    async def test_keys_of_tokens(self) -> None:
-        """Clients are told of the keys that the files have now."""
+    async def test_token_keys(self) -> None:
+        """The published keys are the current ones of the files."""
         path = self.folder / "sa.pub"
         keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
         signing = self.folder / "sa.key"
@@ -92,7 +94,7 @@ class ReloadingTests(ServerCase):
         for content in (None, public_pem(keys[0]) + public_pem(keys[1]), b"garbage"):
             if content is not None:
                 path.write_bytes(content)
-                self.look()
+                self.check_files()
             answer = await self.ask("/openid/v1/jwks", self.admin)
             told.append([key["kid"] for key in json.loads(answer.body)["keys"]])
         self.assertEqual([len(one) for one in told], [1, 2, 2])

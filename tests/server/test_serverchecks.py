@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.serverchecks}."""
+"""Tests of L{kubetwist.server.serverchecks}."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ..http.harness import Allow, Client, Everyone, make_site
 
 
 class ServerChecksTests(SynchronousTestCase):
-    """The checks of a server over a store in memory."""
+    """Health checks of a server with a store in memory."""
 
     def setUp(self) -> None:
-        """Serve the checks of a server that has started."""
+        """Create the checks of a started server."""
         self.clock = Clock()
         self.storage = MemoryStorage(self.clock)
         self.successResultOf(self.storage.open())
@@ -45,7 +45,7 @@ class ServerChecksTests(SynchronousTestCase):
             started=lambda: self.started,
             stopping=lambda: self.stopping,
         )
-        checks.claim(self.server)
+        checks.register(self.server)
         for hook in self.server.post_start_hooks():
             hook.problem = None
         handler = build_handler_chain(
@@ -59,7 +59,7 @@ class ServerChecksTests(SynchronousTestCase):
         return [client.request("GET", path).code for path in ("/healthz", "/livez", "/readyz")]
 
     def test_well(self) -> None:
-        """A server that has started and whose store answers is healthy, alive and ready."""
+        """A started server with a working store is healthy, alive and ready."""
         self.assertEqual(self.codes(), [200, 200, 200])
 
     def test_grace(self) -> None:

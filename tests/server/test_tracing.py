@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.tracing}: a whole server, a webhook and a collector, over the wire."""
+"""Tests of L{kubetwist.server.tracing}, with a whole server, a webhook and a collector."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ reactor.run()
 
 
 def send(server: InProcessServer, method: str, path: str, body: Any = None, token: str = "", **headers: str) -> int:
-    """Send a request, blocking."""
+    """Send a request. Blocking."""
     connection = server.connection
     fields = {"Authorization": f"Bearer {token or connection.token}", "Content-Type": "application/json", **headers}
     data = None if body is None else json.dumps(body).encode()
@@ -64,29 +64,29 @@ def send(server: InProcessServer, method: str, path: str, body: Any = None, toke
 
 
 class TracedServerTests(TestCase):
-    """A server whose requests are traced."""
+    """A traced server."""
 
     timeout = 60
 
     def setUp(self) -> None:
-        """A collector listens."""
+        """Start a collector."""
         self.collector = Collector()
         self.collector.start()
         self.addCleanup(self.collector.stop)
 
     def file(self, *, endpoint: str | None = None, **more: Any) -> str:
-        """A configuration."""
+        """Write a tracing configuration; return the flag for it."""
         about = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "TracingConfiguration"}
         path = Path(self.mktemp())
         path.write_text(json.dumps({**about, "endpoint": endpoint or self.collector.endpoint, **more}))
         return f"--tracing-config-file={path.absolute()}"
 
     def traces(self, collected: list[Collected]) -> set[str]:
-        """Of which traces spans are."""
+        """Return the trace ids of spans."""
         return {span.trace_id for span in collected}
 
     async def test_create(self) -> None:
-        """A create through a webhook is one trace, from the filters to the webhook, who is told of it."""
+        """A create with a webhook is one trace from the filters to the webhook."""
         webhook = WebhookServer(reactor, _allow)
         await webhook.start()
         self.addCleanup(webhook.stop)
@@ -122,7 +122,7 @@ class TracedServerTests(TestCase):
         self.assertTrue(str(self.collector.resources[0]["service.instance.id"]).startswith("apiserver-"))
 
     def check_call(self, webhook: WebhookServer, call: Collected, told: Call) -> None:
-        """A webhook was called within a span, and told of that."""
+        """Assert that a webhook call has a span and sends its context."""
         uid = told.json()["request"]["uid"]
         self.assertEqual(
             call.attributes,
@@ -143,7 +143,10 @@ class TracedServerTests(TestCase):
         self.assertEqual((told.headers["tracestate"], told.headers["baggage"]), ("v=1", "who=me"))
 
     async def test_access_webhooks(self) -> None:
-        """A webhook that decides is told of the trace; one that knows tokens is not: nobody knows yet whose it is."""
+        """
+        An authorization webhook gets the trace context; an authentication webhook, which runs before the trace starts,
+        does not.
+        """
         webhook = WebhookServer(reactor, _grant)
         await webhook.start()
         self.addCleanup(webhook.stop)
@@ -168,7 +171,7 @@ class TracedServerTests(TestCase):
         self.assertEqual(sent.attributes["url.full"], f"{webhook.url}/access?timeout=30s")
 
     async def test_sampling(self) -> None:
-        """Without a rate only what those ask for who may is traced; those who are called are told as much."""
+        """Without a sampling rate only trusted callers are traced; webhooks get the decision."""
         webhook = WebhookServer(reactor, _allow)
         await webhook.start()
         self.addCleanup(webhook.stop)
@@ -196,7 +199,7 @@ class TracedServerTests(TestCase):
         self.assertEqual([parts[1] == TRACE for parts in told], [False, False, True, False, True])
 
     async def test_untrusted(self) -> None:
-        """The trace of a caller who is not trusted is linked to."""
+        """The trace of an untrusted caller is linked."""
         tokens = Path(self.mktemp())
         tokens.write_text('ann,ann,2,"team"\n')
         arguments = ("--authorization-mode=AlwaysAllow", self.file(samplingRatePerMillion=1_000_000))
@@ -208,7 +211,7 @@ class TracedServerTests(TestCase):
         self.assertEqual((root.parent_id, root.links), ("", ((TRACE, SPAN),)))
 
     async def test_dead_collector(self) -> None:
-        """A collector that is not there is nobody's problem, not even at the end."""
+        """An unavailable collector affects neither requests nor the stop."""
         with socket.socket() as taken:
             # Nobody listens, and nobody else comes to.
             taken.bind(("127.0.0.1", 0))
@@ -219,7 +222,7 @@ class TracedServerTests(TestCase):
                     self.assertEqual(await deferToThread(send, server, "POST", CONFIG_MAPS, body), 201)
 
     async def refused(self, *arguments: str) -> str:
-        """Why a server does not start."""
+        """Return the error of a failing start."""
         try:
             async with InProcessServer(*arguments):
                 pass
@@ -227,8 +230,8 @@ class TracedServerTests(TestCase):
             return str(error)
         raise AssertionError("it starts")
 
-    async def test_bad_files(self) -> None:
-        """A file that cannot be used keeps the server from starting, in the reference's words."""
+    async def test_invalid_files(self) -> None:
+        """An invalid file fails the start with the reference's text."""
         self.assertEqual(await self.refused("--tracing-config-file=/none"), "tracing-config-file /none does not exist")
         self.assertEqual(
             await self.refused("--tracing-config-file=/"),
@@ -246,10 +249,10 @@ class TracedServerTests(TestCase):
 
 
 class MissingTests(SynchronousTestCase):
-    """A machine without the packages that are needed."""
+    """Missing packages."""
 
-    def test_told(self) -> None:
-        """The server says what to install."""
+    def test_missing_package(self) -> None:
+        """The error names the package to install."""
         before = dict(sys.modules)
         self.addCleanup(sys.modules.update, before)
         sys.modules.pop("kubetwist.tracing.exporting", None)
@@ -266,10 +269,10 @@ class MissingTests(SynchronousTestCase):
 
 
 class UntracedServerTests(SynchronousTestCase):
-    """A server without the flag."""
+    """An untraced server."""
 
     def test_nothing_imported(self) -> None:
-        """Nothing of OpenTelemetry is imported where nobody wants traces."""
+        """Without the flag OpenTelemetry is not imported."""
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         done = subprocess.run(
             [sys.executable, "-c", UNTRACED], capture_output=True, text=True, timeout=60, env=environment

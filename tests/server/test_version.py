@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.version}."""
+"""Tests of L{kubetwist.server.version}."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kubetwist.server.version import git_version, version_document
 
 
 class VersionTests(SynchronousTestCase):
-    """The version that clients read."""
+    """L{version_document}."""
 
     def test_document(self) -> None:
-        """The release is told in the reference's form."""
+        """The document has the reference's format."""
         document: dict[str, Any] = json.loads(json.dumps(version_document("1.36")))
         self.assertEqual(document["gitVersion"], "v1.36.2")
         self.assertEqual((document["major"], document["minor"]), ("1", "36"))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.watchedfiles}."""
+"""Tests of L{kubetwist.server.watchedfiles}."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def _upper(contents: Sequence[bytes]) -> str:
 
 
 class FileReloaderTests(SynchronousTestCase):
-    """Files that change, with a clock of the test's, and threads that are none."""
+    """L{FileReloader} with a fake clock and synchronous threads."""
 
     def setUp(self) -> None:
-        """A file, and somebody who looks at it."""
+        """Create a reloader for a file."""
         self.folder = Path(self.mktemp())
         self.folder.mkdir()
         self.path = self.folder / "file"
@@ -38,49 +38,49 @@ class FileReloaderTests(SynchronousTestCase):
         self.addCleanup(self.files.stop)
 
     def error(self, text: str, **fields: Any) -> None:
-        """A line of the log."""
+        """Record an error that is logged."""
         self.lines.append(text.format(**fields))
 
     def info(self, text: str, **fields: Any) -> None:
-        """Nothing is wrong."""
+        """Ignore a log line."""
 
     def failure(self, text: str, failure: Any = None, **fields: Any) -> None:
-        """A bug."""
+        """Fail the test."""
         raise AssertionError((text, fields, failure))
 
     def write(self, content: str, path: Path | None = None) -> None:
-        """Replace a file, as those who mount secrets do."""
+        """Replace a file by renaming, as mounted secrets are updated."""
         path = path or self.path
         new = path.with_suffix(".new")
         new.write_text(content)
         os.replace(new, path)
 
     def watch(self, **others: Any) -> Any:
-        """Begin to watch the file."""
+        """Watch the file."""
         return self.files.watch([self.path], _upper, self.told.append, "--flag", **others)
 
-    def look(self) -> None:
-        """Let the time pass until the next look."""
+    def poll(self) -> None:
+        """Advance the clock to the next poll."""
         self.clock.advance(POLL_INTERVAL)
 
-    def test_first(self) -> None:
-        """What is there at the start is returned, and is no news."""
+    def test_initial(self) -> None:
+        """The initial content is returned, and not reported as a change."""
         self.write("one")
         self.assertEqual(self.watch(), "ONE")
-        self.look()
+        self.poll()
         self.assertEqual(self.told, [])
 
     def test_change(self) -> None:
-        """New content is told of once."""
+        """A change is reported once."""
         self.write("one")
         self.watch()
         self.write("two")
-        self.look()
-        self.look()
+        self.poll()
+        self.poll()
         self.assertEqual(self.told, ["TWO"])
 
-    def test_look_now(self) -> None:
-        """Files are checked immediately on request; the next check follows after the usual time."""
+    def test_poll_now(self) -> None:
+        """Files are checked immediately on request; the next poll follows after the interval."""
         self.write("one")
         self.files.poll_now()
         self.watch()
@@ -98,7 +98,7 @@ class FileReloaderTests(SynchronousTestCase):
         self.files.poll_now()
         self.assertEqual(self.told, ["TWO", "THREE"])
 
-    def test_look_now_while_looking(self) -> None:
+    def test_poll_now_while_polling(self) -> None:
         """A check that is requested during another one follows it."""
         looks: list[Deferred[Any]] = []
 
@@ -121,29 +121,29 @@ class FileReloaderTests(SynchronousTestCase):
         self.assertEqual((self.told, len(looks)), (["TWO"], 2))
 
     def test_in_place(self) -> None:
-        """A file that is written anew without being replaced is seen, too; one that is touched is no news."""
+        """A file that is rewritten in place is reported; a file whose time changes is not."""
         self.write("one")
         self.watch()
         self.path.write_text("four")
-        self.look()
+        self.poll()
         os.utime(self.path, (1, 1))
-        self.look()
+        self.poll()
         self.assertEqual(self.told, ["FOUR"])
 
-    def test_bad_file(self) -> None:
-        """A bad new file is not told of, and the log says why, once."""
+    def test_invalid_file(self) -> None:
+        """An invalid file is not used, and its error is logged once."""
         self.write("one")
         self.watch()
         self.write("bad")
-        self.look()
-        self.look()
+        self.poll()
+        self.poll()
         self.assertEqual(self.told, [])
         self.assertEqual(
             self.lines,
             ["cannot reload files, keeping the previous content source=--flag error=bad is bad"],
         )
         self.write("three")
-        self.look()
+        self.poll()
         self.assertEqual(self.told, ["THREE"])
         counts = {key: count for key, (count, _) in self.files.reloads.items()}
         self.assertEqual(counts, {("--flag", "failure"): 1, ("--flag", "success"): 1})
@@ -157,7 +157,7 @@ class FileReloaderTests(SynchronousTestCase):
         self.write("one")
         self.files.watch([self.path], _upper, use, "--flag")
         self.write("two")
-        self.look()
+        self.poll()
         self.assertTrue(self.lines[0].endswith("error=not with me"), self.lines)
 
     def test_used_later(self) -> None:
@@ -174,7 +174,7 @@ class FileReloaderTests(SynchronousTestCase):
         self.files.watch([self.path], _upper, use, "--flag")
         for content in ("two", "three", "four"):
             self.write(content)
-            self.look()
+            self.poll()
         self.assertEqual((len(answers), infos, self.lines), (3, [], []))
         answers[0].callback(None)
         answers[1].errback(ValueError("not now"))
@@ -185,81 +185,81 @@ class FileReloaderTests(SynchronousTestCase):
             self.failureResultOf(answers[2]).raiseException()
 
     def test_missing_file(self) -> None:
-        """A file that is gone changes nothing; the log says so once, and its return is seen."""
+        """A missing file keeps the previous content and is logged once; its return is reported."""
         self.write("one")
         self.watch()
         self.path.unlink()
         for _ in range(3):
-            self.look()
+            self.poll()
         self.assertEqual((len(self.lines), self.told), (1, []))
         self.assertIn("No such file or directory", self.lines[0])
         self.write("two")
-        self.look()
+        self.poll()
         self.assertEqual(self.told, ["TWO"])
 
     def test_too_long(self) -> None:
-        """A file without end is refused."""
+        """A file above the size limit is refused."""
         self.write("one")
         self.watch()
         with self.path.open("wb") as file:
             file.truncate(MAX_FILE_SIZE + 1)
-        self.look()
+        self.poll()
         self.assertIn(f"longer than {MAX_FILE_SIZE} bytes", self.lines[0])
 
     def test_pipe(self) -> None:
-        """A pipe is read once, at the start; a pipe that takes the place of a file is not waited for."""
+        """A pipe is read once at the start; a pipe that replaces a file is not read."""
         descriptors = os.pipe()
         os.write(descriptors[1], b"one")
         os.close(descriptors[1])
         pipe = f"/dev/fd/{descriptors[0]}"
         self.assertEqual(self.files.watch([pipe], _upper, self.told.append, "--flag"), "ONE")
         os.close(descriptors[0])
-        self.look()
+        self.poll()
         self.assertEqual((self.told, self.lines), ([], []))
         self.write("one")
         self.watch()
         self.path.unlink()
         os.mkfifo(self.path)
-        self.look()
+        self.poll()
         self.assertEqual(self.told, [])
         self.assertIn("is no file", self.lines[0])
 
     def test_start(self) -> None:
-        """At the start all that is wrong is raised."""
+        """Errors at the start are raised."""
         self.assertRaises(FileNotFoundError, self.watch)
         self.write("bad")
         self.assertRaises(ValueError, self.watch)
 
     def test_several_files(self) -> None:
-        """Files that belong together are read together."""
+        """Files of one watch are read together."""
         other = self.folder / "other"
         self.write("a")
         self.write("b", other)
         both = self.files.watch([self.path, other], _upper, self.told.append, "--flag")
         self.write("c", other)
-        self.look()
+        self.poll()
         self.assertEqual((both, self.told), ("A+B", ["A+C"]))
 
-    def test_named_files(self) -> None:
-        """A change of a file that a watched file names counts as one of the file itself; so does another name."""
+    def test_dependent_files(self) -> None:
+        """A change of a dependent file, or of the set of dependent files, is a change."""
         inner, second = self.folder / "inner", self.folder / "second"
         self.write("x", inner)
         self.write("y", second)
         self.write("inner")
         self.watch(also=lambda value: [self.folder / value.lower()])
         self.write("z", inner)
-        self.look()
+        self.poll()
         self.assertEqual(self.told, ["INNER"])
         self.write("second")
-        self.look()
-        self.look()
+        self.poll()
+        self.poll()
         self.assertEqual(self.told, ["INNER", "SECOND"])
         self.write("q", second)
-        self.look()
+        self.poll()
         self.assertEqual(self.told, ["INNER", "SECOND", "SECOND"])
 
     def test_stop(self) -> None:
-        """After the end nobody is told anything, even if a look was under way."""
+        """After a stop nothing is reported, also for a poll in progress."""
         pending: list[Callable[[], Any]] = []
         waiting: Deferred[Any] = Deferred()
 
@@ -272,22 +272,22 @@ class FileReloaderTests(SynchronousTestCase):
         files.watch([self.path], _upper, self.told.append, "--flag")
         files.start()
         self.write("two")
-        self.look()
+        self.poll()
         files.stop()
         waiting.callback(pending[0]())
-        self.look()
+        self.poll()
         self.assertEqual((self.told, len(pending)), ([], 1))
 
-    def test_nothing_to_watch(self) -> None:
-        """Without files nothing is ever looked at."""
+    def test_no_files(self) -> None:
+        """Without files nothing is polled."""
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
 
 class ThreadTests(TestCase):
-    """Files that change, looked at by a thread."""
+    """L{FileReloader} with real threads."""
 
     async def test_threads(self) -> None:
-        """Files are read by another thread, and told of in the reactor's."""
+        """Files are read in another thread, and changes are reported in the reactor's."""
         import threading
 
         from twisted.internet import reactor

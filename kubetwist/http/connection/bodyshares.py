@@ -22,12 +22,12 @@ class BodyShares:
     A client may hold as much as remains free for others: half of all bytes if it is alone, a third if another one holds
     a third. Therefore a further client always has room (dynamic thresholds, Choudhury and Hahne, 1998).
 
-    @ivar most: Limit for all clients together.
+    @ivar limit: Limit for all clients together.
     @ivar used: Bytes of all clients.
     """
 
-    def __init__(self, most: int = MAX_BODIES) -> None:
-        self.most = most
+    def __init__(self, limit: int = MAX_BODIES) -> None:
+        self.limit = limit
         self.used = 0
         self._held: dict[Hashable, int] = {}
         self._anonymous = 0
@@ -39,10 +39,10 @@ class BodyShares:
         @return: Whether the reservation succeeded.
         """
         held = self._held.get(client, 0) + size
-        if held > self.most - self.used - size:
+        if held > self.limit - self.used - size:
             return False
         if anonymous:
-            if self._anonymous + size > self.most * ANONYMOUS_SHARE:
+            if self._anonymous + size > self.limit * ANONYMOUS_SHARE:
                 return False
             self._anonymous += size
         self._held[client] = held
@@ -51,9 +51,9 @@ class BodyShares:
 
     def release(self, client: Hashable, size: int, *, anonymous: bool = False) -> None:
         """Release C{size} bytes that L{reserve} reserved."""
-        left = self._held[client] - size
-        if left:
-            self._held[client] = left
+        remaining = self._held[client] - size
+        if remaining:
+            self._held[client] = remaining
         else:
             del self._held[client]
         self.used -= size

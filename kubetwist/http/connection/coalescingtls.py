@@ -24,7 +24,7 @@ from twisted.python.failure import Failure
 #: Maximum size of one TLS record.
 _RECORD: Final = 2**14
 #: Bytes that a connection keeps until the end of the turn. Longer data are sent by the reactor in large pieces.
-_MOST_KEPT: Final = 64_000
+_MAX_BUFFERED: Final = 64_000
 #: Go's answer to clients that do not speak TLS, which its clients recognize, and OpenSSL's error for them.
 _NO_TLS: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 _HTTP_REQUEST: Final = "http request"
@@ -42,18 +42,18 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
 
     def __init__(self, factory: CoalescingTLSFactory, protocol: IProtocol, _connectWrapped: bool = True) -> None:
         TLSMemoryBIOProtocol.__init__(self, factory, protocol, _connectWrapped)
-        self._kept: list[bytes] = []
+        self._pending: list[bytes] = []
         self._length = 0
         self._short = False
         self._encrypting = False
 
     def write(self, data: bytes) -> None:
         """See L{ITransport.write<twisted.internet.interfaces.ITransport.write>}."""
-        if not self._kept:
+        if not self._pending:
             self.factory.flush_soon(self)
-        self._kept.append(data)
+        self._pending.append(data)
         self._length += len(data)
-        if self._length > _MOST_KEPT:
+        if self._length > _MAX_BUFFERED:
             if not self.urgent:
                 self.factory.flush_events()
             self.flush()
@@ -64,10 +64,10 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
 
     def flush(self) -> None:
         """Send the written data."""
-        kept = self._kept
-        if kept:
-            self._kept, self._length = [], 0
-            TLSMemoryBIOProtocol.write(self, kept[0] if len(kept) == 1 else b"".join(kept))
+        pending = self._pending
+        if pending:
+            self._pending, self._length = [], 0
+            TLSMemoryBIOProtocol.write(self, pending[0] if len(pending) == 1 else b"".join(pending))
 
     def loseConnection(self) -> None:
         """See L{ITransport.loseConnection<twisted.internet.interfaces.ITransport.loseConnection>}."""
@@ -82,7 +82,7 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """See L{IProtocol.connectionLost<twisted.internet.interfaces.IProtocol.connectionLost>}."""
-        self._kept, self._length = [], 0
+        self._pending, self._length = [], 0
         TLSMemoryBIOProtocol.connectionLost(self, reason)
         # Break the cycle, which would wait for the garbage collector.
         self._producer = None
@@ -94,8 +94,8 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
             and not self._handshakeDone
             and _HTTP_REQUEST in str(reason.value)
         ):
-            below: Any = self.transport
-            below.write(_NO_TLS)
+            socket: Any = self.transport
+            socket.write(_NO_TLS)
         if reason is not None:
             # Its frames reference this connection until the garbage collector runs.
             reason.cleanFailure()
@@ -104,7 +104,7 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
     # Send the encrypted data to the socket.
 
     def _write(self, data: bytes) -> None:
-        self._short = len(data) <= _MOST_KEPT
+        self._short = len(data) <= _MAX_BUFFERED
         if len(data) <= _RECORD or not self._short:
             TLSMemoryBIOProtocol._write(self, data)
             return
@@ -119,19 +119,19 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
     def _flushSendBIO(self) -> None:
         if self._encrypting:
             return
-        below: Any = self.transport
-        if not self._short or not isinstance(below, Connection) or below.dataBuffer or below._tempDataLen:
+        socket: Any = self.transport
+        if not self._short or not isinstance(socket, Connection) or socket.dataBuffer or socket._tempDataLen:
             self._pass_all()
             return
         data = self._encrypted()
-        if not data or below.disconnecting or not below.connected:
+        if not data or socket.disconnecting or not socket.connected:
             return
-        sent = below.writeSomeData(data)
+        sent = socket.writeSomeData(data)
         if not isinstance(sent, int):
             # The client has disconnected: the reactor detects that itself.
-            below.write(data)
+            socket.write(data)
         elif sent < len(data):
-            below.write(data[sent:])
+            socket.write(data[sent:])
 
     def _encrypted(self) -> bytes:
         """Take the encrypted data from OpenSSL."""
@@ -149,8 +149,8 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
         """Pass the encrypted data to the reactor."""
         data = self._encrypted()
         if data:
-            below: Any = self.transport
-            below.write(data)
+            socket: Any = self.transport
+            socket.write(data)
 
 
 class CoalescingTLSFactory(TLSMemoryBIOFactory):
@@ -175,12 +175,12 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
         self._write_events = write_events
         self._unsent: list[CoalescingTLSTransport] = []
         self._urgent: list[CoalescingTLSTransport] = []
-        self._planned = False
+        self._flush_scheduled = False
 
     def flush_soon(self, transport: CoalescingTLSTransport) -> None:
         """Send the data of C{transport} at the end of this turn."""
-        if not self._planned:
-            self._planned = True
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
             self._reactor.callLater(0, self._flush)
         (self._urgent if transport.urgent else self._unsent).append(transport)
 
@@ -192,7 +192,7 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
         self._flush_all(urgent)
 
     def _flush(self) -> None:
-        self._planned = False
+        self._flush_scheduled = False
         self.flush_events()
         unsent, self._unsent = self._unsent, []
         self._flush_all(unsent)

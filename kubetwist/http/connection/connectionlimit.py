@@ -11,9 +11,9 @@ from twisted.internet.interfaces import IAddress
 from twisted.logger import Logger
 
 #: Default share of the process's file descriptors that the connections of one network may use.
-_SHARE: Final = 0.75
+_DESCRIPTOR_SHARE: Final = 0.75
 #: Length of the IPv6 prefix that one client usually owns.
-_PREFIX: Final = 64
+_IPV6_PREFIX_LENGTH: Final = 64
 
 
 class ConnectionLimiter:
@@ -30,9 +30,9 @@ class ConnectionLimiter:
         @param limit: Maximum per network; 0 for three quarters of the process's file descriptors, so that other
             clients can still connect.
         """
-        self.limit = limit or _share_of(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        self.limit = limit or _default_limit(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         self._counts: dict[str, int] = {}
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def acquire(self, peer: IAddress) -> bool:
         """
@@ -41,30 +41,30 @@ class ConnectionLimiter:
         @param peer: The address of the client.
         @return: Whether the connection is within the limit.
         """
-        place = client_network(getattr(peer, "host", ""))
-        count = self._counts[place] = self._counts.get(place, 0) + 1
+        network = client_network(getattr(peer, "host", ""))
+        count = self._counts[network] = self._counts.get(network, 0) + 1
         if count <= self.limit:
             return True
-        if place not in self._told:
-            self._told.add(place)
+        if network not in self._logged:
+            self._logged.add(network)
             self._log.warn(
-                "connections from {place} are refused: there are {limit} of them", place=place, limit=self.limit
+                "connections from {network} are refused: there are {limit} of them", network=network, limit=self.limit
             )
         return False
 
     def release(self, peer: IAddress) -> None:
         """Stop counting a connection."""
-        place = client_network(getattr(peer, "host", ""))
-        count = self._counts[place] - 1
+        network = client_network(getattr(peer, "host", ""))
+        count = self._counts[network] - 1
         if count:
-            self._counts[place] = count
+            self._counts[network] = count
         else:
-            del self._counts[place]
-            self._told.discard(place)
+            del self._counts[network]
+            self._logged.discard(network)
 
 
-def _share_of(files: int) -> int:
-    return sys.maxsize if files == resource.RLIM_INFINITY else int(files * _SHARE)
+def _default_limit(files: int) -> int:
+    return sys.maxsize if files == resource.RLIM_INFINITY else int(files * _DESCRIPTOR_SHARE)
 
 
 def client_network(host: str) -> str:
@@ -74,5 +74,7 @@ def client_network(host: str) -> str:
     address = ipaddress.IPv6Address(host)
     if address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)
-    network = ipaddress.IPv6Network((int(address) >> (128 - _PREFIX) << (128 - _PREFIX), _PREFIX))
+    network = ipaddress.IPv6Network(
+        (int(address) >> (128 - _IPV6_PREFIX_LENGTH) << (128 - _IPV6_PREFIX_LENGTH), _IPV6_PREFIX_LENGTH)
+    )
     return str(network)

@@ -13,9 +13,9 @@ from .connectionlimit import ConnectionLimiter
 from .memoryrelease import MemoryRelease
 
 #: Seconds for which pipelined requests are served in one turn of the reactor.
-TURN: Final = 0.005
+TURN_SECONDS: Final = 0.005
 #: Seconds without reading after which the server checks whether a client is still connected.
-STALLED: Final = 30.0
+STALLED_TIMEOUT: Final = 30.0
 
 
 class Connection(Protocol):
@@ -41,7 +41,7 @@ class Connection(Protocol):
     def deadline_expired(self) -> None:
         """Handle the passing of the deadline."""
 
-    def go_on(self) -> None:
+    def serve_next(self) -> None:
         """Serve the next request that has arrived."""
 
     def disable_keep_alive(self) -> None:
@@ -113,19 +113,19 @@ class Connections:
         self.channels.discard(channel)
         self.connection_limiter.release(channel.getPeer())
         if self.memory is not None:
-            self.memory.connection_gone()
+            self.memory.connection_closed()
 
     def has(self, channel: object) -> bool:
         """Return whether a connection is open."""
         return channel in self.channels
 
-    def look_around(self) -> None:
+    def check_deadlines(self) -> None:
         """Check the deadlines of all connections."""
         now = self.now()
         for channel in [one for one in self.channels if one.deadline is not None and one.deadline <= now]:
             channel.deadline_expired()
         if self.stalled:
-            for stalled in [one for one, since in self.stalled.items() if now - since >= STALLED]:
+            for stalled in [one for one, since in self.stalled.items() if now - since >= STALLED_TIMEOUT]:
                 stalled.check_peer_closed()
 
     def schedule_pipelined(self, channel: Connection) -> None:
@@ -136,9 +136,9 @@ class Connections:
 
     def _serve_pipelined(self) -> None:
         """Serve one request of each waiting connection, until the turn's time is over."""
-        until = self.now() + TURN
+        until = self.now() + TURN_SECONDS
         for _ in range(len(self._pipelined)):
-            self._pipelined.popleft().go_on()
+            self._pipelined.popleft().serve_next()
             if self.now() > until:
                 break
         if self._pipelined:

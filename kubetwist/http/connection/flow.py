@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 #: Unsent bytes of a connection that the kernel buffers.
-UNSENT: Final = 128 * 1024
+MAX_UNSENT: Final = 128 * 1024
 _UNSENT_OPTION: Final = getattr(socket, "TCP_NOTSENT_LOWAT", 0)
 #: The poll event for a peer that has closed its side; 0 on systems without it.
 _PEER_CLOSED: Final = getattr(select, "POLLRDHUP", 0)
@@ -65,7 +65,7 @@ class StreamTransport(Protocol):
         """As L{IConsumer.unregisterProducer<twisted.internet.interfaces.IConsumer.unregisterProducer>}."""
 
 
-class Switched(Source, Protocol):
+class SwitchedConnection(Source, Protocol):
     """A connection that was switched to another protocol."""
 
     @property
@@ -93,7 +93,7 @@ class BodyStream:
     _consumer: IConsumer | None = None
     _done: Deferred[None] | None = None
     _failure: Failure | None = None
-    _held = False
+    _paused = False
 
     def __init__(self, source: Source | None) -> None:
         """
@@ -122,7 +122,7 @@ class BodyStream:
         self._begin()
         self._consumer = consumer
         consumer.registerProducer(self, True)
-        if not self._held:
+        if not self._paused:
             # Register before writing: the consumer may pause.
             self.resumeProducing()
         waiting, self._waiting = self._waiting, []
@@ -177,13 +177,13 @@ class BodyStream:
 
     def pauseProducing(self) -> None:
         """Pause: the consumer accepts no data for now."""
-        self._held = True
+        self._paused = True
         if self._source is not None:
             self._source.pause_reading()
 
     def resumeProducing(self) -> None:
         """Resume: the consumer accepts more data."""
-        self._held = False
+        self._paused = False
         if self._source is not None and self._consumer is not None:
             self._source.resume_reading()
 
@@ -228,7 +228,7 @@ class RawTransport:
     disconnecting = False
     _produced = False
 
-    def __init__(self, connection: Switched) -> None:
+    def __init__(self, connection: SwitchedConnection) -> None:
         self._connection = connection
         self._transport = connection.transport
 
@@ -312,7 +312,7 @@ def enable_tcp_keepalive(transport: SocketTransport) -> None:
 
 def bound_unsent(transport: SocketTransport) -> None:
     """
-    Limit the unsent bytes in the kernel's send buffer to L{UNSENT}.
+    Limit the unsent bytes in the kernel's send buffer to L{MAX_UNSENT}.
 
     Otherwise the buffer of each connection whose peer reads nothing grows to some megabytes. Bytes in flight are not
     limited, so that the throughput to distant clients does not change.
@@ -320,7 +320,7 @@ def bound_unsent(transport: SocketTransport) -> None:
     handle = getattr(transport, "socket", None)
     if handle is not None and _UNSENT_OPTION:
         with contextlib.suppress(OSError):
-            handle.setsockopt(socket.IPPROTO_TCP, _UNSENT_OPTION, UNSENT)
+            handle.setsockopt(socket.IPPROTO_TCP, _UNSENT_OPTION, MAX_UNSENT)
 
 
 def is_peer_closed(transport: SocketTransport) -> bool:

@@ -2,7 +2,7 @@
 Limit the memory of the process: measure it, and decide which requests are admitted.
 
 Requests are refused before the limit is reached. At the limit the kernel kills the process, or allocations fail at any
-place, also in libraries that cannot handle that.
+directory, also in libraries that cannot handle that.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from ...api.quantity import parse_quantity
 from .memoryrelease import find_trim
 
 #: Seconds for which a measurement of the used memory is valid.
-_SAMPLE: Final = 0.01
+_SAMPLE_INTERVAL: Final = 0.01
 #: Minimum seconds between two attempts to release memory, and between two garbage collections, during a shortage.
-_TRIM: Final = 1.0
-_COLLECT: Final = 10.0
+_TRIM_INTERVAL: Final = 1.0
+_COLLECT_INTERVAL: Final = 10.0
 #: Bytes that are kept for the case of a failed allocation.
 _BALLAST: Final = 4 << 20
 #: The share of the limit that is kept free, and its maximum in bytes.
 _HEADROOM: Final = 1 / 8
-_ENOUGH: Final = 64 << 20
+_MAX_HEADROOM: Final = 64 << 20
 #: Limits of at least this value mean unlimited.
 _NO_LIMIT: Final = 1 << 60
 #: C{M_ARENA_MAX} of glibc's C{mallopt}.
@@ -58,15 +58,15 @@ def parse_memory(text: str) -> int | None:
     return int(value)
 
 
-def group_limit(own: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> int:
+def group_limit(cgroup_file: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> int:
     """
     Return the memory limit of this process's control group and its parents, in bytes; 0 for none.
 
-    @param own: The file that names the group, see cgroups(7).
+    @param cgroup_file: The file that names the group, see cgroups(7).
     @param root: The mount point of the groups, version 1 or 2.
     """
     try:
-        lines = own.read_text("utf-8", "replace").splitlines()
+        lines = cgroup_file.read_text("utf-8", "replace").splitlines()
     except OSError:
         return 0
     limits = []
@@ -80,10 +80,10 @@ def group_limit(own: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/f
             continue
         # In a container the path may be the one on the host, while the group is mounted at the root.
         folder = top / path.strip("/")
-        for place in (folder, *folder.parents):
+        for directory in (folder, *folder.parents):
             with suppress(OSError, ValueError):
-                limits.append(int((place / name).read_text("ascii")))
-            if place == top:
+                limits.append(int((directory / name).read_text("ascii")))
+            if directory == top:
                 break
     return min((limit for limit in limits if 0 < limit < _NO_LIMIT), default=0)
 
@@ -129,7 +129,7 @@ class MemoryGuard:
         self._usage = usage
         self._now = now
         self._sampled = float("-inf")
-        self._room = 0
+        self._free_bytes = 0
         self._headroom = 0
         self._trimmed = self._collected = float("-inf")
         self._short = False
@@ -143,11 +143,11 @@ class MemoryGuard:
         @param urgent: Whether it may use most of the reserve: it frees memory, or needs little.
         """
         now = self._now()
-        if now - self._sampled >= _SAMPLE:
+        if now - self._sampled >= _SAMPLE_INTERVAL:
             self._sampled = now
             self._measure()
         free = self._headroom // 4 if urgent else self._headroom
-        fits = self._room - (0 if urgent else self.reserved) - cost >= free
+        fits = self._free_bytes - (0 if urgent else self.reserved) - cost >= free
         if not fits:
             self._relieve(now)
         elif self._short and not urgent:
@@ -156,17 +156,17 @@ class MemoryGuard:
         return fits
 
     def _measure(self) -> None:
-        found = self._usage()
-        rooms = []
+        usage = self._usage()
+        free_by_limit = []
         if self.limit:
-            rooms.append((self.limit - found.resident, self.limit))
-        if found.mapped_limit:
-            rooms.append((found.mapped_limit - found.mapped, found.mapped_limit))
-        if not rooms:
-            self._room, self._headroom = _NO_LIMIT, 0
+            free_by_limit.append((self.limit - usage.resident, self.limit))
+        if usage.mapped_limit:
+            free_by_limit.append((usage.mapped_limit - usage.mapped, usage.mapped_limit))
+        if not free_by_limit:
+            self._free_bytes, self._headroom = _NO_LIMIT, 0
             return
-        self._room, limit = min(rooms)
-        self._headroom = min(int(limit * _HEADROOM), _ENOUGH)
+        self._free_bytes, limit = min(free_by_limit)
+        self._headroom = min(int(limit * _HEADROOM), _MAX_HEADROOM)
 
     def _relieve(self, now: float) -> None:
         """Release freed memory to the system, which the C library keeps otherwise."""
@@ -174,12 +174,12 @@ class MemoryGuard:
             self._short = True
             self._log.warn(
                 "there is too little memory: requests are answered 429; {room} MiB are left of the limit",
-                room=max(self._room, 0) >> 20,
+                room=max(self._free_bytes, 0) >> 20,
             )
-        if now - self._trimmed < _TRIM:
+        if now - self._trimmed < _TRIM_INTERVAL:
             return
         self._trimmed = now
-        if now - self._collected >= _COLLECT:
+        if now - self._collected >= _COLLECT_INTERVAL:
             self._collected = now
             gc.collect()
         trim()
@@ -197,15 +197,15 @@ class MemoryGuard:
                 self._ballast = bytearray(_BALLAST)
 
 
-def make_guard(given: int | None) -> MemoryGuard | None:
+def make_guard(configured_limit: int | None) -> MemoryGuard | None:
     """
     Return the guard of a server.
 
-    @param given: The result of L{parse_memory} for C{--memory-limit}.
+    @param configured_limit: The result of L{parse_memory} for C{--memory-limit}.
     @return: The guard; L{None} without a limit.
     """
-    limit = group_limit() if given is None else given
-    if not limit and not (given is None and read_usage().mapped_limit):
+    limit = group_limit() if configured_limit is None else configured_limit
+    if not limit and not (configured_limit is None and read_usage().mapped_limit):
         return None
     limit_arenas()
     return MemoryGuard(limit)
@@ -213,9 +213,9 @@ def make_guard(given: int | None) -> MemoryGuard | None:
 
 def trim() -> None:
     """Release free memory to the system, if the C library can."""
-    found = find_trim()
-    if found is not None:
-        found(0)
+    usage = find_trim()
+    if usage is not None:
+        usage(0)
 
 
 def limit_arenas() -> None:

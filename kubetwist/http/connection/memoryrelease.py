@@ -14,9 +14,9 @@ from typing import Final, Protocol
 from twisted.internet.interfaces import IDelayedCall
 
 #: Number of closed connections after which memory is released.
-MANY: Final = 50
+MIN_CLOSED: Final = 50
 #: Seconds after the last close until the release, and minimum interval between two releases.
-DELAY: Final = 5.0
+RELEASE_DELAY: Final = 5.0
 
 
 class ReleaseReactor(Protocol):
@@ -45,24 +45,24 @@ class MemoryRelease:
         """@param trim: L{find_trim}; called in a thread, as it takes some milliseconds."""
         self._reactor = reactor
         self._trim = trim
-        self._gone = 0
-        self._planned: IDelayedCall | None = None
+        self._closed = 0
+        self._scheduled: IDelayedCall | None = None
 
-    def connection_gone(self) -> None:
+    def connection_closed(self) -> None:
         """Count a closed connection."""
-        self._gone += 1
-        if self._gone >= MANY and self._trim is not None and self._planned is None:
-            self._planned = self._reactor.callLater(DELAY, self._release)
+        self._closed += 1
+        if self._closed >= MIN_CLOSED and self._trim is not None and self._scheduled is None:
+            self._scheduled = self._reactor.callLater(RELEASE_DELAY, self._release)
 
     def stop(self) -> None:
         """Cancel the planned release."""
         self._trim = None
-        if self._planned is not None:
-            self._planned.cancel()
-            self._planned = None
+        if self._scheduled is not None:
+            self._scheduled.cancel()
+            self._scheduled = None
 
     def _release(self) -> None:
-        self._planned = None
-        self._gone = 0
+        self._scheduled = None
+        self._closed = 0
         if self._trim is not None:
             self._reactor.callInThread(self._trim, 0)

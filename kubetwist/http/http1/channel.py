@@ -25,17 +25,17 @@ from ..connection.flow import RawTransport, bound_unsent, enable_tcp_keepalive, 
 from ..request import KubeRequest
 from .requestbody import ANSWER, BODY, DISCARD, HEAD, STREAM, SWITCHED, BodyReader, ChannelSite
 from .requesthead import MAX_HEAD, MAX_LINE, Malformed, body_length, expects_continue, parse_head, refusal
-from .responsehead import encode_head, switching_head, whole_head
+from .responsehead import complete_head, encode_head, switching_head
 
 #: Bytes that a client may send ahead while its request is answered; reading is paused at this limit.
-MAX_AHEAD: Final = 64 * 1024
+MAX_PIPELINED_BYTES: Final = 64 * 1024
 
 #: Seconds between requests; the reference's IdleTimeout.
 IDLE_TIMEOUT: Final = 90.0
 #: Seconds from the first byte of a head to its last; the reference's ReadHeaderTimeout.
 HEAD_TIMEOUT: Final = 32.0
 #: Seconds that the client of a closing connection has to read its answer.
-LINGER: Final = 5.0
+LINGER_TIMEOUT: Final = 5.0
 #: The same for data that another protocol has written.
 GRACEFUL_CLOSE_TIMEOUT: Final = 20.0
 
@@ -95,7 +95,7 @@ class KubeChannel(BodyReader):
             self._switched.dataReceived(data)
         elif state == ANSWER:
             self._buffer += data
-            if len(self._buffer) > MAX_AHEAD:
+            if len(self._buffer) > MAX_PIPELINED_BYTES:
                 self.pause_reading()
         else:
             self._discard(len(data))
@@ -124,7 +124,7 @@ class KubeChannel(BodyReader):
         if self._buffer and self._state == HEAD and not self._waitingForTransport:
             self.connections.schedule_pipelined(self)
 
-    def go_on(self) -> None:
+    def serve_next(self) -> None:
         """Serve the next complete request, when it is this connection's turn."""
         if self in self.connections.channels:
             self._parse()
@@ -171,7 +171,7 @@ class KubeChannel(BodyReader):
     ) -> RawTransport:
         """Send a response 101 with these header fields, and connect C{protocol} to the client."""
         self.transport.write(switching_head(fields, request.audit_id))
-        ahead, self._buffer = self._buffer, b""
+        early_data, self._buffer = self._buffer, b""
         self._state = SWITCHED
         self._switched = protocol
         self.deadline = None
@@ -180,8 +180,8 @@ class KubeChannel(BodyReader):
         self.resume_reading()
         transport = RawTransport(self)
         protocol.makeConnection(transport)
-        if ahead:
-            protocol.dataReceived(ahead)
+        if early_data:
+            protocol.dataReceived(early_data)
         return transport
 
     def close_gracefully(self) -> None:
@@ -193,7 +193,7 @@ class KubeChannel(BodyReader):
 
     def send_response(self, request: KubeRequest, body: bytes, content_type: bytes) -> None:
         """Send a whole response, with the status and the header fields of the request."""
-        head = whole_head(request, len(body), content_type, not self.persistent)
+        head = complete_head(request, len(body), content_type, not self.persistent)
         if request.method == b"HEAD" or request.code in NO_BODY_CODES:
             body = b""
         request.sentLength = len(body)
@@ -250,9 +250,9 @@ class KubeChannel(BodyReader):
         elif self._reserved:
             self._release()
         if not self.persistent:
-            if self._state == DISCARD and (self._missing is None or self._missing > 0):
+            if self._state == DISCARD and (self._remaining is None or self._remaining > 0):
                 # The client still sends; closed now, the connection would be reset before it has read the answer.
-                self.deadline = self.connections.now() + LINGER
+                self.deadline = self.connections.now() + LINGER_TIMEOUT
             else:
                 self.loseConnection()  # type: ignore[no-untyped-call]
             return
@@ -271,40 +271,40 @@ class KubeChannel(BodyReader):
         Written data are sent before, unless the end of the connection would complete the response.
         """
         if self._chunked or request.responseHeaders.hasHeader(b"Content-Length"):
-            self.cut()
+            self.truncate_and_close()
         else:
             self.abort()
 
-    def cut(self) -> None:
+    def truncate_and_close(self) -> None:
         """Close the connection in the middle of an answer, when the written data are sent."""
         if self._state == STREAM:
             self._stop_streaming()
         elif self._state == BODY:
             self._stop_collecting()
         self._state = DISCARD
-        self._missing = None
+        self._remaining = None
         self.persistent = 0
-        self.deadline = self.connections.now() + LINGER
+        self.deadline = self.connections.now() + LINGER_TIMEOUT
         self.resume_reading()
         self.loseConnection()  # type: ignore[no-untyped-call]
 
-    def refuse(self, code: int, why: str = "") -> None:
+    def refuse(self, code: int, message: str = "") -> None:
         """Answer a malformed request in plain text, as the reference does, and close the connection."""
         if self.requests and self.requests[0].startedWriting:
             # The malformed data may be the end of a body whose request is being answered.
             self.abort()
             return
-        self.transport.write(refusal(code, why))
+        self.transport.write(refusal(code, message))
         self._drop_body()
         self._buffer = b""
         self._state = DISCARD
-        self._missing = None
+        self._remaining = None
         self._discarded = 0
         self.persistent = 0
         pending, self.requests = self.requests, []
         for request in pending:
             request.connectionLost(Failure(ConnectionDone()))
-        self.deadline = self.connections.now() + LINGER
+        self.deadline = self.connections.now() + LINGER_TIMEOUT
         self.loseConnection()  # type: ignore[no-untyped-call]
 
     def registerProducer(self, producer: IProducer, streaming: bool) -> None:
@@ -345,7 +345,7 @@ class KubeChannel(BodyReader):
             self.abort()
         else:
             self._state = DISCARD
-            self.deadline = self.connections.now() + LINGER
+            self.deadline = self.connections.now() + LINGER_TIMEOUT
             self.loseConnection()  # type: ignore[no-untyped-call]
 
     def connectionLost(self, reason: Failure) -> None:  # type: ignore[override]
@@ -369,7 +369,7 @@ class KubeChannel(BodyReader):
 
     def disable_keep_alive(self) -> None:
         """Accept no requests after the one that is open."""
-        self.persistent = self._lasting = 0
+        self.persistent = self._persistent_before = 0
 
     @property
     def unflushed(self) -> bool:

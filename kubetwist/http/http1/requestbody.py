@@ -78,20 +78,20 @@ class BodyReader(HTTPChannel):
         self._decoder: Any = None
         self._body = bytearray()
         #: Bytes that have not arrived; L{None} if their number is unknown.
-        self._missing: int | None = 0
+        self._remaining: int | None = 0
         self._body_since = 0.0
         #: Whether the request is being served while its body has not arrived.
-        self._early = False
+        self._served_early = False
         #: Whether a handler has asked for that body, and whether the client waits for 100 Continue.
-        self._wanted = False
-        self._expected = False
+        self._body_requested = False
+        self._expects_continue = False
         #: The client with a reservation of L{_reserved} bytes, and whether it is anonymous.
         self._share: tuple[tuple[str, str], bool] | None = None
         self._reserved = 0
         self._discarded = 0
         self._streamed: StreamedBody | None = None
         #: The value of C{persistent} before a request was served ahead of its body.
-        self._lasting = 0
+        self._persistent_before = 0
 
     # Requests, with their bodies.
 
@@ -102,30 +102,30 @@ class BodyReader(HTTPChannel):
         self.deadline = None
         request.serve(body)
 
-    def _read_body(self, request: KubeRequest, length: int | None, rest: bytes, expected: bool) -> None:
+    def _read_body(self, request: KubeRequest, length: int | None, rest: bytes, expects_continue: bool) -> None:
         """
         Begin to read the body of a request whose head has arrived.
 
         @param length: In bytes, not 0; L{None} for a body in chunks.
         @param rest: Received bytes after the head.
-        @param expected: Whether the client waits for 100 Continue.
+        @param expects_continue: Whether the client waits for 100 Continue.
         """
-        for wanted in self.site.streams:
-            if wanted(request):
-                self._stream(request, length, rest, expected)
+        for is_streamed in self.site.streams:
+            if is_streamed(request):
+                self._stream(request, length, rest, expects_continue)
                 return
         if length is not None and length > MAX_BODY:
             self._too_large(request, len(rest), length)
             return
         self._state = BODY
-        self._missing = length or 0
+        self._remaining = length or 0
         if length is None:
             self._decoder = _ChunkedTransferDecoder(self._chunk_received, self._chunks_finished)
         self._body_since = now = self.connections.now()
         self.deadline = now + BODY_GRACE
-        if self.site.heads_first and (expected or (length is not None and length > max(SMALL_BODY, len(rest)))):
-            self._serve_head(request, expected)
-        elif expected:
+        if self.site.heads_first and (expects_continue or (length is not None and length > max(SMALL_BODY, len(rest)))):
+            self._serve_head(request, expects_continue)
+        elif expects_continue:
             self.send_continue()
         if rest:
             if self._state == BODY:
@@ -135,23 +135,23 @@ class BodyReader(HTTPChannel):
 
     def _body_received(self, data: bytes) -> None:
         if self.deadline is not None:
-            patience = BODY_GRACE + (len(self._body) + len(data)) / BODY_RATE
-            self.deadline = self._body_since + min(patience, BODY_TIMEOUT)
+            timeout = BODY_GRACE + (len(self._body) + len(data)) / BODY_RATE
+            self.deadline = self._body_since + min(timeout, BODY_TIMEOUT)
         if self._decoder is not None:
             self._decoder.dataReceived(data)
             return
-        missing = self._missing or 0
-        if len(data) < missing:
-            self._missing = missing - len(data)
-            self._keep(data)
+        remaining = self._remaining or 0
+        if len(data) < remaining:
+            self._remaining = remaining - len(data)
+            self._append_body(data)
             return
-        if self._body or self._early:
-            self._missing = 0
-            self._keep(data[:missing])
-            self._finish_body(data[missing:])
+        if self._body or self._served_early:
+            self._remaining = 0
+            self._append_body(data[:remaining])
+            self._finish_body(data[remaining:])
         else:
             request = self.requests[-1]
-            body, rest = (data, b"") if len(data) == missing else (data[:missing], data[missing:])
+            body, rest = (data, b"") if len(data) == remaining else (data[:remaining], data[remaining:])
             self._serve(request, body, rest)
 
     def _chunk_received(self, data: bytes) -> None:
@@ -161,19 +161,19 @@ class BodyReader(HTTPChannel):
         if size > MAX_BODY:
             self._too_large(self.requests[-1], len(data), None)
             return
-        if size > SMALL_BODY and self.site.heads_first and not self._early:
+        if size > SMALL_BODY and self.site.heads_first and not self._served_early:
             self._serve_head(self.requests[-1], False)
             if self._state != BODY:
                 return
-        self._keep(data)
+        self._append_body(data)
 
     def _chunks_finished(self, rest: bytes) -> None:
         if self._state == BODY:
             self._finish_body(rest)
 
-    def _keep(self, data: bytes) -> None:
+    def _append_body(self, data: bytes) -> None:
         size = len(self._body) + len(data)
-        if self._wanted and size > max(SMALL_BODY, self._reserved) and not self._reserve(size - self._reserved):
+        if self._body_requested and size > max(SMALL_BODY, self._reserved) and not self._reserve(size - self._reserved):
             raise Malformed(429)
         self._body += data
 
@@ -182,36 +182,36 @@ class BodyReader(HTTPChannel):
         self._body = bytearray()
         self._decoder = None
         request = self.requests[-1]
-        if not self._early:
+        if not self._served_early:
             self._serve(request, body, rest)
             return
-        self._early = False
+        self._served_early = False
         self._state = ANSWER
         self._buffer = rest
         self.deadline = None
-        self.persistent = self._lasting
+        self.persistent = self._persistent_before
         request.body_arrived(body)
 
     def _drop_body(self) -> None:
         self._body = bytearray()
         self._decoder = None
-        self._early = False
+        self._served_early = False
         self._release()
 
     # Large bodies, whose requests are authorized by their heads.
 
-    def _serve_head(self, request: KubeRequest, expected: bool) -> None:
+    def _serve_head(self, request: KubeRequest, expects_continue: bool) -> None:
         """Serve a request before its body; the rest of the body is not read until L{collect} asks for it."""
-        self._early = True
-        self._wanted = False
-        self._expected = expected
+        self._served_early = True
+        self._body_requested = False
+        self._expects_continue = expects_continue
         self._handlingRequest = True
         self.deadline = None
         # An answer that begins before the end of the body closes the connection, and its head must announce that.
-        self._lasting, self.persistent = self.persistent, 0
+        self._persistent_before, self.persistent = self.persistent, 0
         request.body_pending = True
         request.serve(b"")
-        if self._state == BODY and not self._wanted:
+        if self._state == BODY and not self._body_requested:
             self.pause_reading()
 
     def collect(self, request: KubeRequest) -> bool:
@@ -222,15 +222,15 @@ class BodyReader(HTTPChannel):
         """
         user = request.user
         anonymous = user is None or UNAUTHENTICATED in user.groups
-        place = client_network(getattr(self.transport.getPeer(), "host", ""))
-        self._share = (("" if user is None or anonymous else user.name, place), anonymous)
-        size = len(self._body) + (self._missing or 0)
+        network = client_network(getattr(self.transport.getPeer(), "host", ""))
+        self._share = (("" if user is None or anonymous else user.name, network), anonymous)
+        size = len(self._body) + (self._remaining or 0)
         if size > SMALL_BODY and not self._reserve(size):
             return False
-        self._wanted = True
+        self._body_requested = True
         self._body_since = now = self.connections.now()
         self.deadline = now + BODY_GRACE
-        if self._expected:
+        if self._expects_continue:
             self.send_continue()
         self.resume_reading()
         return True
@@ -250,20 +250,20 @@ class BodyReader(HTTPChannel):
             client, anonymous = self._share
             self.connections.bodies.release(client, self._reserved, anonymous=anonymous)
             self._reserved = 0
-        self._wanted = False
+        self._body_requested = False
 
     def _too_large(self, request: KubeRequest, arrived: int, length: int | None) -> None:
         """Answer without the body, discard the rest of it, and close the connection."""
-        early = self._early
+        served_early = self._served_early
         self._drop_body()
         self.persistent = 0
         self._state = DISCARD
-        self._missing = None if length is None else length - arrived
+        self._remaining = None if length is None else length - arrived
         self._discarded = 0
         self.deadline = None
         self._handlingRequest = True
         request.body_too_large = True
-        if early:
+        if served_early:
             request.body_arrived(b"")
         else:
             request.serve(b"")
@@ -272,31 +272,31 @@ class BodyReader(HTTPChannel):
         self._discarded += arrived
         if self._discarded > MAX_DISCARDED:
             self.abort()
-        elif self._missing is not None:
-            self._missing -= arrived
-            if self._missing <= 0 and self.idle:
+        elif self._remaining is not None:
+            self._remaining -= arrived
+            if self._remaining <= 0 and self.idle:
                 self.loseConnection()  # type: ignore[no-untyped-call]
 
     # Bodies that are streamed to a handler.
 
-    def _stream(self, request: KubeRequest, length: int | None, rest: bytes, expected: bool) -> None:
+    def _stream(self, request: KubeRequest, length: int | None, rest: bytes, expects_continue: bool) -> None:
         """
         Serve a request whose body arrives while it is answered.
 
         @param request: Its body is streamed to the handler.
         @param length: Length of the body, in bytes; L{None} for a body in chunks.
         @param rest: Received bytes after the head.
-        @param expected: Whether the client waits for 100 Continue.
+        @param expects_continue: Whether the client waits for 100 Continue.
         """
-        body = request.streamed = self._streamed = StreamedBody(self, length, expected)
+        body = request.streamed = self._streamed = StreamedBody(self, length, expects_continue)
         self._state = STREAM
         self._handlingRequest = True
         self.deadline = None
-        self._missing = length
+        self._remaining = length
         if length is None:
             self._decoder = _ChunkedTransferDecoder(body.received, self._stream_finished)
         # As in L{_serve_head}.
-        self._lasting, self.persistent = self.persistent, 0
+        self._persistent_before, self.persistent = self.persistent, 0
         if rest:
             self._stream_received(rest)
         request.serve(b"")
@@ -307,13 +307,13 @@ class BodyReader(HTTPChannel):
         if self._decoder is not None:
             self._decoder.dataReceived(data)
             return
-        missing = self._missing or 0
+        remaining = self._remaining or 0
         body = self._streamed
         assert body is not None, "a body is streamed"
-        self._missing = max(missing - len(data), 0)
-        body.received(data if len(data) <= missing else data[:missing])
-        if len(data) >= missing:
-            self._stream_finished(data[missing:])
+        self._remaining = max(remaining - len(data), 0)
+        body.received(data if len(data) <= remaining else data[:remaining])
+        if len(data) >= remaining:
+            self._stream_finished(data[remaining:])
 
     def _stream_finished(self, rest: bytes) -> None:
         body = self._streamed
@@ -323,7 +323,7 @@ class BodyReader(HTTPChannel):
         self._state = ANSWER
         self._buffer = rest
         if not self.requests[0].startedWriting:
-            self.persistent = self._lasting
+            self.persistent = self._persistent_before
         body.finish()
         if self._state == ANSWER:
             self.resume_reading()
@@ -336,7 +336,7 @@ class BodyReader(HTTPChannel):
     def _stop_streaming(self) -> None:
         """Drop the rest of a streamed body, whose request is answered."""
         if self._decoder is not None:
-            self._missing = None
+            self._remaining = None
         self._streamed = self._decoder = None
         self._state = DISCARD
         self._discarded = 0

@@ -29,7 +29,7 @@ _HOST: Final = re.compile(rb"[!$%&'()*+,.:;=\[\]_~0-9A-Za-z-]*")
 _NAMES: Final[dict[bytes, bytes]] = {}
 #: Values of Host headers that are well-formed; clients use few.
 _HOSTS: Final[set[bytes]] = set()
-_NAMES_KEPT: Final = 2048
+_MAX_CACHED_NAMES: Final = 2048
 
 _REASONS: Final = {
     400: b"Bad Request",
@@ -50,8 +50,8 @@ class Malformed(Exception):
     @ivar code: The status code of the answer.
     """
 
-    def __init__(self, code: int, why: str = "") -> None:
-        super().__init__(why)
+    def __init__(self, code: int, message: str = "") -> None:
+        super().__init__(message)
         self.code = code
 
 
@@ -131,7 +131,7 @@ def _field_name(name: bytes, colon: bytes) -> bytes:
     if not colon or not _TOKEN.fullmatch(name):
         raise Malformed(400)
     known = name.lower()
-    if len(_NAMES) < _NAMES_KEPT and len(name) < 64:
+    if len(_NAMES) < _MAX_CACHED_NAMES and len(name) < 64:
         _NAMES[name] = known
     return known
 
@@ -140,7 +140,7 @@ def _valid_host(host: bytes) -> bool:
     """Return whether a Host header is well-formed, and remember it if it is."""
     if not _HOST.fullmatch(host):
         return False
-    if len(_HOSTS) < _NAMES_KEPT and len(host) < 256:
+    if len(_HOSTS) < _MAX_CACHED_NAMES and len(host) < 256:
         _HOSTS.add(host)
     return True
 
@@ -180,10 +180,10 @@ def expects_continue(expectation: bytes, version: bytes) -> bool:
     return version == b"HTTP/1.1"
 
 
-def refusal(code: int, why: str = "") -> bytes:
+def refusal(code: int, message: str = "") -> bytes:
     """Return the answer to a malformed request: plain text, as in the reference."""
     reason = b"%d %b" % (code, _REASONS[code])
-    text = reason + (b": " + why.encode() if why else b"")
+    text = reason + (b": " + message.encode() if message else b"")
     retry = b"Retry-After: 1\r\n" if code == 429 else b""
     return b"HTTP/1.1 %b\r\n%bContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n" % (
         reason,

@@ -17,7 +17,7 @@ _PLAIN_HEAD: Final = (
 )
 
 
-def whole_head(request: KubeRequest, length: int, content_type: bytes, close: bool) -> bytes:
+def complete_head(request: KubeRequest, length: int, content_type: bytes, close: bool) -> bytes:
     """
     Return the head of a response that is sent together with its body.
 

@@ -19,7 +19,7 @@ class Caller(Protocol):
 
 
 def configure_proxy_client_certificate(
-    caller: Caller, options: FlagValues, own: CertKeyPair, files: FileReloader
+    caller: Caller, options: FlagValues, default_certificate: CertKeyPair, files: FileReloader
 ) -> None:
     """
     Present the current certificate of C{--proxy-client-cert-file}, or that of the data directory, to extension API
@@ -31,7 +31,7 @@ def configure_proxy_client_certificate(
     @raise StartError: The files cannot be used.
     """
     if not options["proxy-client-cert-file"]:
-        caller.use_identity(own.certificate, own.key)
+        caller.use_identity(default_certificate.certificate, default_certificate.key)
         return
     paths = [options["proxy-client-cert-file"], options["proxy-client-key-file"]]
 

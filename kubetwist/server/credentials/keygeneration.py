@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 _lock = threading.Lock()
-_coming: list[SimpleQueue[rsa.RSAPrivateKey | None]] = []
+_pending: list[SimpleQueue[rsa.RSAPrivateKey | None]] = []
 
 
 def _make() -> rsa.RSAPrivateKey:
@@ -30,16 +30,16 @@ def begin_key() -> None:
             made.put(key)
 
     with _lock:
-        if _coming:
+        if _pending:
             return
         made: SimpleQueue[rsa.RSAPrivateKey | None] = SimpleQueue()
-        _coming.append(made)
+        _pending.append(made)
     threading.Thread(target=run, name="kubetwist key", daemon=True).start()
 
 
 def take_key() -> rsa.RSAPrivateKey:
     """Return a new key: the one whose generation was started, or one that is generated now."""
     with _lock:
-        made = _coming.pop() if _coming else None
+        made = _pending.pop() if _pending else None
     key = None if made is None else made.get()
     return _make() if key is None else key

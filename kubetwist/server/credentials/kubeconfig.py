@@ -49,7 +49,7 @@ def kubeconfig(server: str, authority: bytes, user: CertKeyPair) -> bytes:
     ).encode()
 
 
-def refreshed(found: bytes, fresh: bytes) -> bytes:
+def refresh(existing: bytes, fresh: bytes) -> bytes:
     """
     Update an existing kubeconfig with the current server and admin.
 
@@ -61,7 +61,7 @@ def refreshed(found: bytes, fresh: bytes) -> bytes:
     from ...api.decoding import BodyError, decode_yaml
 
     try:
-        config = decode_yaml(found).value
+        config = decode_yaml(existing).value
         current = decode_yaml(fresh).value
         changed = [_put(config, entries, kind, current[entries][0]) for entries, kind in _ENTRIES]
     except (BodyError, TypeError, KeyError, AttributeError):
@@ -69,21 +69,21 @@ def refreshed(found: bytes, fresh: bytes) -> bytes:
     if not config.get("current-context"):
         config["current-context"] = current["current-context"]
     elif not any(changed):
-        return found
+        return existing
     # Imported late: only needed if a user has changed the file and it is outdated.
     import yaml
 
     return yaml.safe_dump(config, sort_keys=False).encode()
 
 
-def _put(config: JSONObject, entries: str, kind: str, own: JSONObject) -> bool:
+def _put(config: JSONObject, entries: str, kind: str, entry: JSONObject) -> bool:
     """Replace the server's entry; return whether it was different."""
-    config[entries] = known = config.get(entries) or []
-    for one in known:
-        if one.get("name") == own["name"]:
+    config[entries] = listed = config.get(entries) or []
+    for one in listed:
+        if one.get("name") == entry["name"]:
             before = one.get(kind) or {}
             # The namespace of the context is kept; its cluster and user are replaced together.
-            one[kind] = {**before, **own[kind]} if kind == "context" else own[kind]
+            one[kind] = {**before, **entry[kind]} if kind == "context" else entry[kind]
             return bool(one[kind] != before)
-    known.append(own)
+    listed.append(entry)
     return True

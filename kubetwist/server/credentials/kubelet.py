@@ -51,13 +51,13 @@ class KubeletCredentials:
         self._reactor = reactor
         self._data = data
         self._files = KubeletTLS()
-        self._own: CertKeyPair | None = None
+        self._issued: CertKeyPair | None = None
         self._issuing = Lock()
         self._renewed = utc_now()
         self._last = b""
-        self._shown: set[bytes] = set()
-        self._given = options["kubelet-client-certificate"] != ""
-        if self._given != (options["kubelet-client-key"] != ""):
+        self._presented: set[bytes] = set()
+        self._configured = options["kubelet-client-certificate"] != ""
+        if self._configured != (options["kubelet-client-key"] != ""):
             raise StartError("--kubelet-client-certificate and --kubelet-client-key must be set together")
         names = [name for name in _FLAGS if options[name]]
         if names:
@@ -65,8 +65,8 @@ class KubeletCredentials:
 
     def _watch(self, files: FileReloader, names: Sequence[str], paths: Sequence[Path]) -> None:
         def load(contents: Sequence[bytes]) -> KubeletTLS:
-            given = dict(zip(names, contents, strict=True))
-            loaded = KubeletTLS(*(given.get(name, b"") for name in _FLAGS))
+            contents_by_flag = dict(zip(names, contents, strict=True))
+            loaded = KubeletTLS(*(contents_by_flag.get(name, b"") for name in _FLAGS))
             loaded.check()
             return loaded
 
@@ -83,25 +83,25 @@ class KubeletCredentials:
 
     async def current(self) -> KubeletTLS:
         """Return the current credentials; without a certificate if none can be issued, which is logged."""
-        found = self._files
-        if not self._given:
-            own = self._own
-            if own is None or utc_now() > self._renewed:
+        credentials = self._files
+        if not self._configured:
+            issued = self._issued
+            if issued is None or utc_now() > self._renewed:
                 try:
-                    own = await deferToThreadPool(self._reactor, self._reactor.getThreadPool(), self._issue)
+                    issued = await deferToThreadPool(self._reactor, self._reactor.getThreadPool(), self._issue)
                 except StartError as error:
                     self._log.error("cannot issue the kubelet client certificate: {why}", why=str(error))
-                    return found
-                self._own, self._renewed = own, _parsed(own.certificate).not_valid_after_utc - RENEW_BEFORE
-            found = KubeletTLS(own.certificate, own.key, found.ca)
-        if found.certificate is not self._last:
-            self._last = found.certificate
-            self._shown.add(_parsed(found.certificate).fingerprint(SHA256()))
-        return found
+                    return credentials
+                self._issued, self._renewed = issued, _parsed(issued.certificate).not_valid_after_utc - RENEW_BEFORE
+            credentials = KubeletTLS(issued.certificate, issued.key, credentials.ca)
+        if credentials.certificate is not self._last:
+            self._last = credentials.certificate
+            self._presented.add(_parsed(credentials.certificate).fingerprint(SHA256()))
+        return credentials
 
     def is_client_certificate(self, certificate: x509.Certificate) -> bool:
         """Return whether a certificate is the one presented to kubelets, which no other client should have."""
-        return bool(self._shown) and certificate.fingerprint(SHA256()) in self._shown
+        return bool(self._presented) and certificate.fingerprint(SHA256()) in self._presented
 
     def _issue(self) -> CertKeyPair:
         # Concurrent callers wait here and find the certificate issued.

@@ -46,13 +46,13 @@ def parse_named_files(text: str) -> tuple[NamedFiles, ...]:
     certificate, comma, key = files.partition(",")
     if not comma or not certificate or not key or "," in key:
         raise ValueError("expected comma separated certificate and key file paths")
-    wanted = tuple(name.strip() for name in names.split(",") if name.strip())
-    if colon and not wanted:
+    requested_names = tuple(name.strip() for name in names.split(",") if name.strip())
+    if colon and not requested_names:
         raise ValueError("empty names list is not allowed")
-    for name in wanted:
+    for name in requested_names:
         if "*" in name.removeprefix("*."):
             raise ValueError(f'"{name}" is not a name, or one with *. in front')
-    return (NamedFiles(certificate, key, wanted),)
+    return (NamedFiles(certificate, key, requested_names),)
 
 
 class NamedCertificates:
@@ -87,19 +87,21 @@ class NamedCertificates:
     def follow(self, watched: FileReloader) -> None:
         """Reload the certificates when their files change."""
         for index, files in enumerate(self._files):
-            watched.watch([files.certificate, files.key], self._load, self._taker(index), "--tls-sni-cert-key")
+            watched.watch(
+                [files.certificate, files.key], self._load, self._certificate_setter(index), "--tls-sni-cert-key"
+            )
 
     def _load(self, contents: Sequence[bytes]) -> CertKeyPair:
         pair = CertKeyPair(*contents)
         self._make(pair)
         return pair
 
-    def _taker(self, index: int) -> Callable[[CertKeyPair], None]:
-        def take(pair: CertKeyPair) -> None:
+    def _certificate_setter(self, index: int) -> Callable[[CertKeyPair], None]:
+        def set_certificate(pair: CertKeyPair) -> None:
             self._pairs[index] = pair
             self.renew()
 
-        return take
+        return set_certificate
 
     def renew(self) -> None:
         """
@@ -108,7 +110,7 @@ class NamedCertificates:
         @raise BadCertificate: A certificate cannot be used; the contexts are unchanged.
         """
         contexts: dict[str, SSL.Context] = {}
-        implied: dict[str, SSL.Context] = {}
+        by_certificate: dict[str, SSL.Context] = {}
         for files, pair in zip(self._files, self._pairs, strict=True):
             pair.parsed()
             context = self._make(pair)
@@ -116,14 +118,14 @@ class NamedCertificates:
                 contexts.setdefault(name.lower(), context)
             if not files.names:
                 for name in certificate_names(pair.certificate):
-                    implied.setdefault(name.lower(), context)
-        self._contexts = {**implied, **contexts}
+                    by_certificate.setdefault(name.lower(), context)
+        self._contexts = {**by_certificate, **contexts}
 
     def choose(self, connection: SSL.Connection) -> None:
         """Select the certificate for the SNI name of a handshake; called by OpenSSL."""
-        said = connection.get_servername()
-        if said:
-            context = self.find(said.decode("latin-1"))
+        server_name = connection.get_servername()
+        if server_name:
+            context = self.find(server_name.decode("latin-1"))
             if context is not None:
                 connection.set_context(context)
 

@@ -26,13 +26,13 @@ def make_token_issuer(options: FlagValues, data: KeyDirectory) -> TokenIssuer:
 
     @raise StartError: The key cannot be read or used.
     """
-    given = options["service-account-signing-key-file"]
-    path = Path(given) if given else data.service_account_keys()[0]
+    configured = options["service-account-signing-key-file"]
+    path = Path(configured) if configured else data.service_account_keys()[0]
     issuers = options["service-account-issuer"]
     audiences = options["api-audiences"] or issuers
     try:
         longest, extend = _expiration(options)
-        return TokenIssuer.load(path.read_bytes(), issuers[0], audiences, longest, extend, own=not given)
+        return TokenIssuer.load(path.read_bytes(), issuers[0], audiences, longest, extend, own=not configured)
     except OSError as error:
         raise StartError(f"cannot read {path}: {error.strerror}") from error
     except BadSigningKey as error:
@@ -64,7 +64,7 @@ def read_token_keys(
     options: FlagValues,
     data: KeyDirectory,
     files: FileReloader,
-    followers: Sequence[Callable[[Sequence[TokenKey]], object]],
+    listeners: Sequence[Callable[[Sequence[TokenKey]], object]],
 ) -> list[TokenKey]:
     """
     Return the keys that verify service account tokens: those of C{--service-account-key-file}, or the signing key.
@@ -77,9 +77,9 @@ def read_token_keys(
     @param followers: Called with the keys after the files have changed.
     @raise StartError: The keys cannot be read or used.
     """
-    given = options["service-account-key-file"]
+    configured = options["service-account-key-file"]
     signing = options["service-account-signing-key-file"]
-    paths = [Path(path) for path in given] or [Path(signing) if signing else data.service_account_keys()[1]]
+    paths = [Path(path) for path in configured] or [Path(signing) if signing else data.service_account_keys()[1]]
 
     def load(contents: Sequence[bytes]) -> list[TokenKey]:
         keys = []
@@ -91,17 +91,17 @@ def read_token_keys(
         return keys
 
     def use(keys: list[TokenKey]) -> None:
-        found[:] = keys
-        for follower in followers:
-            follower(keys)
+        keys_in_use[:] = keys
+        for listener in listeners:
+            listener(keys)
 
     try:
-        if given:
-            found: list[TokenKey] = files.watch(paths, load, use, "--service-account-key-file")
+        if configured:
+            keys_in_use: list[TokenKey] = files.watch(paths, load, use, "--service-account-key-file")
         else:
-            found = load([path.read_bytes() for path in paths])
+            keys_in_use = load([path.read_bytes() for path in paths])
     except OSError as error:
         raise StartError(f"cannot read {error.filename}: {error.strerror}") from error
     except ValueError as error:
         raise StartError(str(error)) from error
-    return found
+    return keys_in_use

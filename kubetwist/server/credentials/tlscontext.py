@@ -31,7 +31,9 @@ class ServingContextFactory:
     verify it and answer 401, while a failed handshake has no answer.
     """
 
-    def __init__(self, pair: CertKeyPair, lowest: str, ciphers: str = "", named: Sequence[NamedFiles] = ()) -> None:
+    def __init__(
+        self, pair: CertKeyPair, min_version: str, ciphers: str = "", named: Sequence[NamedFiles] = ()
+    ) -> None:
         """
         @param lowest: As in --tls-min-version.
         @param ciphers: The enabled suites in OpenSSL's syntax; the defaults of Twisted if empty.
@@ -39,19 +41,19 @@ class ServingContextFactory:
         @raise StartError: A certificate cannot be used.
         """
         self._pair = pair
-        self._lowest = lowest
+        self._lowest = min_version
         self._ciphers = ciphers
         self._authorities: Sequence[ClientCAProvider] = ()
         self.named = NamedCertificates(named, self._make) if named else None
         try:
-            self._context = self._made(pair)
+            self._context = self._make_with_sni(pair)
         except BadCertificate as error:
             raise StartError(f"cannot use the serving certificate: {error}") from error
 
     def _make(self, pair: CertKeyPair) -> SSL.Context:
         return make_context(pair, self._lowest, self._authorities, self._ciphers)
 
-    def _made(self, pair: CertKeyPair) -> SSL.Context:
+    def _make_with_sni(self, pair: CertKeyPair) -> SSL.Context:
         context = self._make(pair)
         if self.named is not None:
             context.set_tlsext_servername_callback(self.named.choose)
@@ -64,10 +66,10 @@ class ServingContextFactory:
         @raise BadCertificate: It cannot be used.
         """
         # A context that connections use cannot be changed.
-        self._context = self._made(pair)
+        self._context = self._make_with_sni(pair)
         self._pair = pair
 
-    def ask_for(self, authorities: Sequence[ClientCAProvider]) -> None:
+    def request_client_certificates(self, authorities: Sequence[ClientCAProvider]) -> None:
         """Send the names of accepted authorities to clients, now and after each change."""
         self._authorities = authorities
 
@@ -86,7 +88,7 @@ class ServingContextFactory:
 
 
 def make_context(
-    pair: CertKeyPair, lowest: str, authorities: Sequence[ClientCAProvider] = (), ciphers: str = ""
+    pair: CertKeyPair, min_version: str, authorities: Sequence[ClientCAProvider] = (), ciphers: str = ""
 ) -> SSL.Context:
     """
     Create a context that presents a certificate.
@@ -99,7 +101,7 @@ def make_context(
     try:
         certificate, *chain = [load_pem_x509_certificate(pem) for pem in split_pem(pair.certificate)]
         options = CertificateOptions(
-            raiseMinimumTo=_VERSIONS[lowest],
+            raiseMinimumTo=_VERSIONS[min_version],
             acceptableProtocols=[b"http/1.1"],
             acceptableCiphers=AcceptableCiphers.fromOpenSSLCipherString(ciphers) if ciphers else None,
         )

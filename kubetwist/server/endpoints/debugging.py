@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 FLAGS: Final = "/debug/flags"
 PPROF: Final = "/debug/pprof"
 #: Maximum seconds of a profile.
-LONGEST: Final = 300.0
+MAX_PROFILE_SECONDS: Final = 300.0
 _SECONDS: Final = 30.0
-_LONGEST_LEVEL: Final = 100
+_MAX_LEVEL_LENGTH: Final = 100
 _HTML: Final = b"text/html; charset=utf-8"
 _FLAGS_PAGE: Final = (
     b"<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\nflags:<br>\n<table>\n"
@@ -69,9 +69,9 @@ class FlagsResource(Resource):
         elif request.method != b"PUT":
             request.respond_text(406, "unsupported http method\n")
         else:
-            text = request.read_body()[: _LONGEST_LEVEL + 1].decode("utf-8", "replace")
+            text = request.read_body()[: _MAX_LEVEL_LENGTH + 1].decode("utf-8", "replace")
             try:
-                if len(text) > _LONGEST_LEVEL:
+                if len(text) > _MAX_LEVEL_LENGTH:
                     raise ValueError("value out of range")
                 self._verbosity.set(parse_level(text))
             except ValueError as error:
@@ -124,8 +124,8 @@ class ProfilesResource(Resource):
         # As in the reference, a value that is not a number is ignored.
         seconds = float(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0.0
         seconds = seconds or _SECONDS
-        if seconds > LONGEST:
-            request.respond_text(400, f"profile duration exceeds {LONGEST:.0f} seconds\n")
+        if seconds > MAX_PROFILE_SECONDS:
+            request.respond_text(400, f"profile duration exceeds {MAX_PROFILE_SECONDS:.0f} seconds\n")
             return
         if self._sampler is not None:
             request.respond_text(500, "Could not enable CPU profiling: cpu profiling already in use\n")

@@ -88,12 +88,12 @@ class HealthResource(Resource):
 
     def render(self, request: KubeRequest) -> int:
         """Answer any method, as the reference does."""
-        wanted = request.info.path.removeprefix(f"/{self._name}")
-        if not wanted:
+        subpath = request.info.path.removeprefix(f"/{self._name}")
+        if not subpath:
             _answer_when_done(self._all(request), request)
             return NOT_DONE_YET
         for check in self._checks():
-            if wanted == f"/{check.name}":
+            if subpath == f"/{check.name}":
                 _answer_when_done(self._one(request, check), request)
                 return NOT_DONE_YET
         request.respond_text(404, "404 page not found\n")

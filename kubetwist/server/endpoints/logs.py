@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 PATH: Final = "/logs"
 #: Maximum number of listed files of a directory.
-_MOST: Final = 10_000
+_MAX_LISTED: Final = 10_000
 _PIECE: Final = 128 * 1024
 
 
-class NotThere(Exception):
+class FileNotServed(Exception):
     """The file does not exist or is not served."""
 
 
@@ -45,35 +45,35 @@ def open_below(root: str, parts: list[str]) -> int:
     @raise NotThere: It does not exist or is not served.
     """
     try:
-        number = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise NotThere from error
+        raise FileNotServed from error
     for name in parts:
         if name in (".", "..") or "/" in name or "\0" in name or len(name.encode("utf-8", "surrogatepass")) > 255:
-            os.close(number)
-            raise NotThere
+            os.close(descriptor)
+            raise FileNotServed
         # Opening a pipe would block until its other end is opened.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        above = number
+        parent = descriptor
         try:
-            number = os.open(name, flags, dir_fd=above)
+            descriptor = os.open(name, flags, dir_fd=parent)
         except (OSError, ValueError) as error:
-            raise NotThere from error
+            raise FileNotServed from error
         finally:
-            os.close(above)
-    kind = os.fstat(number).st_mode
+            os.close(parent)
+    kind = os.fstat(descriptor).st_mode
     if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-        os.close(number)
-        raise NotThere
-    return number
+        os.close(descriptor)
+        raise FileNotServed
+    return descriptor
 
 
-def listing(number: int) -> bytes:
+def listing(descriptor: int) -> bytes:
     """Return the content of a directory as a page of links."""
     lines: list[str] = []
-    with os.scandir(number) as entries:
+    with os.scandir(descriptor) as entries:
         for entry in entries:
-            if len(lines) >= _MOST:
+            if len(lines) >= _MAX_LISTED:
                 break
             name = entry.name + ("/" if entry.is_dir(follow_symlinks=False) else "")
             lines.append(f'<a href="{quote("./" + name, safe="/", errors="surrogateescape")}">{escape(name)}</a>\n')
@@ -109,33 +109,33 @@ class LogsResource(Resource):
             request.respond(301, b"", TEXT)
             return NOT_DONE_YET
         parts = [part for part in path.removeprefix(PATH).split("/") if part]
-        found = self._in_thread(self._look, parts)
-        found.addCallbacks(self._send, self._none, callbackArgs=(request, path), errbackArgs=(request,))
+        found = self._in_thread(self._open, parts)
+        found.addCallbacks(self._send, self._respond_not_found, callbackArgs=(request, path), errbackArgs=(request,))
         found.addErrback(request.handle_failure)
         return NOT_DONE_YET
 
     def _in_thread(self, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> Deferred[T]:
         return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), call, *arguments, **options)
 
-    def _look(self, parts: list[str]) -> tuple[int, int, bytes | None]:
-        number = open_below(self._root, parts)
+    def _open(self, parts: list[str]) -> tuple[int, int, bytes | None]:
+        descriptor = open_below(self._root, parts)
         try:
-            about = os.fstat(number)
-            if stat.S_ISDIR(about.st_mode):
-                page = listing(number)
-                os.close(number)
+            status = os.fstat(descriptor)
+            if stat.S_ISDIR(status.st_mode):
+                page = listing(descriptor)
+                os.close(descriptor)
                 return -1, 0, page
         except BaseException:
-            os.close(number)
+            os.close(descriptor)
             raise
-        return number, about.st_size, None
+        return descriptor, status.st_size, None
 
-    def _none(self, failure: Failure, request: KubeRequest) -> None:
-        failure.trap(NotThere)
+    def _respond_not_found(self, failure: Failure, request: KubeRequest) -> None:
+        failure.trap(FileNotServed)
         request.respond_text(404, "404 page not found\n")
 
     def _send(self, found: tuple[int, int, bytes | None], request: KubeRequest, path: str) -> None:
-        number, size, page = found
+        descriptor, size, page = found
         # Browsers must not execute the content of a log.
         request.setHeader(b"x-content-type-options", b"nosniff")
         if page is not None:
@@ -147,62 +147,64 @@ class LogsResource(Resource):
             request.setHeader(b"content-security-policy", b"default-src 'none'")
             request.respond(200, page, b"text/html; charset=utf-8")
         elif request.finished or request.disconnected or request.method == b"HEAD":
-            os.close(number)
+            os.close(descriptor)
             request.setHeader(b"content-length", b"%d" % size)
             request.respond(200, b"", TEXT)
         else:
-            _File(self._in_thread, request, number, size).start()
+            _File(self._in_thread, request, descriptor, size).start()
 
 
 @implementer(IPullProducer)
 class _File:
     """Writes a file, up to its size when it was opened, at the pace of the client."""
 
-    def __init__(self, in_thread: Callable[..., Deferred[bytes]], request: KubeRequest, number: int, left: int) -> None:
+    def __init__(
+        self, in_thread: Callable[..., Deferred[bytes]], request: KubeRequest, descriptor: int, size: int
+    ) -> None:
         self._in_thread = in_thread
         self._request = request
-        self._number = number
-        self._left = left
+        self._number = descriptor
+        self._remaining = size
         self._reading = False
-        self._over = False
+        self._closed = False
 
     def start(self) -> None:
         """Start the response."""
         request = self._request
         request.setResponseCode(200)
         request.setHeader(b"content-type", TEXT)
-        request.setHeader(b"content-length", b"%d" % self._left)
+        request.setHeader(b"content-length", b"%d" % self._remaining)
         request.notifyFinish().addErrback(lambda reason: self.stopProducing())
-        if not self._left:
+        if not self._remaining:
             self._finish()
             return
         request.registerProducer(self, False)
 
     def resumeProducing(self) -> None:
         """Read the next piece."""
-        if self._reading or self._over:
+        if self._reading or self._closed:
             return
         self._reading = True
-        piece = self._in_thread(os.read, self._number, min(_PIECE, self._left))
-        piece.addCallbacks(self._write, self._broken)
+        piece = self._in_thread(os.read, self._number, min(_PIECE, self._remaining))
+        piece.addCallbacks(self._write, self._fail)
         piece.addErrback(self._request.handle_failure)
 
     def _write(self, piece: bytes) -> None:
         self._reading = False
-        if self._over:
+        if self._closed:
             os.close(self._number)
             return
         if not piece:
             # The file was truncated in between.
-            self._broken(None)
+            self._fail(None)
             return
-        self._left -= len(piece)
+        self._remaining -= len(piece)
         self._request.write(piece)
-        if not self._left and not self._over:
+        if not self._remaining and not self._closed:
             self._request.unregisterProducer()
             self._finish()
 
-    def _broken(self, failure: Failure | None) -> None:
+    def _fail(self, failure: Failure | None) -> None:
         self._reading = False
         self._close()
         self._request.truncate_response()
@@ -212,15 +214,15 @@ class _File:
         self._request.finish()
 
     def _close(self) -> None:
-        if not self._over:
-            self._over = True
+        if not self._closed:
+            self._closed = True
             os.close(self._number)
 
     def stopProducing(self) -> None:
         """Stop: the client has disconnected."""
         if self._reading:
             # The reading thread closes the file.
-            self._over = True
+            self._closed = True
         else:
             self._close()
 

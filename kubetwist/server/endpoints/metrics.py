@@ -44,7 +44,7 @@ class MetricsResource(Resource):
         *,
         process: bool = False,
         resets: bool = True,
-        forgotten: Callable[[], object] = lambda: None,
+        after_reset: Callable[[], object] = lambda: None,
     ) -> None:
         """
         @param shown: Selects the metrics that are shown.
@@ -60,7 +60,7 @@ class MetricsResource(Resource):
         self._process = process
         self._resets = resets
         self._baseline = Baseline()
-        self._forgotten = forgotten
+        self._forgotten = after_reset
 
     def render(self, request: KubeRequest) -> int:
         """Answer when the metrics are encoded."""
@@ -76,15 +76,15 @@ class MetricsResource(Resource):
             return NOT_DONE_YET
         families, snapshots = self._registry.families(), list(self._registry.collect())
 
-        packed = accepts_gzip(request)
+        gzipped = accepts_gzip(request)
 
         def text() -> bytes:
             every = [*snapshots, *collect_process_metrics()] if self._process else snapshots
             body = render(families, every, self._baseline.since, self._shown.select)
-            return gzip.compress(body, GZIP_LEVEL, mtime=0) if packed else body
+            return gzip.compress(body, GZIP_LEVEL, mtime=0) if gzipped else body
 
         def respond(body: bytes) -> None:
-            if packed:
+            if gzipped:
                 request.setHeader(b"content-encoding", b"gzip")
             request.respond(200, body, CONTENT_TYPE)
 
@@ -96,7 +96,7 @@ class MetricsResource(Resource):
         return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), work)
 
 
-class Served:
+class ServedResourceNames:
     """Knows which resources a server serves, and caches the answer for served ones."""
 
     def __init__(self, installed: IServedResources | None, kubernetes_version: str) -> None:
@@ -109,8 +109,8 @@ class Served:
         self._generation = -1
         self._names: dict[tuple[str, str], frozenset[str]] = {}
 
-    def __contains__(self, wanted: tuple[str, str, str]) -> bool:
-        group, version, name = wanted
+    def __contains__(self, gvr: tuple[str, str, str]) -> bool:
+        group, version, name = gvr
         installed = self._installed
         if installed is None:
             return False
@@ -125,16 +125,16 @@ class Served:
             names = self._names[group, version] = frozenset(line.name for line in lines)
         return name in names
 
-    def is_deprecated(self, wanted: tuple[str, str, str]) -> bool:
+    def is_deprecated(self, gvr: tuple[str, str, str]) -> bool:
         """Return whether a resource is deprecated."""
-        group, version, name = wanted
-        if self._installed is None or wanted not in self:
+        group, version, name = gvr
+        if self._installed is None or gvr not in self:
             return False
         lines = self._installed.resources(GroupVersion(group, version))
         return any(line.name == name and deprecation_warning(line.kind, self._minor) for line in lines)
 
 
-def install_metrics(mux: DelegatingMux, config: ServerConfig, forgotten: Callable[[], object]) -> None:
+def install_metrics(mux: DelegatingMux, config: ServerConfig, after_reset: Callable[[], object]) -> None:
     """
     Register the path of the metrics.
 
@@ -144,6 +144,6 @@ def install_metrics(mux: DelegatingMux, config: ServerConfig, forgotten: Callabl
     slis = MetricsResource("/metrics/slis", config.health_metrics, reactor, shown, resets=resets)
     mux.handle_prefix("/metrics/slis", slis)
     metrics = MetricsResource(
-        "/metrics", config.metrics, reactor, shown, process=True, resets=resets, forgotten=forgotten
+        "/metrics", config.metrics, reactor, shown, process=True, resets=resets, after_reset=after_reset
     )
     mux.handle_prefix("/metrics", metrics)

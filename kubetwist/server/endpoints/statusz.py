@@ -19,7 +19,7 @@ from .zpages import NAME, WARNING, ZPage, is_enabled
 _NOT_LISTED: Final = frozenset(("apis", "api", "openid", "openapi", ".well-known", "index.html"))
 
 
-def status_of(version: str, paths: list[str], begun: float, now: float) -> JSONObject:
+def status_fields(version: str, paths: list[str], begun: float, now: float) -> JSONObject:
     """Return the fields of C{/statusz}."""
     folders = {path.split("/")[1] for path in paths if path.startswith("/")}
     return {
@@ -58,6 +58,6 @@ def install_statusz(mux: DelegatingMux, config: ServerConfig, paths: Callable[[]
     begun = time()
 
     def status() -> JSONObject:
-        return status_of(config.kubernetes_version, paths(), begun, time())
+        return status_fields(config.kubernetes_version, paths(), begun, time())
 
     mux.handle("/statusz", ZPage("Statusz", lambda: status_text(status(), begun), status))

@@ -56,16 +56,16 @@ _SINGLE: Final = (
     "output",
 )
 #: Bytes of the whole query.
-_LONGEST_QUERY: Final = 8192
+_MAX_QUERY_LENGTH: Final = 8192
 
 #: Maximum number of near misses in an answer.
-MOST_MISSES: Final = 10
+MAX_MISSES: Final = 10
 #: Rules that are checked in one slice, and in total.
 SLICE: Final = 500
-MOST_RULES: Final = 200_000
+MAX_RULES: Final = 200_000
 
 
-class Why(Resource):
+class WhyResource(Resource):
     """Answers GET on the path."""
 
     isLeaf = True
@@ -92,14 +92,14 @@ class Why(Resource):
         return NOT_DONE_YET
 
     def _question(self, request: KubeRequest, text: bool) -> tuple[AuthorizerAttributes, bool]:
-        if len(request.uri) > _LONGEST_QUERY:
-            raise APIStatusError.bad_request(f"the query is longer than {_LONGEST_QUERY} bytes")
+        if len(request.uri) > _MAX_QUERY_LENGTH:
+            raise APIStatusError.bad_request(f"the query is longer than {_MAX_QUERY_LENGTH} bytes")
         query = request.query
         output = query.get("output", [""])[0]
         if output not in ("", "json", "text"):
             raise APIStatusError.bad_request(f"output must be json or text, not {quoted(output)}")
         assert request.user is not None, "authentication comes before this"
-        question = question_of(query, request.user)
+        question = parse_question(query, request.user)
         return question, output == "text" if output else text
 
 
@@ -120,7 +120,7 @@ def _prefers_text(accept: bytes | None) -> bool:
     return False
 
 
-def question_of(query: Mapping[str, Sequence[str]], asking: UserInfo) -> AuthorizerAttributes:
+def parse_question(query: Mapping[str, Sequence[str]], requester: UserInfo) -> AuthorizerAttributes:
     """
     Parse a query into the attributes of a request.
 
@@ -140,7 +140,7 @@ def question_of(query: Mapping[str, Sequence[str]], asking: UserInfo) -> Authori
         raise APIStatusError.bad_request("verb is required, and resource or path")
     if bool(resource) == bool(path):
         raise APIStatusError.bad_request("exactly one of resource and path is required")
-    user = asking
+    user = requester
     if given.get("user"):
         user = with_implied_groups(UserInfo(given["user"], given.get("uid", ""), tuple(query.get("group", ()))))
     elif "uid" in given or "group" in query:
@@ -174,8 +174,8 @@ def question_of(query: Mapping[str, Sequence[str]], asking: UserInfo) -> Authori
 
 async def explain(config: ServerConfig, question: AuthorizerAttributes) -> JSONObject:
     """Ask the authorizers in their order until one decides; then explain the decision."""
-    answer: JSONObject = {"kind": "Why", "apiVersion": "kubetwist/v1", "asked": _shown(question)}
-    decided: tuple[Any, Verdict] | None = None
+    answer: JSONObject = {"kind": "Why", "apiVersion": "kubetwist/v1", "asked": _describe_question(question)}
+    decision: tuple[Any, Verdict] | None = None
     asked = answer["authorizers"] = []
     union = config.authorizer
     assert union is not None, "the authorizer is made before the servers"
@@ -189,15 +189,15 @@ async def explain(config: ServerConfig, question: AuthorizerAttributes) -> JSONO
             line["error"] = verdict.error
         asked.append(line)
         if verdict.decision is not Decision.NO_OPINION:
-            decided = authorizer, verdict
+            decision = authorizer, verdict
             break
-    answer["allowed"] = decided is not None and decided[1].decision is Decision.ALLOW
-    if decided is not None:
-        answer["decidedBy"] = decided[0].name
+    answer["allowed"] = decision is not None and decision[1].decision is Decision.ALLOW
+    if decision is not None:
+        answer["decidedBy"] = decision[0].name
     if not answer["allowed"]:
         await _add_misses(config.reactor, authorizers, question, answer)
-    elif decided is not None and IRuleExplainer.providedBy(decided[0]):
-        found = decided[0].explain(question)
+    elif decision is not None and IRuleExplainer.providedBy(decision[0]):
+        found = decision[0].explain(question)
         if found is not None:
             answer["allowedBy"] = found
     return answer
@@ -219,59 +219,63 @@ async def _add_misses(
         answer.setdefault("grants", []).extend(
             {"authorizer": authorizer.name, **grant} for grant in authorizer.grants_of(question)
         )
-    kept: list[tuple[int, int, JSONObject]] = []
+    nearest: list[tuple[int, int, JSONObject]] = []
     number = count()
-    left = MOST_RULES
+    remaining = MAX_RULES
     rule_explainers: list[Any] = [one for one in authorizers if IRuleExplainer.providedBy(one)]
     for authorizer in rule_explainers:
         misses: Iterator[tuple[int, JSONObject] | None] = authorizer.near_misses(question)
-        while left > 0:
+        while remaining > 0:
             done = True
             for _ in range(SLICE):
                 found = next(misses, _END)
                 if found is _END:
                     break
                 if found is not None:
-                    far, miss = found
-                    kept.append((far, next(number), {"authorizer": authorizer.name, **miss}))
+                    distance, miss = found
+                    nearest.append((distance, next(number), {"authorizer": authorizer.name, **miss}))
             else:
                 done = False
-            kept = nsmallest(MOST_MISSES, kept)
-            left -= SLICE
+            nearest = nsmallest(MAX_MISSES, nearest)
+            remaining -= SLICE
             if done:
                 break
             await deferLater(reactor, 0, lambda: None)
-    answer["nearMisses"] = [miss for _, _, miss in kept]
+    answer["nearMisses"] = [miss for _, _, miss in nearest]
     # Of the nearest roles, the one with the fewest rules grants least.
-    remedies = [(far, miss["remedy"]["rules"], miss["remedy"]["command"]) for far, _, miss in kept if "remedy" in miss]
+    remedies = [
+        (distance, miss["remedy"]["rules"], miss["remedy"]["command"])
+        for distance, _, miss in nearest
+        if "remedy" in miss
+    ]
     if remedies:
         answer["remedy"] = min(remedies)[2]
     elif explainers:
         answer["remedy"] = explainers[0].remedy(question)
-    if left <= 0:
-        answer["incomplete"] = f"only {MOST_RULES} rules were looked at"
+    if remaining <= 0:
+        answer["incomplete"] = f"only {MAX_RULES} rules were looked at"
 
 
 _END: Final[Any] = object()
 
 
-def _shown(question: AuthorizerAttributes) -> JSONObject:
+def _describe_question(question: AuthorizerAttributes) -> JSONObject:
     user = question.user
-    shown: JSONObject = {"user": user.name, "groups": list(user.groups), "verb": question.verb}
+    described: JSONObject = {"user": user.name, "groups": list(user.groups), "verb": question.verb}
     if not question.is_resource_request:
-        return {**shown, "path": question.path}
-    shown |= {"apiGroup": question.group, "resource": question.resource}
+        return {**described, "path": question.path}
+    described |= {"apiGroup": question.group, "resource": question.resource}
     for name in ("subresource", "namespace", "name"):
         if getattr(question, name):
-            shown[name] = getattr(question, name)
+            described[name] = getattr(question, name)
     if question.field_terms:
-        shown["fieldSelector"] = [
+        described["fieldSelector"] = [
             f"{field}{'=' if equal else '!='}{value}" for field, value, equal in question.field_terms
         ]
     if question.label_terms:
-        shown["labelSelector"] = list(map(str, question.label_terms))
-    shown["text"] = describe_attributes(question)
-    return shown
+        described["labelSelector"] = list(map(str, question.label_terms))
+    described["text"] = describe_attributes(question)
+    return described
 
 
 def _respond(answer: JSONObject, request: KubeRequest, text: bool) -> None:

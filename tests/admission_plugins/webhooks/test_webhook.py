@@ -13,7 +13,7 @@ from kubetwist.admission_plugins.webhooks.webhook import Webhook
 class FakeOutgoing:
     """Counts the clients that it makes."""
 
-    denied = ()
+    denied_networks = ()
 
     def __init__(self) -> None:
         self.made: list[Any] = []

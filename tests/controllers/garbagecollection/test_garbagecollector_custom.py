@@ -31,7 +31,7 @@ SPEC = {
 CRD = {"metadata": {"name": f"things.{GROUP}", "uid": "1"}, "spec": SPEC, "status": {"acceptedNames": NAMES}}
 
 
-class Served:
+class ServedResourceNames:
     """One custom resource, served."""
 
     def __init__(self, case: ControllerTestCase) -> None:
@@ -68,7 +68,7 @@ class CustomTests(ControllerTestCase):
     def open_stores(self) -> None:
         """With a custom resource that is not cached yet."""
         super().open_stores()
-        self.custom = Served(self)
+        self.custom = ServedResourceNames(self)
         self.context = ControllerContext(self.registry, self.clock, self.config, self.custom)
         self.addCleanup(self.custom.things.stop)
 

@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.http.connection}."""
+"""Tests of L{kubetwist.http.connection}."""

@@ -1,4 +1,4 @@
-"""A memory limit that a test sets."""
+"""Base of tests with a memory guard."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 class GuardCase(SynchronousTestCase):
-    """A guard whose memory and time the test sets."""
+    """A guard whose memory usage and time are set by the test."""
 
     def setUp(self) -> None:
-        """A limit of 1000 MiB, of which 64 are kept free."""
+        """Create a guard with a limit of 1000 MiB, of which 64 MiB are kept free."""
         self.used = Usage(100 * MIB)
         self.time = 0.0
         self.trims: list[float] = []

@@ -1,4 +1,4 @@
-"""Tests for large bodies: when they are read, and how much memory each client may use."""
+"""Tests of L{kubetwist.http.connection.bodyshares}: when large bodies are read, and the memory per client."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def head(length: int | None, *fields: str) -> bytes:
 
 
 class Waiting:
-    """An authenticator with a lookup that takes time."""
+    """An authenticator whose result is set by the test."""
 
     def __init__(self) -> None:
         self.answer: Deferred[Any] = Deferred()
 
     def authenticate(self, request: Any) -> Any:
-        """Later."""
+        """Return the pending result."""
         return self.answer
 
 
@@ -45,18 +45,18 @@ class HeadTests(SynchronousTestCase):
     """Requests with large bodies are authorized by their heads."""
 
     def client(self, authorizer: Allow | None = None, user: UserInfo | None = None, **how: Any) -> Client:
-        """A connection to a site with all filters."""
+        """Return a connection to a site with all filters."""
         self.site = filtered_site(authorizer=authorizer, authenticator=how.pop("authenticator", Everyone(user)), **how)
         return Client(self.site)
 
     def refusing(self) -> Allow:
-        """An authorizer that refuses all creation."""
+        """Return an authorizer that denies creation."""
         authorizer = Allow()
         authorizer.refused.add("create")
         return authorizer
 
     def test_anonymous_bodies_are_not_buffered(self) -> None:
-        """A client that may not create anything is refused by the head, and nothing is reserved for its body."""
+        """A client without permission is refused by the head, and no memory is reserved."""
         for length, sent in ((MAX_BODY, 0), (MAX_BODY, 50_000), (SMALL_BODY + 1, 10)):
             client = self.client(self.refusing(), ANONYMOUS)
             client.send(head(length) + b"x" * sent)
@@ -88,8 +88,8 @@ class HeadTests(SynchronousTestCase):
         (answer,) = client.answers()
         self.assertEqual((answer.code, len(client.channel._body)), (403, 0))
 
-    def test_not_read_before_it_is_known_whose(self) -> None:
-        """During the authentication of a large body's client, the body is not read."""
+    def test_not_read_before_authentication(self) -> None:
+        """A large body is not read during authentication."""
         authenticator = Waiting()
         client = self.client(authenticator=authenticator)
         body = b"y" * (SMALL_BODY * 2)
@@ -104,7 +104,7 @@ class HeadTests(SynchronousTestCase):
         self.assertFalse(client.transport.disconnecting)
         self.assertTrue(client.channel.persistent)
 
-    def test_whole_before_it_is_known_whose(self) -> None:
+    def test_complete_before_authentication(self) -> None:
         """A large body that arrives before the client is authenticated is served like any other."""
         authenticator = Waiting()
         client = self.client(authenticator=authenticator)
@@ -116,7 +116,7 @@ class HeadTests(SynchronousTestCase):
         self.assertEqual(answer.body, b"POST " + PATH.encode() + b" " + body)
 
     def test_expect(self) -> None:
-        """A client that waits for 100 Continue receives it when it may send the body, and not otherwise."""
+        """100 Continue is sent when the body may be sent, and not otherwise."""
         client = self.client(self.refusing())
         client.send(head(10, "Expect: 100-continue"))
         self.assertTrue(client.transport.value().startswith(b"HTTP/1.1 403 "))
@@ -128,7 +128,7 @@ class HeadTests(SynchronousTestCase):
         self.assertEqual(self.site.connections.bodies.used, 0)
 
     def test_authorized_once(self) -> None:
-        """The authorizer is asked once about a request with a large body."""
+        """A request with a large body is authorized once."""
         authorizer = Allow()
         client = self.client(authorizer)
         client.send(head(SMALL_BODY + 1))
@@ -136,7 +136,7 @@ class HeadTests(SynchronousTestCase):
         self.assertEqual((client.answers()[0].code, len(authorizer.asked)), (200, 1))
 
     def test_too_large_in_chunks(self) -> None:
-        """A body in chunks that becomes too large while it arrives is answered 413, and nothing of it is kept."""
+        """A body in chunks that exceeds the limit is answered with 413, and dropped."""
         seen: list[int] = []
 
         def handle(request: KubeRequest) -> None:
@@ -150,10 +150,12 @@ class HeadTests(SynchronousTestCase):
         (answer,) = client.answers()
         self.assertEqual((answer.code, seen, self.site.connections.bodies.used), (413, [True], 0))
 
-    def test_small_bodies_find_room(self) -> None:
-        """A body of 64 KiB is served when large bodies use all the memory; a larger one is 429."""
+    def test_small_bodies_always_accepted(self) -> None:
+        """
+        A body of 64 KiB is accepted when the memory for large bodies is used up; a larger one is answered with 429.
+        """
         client = self.client()
-        self.site.connections.bodies.most = 0
+        self.site.connections.bodies.limit = 0
         answer = client.request("POST", PATH, b"x" * SMALL_BODY)
         self.assertEqual(answer.code, 200)
         client.send(head(SMALL_BODY + 1))
@@ -161,9 +163,9 @@ class HeadTests(SynchronousTestCase):
         self.assertEqual((answer.code, answer.header("retry-after"), answer.header("connection")), (429, "1", "close"))
 
     def test_room_runs_out(self) -> None:
-        """A body in chunks that exceeds the free memory ends with 429."""
+        """A body in chunks that exceeds the free memory is answered with 429."""
         client = self.client()
-        self.site.connections.bodies.most = 4 * SMALL_BODY
+        self.site.connections.bodies.limit = 4 * SMALL_BODY
         chunk = b"4000\r\n" + b"x" * 0x4000 + b"\r\n"
         client.send(head(None) + chunk * 5)
         self.assertEqual((client.answers(), self.site.connections.bodies.used), ([], 5 * 0x4000))
@@ -172,7 +174,7 @@ class HeadTests(SynchronousTestCase):
         self.assertEqual((answer.code, answer.header("retry-after"), self.site.connections.bodies.used), (429, "1", 0))
 
     def test_lost(self) -> None:
-        """A client that disconnects within a large body leaves no reservation, and is not answered."""
+        """A client that disconnects within a large body leaves no reservation and gets no response."""
         handled: list[KubeRequest] = []
         client = self.client(handle=handled.append)
         client.send(head(MAX_BODY) + b"x" * 500)
@@ -180,8 +182,8 @@ class HeadTests(SynchronousTestCase):
         client.channel.connectionLost(Failure(ConnectionDone()))
         self.assertEqual((self.site.connections.bodies.used, self.site.open_requests, handled), (0, set(), []))
 
-    def test_room_until_the_answer(self) -> None:
-        """A large body is counted while its request is open, not only until it has arrived."""
+    def test_reserved_until_response(self) -> None:
+        """A large body is counted until its request is answered."""
         handled: list[KubeRequest] = []
         client = self.client(handle=handled.append)
         client.send(head(SMALL_BODY * 2) + b"x" * SMALL_BODY)
@@ -203,10 +205,10 @@ class HeadTests(SynchronousTestCase):
 
 
 class ShareTests(SynchronousTestCase):
-    """Sharing of memory between clients."""
+    """L{BodyShares}."""
 
     def test_one_client(self) -> None:
-        """One client gets half of all bytes, and then others still get some."""
+        """A single client gets half of all bytes, so that others get some."""
         shares = BodyShares(1000)
         self.assertTrue(shares.reserve("a", 500))
         self.assertFalse(shares.reserve("a", 1))
@@ -226,7 +228,7 @@ class ShareTests(SynchronousTestCase):
         st.lists(st.tuples(st.sampled_from("abcd"), st.integers(1, 400), st.booleans()), max_size=40),
     )
     def test_bounded(self, steps: list[tuple[str, int, bool]]) -> None:
-        """The total is never exceeded, and nothing is held after all is released."""
+        """The total is never exceeded, and is zero after all releases."""
         shares = BodyShares(1000)
         held = []
         for client, size, anonymous in steps:

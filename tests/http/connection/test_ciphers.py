@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.connection.ciphers}."""
+"""Tests of L{kubetwist.http.connection.ciphers}."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from kubetwist.http.connection.ciphers import openssl_ciphers
 
 
 class CipherTests(SynchronousTestCase):
-    """Tests for L{openssl_ciphers}."""
+    """L{openssl_ciphers}."""
 
     def test_translated(self) -> None:
-        """Suites stay in the order in which they are named; two names of one suite count once."""
+        """The order of suites is kept; aliases of one suite count once."""
         names = ["TLS_RSA_WITH_AES_128_CBC_SHA", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305"]
         self.assertEqual(openssl_ciphers(names), "AES128-SHA:ECDHE-RSA-CHACHA20-POLY1305")
         twice = ["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"]
         self.assertEqual(openssl_ciphers(twice), "ECDHE-RSA-CHACHA20-POLY1305")
 
     def test_always_offered(self) -> None:
-        """Those of TLS 1.3 are known, but not part of the list."""
+        """Suites of TLS 1.3 are accepted, but not part of the list."""
         self.assertEqual(openssl_ciphers(["TLS_AES_128_GCM_SHA256"]), "")
 
     def test_unknown(self) -> None:
-        """A suite that is not known, or too weak, is refused by its name."""
+        """An unknown or weak suite is refused with its name."""
         for name in ("TLS_RSA_WITH_RC4_128_SHA", "AES128-SHA", ""):
             error = self.assertRaises(ValueError, openssl_ciphers, ["TLS_AES_128_GCM_SHA256", name])
             self.assertIn(f"Cipher suite {name} not supported", str(error))

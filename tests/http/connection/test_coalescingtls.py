@@ -1,6 +1,4 @@
-"""
-Tests for L{kubetwist.http.connection.coalescingtls}: over real sockets, as the system calls matter.
-"""
+"""Tests of L{kubetwist.http.connection.coalescingtls}, over real sockets."""
 
 from __future__ import annotations
 
@@ -27,27 +25,27 @@ LARGE = b"l" * 5_000_000
 
 
 class Server(Protocol):
-    """Does what a test wants when something arrives."""
+    """A protocol that calls the test case."""
 
-    def __init__(self, case: PromptTests) -> None:
+    def __init__(self, case: CoalescingTLSTests) -> None:
         self.case = case
 
     def dataReceived(self, data: bytes) -> None:
-        """A client asks."""
+        """Call the test's function."""
         self.case.answer(self.transport)
 
     def connectionLost(self, reason: Any = None) -> None:
-        """A client has gone."""
+        """Record the loss."""
         self.case.lost.callback(None)
 
 
-class PromptTests(TestCase):
-    """What is written arrives, all of it and in order, however it is written."""
+class CoalescingTLSTests(TestCase):
+    """Written data arrive completely and in order."""
 
     timeout = 30
 
     def setUp(self) -> None:
-        """Listen."""
+        """Start a TLS server."""
         self.lost: Deferred[None] = Deferred()
         pair = CertificateAuthority.make("test").issue(CertConfig("127.0.0.1", server=True))
         context = ServingContextFactory(pair, "VersionTLS12")
@@ -57,7 +55,7 @@ class PromptTests(TestCase):
         self.port = port.getHost().port
 
     async def received(self) -> bytes:
-        """What a client gets to read after it has asked, until the connection ends."""
+        """Return all data that a client receives."""
 
         def read() -> bytes:
             context = ssl.create_default_context()
@@ -74,7 +72,7 @@ class PromptTests(TestCase):
         return data
 
     async def test_no_tls(self) -> None:
-        """Who asks without TLS is told so in words; who talks no protocol at all is not."""
+        """A client without TLS gets Go's answer to HTTP requests, and other data get none."""
 
         def read(asked: bytes) -> bytes:
             with socket.create_connection(("127.0.0.1", self.port), 20) as plain:
@@ -93,7 +91,7 @@ class PromptTests(TestCase):
         self.assertNotIn(b"HTTP", told)
 
     async def test_order(self) -> None:
-        """Short and long pieces, and sequences of them, arrive in the order in which they were written."""
+        """Short and long pieces and sequences arrive in order."""
 
         def answer(transport: Any) -> None:
             for piece in (b"a", LARGE, b"b" * 20_000, b"c"):
@@ -104,8 +102,8 @@ class PromptTests(TestCase):
         self.answer = answer
         self.assertEqual(await self.received(), b"a" + LARGE + b"b" * 20_000 + b"cde")
 
-    async def test_turns(self) -> None:
-        """What is written in another turn comes behind what the system has not taken yet."""
+    async def test_iterations(self) -> None:
+        """Data of a later iteration follow the data that the kernel has not accepted yet."""
 
         def answer(transport: Any) -> None:
             transport.write(LARGE)
@@ -117,7 +115,7 @@ class PromptTests(TestCase):
         self.assertEqual(await self.received(), LARGE + b"shorter")
 
     async def test_producer(self) -> None:
-        """A connection that is lost while somebody produces ends when he is done, with all that he has written."""
+        """A connection that is closed while a producer is registered ends after the producer's data."""
 
         class Producer:
             def pauseProducing(self) -> None:
@@ -142,8 +140,8 @@ class PromptTests(TestCase):
         self.answer = answer
         self.assertEqual(await self.received(), b"firstlast")
 
-    async def test_gone(self) -> None:
-        """What is written to somebody who has gone is lost, and nothing else."""
+    async def test_aborted(self) -> None:
+        """Data written to an aborted connection are dropped."""
 
         def answer(transport: Any) -> None:
             transport.write(b"never")
@@ -158,8 +156,8 @@ class PromptTests(TestCase):
             await self.lost
         self.assertEqual(self.flushLoggedErrors(), [])
 
-    def test_neighbours(self) -> None:
-        """When one connection can not be flushed, the others are."""
+    def test_failing_flush(self) -> None:
+        """If one connection cannot be flushed, others are."""
         flushed = []
 
         class Fake:
@@ -181,7 +179,7 @@ class PromptTests(TestCase):
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
 
     def test_events_first(self) -> None:
-        """Watch events are written and sent before the answers of the same turn, whatever their order in it."""
+        """Watch events are sent before the responses of the same iteration."""
         sent = []
 
         class Fake:
@@ -204,7 +202,7 @@ class PromptTests(TestCase):
         self.assertEqual(sent, ["written", "event", "late event", "answer", "other answer"])
 
     async def test_large_answers(self) -> None:
-        """An answer that is too large to wait for the end of the turn is sent after the watch events, too."""
+        """A response that is too large to be buffered is sent after the watch events, too."""
         order = []
         self.factory._write_events = lambda: order.append("events")
 
@@ -219,7 +217,7 @@ class PromptTests(TestCase):
         self.assertEqual(order[:2], ["events", len(LARGE)])
 
     async def test_freed(self) -> None:
-        """A connection that its client aborts is freed immediately, with its unsent data."""
+        """An aborted connection is freed immediately, with its unsent data."""
         found: list[weakref.ref[Any]] = []
 
         def answer(transport: Any) -> None:

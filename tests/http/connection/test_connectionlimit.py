@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.connection.connectionlimit}, and for what the site makes of it."""
+"""Tests of L{kubetwist.http.connection.connectionlimit}."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 def connect(site: KubeSite, host: str) -> tuple[KubeChannel, StringTransport]:
-    """A connection from an address."""
+    """Return a connection from an address."""
     address = (IPv6Address if ":" in host else IPv4Address)("TCP", host, 40000)
     transport = StringTransport(peerAddress=address)
     channel = site.buildProtocol(address)
@@ -33,15 +33,15 @@ def connect(site: KubeSite, host: str) -> tuple[KubeChannel, StringTransport]:
 
 
 class ConnectionLimiterTests(SynchronousTestCase):
-    """How many connections one place may have."""
+    """L{ConnectionLimiter} in a site."""
 
     def setUp(self) -> None:
-        """A site that takes two from each."""
+        """Create a site with a limit of two connections per network."""
         self.site = make_site()
         self.site.connections.connection_limiter = ConnectionLimiter(2)
 
     def served(self, host: str) -> bool:
-        """Whether another connection from there is served."""
+        """Return whether a new connection from an address is served."""
         channel, transport = connect(self.site, host)
         channel.dataReceived(GET)
         if transport.disconnected:
@@ -50,36 +50,36 @@ class ConnectionLimiterTests(SynchronousTestCase):
         return b"200 OK" in transport.value()
 
     def test_too_many(self) -> None:
-        """More connections of an address than it may have are broken off; those of others are served."""
+        """Connections above the limit of an address are aborted; other addresses are not affected."""
         self.assertEqual([self.served("10.0.0.1") for _ in range(5)], [True, True, False, False, False])
         self.assertTrue(self.served("10.0.0.2"))
 
-    def test_gone(self) -> None:
-        """Whoever closes one may open another."""
+    def test_closed(self) -> None:
+        """A closed connection makes room for another one."""
         channel, _ = connect(self.site, "10.0.0.1")
         self.assertEqual([self.served("10.0.0.1"), self.served("10.0.0.1")], [True, False])
         channel.connectionLost(Failure(ConnectionDone()))
         self.assertEqual([self.served("10.0.0.1"), self.served("10.0.0.1")], [True, False])
 
     def test_networks(self) -> None:
-        """Who has a network of IPv6 does not get more by its many addresses."""
+        """Addresses of one IPv6 network share a limit."""
         hosts = ("2001:db8::1", "2001:db8::2", "2001:db8::ffff:3", "2001:db8:0:1::1")
         self.assertEqual([self.served(host) for host in hosts], [True, True, False, True])
 
-    def test_places(self) -> None:
-        """One address counts as one, whichever way it is written."""
+    def test_notations(self) -> None:
+        """An address counts as one in every notation."""
         self.assertEqual(client_network("::ffff:10.0.0.1"), client_network("10.0.0.1"))
         self.assertEqual(client_network("fe80::1%eth0"), client_network("fe80::2%eth0"))
         self.assertNotEqual(client_network("2001:db8::1"), client_network("2001:db9::1"))
         self.assertEqual(client_network(""), "")
 
-    def test_told_once(self) -> None:
-        """The log tells of it once until all connections from there are gone."""
+    def test_logged_once(self) -> None:
+        """Refusals are logged once until all connections of the network are closed."""
         lines: list[str] = []
 
         def seen(event: LogEvent) -> None:
             if isinstance(event.get("log_source"), ConnectionLimiter):
-                lines.append(event["place"])
+                lines.append(event["network"])
 
         globalLogPublisher.addObserver(seen)
         self.addCleanup(globalLogPublisher.removeObserver, seen)
@@ -94,7 +94,7 @@ class ConnectionLimiterTests(SynchronousTestCase):
         self.assertEqual(lines, ["10.0.0.1", "10.0.0.1"])
 
     def test_default(self) -> None:
-        """Without a limit one place may not have all the files that there are."""
+        """The default limit is below the limit of open files."""
         most = ConnectionLimiter().limit
         self.assertTrue(0 < most < resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         self.patch(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

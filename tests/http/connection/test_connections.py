@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.connection.connections}."""
+"""Tests of L{kubetwist.http.connection.connections}."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.http.connection.connectionlimit import ConnectionLimiter
-from kubetwist.http.connection.connections import STALLED, TURN, Connections
+from kubetwist.http.connection.connections import STALLED_TIMEOUT, TURN_SECONDS, Connections
 
 
 class Connection:
-    """A connection that notes what is called."""
+    """A connection that records calls."""
 
     deadline: float | None = None
     unflushed = False
@@ -28,37 +28,37 @@ class Connection:
         return IPv4Address("TCP", "192.0.2.1", 50000)
 
     def deadline_expired(self) -> None:
-        """Note it."""
+        """Record the call."""
         self.deadline = None
         self.calls.append("deadline")
 
     def check_peer_closed(self) -> None:
-        """Note it."""
+        """Record the call."""
         self.calls.append("look")
 
-    def go_on(self) -> None:
-        """Note it."""
+    def serve_next(self) -> None:
+        """Record the call, and run the test's function."""
         self.calls.append("serve")
         self._serve()
 
     def disable_keep_alive(self) -> None:
-        """Note it."""
+        """Record the call."""
         self.calls.append("last")
 
     def close(self) -> None:
-        """Note it."""
+        """Record the call."""
         self.calls.append("close")
 
     def abort(self) -> None:
-        """Note it."""
+        """Record the call."""
         self.calls.append("abort")
 
 
 class ConnectionsTests(SynchronousTestCase):
-    """Tests for L{Connections}."""
+    """L{Connections}."""
 
     def setUp(self) -> None:
-        """No connections."""
+        """Create an empty set of connections."""
         self.clock = Clock()
         self.connections = Connections(self.clock)
 
@@ -69,25 +69,25 @@ class ConnectionsTests(SynchronousTestCase):
             self.assertTrue(self.connections.connected(connection))
         one.deadline = 10.0
         self.clock.advance(9.0)
-        self.connections.look_around()
+        self.connections.check_deadlines()
         self.assertEqual(one.calls, [])
         self.clock.advance(1.0)
-        self.connections.look_around()
+        self.connections.check_deadlines()
         self.assertEqual((one.calls, other.calls), (["deadline"], []))
 
     def test_stalled(self) -> None:
-        """A connection that is not read from is checked after a while."""
+        """A connection with paused reading is checked after a timeout."""
         one = Connection()
         self.connections.connected(one)
         self.connections.stalled[one] = self.clock.seconds()
-        self.connections.look_around()
+        self.connections.check_deadlines()
         self.assertEqual(one.calls, [])
-        self.clock.advance(STALLED)
-        self.connections.look_around()
+        self.clock.advance(STALLED_TIMEOUT)
+        self.connections.check_deadlines()
         self.assertEqual(one.calls, ["look"])
 
     def test_limit(self) -> None:
-        """Connections above the limit of an address may not stay, until others are closed."""
+        """Connections above the limit of an address are refused until others are closed."""
         self.connections.connection_limiter = ConnectionLimiter(1)
         one, other = Connection(), Connection()
         self.assertEqual([self.connections.connected(each) for each in (one, other)], [True, False])
@@ -97,15 +97,15 @@ class ConnectionsTests(SynchronousTestCase):
         self.assertTrue(self.connections.connected(other))
         self.assertTrue(self.connections.has(other))
 
-    def test_turns(self) -> None:
-        """Connections with further requests are served in turn, in a later turn of the reactor if time is over."""
+    def test_pipelined(self) -> None:
+        """Pipelined connections are served alternately, in a later iteration if the time is used up."""
         order: list[str] = []
         turns: list[Callable[[], object]] = []
         self.patch(self.clock, "callLater", lambda delay, call: turns.append(call))
 
         def slow() -> None:
             order.append("slow")
-            self.clock.rightNow += 2 * TURN
+            self.clock.rightNow += 2 * TURN_SECONDS
 
         one, other = Connection(serve=slow), Connection(serve=lambda: order.append("other"))
         self.connections.schedule_pipelined(one)
@@ -117,7 +117,7 @@ class ConnectionsTests(SynchronousTestCase):
         self.assertEqual((order, turns), (["slow", "other"], []))
 
     def test_close_idle(self) -> None:
-        """Connections without open requests are closed, and the others after their request."""
+        """Idle connections are closed at once, others after their request."""
         idle, busy = Connection(), Connection(idle=False)
         self.connections.connected(idle)
         self.connections.connected(busy)

@@ -1,7 +1,4 @@
-"""
-Tests for L{kubetwist.http.connection.memorylimit} and L{kubetwist.filters.memory}: requests are
-refused before memory runs out.
-"""
+"""Tests of L{kubetwist.http.connection.memorylimit} and L{kubetwist.filters.memory}."""
 
 from __future__ import annotations
 
@@ -23,11 +20,13 @@ from tests.http.connection.guardcase import MAPS, MIB, GuardCase
 class LimitTests(SynchronousTestCase):
     """Sources of the limit."""
 
-    def groups(self, own: str, **limits: str) -> int:
-        """The limit where files below a folder say so; double underscores stand for slashes, single ones for dots."""
+    def groups(self, cgroup_file: str, **limits: str) -> int:
+        """
+        Return the limit for control group files; in names double underscores stand for slashes, single ones for dots.
+        """
         folder = Path(self.mktemp())
         (folder / "fs").mkdir(parents=True)
-        (folder / "own").write_text(own)
+        (folder / "own").write_text(cgroup_file)
         for name, limit in limits.items():
             path = folder / "fs" / name.replace("__", "/").replace("max", "memory.max")
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,16 +37,16 @@ class LimitTests(SynchronousTestCase):
         """The limit is the smallest one of the control group and its parents, in both versions."""
         self.assertEqual(self.groups("0::/a/b\n", a__b__max="3000\n", a__max="2000\n", max="max\n"), 2000)
         self.assertEqual(self.groups("0::/a\n", a__max="max\n"), 0)
-        # A container has its own group at the root.
+        # A container has the group at the root.
         self.assertEqual(self.groups("0::/docker/x\n", max="4000\n"), 4000)
         folder = Path(self.mktemp())
         (folder / "memory" / "a").mkdir(parents=True)
-        own = folder / "own"
-        own.write_text("8:pids:/p\n4:cpu,memory:/a\n0::/\n")
+        cgroup_file = folder / "own"
+        cgroup_file.write_text("8:pids:/p\n4:cpu,memory:/a\n0::/\n")
         (folder / "memory" / "memory.limit_in_bytes").write_text("9223372036854771712\n")
-        self.assertEqual(group_limit(own, folder), 0)
+        self.assertEqual(group_limit(cgroup_file, folder), 0)
         (folder / "memory" / "a" / "memory.limit_in_bytes").write_text("5000\n")
-        self.assertEqual(group_limit(own, folder), 5000)
+        self.assertEqual(group_limit(cgroup_file, folder), 5000)
 
     def test_none(self) -> None:
         """Without control groups there is no limit."""
@@ -62,7 +61,7 @@ class LimitTests(SynchronousTestCase):
                 parse_memory(text)
 
     def test_guard(self) -> None:
-        """There is a guard if there is a limit: from the flag, the group, or the address space."""
+        """A guard exists if there is a limit: of the flag, the control group, or the address space."""
         self.patch(memorylimit, "group_limit", lambda: 0)
         self.patch(memorylimit, "read_usage", lambda: Usage(1))
         self.patch(memorylimit, "limit_arenas", lambda: None)
@@ -83,7 +82,7 @@ class LimitTests(SynchronousTestCase):
 
 
 class GuardTests(GuardCase):
-    """Admission of requests."""
+    """L{MemoryGuard}."""
 
     def test_room(self) -> None:
         """Requests that fit below the limit are admitted, and the reserve is kept."""
@@ -103,7 +102,7 @@ class GuardTests(GuardCase):
         self.assertTrue(self.guard.admit(37 * MIB, urgent=True))
 
     def test_address_space(self) -> None:
-        """A limit of the address space counts as well, whichever is nearer."""
+        """The address space is limited, too; the smaller free space decides."""
         self.use(100, mapped=400 * MIB, mapped_limit=512 * MIB)
         self.assertTrue(self.guard.admit(48 * MIB))
         self.assertFalse(self.guard.admit(49 * MIB))
@@ -118,7 +117,7 @@ class GuardTests(GuardCase):
             guard.admit(0)
         self.assertEqual(len(asked), 1)
 
-    def test_given_back(self) -> None:
+    def test_trim(self) -> None:
         """Freed memory is released to the system during a shortage, once a second."""
         self.use(990)
         for _ in range(10):
@@ -141,7 +140,7 @@ class GuardTests(GuardCase):
 
 
 class ProcessTests(SynchronousTestCase):
-    """A server whose address space is small."""
+    """A server with a small address space."""
 
     def test_little_memory(self) -> None:
         """A server with little memory keeps running, answers completely, and stores exactly the acknowledged writes."""

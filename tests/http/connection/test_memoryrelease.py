@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.connection.memoryrelease}."""
+"""Tests of L{kubetwist.http.connection.memoryrelease}."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Callable
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.http.connection.memoryrelease import DELAY, MANY, MemoryRelease, find_trim
+from kubetwist.http.connection.memoryrelease import MIN_CLOSED, RELEASE_DELAY, MemoryRelease, find_trim
 
 
 class ThreadClock(Clock):
-    """Calls at once what is to be called in a thread."""
+    """A clock that calls functions for threads at once."""
 
     def callInThread(self, call: Callable[[int], object], pad: int) -> None:
-        """Call it."""
+        """Call the function."""
         call(pad)
 
 
 class MemoryReleaseTests(SynchronousTestCase):
-    """Release of memory."""
+    """L{MemoryRelease}."""
 
     def setUp(self) -> None:
-        """Nothing is gone yet."""
+        """Create a release that records its calls."""
         self.clock = ThreadClock()
         self.trimmed: list[int] = []
         self.release = MemoryRelease(self.clock, self.trimmed.append)
@@ -30,33 +30,33 @@ class MemoryReleaseTests(SynchronousTestCase):
     def gone(self, count: int) -> None:
         """Close a number of connections."""
         for _ in range(count):
-            self.release.connection_gone()
+            self.release.connection_closed()
 
     def test_many(self) -> None:
-        """Memory is released some seconds after many connections have closed, once for all of them."""
-        self.gone(MANY - 1)
-        self.clock.advance(2 * DELAY)
+        """Memory is released once, some seconds after many connections were closed."""
+        self.gone(MIN_CLOSED - 1)
+        self.clock.advance(2 * RELEASE_DELAY)
         self.assertEqual(self.trimmed, [])
-        self.gone(MANY)
-        self.clock.advance(DELAY)
+        self.gone(MIN_CLOSED)
+        self.clock.advance(RELEASE_DELAY)
         self.assertEqual(self.trimmed, [0])
-        self.clock.advance(2 * DELAY)
+        self.clock.advance(2 * RELEASE_DELAY)
         self.assertEqual((self.trimmed, self.clock.getDelayedCalls()), ([0], []))
-        self.gone(MANY)
-        self.clock.advance(DELAY)
+        self.gone(MIN_CLOSED)
+        self.clock.advance(RELEASE_DELAY)
         self.assertEqual(self.trimmed, [0, 0])
 
     def test_stopped(self) -> None:
-        """After the server has stopped no call is scheduled."""
-        self.gone(MANY)
+        """Stopping leaves no delayed call."""
+        self.gone(MIN_CLOSED)
         self.release.stop()
-        self.gone(MANY)
+        self.gone(MIN_CLOSED)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
-    def test_other_libraries(self) -> None:
-        """Without C{malloc_trim} in the C library nothing is done."""
+    def test_no_trim(self) -> None:
+        """Without C{malloc_trim} in the C library nothing is released."""
         self.release = MemoryRelease(self.clock, None)
-        self.gone(MANY)
+        self.gone(MIN_CLOSED)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_library(self) -> None:

@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.http.http1}."""
+"""Tests of L{kubetwist.http.http1}."""

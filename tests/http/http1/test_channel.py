@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.http1.channel}: requests in turn on a connection, and its deadlines."""
+"""Tests of L{kubetwist.http.http1.channel}: order of requests on a connection, and its deadlines."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..harness import GET, Client, echo, make_site
 
 
 class ParsingTests(SynchronousTestCase):
-    """How requests are found in what arrives."""
+    """Parsing of requests."""
 
     def setUp(self) -> None:
-        """A connection to a site that says what it got."""
+        """Create a connection to a site that echoes requests."""
         self.client = Client(make_site())
 
     def test_get(self) -> None:
@@ -28,12 +28,12 @@ class ParsingTests(SynchronousTestCase):
         self.assertFalse(self.client.transport.disconnecting)
 
     def test_pipelined(self) -> None:
-        """Requests that arrive together are answered in their order."""
+        """Pipelined requests are answered in order."""
         self.client.send(GET + GET.replace(b"/a", b"/b") + GET.replace(b"/a", b"/c"))
         self.assertEqual([answer.body for answer in self.client.answers()], [b"GET /a ", b"GET /b ", b"GET /c "])
 
     def test_pipelined_behind_a_slow_one(self) -> None:
-        """A request waits for the answer of the one before it on its connection."""
+        """A pipelined request waits for the response to the previous one."""
         waiting: list[KubeRequest] = []
         client = Client(make_site(waiting.append))
         client.send(GET + GET)
@@ -44,12 +44,12 @@ class ParsingTests(SynchronousTestCase):
         self.assertEqual(len(client.answers()), 2)
 
     def test_thousands_pipelined(self) -> None:
-        """The number of requests that arrive together is not limited by the depth of the stack."""
+        """Thousands of pipelined requests do not exhaust the stack."""
         self.client.send(GET * 3000)
         self.assertEqual(len(self.client.answers()), 3000)
 
-    def test_unread_answers(self) -> None:
-        """While a client does not take its answers it is given no more of them."""
+    def test_unread_responses(self) -> None:
+        """A client that does not read responses gets no further ones."""
         self.client.channel.pauseProducing()
         self.client.send(GET * 5)
         self.assertEqual(self.client.answers(), [])
@@ -57,8 +57,8 @@ class ParsingTests(SynchronousTestCase):
         self.client.send(b"")
         self.assertEqual(len(self.client.answers()), 5)
 
-    def test_pipelined_requests_take_turns(self) -> None:
-        """Pipelined requests take turns with other connections: one request of each is served at a time."""
+    def test_pipelined_requests_alternate(self) -> None:
+        """Pipelined requests alternate with other connections."""
         served: list[bytes] = []
         site = make_site(lambda request: (served.append(request.path), echo(request))[1])
         greedy, other = Client(site), Client(site)
@@ -69,7 +69,7 @@ class ParsingTests(SynchronousTestCase):
         site.reactor.advance(0)
         self.assertEqual(served, [b"/a", b"/other", b"/a", b"/other", b"/a", b"/a"])
 
-    def test_pipelined_and_gone(self) -> None:
+    def test_pipelined_and_disconnected(self) -> None:
         """Pipelined requests of a disconnected client are not served."""
         served: list[KubeRequest] = []
         client = Client(make_site(lambda request: (served.append(request), echo(request))[1]))
@@ -80,7 +80,7 @@ class ParsingTests(SynchronousTestCase):
 
     @given(pieces=st.lists(st.integers(1, 40), min_size=1, max_size=12))
     def test_any_pieces(self, pieces: list[int]) -> None:
-        """It makes no difference how the network cuts requests into pieces."""
+        """Requests are parsed independently of the segmentation."""
         client = Client(make_site())
         data = (
             GET
@@ -100,46 +100,46 @@ class ParsingTests(SynchronousTestCase):
         )
 
     @given(data=st.binary(max_size=200))
-    def test_noise(self, data: bytes) -> None:
-        """Whatever arrives, the connection is served or refused, and nothing is raised."""
+    def test_arbitrary_data(self, data: bytes) -> None:
+        """Arbitrary data are served or refused without an exception."""
         client = Client(make_site())
         client.send(data + b"\r\n\r\n")
         client.send(b"\r\n\r\n")
 
     def test_connection_close(self) -> None:
-        """A client that asks for it has its connection closed after the answer."""
+        """C{Connection: close} closes the connection after the response."""
         answer = self.client.request("GET", "/", Connection="close")
         self.assertEqual(answer.header("connection"), "close")
         self.assertTrue(self.client.transport.disconnecting)
 
     def test_http_1_0(self) -> None:
-        """HTTP/1.0 gets one answer and the end of the connection."""
+        """An HTTP/1.0 connection is closed after one response."""
         self.client.send(b"GET / HTTP/1.0\r\n\r\n")
         (answer,) = self.client.answers()
         self.assertEqual(answer.code, 200)
         self.assertTrue(self.client.transport.disconnecting)
 
     def test_head(self) -> None:
-        """The answer to HEAD tells the length of a body, and has none."""
+        """The response to HEAD has the length of the body, and no body."""
         answer = self.client.request("HEAD", "/abc")
         self.assertEqual((answer.header("content-length"), answer.body), ("10", b""))
 
 
-class PatienceTests(SynchronousTestCase):
-    """How long a connection is waited for."""
+class TimeoutTests(SynchronousTestCase):
+    """Timeouts of connections."""
 
     def setUp(self) -> None:
-        """A connection to a site with a clock."""
+        """Create a connection to a site with a fake clock."""
         self.clock = Clock()
         self.site = make_site(clock=self.clock)
         self.client = Client(self.site)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, second by second."""
+        """Advance the clock in steps of a second."""
         self.clock.pump([1.0] * int(seconds))
 
     def test_slow_head(self) -> None:
-        """A head that is still not whole after 32 seconds is not waited for, however steadily it comes."""
+        """A head that is incomplete after 32 seconds is refused, whatever its rate."""
         for _ in range(30):
             self.client.send(b"G")
             self.advance(1)
@@ -150,13 +150,13 @@ class PatienceTests(SynchronousTestCase):
         self.assertTrue(self.client.transport.disconnecting)
 
     def test_nothing_sent(self) -> None:
-        """A connection on which nothing is sent is closed."""
+        """A connection without data is closed."""
         self.advance(34)
         self.assertTrue(self.client.transport.disconnecting)
         self.assertEqual(self.client.answers(), [])
 
     def test_idle(self) -> None:
-        """Between requests a connection may rest for 90 seconds."""
+        """An idle connection is closed after 90 seconds."""
         self.client.request("GET", "/")
         self.advance(88)
         self.client.request("GET", "/")
@@ -166,13 +166,13 @@ class PatienceTests(SynchronousTestCase):
         self.assertTrue(self.client.transport.disconnecting)
 
     def test_not_closed_by_client(self) -> None:
-        """A client that does not close its side is cut off."""
+        """A client that does not close its side is disconnected."""
         self.client.request("GET", "/")
         self.advance(100)
         self.assertTrue(self.client.transport.disconnected or self.client.transport.aborting)
 
     def test_answering(self) -> None:
-        """While a request is answered there is no hurry."""
+        """There is no timeout while a request is answered."""
         waiting: list[KubeRequest] = []
         client = Client(make_site(waiting.append, self.clock))
         client.send(GET)
@@ -180,7 +180,7 @@ class PatienceTests(SynchronousTestCase):
         self.assertFalse(client.transport.disconnecting)
 
     def test_sends_ahead(self) -> None:
-        """A client that sends much while it waits for an answer is read from no more until it has it."""
+        """Reading is paused if a client sends much before it gets its response."""
         waiting: list[KubeRequest] = []
         client = Client(make_site(waiting.append, self.clock))
         client.send(GET)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.http1.requestbody}: how bodies are read, their limits and their minimum rate."""
+"""Tests of L{kubetwist.http.http1.requestbody}: reading of bodies, their limits and minimum rate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def reading(request: KubeRequest) -> None:
 
 
 class FramingTests(RefusalCase):
-    """Bodies in chunks and with 100 Continue."""
+    """Bodies in chunks and 100 Continue."""
 
     def test_expect(self) -> None:
         """A client that waits for 100 Continue receives it."""
@@ -33,7 +33,7 @@ class FramingTests(RefusalCase):
         self.assertEqual(client.answers()[-1].body, b"PUT / ok")
 
     def test_bad_chunks(self) -> None:
-        """A chunk with a malformed size is 400."""
+        """A malformed chunk size is answered with 400."""
         head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
         self.assertEqual(self.refused(head + b"zz\r\nabc\r\n0\r\n\r\n"), 400)
         self.assertEqual(self.refused(head + b"-1\r\n"), 400)
@@ -41,15 +41,15 @@ class FramingTests(RefusalCase):
 
 
 class BodyLimitTests(SynchronousTestCase):
-    """Bodies over 3 MiB."""
+    """Bodies above 3 MiB."""
 
     def setUp(self) -> None:
-        """A connection to a site that reads bodies."""
+        """Create a connection to a site that reads bodies."""
         self.site = make_site(reading)
         self.client = Client(self.site)
 
     def assert_too_large(self) -> None:
-        """Expect the answer to a body over the limit."""
+        """Assert that the body was refused as too large."""
         (answer,) = self.client.answers()
         self.assertEqual(answer.code, 413)
         self.assertEqual(answer.body, b"Request entity too large: limit is 3145728")
@@ -65,15 +65,15 @@ class BodyLimitTests(SynchronousTestCase):
         self.client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (MAX_BODY + 1))
         self.assert_too_large()
 
-    def test_announced_does_not_get_leave(self) -> None:
-        """A client that asks before it sends a body that is too large gets no 100 Continue."""
+    def test_announced_without_continue(self) -> None:
+        """A body whose declared length is too large gets no 100 Continue."""
         self.client.send(
             b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % (MAX_BODY + 1)
         )
         self.assertFalse(self.client.transport.value().startswith(b"HTTP/1.1 100"))
 
     def test_chunked(self) -> None:
-        """A body in chunks is refused as soon as it is too large, and nothing of it is kept."""
+        """A body in chunks is refused as soon as it is too large, and dropped."""
         self.client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
         chunk = b"80000\r\n" + b"x" * 0x80000 + b"\r\n"
         for _ in range(6):
@@ -83,8 +83,8 @@ class BodyLimitTests(SynchronousTestCase):
         self.assert_too_large()
         self.assertEqual(self.client.channel._body, b"")
 
-    def test_rest_is_thrown_away(self) -> None:
-        """A client that continues to send a refused body can still read the answer."""
+    def test_rest_is_discarded(self) -> None:
+        """A client that continues to send a refused body can still read the response."""
         self.client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (MAX_BODY + 10))
         self.assert_too_large()
         self.client.send(b"x" * MAX_BODY)
@@ -103,7 +103,7 @@ class BodyLimitTests(SynchronousTestCase):
         self.assertTrue(self.client.transport.disconnected or self.client.transport.aborting)
 
     def test_lost_with_half_a_body(self) -> None:
-        """A client that disconnects within a body leaves no data behind."""
+        """A client that disconnects within a body leaves no data."""
         self.client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" + b"x" * 500)
         self.client.channel.connectionLost(None)
         self.assertEqual(
@@ -115,7 +115,7 @@ class PaceTests(SynchronousTestCase):
     """Minimum rates of bodies."""
 
     def setUp(self) -> None:
-        """A connection to a site with a clock."""
+        """Create a connection to a site with a fake clock."""
         self.clock = Clock()
         self.client = Client(make_site(reading, self.clock))
 

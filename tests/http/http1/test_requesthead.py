@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.http1.requesthead}: what a head says, and which heads are refused."""
+"""Tests of L{kubetwist.http.http1.requesthead}."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..harness import Client, RefusalCase, make_site
 
 
 class ParsingTests(SynchronousTestCase):
-    """Parts of a parsed head."""
+    """Parsed heads."""
 
     def test_parsed(self) -> None:
         """A head is parsed into method, target, version and fields by name in lower case."""
@@ -21,7 +21,7 @@ class ParsingTests(SynchronousTestCase):
         self.assertEqual(parse_head(b"\r\n" + head), parse_head(head))
 
     def test_header_names_and_values(self) -> None:
-        """Names of headers are compared without case, values are trimmed, and the first of several counts."""
+        """Header names are case-insensitive, values are trimmed, and the first of several is used."""
         seen: list[KubeRequest] = []
         client = Client(make_site(seen.append))
         client.send(b"GET / HTTP/1.1\r\nhOST: x\r\nACCEPT:  a \r\nAccept: b\r\nX-Empty:\r\n\r\n")
@@ -34,17 +34,17 @@ class ParsingTests(SynchronousTestCase):
         self.assertEqual(request.requestHeaders.getRawHeaders(b"Accept"), [b"a", b"b"])
 
     def test_absolute_target(self) -> None:
-        """A target with scheme and host, as proxies are sent, is served by its path."""
+        """A target in absolute form is served by its path."""
         client = Client(make_site())
         self.assertEqual(client.request("GET", "https://somewhere/a/b").body, b"GET /a/b ")
         self.assertEqual(client.request("GET", "https://somewhere").body, b"GET / ")
 
 
 class RefusalTests(RefusalCase):
-    """Heads that are refused."""
+    """Refused heads."""
 
     def test_malformed(self) -> None:
-        """Heads that violate the grammar of HTTP are 400."""
+        """Heads that violate the grammar of HTTP are answered with 400."""
         for data in (
             b"GET\r\n\r\n",
             b"GET /\r\n\r\n",
@@ -67,7 +67,7 @@ class RefusalTests(RefusalCase):
             self.assertEqual(self.refused(data), 400, data)
 
     def test_reference_text(self) -> None:
-        """The text of a refusal is the reference's."""
+        """A refusal has the reference's text."""
         client = Client(make_site())
         self.assertEqual(client.request("GET", "/%zz").body, b"400 Bad Request")
 
@@ -115,7 +115,7 @@ class RefusalTests(RefusalCase):
         self.assertEqual(self.refused(b"GET / HTTP/2.0\r\nHost: x\r\n\r\n"), 505)
 
     def test_http2(self) -> None:
-        """CVE-2019-9512, CVE-2019-9514, CVE-2023-44487: HTTP/2 is refused, so its floods of frames have no way in."""
+        """CVE-2019-9512, CVE-2019-9514, CVE-2023-44487: HTTP/2 is refused, which excludes floods of frames."""
         self.assertEqual(self.refused(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9)), 505)
 
     def test_long_line(self) -> None:

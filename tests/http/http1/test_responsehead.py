@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.http1.responsehead}."""
+"""Tests of L{kubetwist.http.http1.responsehead}."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
 
 from kubetwist.http.fields import FieldLines
-from kubetwist.http.http1.responsehead import encode_head, switching_head, whole_head
+from kubetwist.http.http1.responsehead import complete_head, encode_head, switching_head
 from kubetwist.http.request import KubeRequest
 
 from ..harness import Client, make_site
@@ -21,37 +21,37 @@ def fields_of(head: bytes) -> dict[bytes, bytes]:
 
 
 class HeadTests(SynchronousTestCase):
-    """The heads of responses."""
+    """Heads of responses."""
 
     def setUp(self) -> None:
-        """A request as filters leave it."""
+        """Create a request with the attributes that filters set."""
         channel: Any = Client(make_site()).channel
         self.request = KubeRequest(channel, b"GET", b"/a", b"HTTP/1.1", {})
         self.request.audit_id = "some-id"
         self.request.cache_control = b"no-cache, private"
         self.request.apf_headers = FieldLines([(b"X-Level", b"some")])
 
-    def test_plain(self) -> None:
-        """A response without fields of its own has the same fields as one with some, but for these."""
-        plain = whole_head(self.request, 3, b"text/plain", False)
+    def test_fast_path(self) -> None:
+        """The fast path for responses without further fields produces the same fields."""
+        plain = complete_head(self.request, 3, b"text/plain", False)
         self.request.setHeader(b"X-Other", b"more")
-        other = whole_head(self.request, 3, b"text/plain", False)
+        other = complete_head(self.request, 3, b"text/plain", False)
         self.assertTrue(plain.startswith(b"HTTP/1.1 200 OK\r\n") and other.startswith(b"HTTP/1.1 200 OK\r\n"))
         self.assertEqual({**fields_of(plain), b"X-Other": b"more"}, fields_of(other))
         self.assertEqual(fields_of(plain)[b"X-Level"], b"some")
 
     def test_close(self) -> None:
-        """The last response of a connection says so."""
-        self.assertNotIn(b"Connection", fields_of(whole_head(self.request, 3, b"text/plain", False)))
-        self.assertEqual(fields_of(whole_head(self.request, 3, b"text/plain", True))[b"Connection"], b"close")
+        """The last response of a connection has C{Connection: close}."""
+        self.assertNotIn(b"Connection", fields_of(complete_head(self.request, 3, b"text/plain", False)))
+        self.assertEqual(fields_of(complete_head(self.request, 3, b"text/plain", True))[b"Connection"], b"close")
 
     def test_no_body(self) -> None:
-        """A response that has no body has no length."""
+        """A response without a body has no length."""
         self.request.code = 204
-        self.assertNotIn(b"Content-Length", fields_of(whole_head(self.request, 0, b"", False)))
+        self.assertNotIn(b"Content-Length", fields_of(complete_head(self.request, 0, b"", False)))
 
     def test_unknown_status(self) -> None:
-        """A status without a name is sent, too."""
+        """A status code without a name is sent as unknown."""
         self.assertEqual(encode_head(799, Headers(), b"", False), b"HTTP/1.1 799 Unknown\r\n\r\n")
 
     def test_switching(self) -> None:

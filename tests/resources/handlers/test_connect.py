@@ -204,10 +204,10 @@ class CertificateTests(ConnectingCase):
         files = self.config.files
         await self.ask("GET", f"{NODE}/pods")
         write("second")
-        files._tell(files._changes())
+        files._apply_changes(files._changes())
         await self.ask("GET", f"{NODE}/pods")
         names["key"].write_text("garbage")
-        files._tell(files._changes())
+        files._apply_changes(files._changes())
         await self.ask("GET", LOG)
         self.assertEqual(shown, ["first", "second", "second"])
 

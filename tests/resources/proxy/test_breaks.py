@@ -8,7 +8,7 @@ from twisted.internet import reactor as installed_reactor
 from twisted.internet.error import ConnectionDone
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.http.connection.connections import STALLED
+from kubetwist.http.connection.connections import STALLED_TIMEOUT
 from kubetwist.http.connection.flow import is_peer_closed
 from kubetwist.resources.proxy.reverseproxy import proxy_request
 
@@ -239,10 +239,10 @@ class BrokenTests(Proxied):
         wire.kill()
         await self.settled(lambda: is_peer_closed(channel.transport))
         # It may yet be read what it has sent.
-        self.site.look_around()
+        self.site.check_deadlines()
         self.assertEqual(self.site.connections.channels, {channel})
-        self.site.connections.now = lambda: reactor.seconds() + STALLED
-        self.site.look_around()
+        self.site.connections.now = lambda: reactor.seconds() + STALLED_TIMEOUT
+        self.site.check_deadlines()
         await self.settled(lambda: not self.site.connections.channels)
         there.transport.resumeProducing()
         await self.wait_until_idle()

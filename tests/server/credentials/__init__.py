@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.server.credentials}."""
+"""Tests of L{kubetwist.server.credentials}."""

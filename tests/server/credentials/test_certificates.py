@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.credentials.certificates}."""
+"""Tests of L{kubetwist.server.credentials.certificates}."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from kubetwist.server.credentials.certificates import (
 
 
 class CertificateTests(SynchronousTestCase):
-    """Tests for L{kubetwist.server.credentials.certificates}."""
+    """L{CertificateAuthority}."""
 
     def test_issue(self) -> None:
-        """An authority knows what it has issued, for whom and for what."""
+        """An issued certificate is valid for its issuer, subject and usage only."""
         authority = CertificateAuthority.make("ours")
         subject = CertConfig("x", names=("localhost", "127.0.0.1"), server=True)
         pair = authority.issue(subject)
@@ -32,18 +32,18 @@ class CertificateTests(SynchronousTestCase):
         self.assertFalse(authority.is_valid_for(CertKeyPair(pair.certificate, b"garbage"), subject))
 
     def test_not_longer_than_the_authority(self) -> None:
-        """Nothing outlives its issuer."""
-        self.patch(certificates, "AUTHORITY_LIFE", timedelta(days=3))
+        """A certificate expires with its issuer at the latest."""
+        self.patch(certificates, "AUTHORITY_LIFETIME", timedelta(days=3))
         certificate, _ = CertificateAuthority.make("short").issue(CertConfig("x")).parsed()
         self.assertLess(certificate.not_valid_after_utc, datetime.now(UTC) + timedelta(days=4))
 
     def test_mixed_up(self) -> None:
-        """An authority must have its own key."""
+        """An authority requires the matching key."""
         one, other = CertificateAuthority.make("one").pair, CertificateAuthority.make("other").pair
         self.assertRaises(BadCertificate, CertificateAuthority, CertKeyPair(one.certificate, other.key))
 
     def test_serving_names(self) -> None:
-        """Addresses that stand for any are no names, and nothing is named twice."""
+        """Serving names contain no unspecified addresses and no duplicates."""
         names = serving_names("Host", ("10.0.0.0/24", "fd00::/112"), ("0.0.0.0", "", "127.0.0.1"))
         self.assertIn("host", names)
         self.assertIn("fd00::1", names)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.credentials.frontproxy}."""
+"""Tests of L{kubetwist.server.credentials.frontproxy}."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from kubetwist.server.errors import StartError
 
 
 class Caller:
-    """Keeps what it is to present."""
+    """A caller that records its certificates."""
 
     def __init__(self) -> None:
         self.shown: list[CertKeyPair] = []
 
     def use_identity(self, certificate: bytes, key: bytes) -> None:
-        """From now on this."""
+        """Record the certificate."""
         self.shown.append(CertKeyPair(certificate, key))
 
 
 class Files:
-    """Reads files when it is told to."""
+    """A fake watcher of files, which reads them again on request."""
 
     def watch(
         self, paths: Sequence[str], load: Callable[[Sequence[bytes]], Any], use: Callable[[Any], object], what: str
@@ -36,41 +36,45 @@ class Files:
 
 
 class FrontProxyTests(SynchronousTestCase):
-    """Tests for L{configure_proxy_client_certificate}."""
+    """L{configure_proxy_client_certificate}."""
 
     def setUp(self) -> None:
-        """Two certificates, of which the second is in files."""
+        """Create a default certificate, and one in files."""
         authority = CertificateAuthority.make("proxies")
-        self.own, self.given, self.later = (authority.issue(CertConfig(name)) for name in ("own", "given", "later"))
+        self.default_certificate, self.given, self.later = (
+            authority.issue(CertConfig(name)) for name in ("own", "given", "later")
+        )
         self.certificate, self.key = (Path(self.mktemp()) for _ in range(2))
         self.write(self.given)
         self.caller, self.files = Caller(), Files()
 
     def write(self, pair: CertKeyPair) -> None:
-        """Put a certificate into the files."""
+        """Write a certificate to the files."""
         self.certificate.write_bytes(pair.certificate)
         self.key.write_bytes(pair.key)
 
     def show(self, *paths: str) -> None:
-        """Present what the flags say."""
+        """Configure the certificate for some flags."""
         names = ("proxy-client-cert-file", "proxy-client-key-file")
         options = dict.fromkeys(names, "") | dict(zip(names, paths, strict=False))
-        configure_proxy_client_certificate(self.caller, cast(Any, options), self.own, cast(Any, self.files))
+        configure_proxy_client_certificate(
+            self.caller, cast(Any, options), self.default_certificate, cast(Any, self.files)
+        )
 
     def test_own(self) -> None:
-        """Without flags it is the certificate of the data directory."""
+        """Without flags the certificate of the data directory is presented."""
         self.show()
-        self.assertEqual(self.caller.shown, [self.own])
+        self.assertEqual(self.caller.shown, [self.default_certificate])
 
     def test_given(self) -> None:
-        """With flags it is what the files have, also when they change."""
+        """With flags the certificate of the files is presented, also after a change."""
         self.show(str(self.certificate), str(self.key))
         self.write(self.later)
         self.files.again()
         self.assertEqual(self.caller.shown, [self.given, self.later])
 
     def test_unusable(self) -> None:
-        """A start fails by a message when the files are not there, or do not fit each other."""
+        """Missing or mismatched files fail the start."""
         error = self.assertRaises(StartError, self.show, str(self.certificate), "/no/such/file")
         self.assertEqual(str(error), "cannot read /no/such/file: No such file or directory")
         self.key.write_bytes(self.later.key)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.credentials.keygeneration}."""
+"""Tests of L{kubetwist.server.credentials.keygeneration}."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kubetwist.server.credentials.keygeneration import begin_key, take_key
 
 
 class KeyTests(SynchronousTestCase):
-    """Keys that are made ahead."""
+    """Keys that are generated ahead."""
 
     def setUp(self) -> None:
-        """Keys that are made at once, and counted."""
-        self.patch(keymaking, "_coming", [])
+        """Replace the generation of keys by a counter."""
+        self.patch(keymaking, "_pending", [])
         self.made: list[Any] = []
 
         def make() -> Any:
@@ -25,14 +25,14 @@ class KeyTests(SynchronousTestCase):
         self.patch(keymaking, "_make", make)
 
     def test_ahead(self) -> None:
-        """A key that was begun is given to the first who takes one, and to nobody else."""
+        """A key that was generated ahead is returned once."""
         begin_key()
         begin_key()
         self.assertEqual([take_key(), take_key()], ["key 0", "key 1"])
         self.assertEqual(len(self.made), 2)
 
     def test_failure(self) -> None:
-        """A key that could not be made in its thread is made again."""
-        self.patch(keymaking.threading.Thread, "run", lambda thread: keymaking._coming[0].put(None))
+        """A key whose generation in the thread failed is generated again."""
+        self.patch(keymaking.threading.Thread, "run", lambda thread: keymaking._pending[0].put(None))
         begin_key()
         self.assertEqual(take_key(), "key 0")

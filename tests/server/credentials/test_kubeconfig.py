@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.credentials.kubeconfig}."""
+"""Tests of L{kubetwist.server.credentials.kubeconfig}."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tests.server.datadirvalues import DataDirectoryTestCase, mode
 
 
 class KubeconfigTests(DataDirectoryTestCase):
-    """Credentials kept in the user's kubeconfig"""
+    """Updates of the admin's kubeconfig."""
 
-    def test_users_kubeconfig(self) -> None:
-        """A start leaves alone what kubectl has written into the kubeconfig."""
+    def test_users_changes(self) -> None:
+        """A start keeps the changes that kubectl has made to the kubeconfig."""
         path = self.start()
         self.change(path, lambda one: one["contexts"][0]["context"].update(namespace="demo"))
         before = path.read_bytes()
@@ -21,8 +21,8 @@ class KubeconfigTests(DataDirectoryTestCase):
         self.start()
         self.assertEqual(path.read_bytes(), before)
 
-    def test_new_certificate_in_users_kubeconfig(self) -> None:
-        """What is the server's in the kubeconfig is brought up to date, and what is the users' stays as it is."""
+    def test_new_certificate(self) -> None:
+        """A start updates the server's entries and keeps the user's."""
         path = self.start()
         fresh = yaml.safe_load(path.read_bytes())
 
@@ -42,8 +42,8 @@ class KubeconfigTests(DataDirectoryTestCase):
         self.assertEqual(found["contexts"][0]["context"], fresh["contexts"][0]["context"] | {"namespace": "demo"})
         self.assertEqual(found["current-context"], "mine")
 
-    def test_lost_entries_of_kubeconfig(self) -> None:
-        """Entries that are taken out of the kubeconfig are put in again."""
+    def test_missing_entries(self) -> None:
+        """Missing entries are added."""
         path = self.start()
         fresh = yaml.safe_load(path.read_bytes())
 
@@ -53,8 +53,8 @@ class KubeconfigTests(DataDirectoryTestCase):
 
         self.assertEqual(self.change(path, change), fresh)
 
-    def test_unusable_kubeconfig(self) -> None:
-        """What is no kubeconfig is written anew."""
+    def test_invalid_kubeconfig(self) -> None:
+        """An invalid kubeconfig is replaced."""
         path = self.start()
         fresh = path.read_bytes()
         for text in ("", "[]", "{", "users: 3", "clusters: [1]", "contexts: {name: x}", "\x00"):

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.credentials.kubelet}."""
+"""Tests of L{kubetwist.server.credentials.kubelet}."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kubetwist.server.watchedfiles import FileReloader
 
 @define
 class Config:
-    """What of a server's configuration counts here."""
+    """The parts of a server's configuration that the credentials use."""
 
     data: DataDirectory
     reactor: Any = reactor
@@ -32,10 +32,10 @@ class Config:
 
 
 class KubeletCredentialsTests(TestCase):
-    """What kubelets are shown."""
+    """L{KubeletCredentials}."""
 
     def setUp(self) -> None:
-        """A data directory."""
+        """Create a data directory."""
         self.folder = Path(self.mktemp())
         data = DataDirectory(self.folder / "data", durable=False)
         data.open()
@@ -43,7 +43,7 @@ class KubeletCredentialsTests(TestCase):
         self.config = Config(data)
 
     def make(self, **options: Any) -> KubeletCredentials:
-        """Credentials as the command line wants them."""
+        """Return credentials for some flags."""
         names = ("kubelet-client-certificate", "kubelet-client-key", "kubelet-certificate-authority")
         given = {name.replace("_", "-"): str(value) for name, value in options.items()}
         return KubeletCredentials(
@@ -51,15 +51,15 @@ class KubeletCredentialsTests(TestCase):
         )
 
     def files(self, name: str) -> dict[str, Path]:
-        """The files of a certificate."""
+        """Write a certificate to files."""
         pair = CertificateAuthority.make("clients").issue(CertConfig(name))
         paths = {"kubelet_client_certificate": self.folder / "c.crt", "kubelet_client_key": self.folder / "c.key"}
         for path, content in zip(paths.values(), (pair.certificate, pair.key), strict=True):
             path.write_bytes(content)
         return paths
 
-    async def test_own(self) -> None:
-        """One of our own is made when it is needed, once for all who ask, and there at the next start."""
+    async def test_issued(self) -> None:
+        """A certificate is issued at the first use, once for concurrent callers, and reused by the next start."""
         credentials = self.make()
         path = self.config.data.pki / "apiserver-kubelet-client.crt"
         self.assertFalse(path.exists())
@@ -74,7 +74,7 @@ class KubeletCredentialsTests(TestCase):
         self.assertEqual((again.certificate, again.ca), (several[0].certificate, b""))
 
     async def test_renewed(self) -> None:
-        """It is made anew before it expires."""
+        """The certificate is renewed before it expires."""
         credentials = self.make()
         first = await credentials.current()
         later = times.posix_now() + (CERTIFICATE_LIFETIME - timedelta(days=20)).total_seconds()
@@ -87,8 +87,8 @@ class KubeletCredentialsTests(TestCase):
         for shown in (first, second):
             self.assertTrue(credentials.is_client_certificate(x509.load_pem_x509_certificate(shown.certificate)))
 
-    async def test_no_room(self) -> None:
-        """Where none can be made kubelets are called without one."""
+    async def test_full_disk(self) -> None:
+        """If no certificate can be written, kubelets are called without one."""
 
         def fail(*arguments: Any) -> Any:
             raise StartError("cannot write it: No space left on device")
@@ -96,24 +96,24 @@ class KubeletCredentialsTests(TestCase):
         self.patch(self.config.data, "ensure_certificate", fail)
         self.assertEqual(await self.make().current(), KubeletTLS())
 
-    async def test_given(self) -> None:
-        """Files of the command line are shown, also those of later; bad ones are not taken."""
+    async def test_files(self) -> None:
+        """The certificate of the files is presented, also after a change; invalid files are ignored."""
         paths = self.files("first")
         credentials = self.make(**paths)
         first = await credentials.current()
         self.assertEqual(first.certificate, paths["kubelet_client_certificate"].read_bytes())
         self.files("second")
         self.config.files._running = True
-        self.config.files._tell(self.config.files._changes())
+        self.config.files._apply_changes(self.config.files._changes())
         second = await credentials.current()
         self.assertNotEqual(second.certificate, first.certificate)
         paths["kubelet_client_key"].write_text("garbage")
-        self.config.files._tell(self.config.files._changes())
+        self.config.files._apply_changes(self.config.files._changes())
         self.assertEqual(await credentials.current(), second)
         self.assertFalse((self.config.data.pki / "apiserver-kubelet-client.crt").exists())
 
     def test_bad(self) -> None:
-        """What cannot be used stops the start, and says which flag is meant."""
+        """Unusable files fail the start with the name of the flag."""
         paths = self.files("one")
         with self.assertRaisesRegex(StartError, "must be set together"):
             self.make(kubelet_client_key=paths["kubelet_client_key"])

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.credentials.namedcertificates}."""
+"""Tests of L{kubetwist.server.credentials.namedcertificates}."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kubetwist.server.errors import StartError
 
 
 class NamedCertificateTests(SynchronousTestCase):
-    """Which certificate is for which name."""
+    """L{NamedCertificates}."""
 
     def setUp(self) -> None:
-        """Certificates for some names."""
+        """Create an authority."""
         self.folder = Path(self.mktemp())
         self.folder.mkdir()
         self.authority = CertificateAuthority.make("ca")
         self.made: list[CertKeyPair] = []
 
     def files(self, name: str, *shown_for: str, names: tuple[str, ...] = ()) -> NamedFiles:
-        """A certificate in files."""
+        """Write a certificate to files."""
         pair = self.authority.issue(CertConfig(name, names=names, server=True))
         certificate, key = self.folder / f"{name}.crt", self.folder / f"{name}.key"
         certificate.write_bytes(pair.certificate)
@@ -31,12 +31,12 @@ class NamedCertificateTests(SynchronousTestCase):
         return NamedFiles(str(certificate), str(key), shown_for)
 
     def make(self, pair: CertKeyPair) -> Any:
-        """A context; a name for it will do."""
+        """Return the first name of a certificate in place of a context."""
         self.made.append(pair)
         return certificate_names(pair.certificate)[0]
 
     def test_names_in_certificates(self) -> None:
-        """The names in a certificate count when none are given; addresses are none."""
+        """Without given names the host names of the certificate are used."""
         files = self.files("one.test", names=("a.test", "*.b.test", "192.0.2.1"))
         self.assertEqual(certificate_names(Path(files.certificate).read_bytes()), ["one.test", "a.test", "*.b.test"])
         named = NamedCertificates([files], self.make)
@@ -46,7 +46,7 @@ class NamedCertificateTests(SynchronousTestCase):
             self.assertIsNone(named.find(name), name)
 
     def test_order(self) -> None:
-        """Given names count for more than those in certificates, exact ones for more than stars, then the first."""
+        """Given names precede names of certificates, exact names precede wildcards, then the first file wins."""
         named = NamedCertificates(
             [
                 self.files("one.test", names=("x.c.test",)),
@@ -58,7 +58,7 @@ class NamedCertificateTests(SynchronousTestCase):
         self.assertEqual([named.find(f"{one}.c.test") for one in "xyz"], ["one.test", "three.test", "two.test"])
 
     def test_damage(self) -> None:
-        """What cannot be read or used stops the start."""
+        """A missing or mismatched file fails the start."""
         files = self.files("one.test")
         with self.assertRaises(StartError):
             NamedCertificates([NamedFiles(files.certificate, f"{files.key}.not")], self.make)
@@ -68,7 +68,7 @@ class NamedCertificateTests(SynchronousTestCase):
         self.assertIn("certificate and key do not match", str(caught.exception))
 
     def test_new_content(self) -> None:
-        """What is in the files later is shown from then on; what cannot be used is not."""
+        """Changed files are used for new connections; invalid ones are ignored."""
 
         class Watched:
             """Takes what would follow the files."""

@@ -1,4 +1,4 @@
-"""Service account tokens over HTTP: issued, shown, reviewed and, in the end, no longer good."""
+"""Tests of service account tokens over HTTP: issue, use, review and expiry."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REVIEWS = "/apis/authentication.k8s.io/v1"
 
 
 class TokenServer(Server):
-    """As L{Server}, with service account tokens besides the known users'."""
+    """A server with service account tokens in addition to static users."""
 
     def __init__(self) -> None:
         key = private_pem(ec.generate_private_key(ec.SECP256R1()))
@@ -45,34 +45,34 @@ class TokenServer(Server):
         )
 
     def ask(self, token: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Send a request with a token; its status, and the decoded body of its answer."""
+        """Send a request with a token; return status and decoded body."""
         return self.client().ask(method, path, body, Authorization=f"Bearer {token}", User_Agent="tester/1")
 
 
 class AccountTokenTests(SynchronousTestCase):
-    """One account and its tokens."""
+    """A service account and its tokens."""
 
     def setUp(self) -> None:
-        """The account."""
+        """Create the service account."""
         self.server = TokenServer()
         code, _ = self.server.ask("admin", "POST", ACCOUNTS, {"metadata": {"name": "robot"}})
         self.assertEqual(code, 201)
 
     def request(self, **spec: Any) -> Any:
-        """What comes of asking for a token."""
+        """Return the response to a TokenRequest."""
         code, answer = self.server.ask("admin", "POST", f"{ACCOUNTS}/robot/token", {"spec": spec})
         self.assertEqual(code, 201, answer)
         return answer
 
     def test_owned_audiences(self) -> None:
-        """A request that gives no audience, but an empty list of them, owns the field."""
+        """An empty list of audiences is an owned field; an absent one is not."""
         for spec, owned in (({"audiences": []}, True), ({"audiences": None}, False), ({}, False)):
             _, answer = self.server.ask("admin", "POST", f"{ACCOUNTS}/robot/token", {"spec": spec})
             (entry,) = answer["metadata"]["managedFields"]
             self.assertEqual("f:audiences" in entry["fieldsV1"]["f:spec"], owned, spec)
 
     def test_user(self) -> None:
-        """Whoever shows a token is the account, until the account is gone."""
+        """A token authenticates its service account until the account is deleted."""
         token = self.request()["status"]["token"]
         code, answer = self.server.ask(token, "POST", f"{REVIEWS}/selfsubjectreviews", {})
         self.assertEqual(code, 201)
@@ -83,7 +83,7 @@ class AccountTokenTests(SynchronousTestCase):
         self.assertEqual(self.server.ask(token, "POST", f"{REVIEWS}/selfsubjectreviews", {})[0], 401)
 
     def test_review(self) -> None:
-        """A review tells for whom of those that were asked for a token is meant, and else what is wrong."""
+        """A review returns the accepted audiences, or the error."""
         token = self.request(audiences=["vault", "x"])["status"]["token"]
         self.assertEqual(self.server.ask(token, "GET", ACCOUNTS)[0], 401)
 
@@ -101,7 +101,7 @@ class AccountTokenTests(SynchronousTestCase):
         self.assertEqual(bad, {"user": {}, "error": f"[invalid bearer token, {why}]"})
 
     def test_ownership(self) -> None:
-        """The answer tells who asked for what; what was left out is asked for, too, where it has a default."""
+        """The response records the field manager, and defaulted fields as owned."""
         (entry,) = self.request()["metadata"]["managedFields"]
         self.assertEqual(entry["fieldsV1"], {"f:spec": {"f:expirationSeconds": {}}})
         self.assertEqual(
@@ -110,7 +110,7 @@ class AccountTokenTests(SynchronousTestCase):
         )
 
     def test_elsewhere(self) -> None:
-        """A request that names another namespace is refused before anything else of it is looked at."""
+        """A request for another namespace is refused first."""
         body = {"metadata": {"name": "x", "namespace": "other"}}
         code, answer = self.server.ask("admin", "POST", f"{ACCOUNTS}/robot/token", body)
         self.assertEqual(code, 400)

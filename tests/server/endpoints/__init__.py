@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.server.endpoints}."""
+"""Tests of L{kubetwist.server.endpoints}."""

@@ -1,4 +1,4 @@
-"""A server whose own paths are asked for."""
+"""Base of tests of the server's endpoints."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kubetwist.testing.trial import KubeAPIMixin
 
 
 class EndpointCase(KubeAPIMixin, TestCase):
-    """Tests of paths that a server without controllers answers itself."""
+    """A server without controllers."""
 
     timeout = 60
 
     async def serve(self, *arguments: str) -> None:
-        """A server."""
+        """Start a server."""
         self.server: InProcessServer = await self.startKubeAPI("--controllers=", *arguments)
 
     async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
-        """A request of the admin, or with a token."""
+        """Send a request as the admin, or with a token."""
         connection = evolve(self.server.connection, token=more.pop("token", self.server.connection.token))
         return await deferToThread(connection.request, method, path, body, **more)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.endpoints.configz}."""
+"""Tests of L{kubetwist.server.endpoints.configz}."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class ConfigzTests(EndpointCase):
     """C{/configz} over HTTP."""
 
     async def test_configuration(self) -> None:
-        """C{/configz} tells the same with types, and is not listed: kube-apiserver has none."""
+        """C{/configz} contains the flags with types; it is not listed, since kube-apiserver does not have it."""
         await self.serve("--event-ttl=90m", "--max-requests-inflight=7", "--vmodule=httplog=1", "--etcd-prefix=/a")
         code, answer = await self.ask("GET", "/configz")
         self.assertEqual((code, list(answer)), (200, ["apiserver"]))

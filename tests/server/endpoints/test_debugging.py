@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.endpoints.debugging}, over HTTP."""
+"""Tests of L{kubetwist.server.endpoints.debugging}, over HTTP."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 
 
 class DebuggingTests(EndpointCase):
-    """What tells of the process, and not of what it holds."""
+    """Diagnostics of the process."""
 
     async def test_level(self) -> None:
-        """C{-v} can be set while the server runs, and is left as it is by what is no level."""
+        """C{-v} can be set at run time; an invalid level is refused."""
         await self.serve()
         verbosity = self.server._service.server.config.options.verbosity
         code, text = await self.ask("PUT", "/debug/flags/v", 5, content_type="text/plain")
@@ -42,7 +42,7 @@ class DebuggingTests(EndpointCase):
         self.assertIn("<tr>v<br>", text)
 
     async def test_profiles(self) -> None:
-        """There are a profile of the reactor, the objects by type, and the stacks of all threads."""
+        """There are profiles of the reactor, of objects by type, and of the stacks of all threads."""
         await self.serve()
         code, profile = await self.ask("GET", "/debug/pprof/profile?seconds=1")
         self.assertEqual(code, 200)
@@ -58,7 +58,7 @@ class DebuggingTests(EndpointCase):
         self.assertEqual(code, 400)
 
     async def test_process(self) -> None:
-        """How the process was started is told as Go tells it, without passwords; there are no symbols to look up."""
+        """The command line is returned as in Go, without passwords; there are no symbols."""
         await self.serve()
         self.patch(sys, "argv", ["/bin/twist", "kubeapi", "--etcd-servers=http://me:secret@a,http://b", "--v=1"])
         for method in ("GET", "POST"):
@@ -69,7 +69,7 @@ class DebuggingTests(EndpointCase):
         self.assertEqual(await self.ask("GET", "/debug/pprof/trace"), (404, "Unknown profile\n"))
 
     async def test_refused(self) -> None:
-        """Only who is allowed to sees any of it."""
+        """Unauthorized users are refused."""
         await self.serve()
         await self.ask("POST", ACCOUNTS, {"metadata": {"name": "a"}})
         _, answer = await self.ask("POST", f"{ACCOUNTS}/a/token", {"spec": {}})
@@ -88,31 +88,31 @@ class DebuggingTests(EndpointCase):
                 self.assertEqual(code, 403, path)
 
     async def test_off(self) -> None:
-        """--profiling=false is without, and feature gates are without the pages."""
+        """The paths do not exist with --profiling=false or without their feature gates."""
         await self.serve("--profiling=false", "--feature-gates=ComponentStatusz=false,ComponentFlagz=false")
         for path in ("/debug/flags/v", "/debug/pprof/", "/debug/pprof/heap", "/statusz", "/flagz", "/configz"):
             self.assertEqual(await self.ask("GET", path), (404, "404 page not found\n"), path)
 
 
-class Later:
-    """A reactor that calls nothing back, but tells that it was asked to."""
+class FakeReactor:
+    """A reactor that records calls from threads."""
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
         self.asked = Event()
 
     def callFromThread(self, *call: Any) -> None:
-        """Keep it."""
+        """Record the call."""
         self.calls.append(call)
         self.asked.set()
 
 
 class OneProfileTests(SynchronousTestCase):
-    """Who takes a profile."""
+    """Concurrent profiles."""
 
     def test_one(self) -> None:
-        """One profile is taken at a time; it ends when its client has gone, and then there can be another one."""
-        reactor = Later()
+        """One profile is taken at a time; it ends when its client disconnects, and another one can be taken."""
+        reactor = FakeReactor()
         resource = ProfilesResource(reactor)
         site = filtered_site(resource.render)
         first, second = Client(site), Client(site)

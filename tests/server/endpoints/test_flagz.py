@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.endpoints.flagz}."""
+"""Tests of L{kubetwist.server.endpoints.flagz}."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class FlagzTests(EndpointCase):
     """C{/flagz} over HTTP."""
 
     async def test_flags(self) -> None:
-        """C{/flagz} tells all flags with their values, defaults included."""
+        """C{/flagz} contains all flags with their values, including defaults."""
         await self.serve("--event-ttl=90m", "--max-requests-inflight=7", "--vmodule=httplog=1")
         _, text = await self.ask("GET", "/flagz", accept="*/*")
         lines = text.splitlines()
@@ -28,5 +28,5 @@ class FlagzTests(EndpointCase):
         self.assertIn("  max-requests-inflight: '7'\n", text.replace('"', "'"))
 
     def test_lines(self) -> None:
-        """A value of several lines is one line of the page."""
+        """A multi-line value is one line of the page."""
         self.assertTrue(flags_text({"a": "1\n2", "b": ""}).endswith("\na=1 2\nb=\n"))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.endpoints.health}."""
+"""Tests of L{kubetwist.server.endpoints.health}."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tests.http.harness import Client, filtered_site
 
 
 class HealthTests(SynchronousTestCase):
-    """Tests for L{HealthResource}."""
+    """L{HealthResource}."""
 
     def setUp(self) -> None:
-        """A path with three checks, one of which can fail or take time."""
+        """Create a path with three checks, one of which is set by the test."""
         self.problem: str | None = None
         self.later: Deferred[None] | None = None
         self.checks = [PING, LOG, HealthCheck("etcd", self.check)]
@@ -26,7 +26,7 @@ class HealthTests(SynchronousTestCase):
         self.client = Client(filtered_site(traverse(root)))
 
     def check(self) -> Any:
-        """The check of what is called etcd."""
+        """Return or raise the result that the test has set."""
         if self.problem is not None:
             raise Unhealthy(self.problem)
         return self.later
@@ -38,7 +38,7 @@ class HealthTests(SynchronousTestCase):
         return answer.code, answer.body.decode()
 
     def test_well(self) -> None:
-        """A server that is well says ok, in detail if that is wanted, to any method."""
+        """A healthy server answers ok to any method, and lists the checks with C{verbose}."""
         self.assertEqual(self.ask("/readyz"), (200, "ok"))
         self.assertEqual(self.ask("/readyz", "POST"), (200, "ok"))
         verbose = "[+]ping ok\n[+]log ok\n[+]etcd ok\nreadyz check passed\n"
@@ -46,15 +46,15 @@ class HealthTests(SynchronousTestCase):
         self.assertEqual(self.ask("/readyz?verbose=false"), (200, verbose))
 
     def test_unwell(self) -> None:
-        """A server that is not well says in which way, but not why."""
+        """An unhealthy server lists the failed checks without reasons."""
         self.problem = "secret"
         self.assertEqual(
             self.ask("/readyz"),
             (500, "[+]ping ok\n[+]log ok\n[-]etcd failed: reason withheld\nreadyz check failed\n"),
         )
 
-    def test_exclude(self) -> None:
-        """Checks can be left out."""
+    def test_excluded(self) -> None:
+        """Checks can be excluded."""
         self.problem = "secret"
         self.assertEqual(self.ask("/readyz?exclude=etcd"), (200, "ok"))
         self.assertEqual(
@@ -67,7 +67,7 @@ class HealthTests(SynchronousTestCase):
         )
 
     def test_single(self) -> None:
-        """Each check can be asked for alone, and then says why it fails."""
+        """A single check returns the reason of its failure."""
         self.assertEqual(self.ask("/readyz/etcd"), (200, "ok"))
         self.problem = "disk full"
         self.assertEqual(self.ask("/readyz/ping"), (200, "ok"))
@@ -75,16 +75,16 @@ class HealthTests(SynchronousTestCase):
         for path in ("/readyz/nope", "/readyz/", "/readyz/etcd/"):
             self.assertEqual(self.ask(path), (404, "404 page not found\n"))
 
-    def test_later(self) -> None:
-        """A check may take its time."""
+    def test_asynchronous(self) -> None:
+        """A check may be asynchronous."""
         self.later = Deferred()
         self.client.send(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
         self.assertEqual(self.client.answers(), [])
         self.later.callback(None)
         self.assertEqual(self.client.answers()[0].body, b"ok")
 
-    def test_bug(self) -> None:
-        """A check that breaks has failed."""
+    def test_exception(self) -> None:
+        """A check that raises an exception has failed."""
         self.later = Deferred()
         self.client.send(b"GET /readyz/etcd HTTP/1.1\r\nHost: x\r\n\r\n")
         self.later.errback(RuntimeError("oops"))

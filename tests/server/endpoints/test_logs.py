@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.endpoints.logs}, over HTTP."""
+"""Tests of L{kubetwist.server.endpoints.logs}, over HTTP."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ NOWHERE = (404, "404 page not found\n")
 
 
 class LogFileTests(KubeAPIMixin, TestCase):
-    """The files of a directory, and nothing else of the machine."""
+    """Access to files of the log directory only."""
 
     timeout = 60
 
     async def serve(self, *arguments: str) -> None:
-        """A server that shows a directory beside which there is something secret."""
+        """Start a server with a log directory beside a secret file."""
         folder = Path(self.mktemp())
         self.folder = folder / "log"
         (self.folder / "pods").mkdir(parents=True)
@@ -41,12 +41,12 @@ class LogFileTests(KubeAPIMixin, TestCase):
         )
 
     async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
-        """A request of the admin, or with a token."""
+        """Send a request as the admin, or with a token."""
         connection = evolve(self.server.connection, token=more.pop("token", self.server.connection.token))
         return await deferToThread(connection.request, method, path, body, **more)
 
     async def test_files(self) -> None:
-        """A directory is a page with links, whose names can do no harm; a file is its text."""
+        """A directory is a page of escaped links; a file is returned as text."""
         await self.serve()
         code, page = await self.ask("GET", "/logs/")
         self.assertEqual(code, 200)
@@ -59,7 +59,7 @@ class LogFileTests(KubeAPIMixin, TestCase):
         self.assertEqual((await self.ask("POST", "/logs/pods/c.log", {}))[0], 405)
 
     async def test_large(self) -> None:
-        """A file that is longer than what is read at a time comes whole, as does an empty one."""
+        """A file larger than a piece is returned completely, and so is an empty file."""
         await self.serve()
         text = "x" * 1_000_003
         (self.folder / "large").write_text(text)
@@ -67,8 +67,8 @@ class LogFileTests(KubeAPIMixin, TestCase):
         self.assertEqual(await self.ask("GET", "/logs/large"), (200, text))
         self.assertEqual((await self.ask("GET", "/logs/empty"))[0], 200)
 
-    async def test_elsewhere(self) -> None:
-        """Nothing outside of the directory is shown, be it by C{..}, however that is written, or by a link."""
+    async def test_outside(self) -> None:
+        """Files outside of the directory are not served: neither by C{..} in any spelling, nor by symbolic links."""
         await self.serve()
         for path in (
             *("../secret", "%2e%2e/secret", "..%2fsecret", "pods/../../secret", "pods/%2e%2e/%2e%2e/secret", "."),
@@ -90,7 +90,7 @@ class LogFileTests(KubeAPIMixin, TestCase):
             self.assertIn(code, (301, 403, 404), path)
 
     async def test_refused(self) -> None:
-        """Only who is allowed to sees any of it."""
+        """Unauthorized users are refused."""
         await self.serve()
         await self.ask("POST", ACCOUNTS, {"metadata": {"name": "a"}})
         _, answer = await self.ask("POST", f"{ACCOUNTS}/a/token", {"spec": {}})
@@ -98,7 +98,7 @@ class LogFileTests(KubeAPIMixin, TestCase):
         self.assertEqual(code, 403)
 
     async def test_off(self) -> None:
-        """Nothing is shown unless that is wanted."""
+        """The path does not exist unless it is enabled."""
         await self.serve("--enable-logs-handler=false")
         for path in ("/logs", "/logs/", "/logs/pods/c.log"):
             self.assertEqual(await self.ask("GET", path), NOWHERE)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.endpoints.openid}."""
+"""Tests of L{kubetwist.server.endpoints.openid}."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tests.tokenkeys import private_pem
 
 
 class DocumentTests(SynchronousTestCase):
-    """Tests for L{serve_documents}."""
+    """L{serve_documents}."""
 
     def ask(
         self, path: str, method: str = "GET", issuer: str = "https://here", uri: str = "", **headers: str
     ) -> Answer:
-        """A request to a server that has one key."""
+        """Send a request to a server with one key."""
         mux = DelegatingMux("test", NotFound())
         options = {"service-account-issuer": (issuer, "https://before"), "service-account-jwks-uri": uri}
         serve_documents(mux, options, [KEY], lambda: "10.0.0.1:6443")
@@ -37,13 +37,13 @@ class DocumentTests(SynchronousTestCase):
         return Client(make_site(handler, clock)).request(method, path, **headers)
 
     def document(self, answer: Answer) -> Any:
-        """What an answer tells, which clients may keep."""
+        """Return the document of a cacheable response."""
         self.assertEqual(answer.code, 200)
         self.assertEqual(answer.headers["cache-control"], ["public, max-age=3600"])
         return json.loads(answer.body)
 
     def test_configuration(self) -> None:
-        """Clients find the issuer, and where its keys are."""
+        """The configuration contains the issuer and the URL of its keys."""
         answer = self.ask(CONFIGURATION)
         self.assertEqual(answer.header("content-type"), "application/json")
         self.assertEqual(
@@ -60,13 +60,13 @@ class DocumentTests(SynchronousTestCase):
         self.assertEqual(self.document(elsewhere)["jwks_uri"], "https://elsewhere/keys")
 
     def test_keys(self) -> None:
-        """Clients find the keys."""
+        """The key set contains the keys."""
         answer = self.ask(KEYS, Accept="*/*")
         self.assertEqual(answer.header("content-type"), "application/jwk-set+json")
         self.assertEqual(self.document(answer), {"keys": [KEY.as_jwk()]})
 
     def test_errors(self) -> None:
-        """Each has one form and can only be read; there is nothing below them."""
+        """Each document has one media type, is read-only, and has no subpaths."""
         answer = self.ask(KEYS, Accept="application/json")
         self.assertEqual(answer.code, 406)
         message = "406: Not Acceptable\n\nAvailable representations: application/jwk-set+json"
@@ -76,7 +76,7 @@ class DocumentTests(SynchronousTestCase):
             self.assertEqual(self.ask(path).code, 404, path)
 
     def test_other_issuers(self) -> None:
-        """What is no https URL cannot be looked up, so there is nothing to find."""
+        """Without an https issuer there are no documents."""
         for issuer in ("http://here", "here", "https://here?x", "https://here#x", ""):
             self.assertRaises(BadIssuer, check_issuer, issuer, "")
             self.assertEqual(self.ask(KEYS, issuer=issuer).code, 404)

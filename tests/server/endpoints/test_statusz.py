@@ -1,8 +1,8 @@
-"""Tests for L{kubetwist.server.endpoints.statusz}."""
+"""Tests of L{kubetwist.server.endpoints.statusz}."""
 
 from __future__ import annotations
 
-from kubetwist.server.endpoints.statusz import status_of, status_text
+from kubetwist.server.endpoints.statusz import status_fields, status_text
 
 from .endpointcase import EndpointCase
 
@@ -13,7 +13,7 @@ class StatuszTests(EndpointCase):
     """C{/statusz} over HTTP."""
 
     async def test_status(self) -> None:
-        """C{/statusz} tells what runs, as text, and as an object for who asks for that."""
+        """C{/statusz} is available as text and as an object."""
         await self.serve()
         _, text = await self.ask("GET", "/statusz", accept="application/json, */*")
         self.assertRegex(
@@ -30,9 +30,9 @@ class StatuszTests(EndpointCase):
             code, status = await self.ask("GET", "/statusz", accept=accept)
             self.assertEqual((code, status["reason"]), (406, "NotAcceptable"), accept)
 
-    def test_status_of(self) -> None:
-        """The paths are the first parts of those that are served, but for those of the API."""
-        status = status_of("1.36", ["/healthz/ping", "/healthz", "/api/v1", "/metrics"], 0.0, 90_061.5)
+    def test_paths(self) -> None:
+        """The paths are the first segments of the served paths, without those of the API."""
+        status = status_fields("1.36", ["/healthz/ping", "/healthz", "/api/v1", "/metrics"], 0.0, 90_061.5)
         self.assertEqual(
             (status["startTime"], status["uptimeSeconds"], status["paths"]),
             ("1970-01-01T00:00:00Z", 90_061, ["/healthz", "/metrics"]),

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.endpoints.version}, with a whole server."""
+"""Tests of L{kubetwist.server.endpoints.version}, with a whole server."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from tests.server.servercase import ServerCase
 
 
 class VersionTests(ServerCase):
-    """The release is told."""
+    """C{/version}."""
 
     async def test_version(self) -> None:
-        """/version answers GET, in JSON, whatever that is asked to be shown as."""
+        """The version is returned as JSON to GET only."""
         await self.start("--kubernetes-version=1.30", "--authorization-mode=AlwaysAllow")
         answer = await self.ask("/version", self.admin)
         self.assertIn(b'"gitVersion": "v1.30.0"', answer.body)

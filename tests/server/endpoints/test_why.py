@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.endpoints.why} and L{kubetwist.authorization._rbacexplain}."""
+"""Tests of L{kubetwist.server.endpoints.why} and L{kubetwist.authorization._rbacexplain}."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tests.server.endpoints.whycase import BINDINGS, ROLES, WhyTestCase
 
 
 class QuestionTests(WhyTestCase):
-    """Who may ask, and what."""
+    """Access and queries."""
 
-    def test_who(self) -> None:
-        """Whoever may create a SubjectAccessReview may ask; others are told what they lack."""
+    def test_access(self) -> None:
+        """Access requires permission to create a SubjectAccessReview."""
         self.why("user=bob&verb=get&resource=pods")
         code, answer = self.ask("bob", "GET", "user=bob&verb=get&resource=pods")
         self.assertEqual(code, 403)
@@ -22,8 +22,8 @@ class QuestionTests(WhyTestCase):
         )
         self.why("verb=get&resource=pods", user="admin")
 
-    def test_bad(self) -> None:
-        """A question that makes no sense is a 400 that says why."""
+    def test_invalid(self) -> None:
+        """An invalid query is answered with a 400 and the reason."""
         for query, part in (
             ("", "verb is required"),
             ("verb=get", "exactly one of resource and path"),
@@ -42,8 +42,8 @@ class QuestionTests(WhyTestCase):
             self.assertIn(part, answer["message"])
         self.assertEqual(self.ask("alice", "POST", "verb=get&resource=pods")[0], 405)
 
-    def test_asked(self) -> None:
-        """The answer repeats the question: the groups that everyone is in, the API group of the resource."""
+    def test_attributes(self) -> None:
+        """The response contains the evaluated attributes: implied groups and API group included."""
         asked = self.why("user=bob&group=a&group=b&verb=get&resource=roles&namespace=ns&name=x")["asked"]
         self.assertEqual(asked["groups"], ["a", "b", "system:authenticated"])
         self.assertEqual(
@@ -61,10 +61,10 @@ class QuestionTests(WhyTestCase):
 
 
 class AllowedTests(WhyTestCase):
-    """What allows."""
+    """Explanations of allowed requests."""
 
     def test_rbac(self) -> None:
-        """RBAC's rule, role, binding and subject are named."""
+        """The rule, role, binding and subject of RBAC are named."""
         self.make(ROLES, role("maps", rule("get", "secrets"), rule("list get", "configmaps")))
         self.make(BINDINGS, binding("readers", "Role/maps", "User/bob", "Group/qa"))
         answer = self.why("user=eve&group=qa&verb=list&resource=configmaps&namespace=default")
@@ -86,8 +86,8 @@ class AllowedTests(WhyTestCase):
             [("PrivilegedGroup", "no opinion"), ("Node", "no opinion"), ("RBAC", "allow")],
         )
 
-    def test_others(self) -> None:
-        """So are the privileged group, and the line of a policy file."""
+    def test_other_authorizers(self) -> None:
+        """The privileged group and the line of a policy file are named."""
         answer = self.why("user=root&group=system:masters&verb=delete&resource=nodes")
         self.assertEqual(answer["decidedBy"], "PrivilegedGroup")
         answer = self.why("user=carol&verb=get&resource=events&namespace=ns&apiGroup=")
@@ -110,10 +110,10 @@ class AllowedTests(WhyTestCase):
 
 
 class TextTests(WhyTestCase):
-    """What people are told."""
+    """Explanations as text."""
 
     def test_denied(self) -> None:
-        """Who was asked, and what comes near, in sentences."""
+        """A denied request is explained with the authorizers and the nearest misses."""
         self.make(ROLES, role("maps", rule("get", "configmaps")))
         self.make(BINDINGS, binding("readers", "Role/maps", "User/bob"))
         query = "user=bob&verb=list&resource=configmaps&namespace=default"
@@ -134,14 +134,14 @@ class TextTests(WhyTestCase):
         self.assertIn("No rule comes near.", self.text("user=x&verb=get&path=/nowhere&output=text"))
 
     def test_allowed(self) -> None:
-        """What allowed it, likewise."""
+        """An allowed request is explained with the rule."""
         text = self.text("verb=create&resource=subjectaccessreviews", Accept="text/plain, application/json")
         self.assertIn('User "alice"', text)
         self.assertIn('may "create" the resource', text)
         self.assertIn('  binding: kind "ClusterRoleBinding", name "reviewers"\n', text)
 
     def test_json_first(self) -> None:
-        """Who takes anything gets JSON, indented, with a newline at its end."""
+        """A client without a preference gets indented JSON with a final newline."""
         answer = JSONClient(self.site).answer(
             "GET", f"{WHY}?verb=get&resource=pods", Authorization="Bearer alice", Accept="application/json, */*"
         )

@@ -1,4 +1,4 @@
-"""Asking a server why somebody may do something."""
+"""Base of tests of C{/kubetwist/v1/why}."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ ROLES, BINDINGS = f"{API}/namespaces/default/roles", f"{API}/namespaces/default/
 
 
 class WhyTestCase(SynchronousTestCase):
-    """A test on a server with the authorizers Node, RBAC and ABAC."""
+    """A server with the authorizers Node, RBAC and ABAC."""
 
     def setUp(self) -> None:
-        """Without any role but one."""
+        """Start a server with a single role."""
         self.server = RBACServer()
         policies = b'{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":'
         policies += b'{"user":"carol","namespace":"*","resource":"events","readonly":true}}'
@@ -37,7 +37,7 @@ class WhyTestCase(SynchronousTestCase):
         union = AuthorizerUnion([PrivilegedGroup(), node, self.server.rbac, abac])
         config = SimpleNamespace(stores=self.server.stores, authorizer=union, reactor=self.server.clock)
         mux = DelegatingMux("why", NotFound())
-        mux.handle_prefix(WHY, why.Why(config))
+        mux.handle_prefix(WHY, why.WhyResource(config))
         handler = build_handler_chain(
             traverse(mux), reactor=self.server.clock, authenticator=Tokens(), authorizer=union
         )
@@ -51,24 +51,24 @@ class WhyTestCase(SynchronousTestCase):
         self.server.make(path, obj)
 
     def ask(self, user: str, method: str, query: str, **headers: str) -> tuple[int, Any]:
-        """The status and the decoded body of an answer."""
+        """Return status and decoded body of a response."""
         client = JSONClient(self.site)
         return client.ask(method, f"{WHY}?{query}", Authorization=f"Bearer {user}", **headers)
 
     def why(self, query: str, user: str = "alice", **headers: str) -> Any:
-        """What the server tells."""
+        """Return the explanation."""
         code, answer = self.ask(user, "GET", query, **headers)
         self.assertEqual(code, 200, answer)
         return answer
 
     def misses(self, query: str) -> list[tuple[str, str]]:
-        """What is missing in the near misses, with why."""
+        """Return the near misses with their reasons."""
         answer = self.why(query)
         self.assertFalse(answer["allowed"])
         return [(miss["missing"], miss["why"]) for miss in answer["nearMisses"]]
 
     def text(self, query: str, **headers: str) -> str:
-        """What the server tells people."""
+        """Return the explanation as text."""
         found: Answer = JSONClient(self.site).answer("GET", f"{WHY}?{query}", Authorization="Bearer alice", **headers)
         self.assertEqual(found.header("Content-Type"), "text/plain; charset=utf-8")
         return found.body.decode()
