@@ -135,8 +135,8 @@ class AttributesTests(SynchronousTestCase):
 
     def test_annotations(self) -> None:
         """Annotations have a domain and a name, and are not overwritten."""
-        noted: list[Any] = []
-        one = attributes(annotate=lambda *said: noted.append(said))
+        recorded: list[Any] = []
+        one = attributes(annotate=lambda *arguments: recorded.append(arguments))
         one.annotate("example.org/a", "1")
         one.annotate("example.org/a", "1")
         one.annotate("example.org/b", "2", "Request")
@@ -149,4 +149,4 @@ class AttributesTests(SynchronousTestCase):
         ):
             with self.assertRaises(ValueError):
                 one.annotate(key, value, level)
-        self.assertEqual(set(noted), {("example.org/a", "1", "Metadata"), ("example.org/b", "2", "Request")})
+        self.assertEqual(set(recorded), {("example.org/a", "1", "Metadata"), ("example.org/b", "2", "Request")})

@@ -45,17 +45,17 @@ class DecodingTests(SynchronousTestCase):
         """Absent and null fields have the zero value of their type."""
         inner = {"name": "", "prefix": None, "tags": []}
         for text in ("", "inner: null\nmore: null\nenabled: null\nother:"):
-            found = decoded(f"apiVersion: g/v1\nkind: Thing\n{text}")
-            self.assertEqual(found, {"enabled": False, "inner": inner, "more": [], "other": None})
+            result = decoded(f"apiVersion: g/v1\nkind: Thing\n{text}")
+            self.assertEqual(result, {"enabled": False, "inner": inner, "more": [], "other": None})
 
     def test_values(self) -> None:
         """Values are decoded from JSON and from YAML."""
-        found = decoded(
+        result = decoded(
             '{"apiVersion":"g/v1","kind":"Thing","enabled":true,"more":[{"name":"a","prefix":""},null],"other":{}}'
         )
-        self.assertEqual(found["enabled"], True)
-        self.assertEqual([one["name"] for one in found["more"]], ["a", ""])
-        self.assertEqual((found["more"][0]["prefix"], found["other"]), ("", {"path": ""}))
+        self.assertEqual(result["enabled"], True)
+        self.assertEqual([one["name"] for one in result["more"]], ["a", ""])
+        self.assertEqual((result["more"][0]["prefix"], result["other"]), ("", {"path": ""}))
 
     def test_strict(self) -> None:
         """All unknown fields are rejected at once, and so are duplicate fields."""
@@ -67,7 +67,7 @@ class DecodingTests(SynchronousTestCase):
 
     def test_types(self) -> None:
         """A value of a wrong type is rejected with Go's message."""
-        for text, where in (
+        for text, path in (
             ("enabled: x", "string into Go struct field Thing.enabled of type bool"),
             ("inner: 5", "number into Go struct field Thing.inner of type v1.Inner"),
             ("inner: {name: 5}", "number into Go struct field Inner.inner.name of type string"),
@@ -76,7 +76,7 @@ class DecodingTests(SynchronousTestCase):
             ("more: [{tags: a}]", "string into Go struct field Inner.more.tags of type []string"),
             ("inner: {prefix: true}", "bool into Go struct field Inner.inner.prefix of type string"),
         ):
-            self.assertEqual(self.refused(text), f"json: cannot unmarshal {where}")
+            self.assertEqual(self.refused(text), f"json: cannot unmarshal {path}")
 
     def test_kind(self) -> None:
         """A file must have the expected kind in a known version."""

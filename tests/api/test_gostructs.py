@@ -29,12 +29,12 @@ def _known_fields(definitions: Definitions, name: str) -> dict[str, str]:
         fields = struct.fields
     except KeyError:
         return {}
-    found = {}
+    result = {}
     for field in fields.values():
         node = field.node.item if isinstance(field.node, ListNode) else field.node
         of_group = isinstance(node, StructNode) and node.name.startswith(f"{package}.")
-        found[field.name] = f"{group}.{node.go_type.rpartition('.')[2]}".lstrip(".") if of_group else ""
-    return found
+        result[field.name] = f"{group}.{node.go_type.rpartition('.')[2]}".lstrip(".") if of_group else ""
+    return result
 
 
 class GoStructTests(SynchronousTestCase):
@@ -120,7 +120,7 @@ class GoStructTests(SynchronousTestCase):
     def test_empty_selector(self) -> None:
         """The tags of selectors omit empty lists and maps, but an empty selector is shown."""
         selector = {"matchExpressions": [{"key": "a", "operator": "In", "values": []}], "matchLabels": {}}
-        for given, wanted in (
+        for given, expected in (
             (selector, {"matchExpressions": [{"key": "a", "operator": "In"}]}),
             ({"matchLabels": {}}, {}),
             (
@@ -131,7 +131,7 @@ class GoStructTests(SynchronousTestCase):
             (None, None),
         ):
             for type_name in ("PersistentVolumeClaimSpec", "policy.PodDisruptionBudgetSpec"):
-                self.assertEqual(go_struct({"selector": given}, type_name)["Selector"], wanted)
+                self.assertEqual(go_struct({"selector": given}, type_name)["Selector"], expected)
 
     def test_embedded(self) -> None:
         """The fields of an embedded struct are among the fields of the outer one; metadata keeps its tags."""

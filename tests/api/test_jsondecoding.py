@@ -82,19 +82,19 @@ class JSONTests(JSONTestCase):
 
     def test_depth_is_found_in_one_pass(self) -> None:
         """The search for deep nesting ends at the first bracket that is too deep, however many follow."""
-        looked: list[str] = []
+        examined: list[str] = []
         structure = _jsondecoding._structure
 
         def watched(text: str) -> Iterator[str]:
-            for found in structure(text):
-                looked.append(found)
-                yield found
+            for brackets in structure(text):
+                examined.append(brackets)
+                yield brackets
 
         self.patch(_jsondecoding, "_structure", watched)
         for data, most in ((b"[" * 2_000_000, 1), (b'{"a":' * 400_000, 2 * MAX_DEPTH + 2), (b'["[",' * 400_000, 600)):
-            looked.clear()
+            examined.clear()
             self.assert_says(data, "exceeded max depth")
-            self.assertLessEqual(len(looked), most)
+            self.assertLessEqual(len(examined), most)
         decode_json(orjson.dumps({"brackets": "[" * 1000, "\\": "]" * 1000, "again": "\ud7ff"}))
 
     @given(documents, st.booleans())

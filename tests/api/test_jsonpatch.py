@@ -99,8 +99,8 @@ class JSONPatchTests(SynchronousTestCase):
 
     def test_types_in_tests(self) -> None:
         """A test distinguishes 1, 1.0 and true."""
-        for found, wanted in ((1, 1.0), (1, True), (0, False), ("1", 1), ([1], [True]), ({"a": 1}, {"a": 1.0})):
-            self.assert_rejected({"a": found}, ("test", "/a", wanted))
+        for value, expected in ((1, 1.0), (1, True), (0, False), ("1", 1), ([1], [True]), ({"a": 1}, {"a": 1.0})):
+            self.assert_rejected({"a": value}, ("test", "/a", expected))
 
     def test_null_is_no_patch(self) -> None:
         """A null patch, or an empty one, changes nothing."""
@@ -109,7 +109,7 @@ class JSONPatchTests(SynchronousTestCase):
 
     def test_not_a_patch(self) -> None:
         """A patch that is not a list of operations with string paths is a bad request."""
-        for patch, what in {
+        for patch, detail in {
             "{}": "object into Go value of type []handlers.jsonPatchOp",
             '"x"': "string into Go value of type []handlers.jsonPatchOp",
             "[1]": "number into Go value of type handlers.jsonPatchOp",
@@ -118,20 +118,20 @@ class JSONPatchTests(SynchronousTestCase):
         }.items():
             error = self.assertRaises(APIStatusError, validate_json_patch, orjson.loads(patch))
             self.assertEqual(error.code, 400)
-            self.assertEqual(error.message, f"error decoding patch: json: cannot unmarshal {what}")
+            self.assertEqual(error.message, f"error decoding patch: json: cannot unmarshal {detail}")
 
     def test_not_a_patch_without_validation(self) -> None:
         """
         Without field validation, only a body that is not a list of objects is a bad request; other operations fail to
         apply.
         """
-        for patch, what in {
+        for patch, detail in {
             "{}": "object into Go value of type jsonpatch.Patch",
             "[null, 1]": "number into Patch.1 of type jsonpatch.Operation",
         }.items():
             for check in (check_operations, lambda steps: apply_json_patch({}, steps)):
                 error = self.assertRaises(PatchError, check, orjson.loads(patch))
-                self.assertEqual((error.code, error.message), (400, f"json: cannot unmarshal {what}"))
+                self.assertEqual((error.code, error.message), (400, f"json: cannot unmarshal {detail}"))
         for step in (
             {"op": 1},
             {"op": [], "path": "/a"},

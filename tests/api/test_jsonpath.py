@@ -58,8 +58,8 @@ class JSONPathTests(SynchronousTestCase):
             value = Counted(a=value, b=value)
         for path in ("..a..a..a..a", "..a..b..missing", "..*..*", '..a[?(@..b=="y")]'):
             seen = 0
-            found = JSONPath(path).find(value)
-            self.assertLessEqual(len(found), MAX_VISITED)
+            result = JSONPath(path).find(value)
+            self.assertLessEqual(len(result), MAX_VISITED)
             self.assertLessEqual(seen, MAX_VISITED)
         many = [{"n": {str(number): number for number in range(MAX_VISITED_PER_ITEM * 2)}}]
         self.assertEqual(JSONPath("[?(@.n.0==0)].n.1").find(many), [1])

@@ -59,7 +59,7 @@ IGNORE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 class ListOptionsTests(OptionsTests):
     """Tests for the options of lists and watches."""
 
-    def test_nothing_asked(self) -> None:
+    def test_nothing_option(self) -> None:
         """Without parameters, or with unknown ones, all objects are listed."""
         for text in ("", "pretty=1&fieldManager=x"):
             options = list_options(query(text))
@@ -162,7 +162,7 @@ class ListOptionsTests(OptionsTests):
             create_options,
             update_options,
             delete_options_from_query,
-            lambda found: patch_options(found, MERGE),
+            lambda parameters: patch_options(parameters, MERGE),
         ):
             try:
                 make(parameters)
@@ -276,16 +276,16 @@ class DeleteOptionsTests(OptionsTests):
 
     def test_unreadable(self) -> None:
         """Unreadable objects are deleted without conditions; if that is not supported, the option is ignored."""
-        asked = {IGNORE: True}
-        self.assertTrue(delete_options_from_body(asked, True).ignore_store_read_error)
+        option = {IGNORE: True}
+        self.assertTrue(delete_options_from_body(option, True).ignore_store_read_error)
         self.assertTrue(delete_options_from_query(query(f"{IGNORE}=true"), True).ignore_store_read_error)
         self.assertFalse(delete_options_from_body({IGNORE: False}, True).ignore_store_read_error)
-        more = {**asked, "dryRun": ["All"], "gracePeriodSeconds": 0, "preconditions": {"uid": "u"}}
+        more = {**option, "dryRun": ["All"], "gracePeriodSeconds": 0, "preconditions": {"uid": "u"}}
         self.assertFalse(delete_options_from_body(more).ignore_store_read_error)
         for others, body in (
             (["dryRun", "gracePeriodSeconds", "preconditions"], more),
-            (["propagationPolicy"], {**asked, "propagationPolicy": "Orphan"}),
-            (["orphanDependents"], {**asked, "orphanDependents": False}),
+            (["propagationPolicy"], {**option, "propagationPolicy": "Orphan"}),
+            (["orphanDependents"], {**option, "orphanDependents": False}),
         ):
             self.assert_invalid(
                 "DeleteOptions",
@@ -316,7 +316,7 @@ class DeleteOptionsTests(OptionsTests):
 
     def test_types(self) -> None:
         """Values of wrong types are rejected with Go's messages."""
-        for body, found, field, go_type in (
+        for body, json_type, field, go_type in (
             ({"propagationPolicy": 3}, "number", "DeleteOptions.propagationPolicy", "v1.DeletionPropagation"),
             ({"dryRun": "All"}, "string", "DeleteOptions.dryRun", "[]string"),
             ({"dryRun": [1]}, "number", "DeleteOptions.dryRun", "string"),
@@ -326,8 +326,8 @@ class DeleteOptionsTests(OptionsTests):
             ({"gracePeriodSeconds": True}, "bool", "DeleteOptions.gracePeriodSeconds", "int64"),
             ({"orphanDependents": "x"}, "string", "DeleteOptions.orphanDependents", "bool"),
         ):
-            what = f"{found} into Go struct field {field} of type {go_type}"
-            self.assert_bad(f"json: cannot unmarshal {what}", delete_options_from_body, body)
+            detail = f"{json_type} into Go struct field {field} of type {go_type}"
+            self.assert_bad(f"json: cannot unmarshal {detail}", delete_options_from_body, body)
 
     def test_other_kinds(self) -> None:
         """A body of another kind is rejected."""

@@ -59,9 +59,9 @@ class MergePatchTests(SynchronousTestCase):
     def test_not_an_object(self) -> None:
         """A patch that is not an object is a bad request."""
         for patch, kind in (([], "array"), (1, "number"), ("x", "string"), (True, "bool")):
-            what = f"cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+            detail = f"cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
             error = self.assertRaises(PatchError, check_merge_patch, patch)
-            self.assertEqual((error.code, error.message), (400, f"error decoding patch: json: {what}"))
+            self.assertEqual((error.code, error.message), (400, f"error decoding patch: json: {detail}"))
         for patch in (None, 1, "x", True):
             error = self.assertRaises(PatchError, merge_patch, {}, patch)
             self.assertEqual((error.code, error.message), (400, "Invalid JSON Patch"))

@@ -179,10 +179,10 @@ class UpdateTests(SynchronousTestCase):
         causes = validate_metadata_on_update(
             {**GOOD, **new}, {**GOOD, **(old or {})}, True, validate_dns1123_subdomain, rules=rules
         )
-        found: dict[str, int] = {}
+        result: dict[str, int] = {}
         for cause in causes:
-            found[cause.field] = found.get(cause.field, 0) + 1
-        return list(found.items())
+            result[cause.field] = result.get(cause.field, 0) + 1
+        return list(result.items())
 
     def test_nothing_wrong(self) -> None:
         """An update with allowed changes has no errors."""
@@ -218,7 +218,7 @@ class UpdateTests(SynchronousTestCase):
         """Errors beyond the metadata follow its errors; L{UpdateErrors} surround the last metadata validation."""
         spec, change = FieldError("FieldValueInvalid", "a", "spec"), FieldError("FieldValueInvalid", "b", "spec")
         new, labels = {**GOOD, "labels": {"a/b/c": ""}}, "metadata.labels"
-        for rules, found, fields in (
+        for rules, errors, fields in (
             (("compare",), [spec, change], [labels] * 3 + ["spec"] * 2),
             (("whole", "compare"), [spec, change], [labels] * 4 + ["spec"] * 2),
             (("whole", "compare"), UpdateErrors([spec], [change]), [labels] * 3 + ["spec", labels, "spec"]),
@@ -226,7 +226,7 @@ class UpdateTests(SynchronousTestCase):
             (("compare",), UpdateErrors([spec], [change]), [labels] * 2 + ["spec", labels, "spec"]),
             ((), UpdateErrors([spec], [change]), [labels] * 2 + ["spec"] * 2),
         ):
-            causes = validate_metadata_on_update(new, GOOD, True, validate_dns1123_subdomain, rules=rules, found=found)
+            causes = validate_metadata_on_update(new, GOOD, True, validate_dns1123_subdomain, rules=rules, found=errors)
             self.assertEqual([cause.field for cause in causes], fields)
 
     def test_no_new_finalizers(self) -> None:

@@ -50,8 +50,8 @@ class PatternTests(SynchronousTestCase):
     def test_any_text(self, pattern: str, text: str) -> None:
         """Any text is an expression, or is rejected with one type of error."""
         try:
-            found = compiled(pattern).search(text)
+            result = compiled(pattern).search(text)
         except PatternError as error:
             self.assertIn("error parsing regexp: ", str(error))
         else:
-            self.assertTrue(found is None or text[found.start() : found.end()] == found.group())
+            self.assertTrue(result is None or text[result.start() : result.end()] == result.group())

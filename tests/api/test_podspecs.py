@@ -27,9 +27,9 @@ class PodSpecTests(SynchronousTestCase):
             "initContainers": [{"name": "b"}],
             "ephemeralContainers": [{"name": "c"}],
         }
-        found = [(container["name"], path, kind) for container, path, kind in containers(spec)]
+        result = [(container["name"], path, kind) for container, path, kind in containers(spec)]
         self.assertEqual(
-            found,
+            result,
             [
                 ("b", "spec.initContainers[0]", "init container"),
                 ("a", "spec.containers[0]", "container"),
@@ -86,9 +86,9 @@ class PodSpecTests(SynchronousTestCase):
                 "spec.jobTemplate.spec.template",
             ),
         ):
-            found = pod_template(group, resource, obj)
-            assert found is not None
-            self.assertEqual((found.metadata, found.spec, found.path), (pod["metadata"], pod["spec"], path))
+            result = pod_template(group, resource, obj)
+            assert result is not None
+            self.assertEqual((result.metadata, result.spec, result.path), (pod["metadata"], pod["spec"], path))
         self.assertIsNone(pod_template("", "configmaps", pod))
         self.assertIsNone(pod_template("", "replicationcontrollers", {"spec": {}}))
         self.assertIsNone(pod_template("", "pods", None))
@@ -104,9 +104,11 @@ class PodSpecTests(SynchronousTestCase):
             if name in seen:
                 return False
             seen.add(name)
-            found = re.findall(r"#/\$defs/([\w.-]+)", orjson.dumps(schemas[name]).decode())
-            return any(leads(one, seen) for one in found)
+            references = re.findall(r"#/\$defs/([\w.-]+)", orjson.dumps(schemas[name]).decode())
+            return any(leads(one, seen) for one in references)
 
         kinds = [info for info in kinds_for(definitions.gvks(), 36) if info.stored]
-        have = {(one.group, one.resource) for one in kinds if leads(definitions.definition_of(one.storage_kind), set())}
-        self.assertEqual(have, set(TEMPLATES))
+        kinds_with_pods = {
+            (one.group, one.resource) for one in kinds if leads(definitions.definition_of(one.storage_kind), set())
+        }
+        self.assertEqual(kinds_with_pods, set(TEMPLATES))

@@ -123,9 +123,9 @@ class QuantityTests(SynchronousTestCase):
         """The amount is the number times its suffix, rounded away from zero to a multiple of 10^-9."""
         suffix = max((one for one in SUFFIXES if text.endswith(one)), key=len)
         exact = Fraction(text.removesuffix(suffix)) * SUFFIXES[suffix]
-        found = parse_quantity(text)
-        self.assertTrue(abs(exact) <= abs(found) < abs(exact) + Fraction(1, 10**9))
-        self.assertEqual(found >= 0, exact >= 0)
+        result = parse_quantity(text)
+        self.assertTrue(abs(exact) <= abs(result) < abs(exact) + Fraction(1, 10**9))
+        self.assertEqual(result >= 0, exact >= 0)
 
     @given(texts)
     def test_canonical_is_stable(self, text: str) -> None:

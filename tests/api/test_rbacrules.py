@@ -45,9 +45,9 @@ path_rules = st.fixed_dictionaries(
 rules = st.lists(resource_rules | path_rules, max_size=4)
 
 
-def questions() -> list[AuthorizerAttributes]:
+def all_requests() -> list[AuthorizerAttributes]:
     """Return attributes for all combinations of these words."""
-    asked = [
+    attributes = [
         AuthorizerAttributes(
             ALICE,
             verb,
@@ -58,24 +58,24 @@ def questions() -> list[AuthorizerAttributes]:
         )
         for verb, group, resource, name in product(VERBS, GROUPS, RESOURCES, NAMES)
     ]
-    asked += [
+    attributes += [
         AuthorizerAttributes(ALICE, verb, path=path, is_resource_request=False) for verb in VERBS for path in PATHS
     ]
-    return asked
+    return attributes
 
 
-QUESTIONS = questions()
+REQUESTS = all_requests()
 
 
-def naively(rule: dict[str, Any], question: AuthorizerAttributes) -> bool:
+def naively(rule: dict[str, Any], request: AuthorizerAttributes) -> bool:
     """Return whether a rule allows a request, with each star expanded to all words."""
     verbs = set(rule["verbs"]) | (set(VERBS) if "*" in rule["verbs"] else set())
-    if question.verb not in verbs:
+    if request.verb not in verbs:
         return False
-    if not question.is_resource_request:
+    if not request.is_resource_request:
         patterns = rule.get("nonResourceURLs", [])
         spelled = {path for path in PATHS for one in patterns if one[-1] == "*" and path[: len(one) - 1] == one[:-1]}
-        return question.path in spelled | set(patterns)
+        return request.path in spelled | set(patterns)
     groups = set(rule.get("apiGroups", [])) | (set(GROUPS) if "*" in rule.get("apiGroups", []) else set())
     resources = set(rule.get("resources", []))
     if "*" in resources:
@@ -84,9 +84,9 @@ def naively(rule: dict[str, Any], question: AuthorizerAttributes) -> bool:
         _, slash, subresource = whole.partition("/")
         if slash and f"*/{subresource}" in resources:
             resources.add(whole)
-    asked = "/".join(filter(None, (question.resource, question.subresource)))
-    named = not rule.get("resourceNames") or question.name in rule["resourceNames"]
-    return question.group in groups and asked in resources and named
+    resource = "/".join(filter(None, (request.resource, request.subresource)))
+    named = not rule.get("resourceNames") or request.name in rule["resourceNames"]
+    return request.group in groups and resource in resources and named
 
 
 class AllowsTests(SynchronousTestCase):
@@ -99,10 +99,10 @@ class AllowsTests(SynchronousTestCase):
         A rule allows exactly the requests that its words and stars match, and a role what any of its rules allows.
         """
         role = RoleRules(given_rules)
-        for question in QUESTIONS:
-            expected = [naively(rule, question) for rule in given_rules]
-            self.assertEqual([allows(rule, question) for rule in given_rules], expected)
-            self.assertEqual(role.allow(question), any(expected), question)
+        for request in REQUESTS:
+            expected = [naively(rule, request) for rule in given_rules]
+            self.assertEqual([allows(rule, request) for rule in given_rules], expected)
+            self.assertEqual(role.allow(request), any(expected), request)
 
     def test_star_within_resource(self) -> None:
         """C{pods/*} matches only itself: only C{*} and C{*/scale} are patterns."""
@@ -125,9 +125,9 @@ class CoverTests(SynchronousTestCase):
         """If no rule is uncovered, the held rules allow all requests that the wanted rules allow."""
         if uncovered_rules(held, wanted):
             return
-        for question in QUESTIONS:
-            if any(naively(rule, question) for rule in wanted):
-                self.assertTrue(any(naively(rule, question) for rule in held), question)
+        for request in REQUESTS:
+            if any(naively(rule, request) for rule in wanted):
+                self.assertTrue(any(naively(rule, request) for rule in held), request)
 
     @settings(max_examples=60, deadline=None)
     @given(rules, rules)
@@ -145,8 +145,8 @@ class CoverTests(SynchronousTestCase):
     def test_one_rule(self) -> None:
         """A star is covered by a star only, not by a list of all words."""
         held = [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}]
-        wanted = [{"verbs": ["*"], "apiGroups": [""], "resources": ["pods"]}]
-        self.assertEqual(uncovered_rules(held, wanted), wanted)
+        expected = [{"verbs": ["*"], "apiGroups": [""], "resources": ["pods"]}]
+        self.assertEqual(uncovered_rules(held, expected), expected)
 
     def test_names(self) -> None:
         """A rule for named objects covers neither other names nor all objects."""
@@ -160,8 +160,8 @@ class CoverTests(SynchronousTestCase):
     def test_subresources(self) -> None:
         """C{*/scale} covers C{deployments/scale}, but not the deployment."""
         held = [{"verbs": ["get"], "apiGroups": ["apps"], "resources": ["*/scale"]}]
-        wanted = [{"verbs": ["get"], "apiGroups": ["apps"], "resources": ["deployments/scale", "deployments"]}]
-        self.assertEqual([rule["resources"] for rule in uncovered_rules(held, wanted)], [["deployments"]])
+        expected = [{"verbs": ["get"], "apiGroups": ["apps"], "resources": ["deployments/scale", "deployments"]}]
+        self.assertEqual([rule["resources"] for rule in uncovered_rules(held, expected)], [["deployments"]])
 
 
 class EscalationMessageTests(SynchronousTestCase):

@@ -285,10 +285,10 @@ class ParsedLaterTests(SynchronousTestCase):
 
         terms = ParsedLater("b!=2,a=1", parse)
         self.assertEqual(parsed, [])
-        wanted = (("a", "1", True), ("b", "2", False))
-        self.assertEqual((terms, tuple(terms), len(terms), hash(terms)), (wanted, wanted, 2, hash(wanted)))
+        expected = (("a", "1", True), ("b", "2", False))
+        self.assertEqual((terms, tuple(terms), len(terms), hash(terms)), (expected, expected, 2, hash(expected)))
         self.assertIn(("a", "1", True), terms)
-        self.assertEqual(terms[:1], wanted[:1])
+        self.assertEqual(terms[:1], expected[:1])
         self.assertEqual(parsed, ["b!=2,a=1"])
         self.assertFalse(ParsedLater("oops", parse))
         self.assertIn("oops", repr(ParsedLater("oops", parse)))

@@ -50,7 +50,7 @@ class VersionTests(SynchronousTestCase):
 
     def test_problems(self) -> None:
         """An invalid version is rejected with the message of the reference's library."""
-        for bad, why in {
+        for bad, reason in {
             "": "Version string empty",
             "1": "No Major.Minor.Patch elements found",
             "1.2": "No Major.Minor.Patch elements found",
@@ -70,7 +70,7 @@ class VersionTests(SynchronousTestCase):
         }.items():
             with self.assertRaises(VersionError) as raised:
                 parse_version(bad)
-            self.assertEqual(str(raised.exception), why)
+            self.assertEqual(str(raised.exception), reason)
 
     def test_normalized(self) -> None:
         """A leading C{v}, missing numbers and leading zeros are accepted by L{parse_normalized} only."""

@@ -46,7 +46,7 @@ class AddressTests(SynchronousTestCase):
 
     def test_problems(self) -> None:
         """An invalid address is rejected with Go's message and position."""
-        for bad, why in {
+        for bad, reason in {
             "": "unable to parse IP",
             "localhost": "unable to parse IP",
             "%eth0": "missing IPv6 address",
@@ -71,7 +71,7 @@ class AddressTests(SynchronousTestCase):
         }.items():
             with self.assertRaises(AddressError) as raised:
                 parse_address(bad)
-            self.assertEqual(str(raised.exception), f'ParseAddr("{bad}"): {why}')
+            self.assertEqual(str(raised.exception), f'ParseAddr("{bad}"): {reason}')
 
     @given(text("0123456789abcf:.%/"))
     def test_any_text(self, anything: str) -> None:
@@ -85,7 +85,7 @@ class PrefixTests(SynchronousTestCase):
 
     def test_problems(self) -> None:
         """An invalid prefix is rejected with Go's message."""
-        for bad, why in {
+        for bad, reason in {
             "10.0.0.0": "no '/'",
             "10.0.0/8": 'ParseAddr("10.0.0"): IPv4 address too short',
             "fe80::1%eth0/64": "IPv6 zones cannot be present in a prefix",
@@ -98,7 +98,7 @@ class PrefixTests(SynchronousTestCase):
         }.items():
             with self.assertRaises(AddressError) as raised:
                 parse_prefix(bad)
-            self.assertEqual(str(raised.exception), f'netip.ParsePrefix("{bad}"): {why}')
+            self.assertEqual(str(raised.exception), f'netip.ParsePrefix("{bad}"): {reason}')
 
     @given(ip_addresses(v=4), integers(0, 32), integers(0, 32))
     def test_masked(self, address: IPv4Address, bits: int, more: int) -> None:

@@ -52,7 +52,7 @@ class ParseTests(SynchronousTestCase):
 
     def test_problems(self) -> None:
         """An invalid URL is rejected with Go's message."""
-        for bad, why in {
+        for bad, reason in {
             "": "empty url",
             "relative/path": "invalid URI for request",
             "../up": "invalid URI for request",
@@ -75,7 +75,7 @@ class ParseTests(SynchronousTestCase):
             shown = bad.replace("\x01", "\\x01")
             with self.assertRaises(URLError) as raised:
                 parse_request_uri(bad)
-            self.assertEqual(str(raised.exception), f'parse "{shown}": {why}')
+            self.assertEqual(str(raised.exception), f'parse "{shown}": {reason}')
 
     def test_relative(self) -> None:
         """A reference may be relative if it has no colon that looks like the end of a scheme."""

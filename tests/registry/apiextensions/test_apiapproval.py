@@ -42,9 +42,9 @@ class ApprovalTests(SynchronousTestCase):
             ("nonsense", "False", "InvalidAnnotation"),
             ("https://[", "False", "InvalidAnnotation"),
         ):
-            found = api_approval_condition(definition(annotation))
-            assert found is not None
-            self.assertEqual(found[:2], (status, reason), annotation)
+            result = api_approval_condition(definition(annotation))
+            assert result is not None
+            self.assertEqual(result[:2], (status, reason), annotation)
 
     def test_refused(self) -> None:
         """A new CRD requires an approval, or a reason why there is none."""

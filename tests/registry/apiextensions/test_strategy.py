@@ -28,8 +28,8 @@ class StrategyTests(SynchronousTestCase):
         self.assertEqual(defaulted(G, K, spec=self.spec("v1"))["spec"]["conversion"], {"strategy": "None"})
         webhook = {"clientConfig": {"service": {"name": "s", "namespace": "n"}}, "conversionReviewVersions": ["v1"]}
         conversion = {"strategy": "Webhook", "webhook": webhook}
-        found = defaulted(G, K, spec=self.spec("v1", conversion=conversion))["spec"]["conversion"]
-        self.assertEqual(found["webhook"]["clientConfig"]["service"]["port"], 443)
+        result = defaulted(G, K, spec=self.spec("v1", conversion=conversion))["spec"]["conversion"]
+        self.assertEqual(result["webhook"]["clientConfig"]["service"]["port"], 443)
 
     def test_status(self) -> None:
         """A new CRD has no accepted names, and one stored version."""

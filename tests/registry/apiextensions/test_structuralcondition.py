@@ -27,14 +27,14 @@ class StructureTests(SynchronousTestCase):
 
     def test_violations(self) -> None:
         """A violation is reported with its path."""
-        found = non_structural_condition(definition({"type": "object"}, {"properties": {"a": {}}}))
-        assert found is not None
-        self.assertEqual(found[:2], ("True", "Violations"))
-        self.assertIn("spec.versions[1].schema.openAPIV3Schema", found[2])
+        result = non_structural_condition(definition({"type": "object"}, {"properties": {"a": {}}}))
+        assert result is not None
+        self.assertEqual(result[:2], ("True", "Violations"))
+        self.assertIn("spec.versions[1].schema.openAPIV3Schema", result[2])
 
     def test_preserved(self) -> None:
         """Preserved unknown fields are a violation."""
-        found = non_structural_condition(definition(preserveUnknownFields=True))
+        result = non_structural_condition(definition(preserveUnknownFields=True))
         self.assertEqual(
-            found, ("True", "Violations", "spec.preserveUnknownFields: Invalid value: true: must be false")
+            result, ("True", "Violations", "spec.preserveUnknownFields: Invalid value: true: must be false")
         )

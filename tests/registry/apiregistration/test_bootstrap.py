@@ -14,23 +14,23 @@ class ServiceTests(SynchronousTestCase):
 
     def test_group(self) -> None:
         """The name of an APIService is its group version, and a label marks it as managed by the server."""
-        found = api_service(GroupVersion("apps", "v1"), 100, 15, "onstart")
-        self.assertEqual(found["metadata"], {"name": "v1.apps", "labels": {AUTOMANAGED: "onstart"}})
+        result = api_service(GroupVersion("apps", "v1"), 100, 15, "onstart")
+        self.assertEqual(result["metadata"], {"name": "v1.apps", "labels": {AUTOMANAGED: "onstart"}})
         self.assertEqual(
-            found["spec"], {"version": "v1", "groupPriorityMinimum": 100, "versionPriority": 15, "group": "apps"}
+            result["spec"], {"version": "v1", "groupPriorityMinimum": 100, "versionPriority": 15, "group": "apps"}
         )
 
     def test_core(self) -> None:
         """The APIService of the core group has no group, and a name that ends with a dot."""
-        found = api_service(GroupVersion("", "v1"), 18000, 1, "onstart")
-        self.assertEqual(found["metadata"]["name"], "v1.")
-        self.assertNotIn("group", found["spec"])
+        result = api_service(GroupVersion("", "v1"), 18000, 1, "onstart")
+        self.assertEqual(result["metadata"]["name"], "v1.")
+        self.assertNotIn("group", result["spec"])
 
     def test_valid(self) -> None:
         """The APIServices of the server are valid."""
         strategy = strategy_for("apiregistration.k8s.io", "APIService")
         for group_version in (GroupVersion("", "v1"), GroupVersion("apps", "v1beta1")):
-            found = api_service(group_version, 100, 15, "true")
-            strategy.default(found)
-            self.assertEqual(list(strategy.validate(found)), [])
-            self.assertEqual(list(strategy.name_validator(found)(found["metadata"]["name"], False)), [])
+            result = api_service(group_version, 100, 15, "true")
+            strategy.default(result)
+            self.assertEqual(list(strategy.validate(result)), [])
+            self.assertEqual(list(strategy.name_validator(result)(result["metadata"]["name"], False)), [])

@@ -15,10 +15,10 @@ class RowTests(SynchronousTestCase):
         """A row has the common encoding version, and the versions of the first three servers."""
         servers = [{"apiServerID": f"s{number}", "encodingVersion": "v1"} for number in range(5)]
         obj = made({"status": {"commonEncodingVersion": "v1", "storageVersions": servers}})
-        found = cells("internal.apiserver.k8s.io", "StorageVersion", obj, NOW)
-        self.assertEqual(found, ["x", "v1", "s0=v1,s1=v1,s2=v1 + 2 more...", "3m"])
+        result = cells("internal.apiserver.k8s.io", "StorageVersion", obj, NOW)
+        self.assertEqual(result, ["x", "v1", "s0=v1,s1=v1,s2=v1 + 2 more...", "3m"])
 
     def test_none(self) -> None:
         """Without servers there is no common version."""
-        found = cells("internal.apiserver.k8s.io", "StorageVersion", made(), NOW)
-        self.assertEqual(found[1], "<unset>")
+        result = cells("internal.apiserver.k8s.io", "StorageVersion", made(), NOW)
+        self.assertEqual(result[1], "<unset>")

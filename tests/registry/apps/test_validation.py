@@ -81,17 +81,17 @@ class WorkloadTests(SynchronousTestCase):
         old, new = {"spec": workload()}, {"spec": workload(selector={"matchLabels": {"app": "x y"}})}
         shown = 'spec.selector: Invalid value: {"matchLabels":{"app":"x y"}}: '
         for kind in ("Deployment", "ReplicaSet", "DaemonSet"):
-            found = change_problems("apps", kind, old, new)
+            errors = change_problems("apps", kind, old, new)
             place = 0 if kind == "DaemonSet" else -1
-            self.assertEqual(found[place], f"{shown}field is immutable", kind)
-            self.assertEqual(sum("a valid label must be" in text for text in found), 1, kind)
+            self.assertEqual(errors[place], f"{shown}field is immutable", kind)
+            self.assertEqual(sum("a valid label must be" in text for text in errors), 1, kind)
 
     def test_counts_in_texts(self) -> None:
         """A count in a string is invalid, but counts as set."""
         rolling = {"maxSurge": "1", "maxUnavailable": 1}
-        found = problems("apps", "DaemonSet", spec=workload(updateStrategy={"rollingUpdate": rolling}))
+        errors = problems("apps", "DaemonSet", spec=workload(updateStrategy={"rollingUpdate": rolling}))
         self.assertEqual(
-            found[1:],
+            errors[1:],
             [
                 'spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: "1": '
                 "may not be set when maxUnavailable is non-zero"
@@ -103,12 +103,12 @@ class WorkloadTests(SynchronousTestCase):
         annotations = {f"{APP_ARMOR}c": "unconfined", f"{APP_ARMOR}other": "odd"}
         container = {**CONTAINER, "securityContext": {"appArmorProfile": {"type": "RuntimeDefault"}}}
         template = {"metadata": {"labels": LABELS, "annotations": annotations}, "spec": {"containers": [container]}}
-        where = f"spec.template.annotations[{APP_ARMOR}other]: Invalid value"
+        path = f"spec.template.annotations[{APP_ARMOR}other]: Invalid value"
         self.assertEqual(
             problems("apps", "Deployment", spec=workload(template=template)),
             [
-                f'{where}: "other": container not found',
-                f'{where}: "odd": invalid AppArmor profile name: "odd"',
+                f'{path}: "other": container not found',
+                f'{path}: "odd": invalid AppArmor profile name: "odd"',
                 "spec.template.spec.containers[0].securityContext.appArmorProfile.type: "
                 "Forbidden: apparmor type in annotation and field must match",
             ],
@@ -153,23 +153,23 @@ class WorkloadTests(SynchronousTestCase):
         """The collision count does not decrease."""
         for kind in ("Deployment", "DaemonSet", "StatefulSet"):
             for new, shown in (({}, 0), ({"collisionCount": 1}, 1)):
-                found = status_problems("apps", kind, {"collisionCount": 2}, new, spec=workload())
+                errors = status_problems("apps", kind, {"collisionCount": 2}, new, spec=workload())
                 text = f"status.collisionCount: Invalid value: {shown}: cannot be decremented"
-                self.assertEqual(found, [text], kind)
+                self.assertEqual(errors, [text], kind)
 
     def test_unavailable(self) -> None:
         """An absent count is zero."""
         for kind in ("Deployment", "ReplicaSet"):
-            found = status_problems("apps", kind, {}, {"replicas": 0, "readyReplicas": -1}, spec=workload())
+            errors = status_problems("apps", kind, {}, {"replicas": 0, "readyReplicas": -1}, spec=workload())
             self.assertEqual(
-                found[1:], ["status.availableReplicas: Invalid value: 0: cannot be greater than readyReplicas"], kind
+                errors[1:], ["status.availableReplicas: Invalid value: 0: cannot be greater than readyReplicas"], kind
             )
 
     def test_order_of_controllers(self) -> None:
         """Errors of a ReplicationController's replicas come between those of selector and template."""
-        found = problems("", "ReplicationController", spec={"replicas": -1, "minReadySeconds": -1})
+        errors = problems("", "ReplicationController", spec={"replicas": -1, "minReadySeconds": -1})
         self.assertEqual(
-            [text.partition(": ")[0] for text in found],
+            [text.partition(": ")[0] for text in errors],
             ["spec.minReadySeconds", "spec.selector", "spec.replicas", "spec.template"],
         )
 
@@ -229,8 +229,8 @@ class WorkloadTests(SynchronousTestCase):
         """Labels of pods are validated twice; generated hostnames are not."""
         new = self.stateful({"hostname": "Bad", "subdomain": "Bad"})
         new["spec"]["template"]["metadata"]["labels"] = {**LABELS, "x": "-"}
-        found = problems("apps", "StatefulSet", **new)
-        self.assertEqual([text.partition(": ")[0] for text in found], ["spec.template.labels"] * 2)
+        errors = problems("apps", "StatefulSet", **new)
+        self.assertEqual([text.partition(": ")[0] for text in errors], ["spec.template.labels"] * 2)
 
     def test_claims_of_stateful_sets(self) -> None:
         """Claims are validated on create, but not on update."""
@@ -331,10 +331,10 @@ class AutoscalerTests(SynchronousTestCase):
         source = {"describedObject": described, "metric": {"name": "m"}, "target": {"type": "Value"}}
         metrics = [{"type": "Object", "object": source}]
         target = "spec.metrics[0].object.target.averageValue: Required value: must set either a target value or "
-        found = self.found(metrics=metrics)
+        result = self.found(metrics=metrics)
         path = "spec.metrics[0].object.describedObject.apiVersion"
         self.assertEqual(
-            found,
+            result,
             [f'{path}: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c', f"{target}averageValue"],
         )
         self.assertEqual(self.changed({"metrics": metrics}, {"metrics": metrics}), [f"{target}averageValue"])
@@ -465,15 +465,15 @@ class WorkloadRuleTests(SynchronousTestCase):
     def test_status_counts(self) -> None:
         """No count exceeds the number of replicas."""
         obj = {"status": {"replicas": 1, "readyReplicas": 2}, "metadata": {}}
-        found = strategy_for("apps", "Deployment").validate_status_update(obj, {"metadata": {}})
+        errors = strategy_for("apps", "Deployment").validate_status_update(obj, {"metadata": {}})
         self.assertEqual(
-            [str(cause) for cause in found],
+            [str(cause) for cause in errors],
             ["status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas"],
         )
 
     def test_stateful_set_changes(self) -> None:
         """The names and storage of a StatefulSet's pods are immutable."""
         new = {"spec": {**self.SPEC, "serviceName": "other"}}
-        found = change_problems("apps", "StatefulSet", {"spec": self.SPEC}, new)
-        self.assertEqual(len(found), 1)
-        self.assertIn("spec: Forbidden: updates to statefulset spec for fields other than", found[0])
+        errors = change_problems("apps", "StatefulSet", {"spec": self.SPEC}, new)
+        self.assertEqual(len(errors), 1)
+        self.assertIn("spec: Forbidden: updates to statefulset spec for fields other than", errors[0])

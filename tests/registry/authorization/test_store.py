@@ -105,8 +105,8 @@ class AccessTests(ReviewTestCase):
 
     def info(self, kind: str) -> ResourceInfo:
         """Return the description of a resource."""
-        (found,) = [info for info in self.server.infos if info.kind == kind]
-        return found
+        (result,) = [info for info in self.server.infos if info.kind == kind]
+        return result
 
     def test_groups(self) -> None:
         """A review may have groups without a user; group system:masters has all permissions."""
@@ -180,21 +180,21 @@ class AccessTests(ReviewTestCase):
                 OWN, {"resourceAttributes": {**LIST, "labelSelector": {"requirements": requirements}}}
             )
         ]
-        where = "spec.resourceAttributes.labelSelector.requirements"
-        self.assertEqual(fields[0], f"{where}[0].values")
-        self.assertEqual(set(fields[1:-1]), {f"{where}[0].key"})
-        self.assertEqual(fields[-1], f"{where}[1].values")
+        requirements_path = "spec.resourceAttributes.labelSelector.requirements"
+        self.assertEqual(fields[0], f"{requirements_path}[0].values")
+        self.assertEqual(set(fields[1:-1]), {f"{requirements_path}[0].key"})
+        self.assertEqual(fields[-1], f"{requirements_path}[1].values")
 
     def test_unknown_operators(self) -> None:
         """Unknown parts of a selector are omitted, which the status reports."""
         strange = {"key": "a", "operator": "Matches", "values": ["x"]}
         known = {"key": "a", "operator": "NotIn", "values": ["x"]}
         for requirements, how in (([strange], "ignored"), ([strange, known], "partially ignored")):
-            for what in ("fieldSelector", "labelSelector"):
-                spec = {"resourceAttributes": {**LIST, what: {"requirements": requirements}}}
+            for selector in ("fieldSelector", "labelSelector"):
+                spec = {"resourceAttributes": {**LIST, selector: {"requirements": requirements}}}
                 self.assertEqual(
                     self.status(OWN, spec)["evaluationError"],
-                    f"spec.resourceAttributes.{what} {how} due to parse error",
+                    f"spec.resourceAttributes.{selector} {how} due to parse error",
                 )
 
     def test_attributes(self) -> None:
@@ -208,10 +208,10 @@ class AccessTests(ReviewTestCase):
             ),
         ):
             resource = {**LIST, "fieldSelector": fields, "labelSelector": labels}
-            asked = authorizer_attributes(USERS["bob"], resource, None, problems)
-            self.assertEqual(asked.field_terms, (("spec.nodeName", "n1", True),))
-            self.assertEqual(asked.label_terms, (Requirement("a", "!", ()),))
-        self.assertEqual((problems, asked.version), ([], "*"))
+            attributes = authorizer_attributes(USERS["bob"], resource, None, problems)
+            self.assertEqual(attributes.field_terms, (("spec.nodeName", "n1", True),))
+            self.assertEqual(attributes.label_terms, (Requirement("a", "!", ()),))
+        self.assertEqual((problems, attributes.version), ([], "*"))
         authorizer_attributes(USERS["bob"], {**LIST, "labelSelector": {"rawSelector": "a in"}}, None, problems)
         self.assertEqual(problems, ["spec.resourceAttributes.labelSelector ignored due to parse error"])
 

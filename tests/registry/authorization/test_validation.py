@@ -28,35 +28,35 @@ class ReviewTests(SynchronousTestCase):
     def test_resource_or_path(self) -> None:
         """A review has either a resource or a path."""
         path = {"verb": "get", "path": "/"}
-        for asked, wrong in (
+        for spec, wrong in (
             ({"resourceAttributes": RESOURCE}, []),
             ({"nonResourceAttributes": path}, []),
             ({"resourceAttributes": RESOURCE, "nonResourceAttributes": path}, ["spec.nonResourceAttributes"]),
             ({}, ["spec.resourceAttributes"]),
         ):
-            self.assertEqual(fields(validate_self_access_review, **asked), wrong)
-            self.assertEqual(fields(validate_access_review, user="u", **asked), wrong)
+            self.assertEqual(fields(validate_self_access_review, **spec), wrong)
+            self.assertEqual(fields(validate_access_review, user="u", **spec), wrong)
 
     def test_who(self) -> None:
         """A review for another user has a user or a group."""
-        asked = {"resourceAttributes": RESOURCE}
-        self.assertEqual(fields(validate_access_review, **asked), ["spec.user"])
-        self.assertEqual(fields(validate_access_review, groups=["g"], **asked), [])
+        spec = {"resourceAttributes": RESOURCE}
+        self.assertEqual(fields(validate_access_review, **spec), ["spec.user"])
+        self.assertEqual(fields(validate_access_review, groups=["g"], **spec), [])
 
     def test_local(self) -> None:
         """A local review has resources of its namespace."""
-        asked = {"user": "u", "resourceAttributes": RESOURCE}
-        self.assertEqual(fields(validate_local_access_review, namespace="ns", **asked), [])
-        found = fields(validate_local_access_review, namespace="other", **asked)
-        self.assertEqual(found, ["spec.resourceAttributes.namespace"])
+        spec = {"user": "u", "resourceAttributes": RESOURCE}
+        self.assertEqual(fields(validate_local_access_review, namespace="ns", **spec), [])
+        errors = fields(validate_local_access_review, namespace="other", **spec)
+        self.assertEqual(errors, ["spec.resourceAttributes.namespace"])
         path = {"user": "u", "nonResourceAttributes": {"path": "/"}}
         self.assertEqual(fields(validate_local_access_review, namespace="ns", **path), ["spec.nonResourceAttributes"])
 
     def test_metadata(self) -> None:
         """A review has only the metadata that servers add; a local one has a namespace."""
-        asked = {"user": "u", "resourceAttributes": RESOURCE}
-        self.assertEqual(fields(validate_access_review, namespace="ns", **asked), ["metadata"])
-        managed = {"metadata": {"managedFields": [{"manager": "m"}]}, "spec": asked}
+        spec = {"user": "u", "resourceAttributes": RESOURCE}
+        self.assertEqual(fields(validate_access_review, namespace="ns", **spec), ["metadata"])
+        managed = {"metadata": {"managedFields": [{"manager": "m"}]}, "spec": spec}
         self.assertEqual(validate_access_review(managed), [])
 
     def test_selectors(self) -> None:
@@ -74,5 +74,5 @@ class ReviewTests(SynchronousTestCase):
             ({"requirements": [{"key": "a", "operator": "Later"}]}, []),
             ({"requirements": [{"key": "a/b/c", "operator": "Exists"}]}, [f"{place}.requirements[0].key"]),
         ):
-            asked = {"resourceAttributes": {**RESOURCE, "labelSelector": selector}}
-            self.assertEqual(fields(validate_self_access_review, **asked), wrong, selector)
+            spec = {"resourceAttributes": {**RESOURCE, "labelSelector": selector}}
+            self.assertEqual(fields(validate_self_access_review, **spec), wrong, selector)

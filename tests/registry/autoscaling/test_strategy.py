@@ -14,8 +14,8 @@ class StrategyTests(SynchronousTestCase):
 
     def defaults(self, **parts: object) -> dict[str, object]:
         """Return the spec of an autoscaler with its defaults."""
-        found: dict[str, object] = defaulted("autoscaling", "HorizontalPodAutoscaler", **parts)["spec"]
-        return found
+        result: dict[str, object] = defaulted("autoscaling", "HorizontalPodAutoscaler", **parts)["spec"]
+        return result
 
     def test_metrics(self) -> None:
         """The default metric is 80 % of the CPU; in v1 metrics are in annotations, which get no defaults."""

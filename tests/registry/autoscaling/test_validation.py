@@ -16,9 +16,9 @@ class AutoscalerTests(SynchronousTestCase):
         resource = {"name": "", "target": {"type": "Utilization", "averageUtilization": 50}}
         metric = {"type": "Resource", "pods": pods, "resource": resource}
         target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
-        found = problems(
+        errors = problems(
             "autoscaling",
             "HorizontalPodAutoscaler",
             spec={"maxReplicas": 2, "scaleTargetRef": target, "metrics": [metric]},
         )
-        self.assertEqual(found, ["spec.metrics[0].pods: Forbidden: must populate the given metric source only"])
+        self.assertEqual(errors, ["spec.metrics[0].pods: Forbidden: must populate the given metric source only"])

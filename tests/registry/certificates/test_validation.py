@@ -19,8 +19,8 @@ class CertificateTests(SynchronousTestCase):
 
     def test_no_request(self) -> None:
         """A missing request is shown as empty."""
-        found = problems("certificates.k8s.io", "CertificateSigningRequest", spec={})
-        self.assertEqual(found[0], "spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST")
+        errors = problems("certificates.k8s.io", "CertificateSigningRequest", spec={})
+        self.assertEqual(errors[0], "spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST")
 
     def signer(self, name: str) -> list[str]:
         """Return the errors of a signer name."""

@@ -20,5 +20,5 @@ class RowTests(SynchronousTestCase):
     def test_candidate(self) -> None:
         """A row has the lease and the versions of a candidate."""
         obj = made({"spec": {"leaseName": "l", "binaryVersion": "1.36.0", "emulationVersion": "1.35.0"}})
-        found = cells("coordination.k8s.io", "LeaseCandidate", obj, NOW)
-        self.assertEqual(found, ["x", "l", "1.36.0", "1.35.0", "3m"])
+        result = cells("coordination.k8s.io", "LeaseCandidate", obj, NOW)
+        self.assertEqual(result, ["x", "l", "1.36.0", "1.35.0", "3m"])

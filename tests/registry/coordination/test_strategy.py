@@ -16,10 +16,10 @@ class StrategyTests(SynchronousTestCase):
         obj = made("coordination.k8s.io", "Lease", spec={"strategy": "OldestEmulationVersion", "holderIdentity": "a"})
         self.assertEqual(obj["spec"], {"holderIdentity": "a"})
         strategy = strategy_for("coordination.k8s.io", "Lease")
-        for old, kept in (({}, False), ({"strategy": "other.example.com/x"}, True)):
+        for old, is_kept in (({}, False), ({"strategy": "other.example.com/x"}, True)):
             new = {"spec": {"strategy": "OldestEmulationVersion"}}
             strategy.prepare_for_update(new, {"spec": old})
-            self.assertEqual("strategy" in new["spec"], kept)
+            self.assertEqual("strategy" in new["spec"], is_kept)
 
     def test_durations(self) -> None:
         """The duration of a Lease is at least a second."""

@@ -47,8 +47,8 @@ class VersionTests(CustomTestCase):
         )
         made = orjson.loads(answer.body)
         self.assertEqual((made["apiVersion"], made["spec"]), ("example.com/v1beta1", {"tail": 1}))
-        _, found = self.client.ask("GET", f"{KITES}/a")
-        self.assertEqual((found["apiVersion"], found["spec"]), ("example.com/v1", {"tail": 1, "colour": "red"}))
+        _, result = self.client.ask("GET", f"{KITES}/a")
+        self.assertEqual((result["apiVersion"], result["spec"]), ("example.com/v1", {"tail": 1, "colour": "red"}))
         _, listed = self.client.ask("GET", self.old)
         self.assertEqual(listed["items"][0]["apiVersion"], "example.com/v1beta1")
 

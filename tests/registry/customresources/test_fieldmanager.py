@@ -16,15 +16,15 @@ class IgnoredPartTests(CustomApplyTestCase):
         schema = struct(status=struct(s=TEXT))
         self.define_versions(schema, schema, subresources={"status": {}})
         self.assertEqual(self.owners(self.applied({"status": {"s": "1"}})), {})
-        found = self.applied({"status": {"s": "1"}}, path=OLD)
-        self.assertEqual(self.owners(found), {"me": {"f:status": {"f:s": {}}}})
+        result = self.applied({"status": {"s": "1"}}, path=OLD)
+        self.assertEqual(self.owners(result), {"me": {"f:status": {"f:s": {}}}})
 
     def test_ill_typed_status(self) -> None:
         """A status of the wrong type is ignored by the main resource, but clears the managed fields."""
         self.define(struct(spec=struct(a=TEXT), status=struct(n={"type": "integer"})), subresources={"status": {}})
         self.create({"spec": {"a": "1"}})
-        found = self.merge({"spec": {"a": "2"}, "status": {"n": "many"}})
-        self.assertEqual((found["spec"], found["metadata"].get("managedFields")), ({"a": "2"}, None))
+        result = self.merge({"spec": {"a": "2"}, "status": {"n": "many"}})
+        self.assertEqual((result["spec"], result["metadata"].get("managedFields")), ({"a": "2"}, None))
 
     def test_live_object_does_not_fit(self) -> None:
         """After a type became stricter, updates clear managed fields, and applies fail until the object fits."""

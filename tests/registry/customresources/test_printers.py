@@ -20,8 +20,8 @@ class BudgetTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Create columns with recursive descent, after a column without a value."""
         descents = [{"name": str(number), "type": "string", "jsonPath": "..missing"} for number in range(4)]
-        found = {"name": "found", "type": "string", "jsonPath": ".spec.found"}
-        self.printer = Printer([found, *descents, found])
+        result = {"name": "found", "type": "string", "jsonPath": ".spec.found"}
+        self.printer = Printer([result, *descents, result])
 
     def _object(self, size: int) -> Any:
         return {"metadata": {"name": "a"}, "spec": {"found": "here", "many": list(range(size))}}

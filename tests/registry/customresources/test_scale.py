@@ -22,8 +22,8 @@ class ScaleTests(CustomApplyTestCase):
             "spec": {"replicas": replicas},
         }
         url = f"{KITES}/a/scale?fieldManager=scaler{query}"
-        code, found = self.client.ask("PATCH", url, orjson.dumps(body), Content_Type=APPLY)
-        return code, found
+        code, result = self.client.ask("PATCH", url, orjson.dumps(body), Content_Type=APPLY)
+        return code, result
 
     def test_apply(self) -> None:
         """An apply that would change a Scale, or whose replicas have no owner yet, fails as in the reference."""
@@ -31,14 +31,14 @@ class ScaleTests(CustomApplyTestCase):
         schema = struct(spec=struct(replicas={"type": "integer"}), status=struct(replicas={"type": "integer"}))
         self.define(schema, subresources={"scale": paths})
         self.create({"spec": {}})
-        why = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+        reason = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
         code, status = self.scale(1)
         self.assertEqual(
             (code, status["message"]),
             (
                 500,
                 "failed to create manager for existing fields: failed to convert live object "
-                f"(/; autoscaling/v1, Kind=Scale) {why}",
+                f"(/; autoscaling/v1, Kind=Scale) {reason}",
             ),
         )
         self.applied({"spec": {"replicas": 1}})
@@ -46,6 +46,6 @@ class ScaleTests(CustomApplyTestCase):
         self.assertEqual(self.scale(2)[0], 409)
         code, status = self.scale(2, "&force=true")
         self.assertEqual(
-            (code, status["message"]), (500, f"failed to convert new object (/a; autoscaling/v1, Kind=Scale) {why}")
+            (code, status["message"]), (500, f"failed to convert new object (/a; autoscaling/v1, Kind=Scale) {reason}")
         )
         self.assertEqual(self.get()["spec"], {"replicas": 1})

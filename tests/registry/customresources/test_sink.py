@@ -25,8 +25,8 @@ class SinkTests(ConversionTestCase):
         self.server.settle()
         self.plugin.waiting.pop().callback(None)
         self.server.settle()
-        found = events(watcher.taken().partition(b"\r\n\r\n")[2])
-        shown = [(one["type"], one["object"]["metadata"]["name"], one["object"]["spec"]["host"]) for one in found]
+        result = events(watcher.taken().partition(b"\r\n\r\n")[2])
+        shown = [(one["type"], one["object"]["metadata"]["name"], one["object"]["spec"]["host"]) for one in result]
         self.assertEqual(
             shown,
             [("ADDED", "a", "here"), ("ADDED", "b", "here"), ("ADDED", "c", "here"), ("DELETED", "b", "here")],

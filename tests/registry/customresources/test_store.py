@@ -34,8 +34,8 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
         self.define_versions(self.STORED, self.OTHER)
         self.create({"spec": {}})
         for _ in range(2):
-            found = self.merge({"metadata": {"labels": {"a": "b"}}}, OLD)
-            self.assertEqual((found["spec"], found["metadata"]["generation"]), ({"a": "other", "b": "stored"}, 2))
+            result = self.merge({"metadata": {"labels": {"a": "b"}}}, OLD)
+            self.assertEqual((result["spec"], result["metadata"]["generation"]), ({"a": "other", "b": "stored"}, 2))
 
     def test_fields_that_are_not_stored(self) -> None:
         """A default of a field that the storage version lacks is lost, also in the response to a dry run."""
@@ -50,12 +50,12 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
         self.define_versions(older, self.STORED)
         self.create({"spec": {"gone": "1"}})
         self.redefine(lambda versions: [{**one, "storage": one["name"] == "v1beta1"} for one in versions])
-        found = self.get()
-        self.assertEqual(found["spec"], {"a": "other", "gone": "1"})
+        result = self.get()
+        self.assertEqual(result["spec"], {"a": "other", "gone": "1"})
         self.assertEqual(self.get(OLD)["spec"], {"a": "other"})
         # An update that changes nothing rewrites it in the current storage version.
         again = self.merge({}, OLD)
-        self.assertNotEqual(again["metadata"]["resourceVersion"], found["metadata"]["resourceVersion"])
+        self.assertNotEqual(again["metadata"]["resourceVersion"], result["metadata"]["resourceVersion"])
         self.assertEqual(again["spec"], {"a": "other", "b": "stored"})
         self.assertEqual(self.get()["spec"], {"a": "other"})
         self.assertEqual(self.merge({}, OLD)["metadata"]["resourceVersion"], again["metadata"]["resourceVersion"])
@@ -102,9 +102,9 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
         self.assertEqual(self.client.ask("DELETE", f"{OLD}/a")[0], 200)
         self.server.settle()
         for watcher, head, expected in zip(watchers, began, ({"gone": "1"}, {}), strict=True):
-            found = events((head + watcher.taken()).partition(b"\r\n\r\n")[2])
+            result = events((head + watcher.taken()).partition(b"\r\n\r\n")[2])
             self.assertEqual(
-                [(one["type"], one["object"]["spec"]) for one in found], [("ADDED", expected), ("DELETED", expected)]
+                [(one["type"], one["object"]["spec"]) for one in result], [("ADDED", expected), ("DELETED", expected)]
             )
 
     def test_default_of_status(self) -> None:

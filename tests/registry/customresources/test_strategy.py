@@ -12,8 +12,8 @@ class ContainerTests(CustomApplyTestCase):
         """An emptied container remains, so that rules and required fields apply to it."""
         self.define({**struct(spec={**struct(a=TEXT), "nullable": True}), "required": ["spec"]})
         self.applied({"spec": {"a": "1"}})
-        found = self.applied({"spec": {}})
-        self.assertEqual((found["spec"], self.owners(found)), ({}, {"me": {"f:spec": {}}}))
+        result = self.applied({"spec": {}})
+        self.assertEqual((result["spec"], self.owners(result)), ({}, {"me": {"f:spec": {}}}))
         self.assertEqual(self.apply({})[0], 422)
 
     def test_null(self) -> None:
@@ -34,8 +34,8 @@ class ContainerTests(CustomApplyTestCase):
         """Fields that the types of apply allow and the schema does not are owned, but not stored."""
         self.define(struct(spec={"type": "object"}))
         for query in ("&dryRun=All", ""):
-            found = self.applied({"spec": {"a": 1}}, query=query)
-            self.assertEqual((found["spec"], self.owners(found)), ({}, {"me": {"f:spec": {"f:a": {}}}}))
+            result = self.applied({"spec": {"a": 1}}, query=query)
+            self.assertEqual((result["spec"], self.owners(result)), ({}, {"me": {"f:spec": {"f:a": {}}}}))
         self.assertEqual(self.get()["spec"], {})
 
     def test_no_metadata(self) -> None:

@@ -29,21 +29,21 @@ class SliceTests(SynchronousTestCase):
         """All parts are validated except for unchanged endpoints."""
         old = {"addressType": "IPv4", "endpoints": [{"addresses": ["bad"]}]}
         self.assertEqual(change_problems("discovery.k8s.io", "EndpointSlice", old, old), [])
-        found = change_problems("discovery.k8s.io", "EndpointSlice", old, {**old, "addressType": "x"})
+        errors = change_problems("discovery.k8s.io", "EndpointSlice", old, {**old, "addressType": "x"})
         self.assertEqual(
-            [text[:32] for text in found], ["addressType: Unsupported value: ", 'addressType: Invalid value: "x":']
+            [text[:32] for text in errors], ["addressType: Unsupported value: ", 'addressType: Invalid value: "x":']
         )
         other = {"addressType": "IPv6", "endpoints": [{"addresses": ["192.0.2.1"]}]}
-        found = change_problems("discovery.k8s.io", "EndpointSlice", old, other)
-        self.assertEqual([text.partition(":")[0] for text in found], ["endpoints[0].addresses", "addressType"])
+        errors = change_problems("discovery.k8s.io", "EndpointSlice", old, other)
+        self.assertEqual([text.partition(":")[0] for text in errors], ["endpoints[0].addresses", "addressType"])
 
     def test_hinted_nodes(self) -> None:
         """Names of nodes may be longer than those of zones."""
         long = "a" * 100
         hints = {"forZones": [{"name": long}], "forNodes": [{"name": long}, {"name": "A"}]}
         endpoint = {"addresses": ["192.0.2.1"], "hints": hints}
-        found = problems("discovery.k8s.io", "EndpointSlice", addressType="IPv4", endpoints=[endpoint])
+        errors = problems("discovery.k8s.io", "EndpointSlice", addressType="IPv4", endpoints=[endpoint])
         self.assertEqual(
-            [one.partition(":")[0] for one in found],
+            [one.partition(":")[0] for one in errors],
             ["endpoints[0].hints.forZones[0].name", "endpoints[0].hints.forNodes[1].name"],
         )

@@ -58,10 +58,10 @@ class UpdateTests(SynchronousTestCase):
         series = {"count": 2, "lastObservedTime": "2026-01-01T00:00:00.000000Z"}
         self.assertEqual(validate_new_event_update({**copy(EVENT), "series": series}, copy(EVENT)), [])
         for name, value in (("action", "Stop"), ("reportingInstance", "c-2")):
-            found = validate_new_event_update({**copy(EVENT), name: value}, copy(EVENT))
-            self.assertEqual([cause.field for cause in found], [name])
+            errors = validate_new_event_update({**copy(EVENT), name: value}, copy(EVENT))
+            self.assertEqual([cause.field for cause in errors], [name])
 
     def test_name_of_controller(self) -> None:
         """Errors name the component as in this group."""
-        found = validate_new_event_update({**copy(EVENT), "reportingComponent": "example.com/d"}, copy(EVENT))
-        self.assertEqual([cause.field for cause in found], ["reportingController"])
+        errors = validate_new_event_update({**copy(EVENT), "reportingComponent": "example.com/d"}, copy(EVENT))
+        self.assertEqual([cause.field for cause in errors], ["reportingController"])

@@ -21,6 +21,6 @@ class FixedFlowSchemaTests(SynchronousTestCase):
             strategy.default(obj)
             self.assertEqual(list(strategy.validate(obj)), [], flow.name)
             obj["spec"]["matchingPrecedence"] = 1234
-            found = [cause.message for cause in strategy.validate(obj)]
+            errors = [cause.message for cause in strategy.validate(obj)]
             fixed = flow.name in ("exempt", "catch-all")
-            self.assertEqual(any("must equal the fixed value" in one for one in found), fixed, flow.name)
+            self.assertEqual(any("must equal the fixed value" in one for one in errors), fixed, flow.name)

@@ -33,39 +33,39 @@ class FlowSchemaTests(SynchronousTestCase):
 
     def test_paths(self) -> None:
         """Paths are absolute, with a wildcard at the end only."""
-        where = "nonResourceRules[0].nonResourceURLs"
+        path = "nonResourceRules[0].nonResourceURLs"
         self.assertEqual(self.paths("/", "/healthz", "/apis/*", "/*"), [])
         self.assertEqual(self.paths("*"), [])
         self.assertEqual(
             self.paths("", "a", "/a b", "/a//b", "/a*", "/*/b", "/*/*"),
             [
-                f'{where}[0]: Invalid value: "": must not be empty',
-                f'{where}[1]: Invalid value: "a": must start with slash',
-                f'{where}[2]: Invalid value: "/a b": must not contain white-space',
-                f'{where}[3]: Invalid value: "/a//b": must not contain double slash',
-                f'{where}[4]: Invalid value: "/a*": wildcard can only do suffix matching',
-                f'{where}[5]: Invalid value: "/*/b": wildcard can only do suffix matching',
-                f'{where}[6]: Invalid value: "/*/*": wildcard can only do suffix matching',
+                f'{path}[0]: Invalid value: "": must not be empty',
+                f'{path}[1]: Invalid value: "a": must start with slash',
+                f'{path}[2]: Invalid value: "/a b": must not contain white-space',
+                f'{path}[3]: Invalid value: "/a//b": must not contain double slash',
+                f'{path}[4]: Invalid value: "/a*": wildcard can only do suffix matching',
+                f'{path}[5]: Invalid value: "/*/b": wildcard can only do suffix matching',
+                f'{path}[6]: Invalid value: "/*/*": wildcard can only do suffix matching',
             ],
         )
         text = "if '*' is present, must not specify other non-resource URLs"
-        self.assertEqual(self.paths("*", "x"), [f'{where}: Invalid value: ["*","x"]: {text}'])
+        self.assertEqual(self.paths("*", "x"), [f'{path}: Invalid value: ["*","x"]: {text}'])
 
     def test_verbs(self) -> None:
         """A wildcard must be the only verb, and no further verb is validated then."""
-        found = self.schema(resourceRules=[{**self.RESOURCES, "verbs": ["*", "eat"]}])
+        result = self.schema(resourceRules=[{**self.RESOURCES, "verbs": ["*", "eat"]}])
         text = "if '*' is present, must not specify other verbs"
-        self.assertEqual(found, [f'resourceRules[0].verbs: Invalid value: ["*","eat"]: {text}'])
+        self.assertEqual(result, [f'resourceRules[0].verbs: Invalid value: ["*","eat"]: {text}'])
 
     def test_namespaces(self) -> None:
         """Namespaces are names, or a single wildcard."""
-        where = "resourceRules[0].namespaces"
-        found = self.schema(resourceRules=[{**self.RESOURCES, "namespaces": ["*", "A"]}])
+        path = "resourceRules[0].namespaces"
+        result = self.schema(resourceRules=[{**self.RESOURCES, "namespaces": ["*", "A"]}])
         text = "if '*' is present, must not specify other namespaces"
-        self.assertEqual(found, [f'{where}: Invalid value: ["*","A"]: {text}'])
+        self.assertEqual(result, [f'{path}: Invalid value: ["*","A"]: {text}'])
         (message,) = self.schema(resourceRules=[{**self.RESOURCES, "namespaces": ["A"]}])
         text = "each member of this list must be '*' or a DNS-1123 label; a lowercase RFC 1123 label must"
-        self.assertIn(f'{where}[0]: Invalid value: "A": {text}', message)
+        self.assertIn(f'{path}[0]: Invalid value: "A": {text}', message)
 
     def test_subjects(self) -> None:
         """A subject has the field of its kind, and no fields of other kinds."""
@@ -77,14 +77,14 @@ class FlowSchemaTests(SynchronousTestCase):
             ],
         )
         both = {"serviceAccount": {"name": "*", "namespace": "n"}, "user": {"name": "u"}, "group": {"name": "g"}}
-        wanted = {
+        expected = {
             "ServiceAccount": ["user", "group"],
             "User": ["serviceAccount", "group"],
             "Group": ["serviceAccount", "user"],
         }
-        for kind, names in wanted.items():
-            found = self.schema(subjects=[{"kind": kind, **both}])
-            self.assertEqual([one.partition(":")[0] for one in found], [f"subjects[0].{name}" for name in names])
+        for kind, names in expected.items():
+            result = self.schema(subjects=[{"kind": kind, **both}])
+            self.assertEqual([one.partition(":")[0] for one in result], [f"subjects[0].{name}" for name in names])
 
     def test_conditions(self) -> None:
         """Conditions have a type, which is unique."""
@@ -116,11 +116,11 @@ class PriorityLevelTests(SynchronousTestCase):
 
     def test_hands(self) -> None:
         """The hand size is limited by the bits of a hash."""
-        where = "spec.limited.limitResponse.queuing.handSize"
+        path = "spec.limited.limitResponse.queuing.handSize"
         self.assertEqual(self.queues(1024, 6), [])
         self.assertEqual(self.queues(10_000_000, 2), [])
         text = "required entropy bits of deckSize 512 and handSize 8 should not be greater than 60"
-        self.assertEqual(self.queues(512, 8), [f"{where}: Invalid value: 8: {text}"])
+        self.assertEqual(self.queues(512, 8), [f"{path}: Invalid value: 8: {text}"])
 
     def test_fixed(self) -> None:
         """The two mandatory levels are immutable, except for the share of one."""
@@ -138,5 +138,5 @@ class PriorityLevelTests(SynchronousTestCase):
                 "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value",
             ],
         )
-        (found,) = self.level("catch-all", {"type": "Limited", "limited": {**limited, "lendablePercent": 1}})
-        self.assertTrue(found.endswith(": spec of 'catch-all' must equal the fixed value"), found)
+        (result,) = self.level("catch-all", {"type": "Limited", "limited": {**limited, "lendablePercent": 1}})
+        self.assertTrue(result.endswith(": spec of 'catch-all' must equal the fixed value"), result)

@@ -53,8 +53,8 @@ class NetworkingTests(SynchronousTestCase):
             f'spec.tls[0].secretName: Invalid value: "Bad": {SUBDOMAIN_RULE}',
         ]
         self.assertEqual(self.ingress(**odd), wrong)
-        for old, found in ((good, wrong), (odd, [])):
-            self.assertEqual(change_problems("networking.k8s.io", "Ingress", {"spec": old}, {"spec": odd}), found)
+        for old, result in ((good, wrong), (odd, [])):
+            self.assertEqual(change_problems("networking.k8s.io", "Ingress", {"spec": old}, {"spec": odd}), result)
 
     def test_class(self) -> None:
         """A controller is a valid path; a namespace is a valid name."""
@@ -89,8 +89,8 @@ class PolicyTests(SynchronousTestCase):
         """CIDRs that are not canonical give warnings."""
         strategy = strategy_for(self.GROUP, "NetworkPolicy")
         block = {"cidr": "2001:DB8::/32", "except": ["2001:db8:1::/48"]}
-        (found,) = strategy.warnings({"spec": {"egress": [{"to": [{}, {"ipBlock": block}]}]}}, None)
-        self.assertTrue(found.startswith("spec.egress[0].to[1].ipBlock.cidr: IPv6 CIDR value"), found)
+        (result,) = strategy.warnings({"spec": {"egress": [{"to": [{}, {"ipBlock": block}]}]}}, None)
+        self.assertTrue(result.startswith("spec.egress[0].to[1].ipBlock.cidr: IPv6 CIDR value"), result)
 
     def test_class_annotation(self) -> None:
         """The deprecated annotation gives a warning if the field is absent."""
@@ -103,12 +103,12 @@ class PolicyTests(SynchronousTestCase):
     def test_ports(self) -> None:
         """The error of a named port with an end precedes the errors of the name; policy types keep their order."""
         ports = [{"port": "a_b", "endPort": 2}]
-        found = problems(self.GROUP, "NetworkPolicy", spec={"ingress": [{"ports": ports}], "policyTypes": ["x"]})
+        errors = problems(self.GROUP, "NetworkPolicy", spec={"ingress": [{"ports": ports}], "policyTypes": ["x"]})
         self.assertEqual(
-            [one.partition(":")[0] for one in found],
+            [one.partition(":")[0] for one in errors],
             ["spec.ingress[0].ports[0].endPort", "spec.ingress[0].ports[0].port", "spec.policyTypes[0]"],
         )
-        self.assertTrue(found[-1].endswith('supported values: "Ingress", "Egress"'), found[-1])
+        self.assertTrue(errors[-1].endswith('supported values: "Ingress", "Egress"'), errors[-1])
 
     def test_address_update(self) -> None:
         """An update of an address is validated as a whole, and then rejected."""
@@ -138,8 +138,8 @@ class PolicyTests(SynchronousTestCase):
 
     def test_controller(self) -> None:
         """A missing controller is shown as an empty string."""
-        found = change_problems(self.GROUP, "IngressClass", {"spec": {"controller": "a.x/b"}}, {"spec": {}})
-        self.assertEqual(found[0], 'spec.controller: Invalid value: "": field is immutable')
+        errors = change_problems(self.GROUP, "IngressClass", {"spec": {"controller": "a.x/b"}}, {"spec": {}})
+        self.assertEqual(errors[0], 'spec.controller: Invalid value: "": field is immutable')
 
 
 class IngressTests(SynchronousTestCase):

@@ -14,8 +14,8 @@ class StrategyTests(SynchronousTestCase):
         """The handler is a DNS label, and is immutable."""
         self.assertEqual(len(problems("node.k8s.io", "RuntimeClass", handler="A_b")), 1)
         self.assertEqual(problems("node.k8s.io", "RuntimeClass", handler="gvisor"), [])
-        found = change_problems("node.k8s.io", "RuntimeClass", {"handler": "a"}, {"handler": "b"})
-        self.assertEqual([one.partition(":")[0] for one in found], ["handler"])
+        errors = change_problems("node.k8s.io", "RuntimeClass", {"handler": "a"}, {"handler": "b"})
+        self.assertEqual([one.partition(":")[0] for one in errors], ["handler"])
 
     def test_warnings(self) -> None:
         """Deprecated node labels give warnings."""

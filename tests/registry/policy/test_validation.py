@@ -12,6 +12,6 @@ class BudgetTests(SynchronousTestCase):
 
     def test_budget(self) -> None:
         """A budget has one limit."""
-        found = problems("policy", "PodDisruptionBudget", spec={"minAvailable": 1, "maxUnavailable": 1})
-        self.assertEqual(len(found), 1)
-        self.assertIn("minAvailable and maxUnavailable cannot be both set", found[0])
+        errors = problems("policy", "PodDisruptionBudget", spec={"minAvailable": 1, "maxUnavailable": 1})
+        self.assertEqual(len(errors), 1)
+        self.assertIn("minAvailable and maxUnavailable cannot be both set", errors[0])

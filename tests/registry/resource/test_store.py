@@ -47,8 +47,8 @@ class AdminAccessTests(SharedStoresTestCase):
             store = self.one.get("resource.k8s.io", resource)
             obj: dict[str, Any] = {"metadata": {"name": "a", "namespace": "default"}, "spec": spec}
             store.strategy.default(obj)
-            found = self.refused(store.create(self.scope, obj, CreateOptions()))
-            self.assertEqual(found, [("spec.devices.requests[0].adminAccess", DENIED)])
+            errors = self.refused(store.create(self.scope, obj, CreateOptions()))
+            self.assertEqual(errors, [("spec.devices.requests[0].adminAccess", DENIED)])
 
     def test_labelled(self) -> None:
         """Admin access is allowed in labelled namespaces."""
@@ -68,5 +68,5 @@ class AdminAccessTests(SharedStoresTestCase):
 
         strategy = store.strategy
         rules = UpdateRules("status", strategy.prepare_for_status_update, strategy.validate_status_update)
-        found = self.refused(store.update(self.scope, "a", allocated, UpdateOptions(), rules, patching=True))
-        self.assertEqual(found, [("status.allocation.devices.results[0].adminAccess", DENIED)])
+        errors = self.refused(store.update(self.scope, "a", allocated, UpdateOptions(), rules, patching=True))
+        self.assertEqual(errors, [("status.allocation.devices.results[0].adminAccess", DENIED)])

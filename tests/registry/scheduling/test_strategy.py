@@ -25,5 +25,5 @@ class StrategyTests(SynchronousTestCase):
 
     def test_value_stays(self) -> None:
         """The value of a class is immutable."""
-        found = change_problems("scheduling.k8s.io", "PriorityClass", {"value": 1}, {"value": 2})
-        self.assertEqual([one.partition(":")[0] for one in found], ["value"])
+        errors = change_problems("scheduling.k8s.io", "PriorityClass", {"value": 1}, {"value": 2})
+        self.assertEqual([one.partition(":")[0] for one in errors], ["value"])

@@ -34,10 +34,10 @@ class CSIDriverTests(SynchronousTestCase):
         """A field of a disabled feature gate is dropped, unless the stored driver has it."""
         name = "preventPodSchedulingIfMissing"
         self.assertNotIn(name, made(G, "CSIDriver", spec={name: True})["spec"])
-        for old, kept in (({}, False), ({name: False}, True)):
+        for old, remaining in (({}, False), ({name: False}, True)):
             new = {"spec": {name: True}}
             strategy_for(G, "CSIDriver").prepare_for_update(new, {"spec": old})
-            self.assertEqual(name in new["spec"], kept)
+            self.assertEqual(name in new["spec"], remaining)
 
     def test_tokens(self) -> None:
         """Token requests give a warning about tokens in attributes when they change."""
@@ -64,7 +64,7 @@ class AttachmentTests(SynchronousTestCase):
     def test_spec_stays(self) -> None:
         """The spec of an attachment is immutable, also in an update of its status."""
         one, other = ({"spec": {"attacher": name, "nodeName": "n", "source": {}}} for name in "ab")
-        found = change_problems(G, "VolumeAttachment", one, other)
-        self.assertIn("spec", [text.partition(":")[0] for text in found])
-        found = status_problems(G, "VolumeAttachment", {**one, "status": {}}, {**other, "status": {}})
-        self.assertIn("spec", [text.partition(":")[0] for text in found])
+        errors = change_problems(G, "VolumeAttachment", one, other)
+        self.assertIn("spec", [text.partition(":")[0] for text in errors])
+        errors = status_problems(G, "VolumeAttachment", {**one, "status": {}}, {**other, "status": {}})
+        self.assertIn("spec", [text.partition(":")[0] for text in errors])

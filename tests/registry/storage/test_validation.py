@@ -110,36 +110,36 @@ class StorageTests(SynchronousTestCase):
             "volumeMode": "Block",
         }
         bad = {**spec, "source": {"inlineVolumeSpec": {**volume, **more}}}
-        path, where = "spec.source.inlineVolumeSpec", "in the context of inline volumes"
+        path, field = "spec.source.inlineVolumeSpec", "in the context of inline volumes"
         self.assertEqual(
             problems(self.GROUP, "VolumeAttachment", spec=bad),
             [
-                f"{path}.claimRef: Forbidden: may not be specified {where}",
-                f"{path}.capacity: Forbidden: may not be specified {where}",
-                f"{path}.persistentVolumeReclaimPolicy: Forbidden: may only be Retain {where}",
-                f"{path}.nodeAffinity: Forbidden: may not be specified {where}",
-                f"{path}.storageClassName: Forbidden: may not be specified {where}",
-                f"{path}.volumeMode: Forbidden: may not specify volumeMode other than Filesystem {where}",
+                f"{path}.claimRef: Forbidden: may not be specified {field}",
+                f"{path}.capacity: Forbidden: may not be specified {field}",
+                f"{path}.persistentVolumeReclaimPolicy: Forbidden: may only be Retain {field}",
+                f"{path}.nodeAffinity: Forbidden: may not be specified {field}",
+                f"{path}.storageClassName: Forbidden: may not be specified {field}",
+                f"{path}.volumeMode: Forbidden: may not specify volumeMode other than Filesystem {field}",
             ],
         )
         disk = {"accessModes": ["ReadWriteOnce"], "rbd": {"monitors": ["m"], "image": "i"}}
-        (found,) = problems(self.GROUP, "VolumeAttachment", spec={**spec, "source": {"inlineVolumeSpec": disk}})
-        self.assertEqual(found, f"{path}.csi: Required value: has to be specified {where}")
+        (error,) = problems(self.GROUP, "VolumeAttachment", spec={**spec, "source": {"inlineVolumeSpec": disk}})
+        self.assertEqual(error, f"{path}.csi: Required value: has to be specified {field}")
 
     def test_attachment_update(self) -> None:
         """A change is validated as a whole, and shown with all fields of the volume source."""
         source = {"inlineVolumeSpec": {"accessModes": ["x"], "csi": {"driver": "a.x", "volumeHandle": "h"}}}
         old = {"spec": {"attacher": "a.x", "nodeName": "n", "source": {"persistentVolumeName": "v"}}}
-        found = change_problems(self.GROUP, "VolumeAttachment", old, {"spec": {**old["spec"], "source": source}})
-        self.assertEqual(len(found), 2)
-        self.assertTrue(found[0].startswith("spec.source.inlineVolumeSpec.accessModes: Unsupported value"), found[0])
+        errors = change_problems(self.GROUP, "VolumeAttachment", old, {"spec": {**old["spec"], "source": source}})
+        self.assertEqual(len(errors), 2)
+        self.assertTrue(errors[0].startswith("spec.source.inlineVolumeSpec.accessModes: Unsupported value"), errors[0])
         start = (
             'spec: Invalid value: {"Attacher":"a.x","Source":{"PersistentVolumeName":null,"InlineVolumeSpec":'
             '{"Capacity":null,"GCEPersistentDisk":null,'
         )
-        self.assertTrue(found[1].startswith(start), found[1])
+        self.assertTrue(errors[1].startswith(start), errors[1])
         end = '"NodeAffinity":null,"VolumeAttributesClassName":null}},"NodeName":"n"}: field is immutable'
-        self.assertTrue(found[1].endswith(end), found[1])
+        self.assertTrue(errors[1].endswith(end), errors[1])
 
     def test_attachment_status(self) -> None:
         """The metadata and errors of an attachment are limited in size."""
@@ -183,9 +183,9 @@ class StorageTests(SynchronousTestCase):
     def test_empty_topologies(self) -> None:
         """An empty term is reported once for each term, and once for each empty term before it."""
         for count, times in ((1, 1), (2, 5)):
-            found = problems(self.GROUP, "StorageClass", provisioner="p", allowedTopologies=[{}] * count)
-            self.assertEqual(len(found), times)
-            self.assertEqual(found[0], 'allowedTopologies[0].matchLabelExpressions: Duplicate value: ""')
+            errors = problems(self.GROUP, "StorageClass", provisioner="p", allowedTopologies=[{}] * count)
+            self.assertEqual(len(errors), times)
+            self.assertEqual(errors[0], 'allowedTopologies[0].matchLabelExpressions: Duplicate value: ""')
 
     def test_class_update(self) -> None:
         """Errors of a class as a whole precede those of immutable fields."""

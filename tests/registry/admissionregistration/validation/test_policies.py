@@ -59,19 +59,19 @@ class PolicyTests(SynchronousTestCase):
 
     def test_without_variables(self) -> None:
         """A validating policy without variables does not declare C{variables}; a mutating one does."""
-        (found,) = self.policy(validations=[{"expression": "variables.x"}])
-        self.assertIn("undeclared reference to 'variables'", found)
+        (error,) = self.policy(validations=[{"expression": "variables.x"}])
+        self.assertIn("undeclared reference to 'variables'", error)
         patch = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "variables.x"}}
-        (found,) = self.policy(True, mutations=[patch], reinvocationPolicy="Never")
-        self.assertIn("undefined field 'x'", found)
+        (error,) = self.policy(True, mutations=[patch], reinvocationPolicy="Never")
+        self.assertIn("undefined field 'x'", error)
 
     def test_many_annotations(self) -> None:
         """Too many annotations are shown as Go prints them."""
         notes = [{"key": f"k{number}", "valueExpression": "'a'"} for number in range(21)]
-        (found,) = self.policy(auditAnnotations=notes)
+        (error,) = self.policy(auditAnnotations=notes)
         start = 'spec.auditAnnotations: Invalid value: [{"Key":"k0","ValueExpression":"\'a\'"},'
-        self.assertEqual(found[: len(start)], start)
-        self.assertTrue(found.endswith(": must not have more than 20 auditAnnotations"))
+        self.assertEqual(error[: len(start)], start)
+        self.assertTrue(error.endswith(": must not have more than 20 auditAnnotations"))
 
     def test_reinvocation(self) -> None:
         """A mutating policy requires a reinvocation policy."""
@@ -98,8 +98,8 @@ class PolicyTests(SynchronousTestCase):
     def test_resource_names(self) -> None:
         """Resource names are unique."""
         match = {"resourceRules": [{**RULE, "resourceNames": ["a", "b", "a"]}]}
-        where = "spec.matchConstraints.resourceRules[0].resourceNames[2]"
-        self.assertEqual(self.policy(matchConstraints=match), [f'{where}: Duplicate value: "a"'])
+        path = "spec.matchConstraints.resourceRules[0].resourceNames[2]"
+        self.assertEqual(self.policy(matchConstraints=match), [f'{path}: Duplicate value: "a"'])
 
     def binding(self, **spec: Any) -> list[str]:
         """Return the errors of a binding."""
@@ -108,10 +108,10 @@ class PolicyTests(SynchronousTestCase):
 
     def test_actions(self) -> None:
         """Incompatible actions are shown in their order."""
-        (found,) = self.binding(validationActions=["Warn", "Deny"])
-        self.assertIn('spec.validationActions: Invalid value: ["Warn","Deny"]: must not contain both', found)
-        (found, _) = self.binding(validationActions=["Warn", "Deny", "Warn"])
-        self.assertEqual(found, 'spec.validationActions[2]: Duplicate value: "Warn"')
+        (error,) = self.binding(validationActions=["Warn", "Deny"])
+        self.assertIn('spec.validationActions: Invalid value: ["Warn","Deny"]: must not contain both', error)
+        (error, _) = self.binding(validationActions=["Warn", "Deny", "Warn"])
+        self.assertEqual(error, 'spec.validationActions[2]: Duplicate value: "Warn"')
 
     def test_parameters(self) -> None:
         """A selector is validated even beside a name; the action for missing parameters is required."""
@@ -148,9 +148,9 @@ class PolicyTests(SynchronousTestCase):
         good = {"type": "A", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "Done"}
         self.assertEqual(self.status(conditions=[good]), [])
         path = "status.conditions[0]"
-        found = self.status(conditions=[{"type": "A", "status": "Perhaps", "observedGeneration": -1}, good])
+        result = self.status(conditions=[{"type": "A", "status": "Perhaps", "observedGeneration": -1}, good])
         self.assertEqual(
-            found,
+            result,
             [
                 f'{path}.status: Unsupported value: "Perhaps": supported values: "False", "True", "Unknown"',
                 f"{path}.observedGeneration: Invalid value: -1: must be greater than or equal to zero",

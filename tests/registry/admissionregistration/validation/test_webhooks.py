@@ -30,13 +30,13 @@ class WebhookURLTests(SynchronousTestCase):
 
     def test_no_url(self) -> None:
         """An invalid URL is rejected with the message of C{net/url}."""
-        for text, why in (
+        for text, reason in (
             (":::", "missing protocol scheme"),
             ("https://a b/", 'invalid character " " in host name'),
             ("https://a:b/", 'invalid port ":b" after host'),
             ("https://a/%zz", 'invalid URL escape "%zz"'),
         ):
-            expected = f'Required value: url must be a valid URL: parse "{text}": {why}{FORM}'
+            expected = f'Required value: url must be a valid URL: parse "{text}": {reason}{FORM}'
             self.assertEqual(self.url_errors(text), [expected])
 
     def test_too_much(self) -> None:
@@ -77,11 +77,11 @@ class WebhookTests(SynchronousTestCase):
             "objectSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["-"]}]},
         }
         path = "webhooks[0].objectSelector.matchExpressions[0].values[0]"
-        (found,) = problems(ADMISSION, kind, webhooks=[bad])
-        self.assertIn(f'{path}: Invalid value: "-": a valid label must be', found)
+        (error,) = problems(ADMISSION, kind, webhooks=[bad])
+        self.assertIn(f'{path}: Invalid value: "-": a valid label must be', error)
         self.assertEqual(change_problems(ADMISSION, kind, {"webhooks": [bad]}, {"webhooks": [bad]}), [])
-        (found,) = change_problems(ADMISSION, kind, {"webhooks": [self.WEBHOOK]}, {"webhooks": [bad]})
-        self.assertIn(path, found)
+        (error,) = change_problems(ADMISSION, kind, {"webhooks": [self.WEBHOOK]}, {"webhooks": [bad]})
+        self.assertIn(path, error)
 
     def service(self, path: str) -> list[str]:
         """Return the errors of a service's path."""
@@ -91,26 +91,26 @@ class WebhookTests(SynchronousTestCase):
 
     def test_service_paths(self) -> None:
         """An empty path is the root; each segment of other paths is a name."""
-        where = "webhooks[0].clientConfig.service.path: Invalid value"
+        path = "webhooks[0].clientConfig.service.path: Invalid value"
         self.assertEqual(self.service(""), [])
-        self.assertEqual(self.service("//"), [f'{where}: "//": segment[0] may not be empty'])
+        self.assertEqual(self.service("//"), [f'{path}: "//": segment[0] may not be empty'])
         self.assertEqual(
             self.service("ab//c"),
-            [f"{where}: \"ab//c\": must start with a '/'", f'{where}: "ab//c": segment[1] may not be empty'],
+            [f"{path}: \"ab//c\": must start with a '/'", f'{path}: "ab//c": segment[1] may not be empty'],
         )
 
     def test_nameless_service(self) -> None:
         """For a service without a name the namespace is reported as missing, and vice versa."""
         again = {"reinvocationPolicy": "Sometimes"}
         webhook = {**self.WEBHOOK, **again, "clientConfig": {"service": {"namespace": "n"}}}
-        found = problems(ADMISSION, "MutatingWebhookConfiguration", webhooks=[webhook])
+        errors = problems(ADMISSION, "MutatingWebhookConfiguration", webhooks=[webhook])
         self.assertEqual(
-            [one.partition(":")[0] for one in found],
+            [one.partition(":")[0] for one in errors],
             ["webhooks[0].reinvocationPolicy", "webhooks[0].clientConfig.service.namespace"],
         )
         webhook["clientConfig"] = {"service": {"name": "n"}}
-        found = problems(ADMISSION, "MutatingWebhookConfiguration", webhooks=[webhook])
-        self.assertEqual(found[1], "webhooks[0].clientConfig.service.name: Required value")
+        errors = problems(ADMISSION, "MutatingWebhookConfiguration", webhooks=[webhook])
+        self.assertEqual(errors[1], "webhooks[0].clientConfig.service.name: Required value")
 
     def test_many_steps(self) -> None:
         """Thousands of empty path segments give few errors."""

@@ -35,13 +35,13 @@ class DefinitionTestCase(SynchronousTestCase):
         self.strategy.prepare_for_create(crd)
         return crd
 
-    def told(self, crd: dict[str, Any]) -> list[tuple[str, str]]:
+    def errors(self, crd: dict[str, Any]) -> list[tuple[str, str]]:
         """Return field and message of all errors of a new CRD."""
         return [(cause.field, cause.message) for cause in self.strategy.validate(self.made(crd))]
 
     def fields(self, crd: dict[str, Any]) -> list[str]:
         """Return the fields with errors of a new CRD."""
-        return [field for field, _ in self.told(crd)]
+        return [field for field, _ in self.errors(crd)]
 
 
 TEXT = {"type": "string"}

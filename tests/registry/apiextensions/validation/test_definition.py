@@ -17,7 +17,7 @@ class SpecTests(DefinitionTestCase):
 
     def test_good(self) -> None:
         """A CRD with all required fields is valid."""
-        self.assertEqual(self.told(definition()), [])
+        self.assertEqual(self.errors(definition()), [])
 
     def test_name(self) -> None:
         """The name of a CRD is its plural and group."""
@@ -32,7 +32,7 @@ class SpecTests(DefinitionTestCase):
         crd = definition()
         crd["spec"]["group"], crd["metadata"]["name"] = "apps", "kites.apps"
         self.assertEqual(
-            self.told(crd), [("spec.group", 'Invalid value: "apps": should be a domain with at least one dot')]
+            self.errors(crd), [("spec.group", 'Invalid value: "apps": should be a domain with at least one dot')]
         )
 
     def test_protected_group(self) -> None:
@@ -86,7 +86,7 @@ class SpecTests(DefinitionTestCase):
                 "metadatas": TEXT,
             },
         }
-        wanted = {
+        expected = {
             ".spec.a": [],
             ".metadatas": [],
             "spec.a": ["is an invalid path: expected [ or . but got: spec"],
@@ -95,10 +95,10 @@ class SpecTests(DefinitionTestCase):
             ".spec.a.b": ["is an invalid path: does not refer to a valid field"],
             ".metadata.name": ["must not point to fields in metadata"],
         }
-        for path, texts in wanted.items():
-            found = self.told(definition(schema, selectableFields=[{"jsonPath": path}]))
-            where = "spec.selectableFields[0].jsonPath"
-            self.assertEqual(found, [(where, f'Invalid value: "{path}": {text}') for text in texts])
+        for path, texts in expected.items():
+            errors = self.errors(definition(schema, selectableFields=[{"jsonPath": path}]))
+            field = "spec.selectableFields[0].jsonPath"
+            self.assertEqual(errors, [(field, f'Invalid value: "{path}": {text}') for text in texts])
 
     def test_preserved_fields(self) -> None:
         """CRDs that preserve unknown fields cannot have defaults or conversion webhooks."""
@@ -109,13 +109,13 @@ class SpecTests(DefinitionTestCase):
             "strategy": "Webhook",
             "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]},
         }
-        found = self.told(crd)
+        errors = self.errors(crd)
         self.assertEqual(
-            [field for field, _ in found],
+            [field for field, _ in errors],
             ["spec.preserveUnknownFields", "spec.conversion.strategy", "spec.preserveUnknownFields"],
         )
-        self.assertIn("must be false in order to use defaults in the schema", found[0][1])
-        self.assertIn("must be None if spec.preserveUnknownFields is true", found[1][1])
+        self.assertIn("must be false in order to use defaults in the schema", errors[0][1])
+        self.assertIn("must be None if spec.preserveUnknownFields is true", errors[1][1])
 
     def test_bundle(self) -> None:
         """An established CRD cannot get an invalid CA bundle, unless it has an invalid one."""
@@ -128,10 +128,10 @@ class SpecTests(DefinitionTestCase):
             "conversionReviewVersions": ["v1"],
         }
         new["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
-        found = [(cause.field, cause.message) for cause in self.strategy.validate_update(new, old)]
-        why = "unable to load root certificates: unable to parse bytes as PEM block"
-        where = "spec.conversion.webhookClientConfig.caBundle"
-        self.assertEqual(found, [(where, f'Invalid value: "{bundle}": {why}')])
+        errors = [(cause.field, cause.message) for cause in self.strategy.validate_update(new, old)]
+        reason = "unable to load root certificates: unable to parse bytes as PEM block"
+        path = "spec.conversion.webhookClientConfig.caBundle"
+        self.assertEqual(errors, [(path, f'Invalid value: "{bundle}": {reason}')])
         self.assertEqual(list(self.strategy.validate_update(new, new)), [])
         old["status"]["conditions"][0]["status"] = "False"
         self.assertEqual(list(self.strategy.validate_update(new, old)), [])
@@ -189,10 +189,10 @@ class DefinitionTests(DefinitionTestCase):
         crd["spec"]["versions"].append(second)
         self.assertEqual(self.made(crd)["status"]["storedVersions"], ["v1"])
         self.assertEqual(
-            self.told(crd)[1:], [("status.storedVersions", 'Invalid value: ["v1"]: must have the storage version v2')]
+            self.errors(crd)[1:], [("status.storedVersions", 'Invalid value: ["v1"]: must have the storage version v2')]
         )
         self.assertEqual(
-            self.changed(definition(), crd)[1:], [f"{field}: {text}" for field, text in self.told(crd)[1:]]
+            self.changed(definition(), crd)[1:], [f"{field}: {text}" for field, text in self.errors(crd)[1:]]
         )
 
     def test_repeated_versions(self) -> None:
@@ -200,18 +200,18 @@ class DefinitionTests(DefinitionTestCase):
         crd = definition()
         crd["spec"]["versions"].append(copy(crd["spec"]["versions"][0]))
         self.assertEqual(
-            self.told(crd)[2:], [("status.storedVersions", 'Invalid value: ["v1"]: must have the storage version v1')]
+            self.errors(crd)[2:], [("status.storedVersions", 'Invalid value: ["v1"]: must have the storage version v1')]
         )
         crd = definition()
         crd["spec"]["versions"][0]["name"] = ""
-        self.assertEqual([field for field, _ in self.told(crd)], ["spec.versions[0].name"])
+        self.assertEqual([field for field, _ in self.errors(crd)], ["spec.versions[0].name"])
         self.assertNotIn("must have the storage version", str(self.changed(definition(), crd)))
 
     def test_first_version(self) -> None:
         """The first version is also validated as the deprecated field spec.version."""
         crd = definition()
         crd["spec"]["versions"][0]["name"] = "V1"
-        self.assertEqual([field for field, _ in self.told(crd)], ["spec.versions[0].name", "spec.version"])
+        self.assertEqual([field for field, _ in self.errors(crd)], ["spec.versions[0].name", "spec.version"])
 
     def test_empty_webhook(self) -> None:
         """An empty webhook is absent."""
@@ -225,14 +225,14 @@ class DefinitionTests(DefinitionTestCase):
         for versions, shown in (([], "[]"), (None, "null")):
             crd["spec"]["versions"] = versions
             text = f"Invalid value: {shown}: must have exactly one version marked as storage version"
-            self.assertEqual(self.told(crd)[0], ("spec.versions", text))
+            self.assertEqual(self.errors(crd)[0], ("spec.versions", text))
 
     def test_fields_without_schema(self) -> None:
         """Selectable fields require a schema."""
         crd = definition()
         crd["spec"]["versions"][0].update({"schema": None, "selectableFields": [{"jsonPath": ".spec.a"}]})
         text = 'Invalid value: "": may only be set when validations.schema is included'
-        self.assertIn(("spec.selectableFields", text), self.told(crd))
+        self.assertIn(("spec.selectableFields", text), self.errors(crd))
 
     def test_fields_and_schema_of_versions(self) -> None:
         """Two versions have both schema and selectable fields in common, or neither."""
@@ -253,7 +253,7 @@ class DefinitionTests(DefinitionTestCase):
             crd["spec"]["versions"] = [first | {"selectableFields": fields}, second]
             if chosen is not None:
                 second["selectableFields"] = chosen
-            self.assertEqual(self.told(crd), wrong)
+            self.assertEqual(self.errors(crd), wrong)
 
     def test_like_schemas(self) -> None:
         """Schemas whose defaults differ in their type only are different."""
@@ -264,7 +264,7 @@ class DefinitionTests(DefinitionTestCase):
             apart.append({"name": name, "served": True, "storage": name == "v1", "schema": schema})
         crd["spec"]["versions"] = apart
         self.assertEqual(
-            [path for path, _ in self.told(crd)],
+            [path for path, _ in self.errors(crd)],
             [f"spec.versions[{index}].schema.openAPIV3Schema.properties[l].default" for index in range(2)],
         )
 
@@ -273,10 +273,10 @@ class DefinitionTests(DefinitionTestCase):
         crd = copy(definition())
         mixed = {"x-kubernetes-int-or-string": True, "default": True}
         properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] = {"l": mixed}
-        self.assertEqual(self.told(crd), [])
+        self.assertEqual(self.errors(crd), [])
         properties["l"] = {**mixed, "enum": [1]}
         text = 'Unsupported value: true: supported values: "1"'
-        self.assertEqual(self.told(crd), [("spec.validation.openAPIV3Schema.properties[l].default", text)])
+        self.assertEqual(self.errors(crd), [("spec.validation.openAPIV3Schema.properties[l].default", text)])
 
     def test_keyed_items(self) -> None:
         """The items of a list map have one schema; an array of schemas is shown in the error."""
@@ -287,22 +287,22 @@ class DefinitionTests(DefinitionTestCase):
             'Invalid value: {"Schema":null,"JSONSchemas":[]}: must only have a single schema if '
             "x-kubernetes-list-type is map"
         )
-        self.assertIn(("spec.validation.openAPIV3Schema.properties[l].items", text), self.told(crd))
+        self.assertIn(("spec.validation.openAPIV3Schema.properties[l].items", text), self.errors(crd))
 
     def test_lost_versions(self) -> None:
         """A stored version that is missing in the spec is reported once."""
         crd = self.made(definition())
         crd["status"]["storedVersions"] = ["v0", "v1", "v0"]
-        found = [cause.field for cause in self.strategy.validate(crd)]
-        self.assertEqual(found, ["status.storedVersions[2]"])
+        errors = [cause.field for cause in self.strategy.validate(crd)]
+        self.assertEqual(errors, ["status.storedVersions[2]"])
 
     def test_old_without_schemas(self) -> None:
         """Older CRDs may lack schemas, if nothing is pruned or served."""
         old = definition()
         del old["spec"]["versions"][0]["schema"]
-        where = "spec.versions[0].schema.openAPIV3Schema: Required value"
-        self.assertEqual([f"{field}: {text}" for field, text in self.told(old)], [where])
-        self.assertEqual(self.changed(old, old), [f"{where}: because otherwise all fields are pruned"])
+        path = "spec.versions[0].schema.openAPIV3Schema: Required value"
+        self.assertEqual([f"{field}: {text}" for field, text in self.errors(old)], [path])
+        self.assertEqual(self.changed(old, old), [f"{path}: because otherwise all fields are pruned"])
         unserved = copy(old)
         unserved["spec"]["versions"][0]["served"] = False
         self.assertEqual(self.changed(unserved, unserved), [])
@@ -327,13 +327,13 @@ class DefinitionTests(DefinitionTestCase):
     def test_nothing_said(self) -> None:
         """Keywords that are null are absent."""
         schema = {"type": "object", "properties": {"a": {**TEXT, "$ref": None, "additionalItems": None}}}
-        self.assertEqual(self.told(definition(schema)), [])
+        self.assertEqual(self.errors(definition(schema)), [])
 
     def test_dependencies(self) -> None:
         """Dependencies are not supported, and errors within them are reported as well."""
         schema = {"type": "object", "dependencies": {"a": {"type": "array", "uniqueItems": True}, "b": ["c"]}}
-        where = "spec.validation.openAPIV3Schema.dependencies"
-        self.assertEqual(self.fields(definition(schema)), [where, f"{where}[a].uniqueItems"])
+        path = "spec.validation.openAPIV3Schema.dependencies"
+        self.assertEqual(self.fields(definition(schema)), [path, f"{path}[a].uniqueItems"])
 
     def test_many_keys(self) -> None:
         """Errors of thousands of keys share their texts, since each quotes all keys."""
@@ -353,8 +353,8 @@ class DefinitionTests(DefinitionTestCase):
         crd = definition()
         webhook = {"clientConfig": {"url": "https://example.com"}, "conversionReviewVersions": ["v1", "v1"]}
         crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
-        found = [("spec.conversion.conversionReviewVersions[1]", 'Invalid value: "v1": duplicate version')]
-        self.assertEqual(self.told(crd), found)
+        expected = [("spec.conversion.conversionReviewVersions[1]", 'Invalid value: "v1": duplicate version')]
+        self.assertEqual(self.errors(crd), expected)
 
     def test_service_path(self) -> None:
         """A conversion webhook may have the root path of a service."""
@@ -362,4 +362,4 @@ class DefinitionTests(DefinitionTestCase):
         service = {"name": "a", "namespace": "b", "path": ""}
         webhook = {"clientConfig": {"service": service}, "conversionReviewVersions": ["v1"]}
         crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
-        self.assertEqual(self.told(crd), [])
+        self.assertEqual(self.errors(crd), [])

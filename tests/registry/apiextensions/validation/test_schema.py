@@ -15,15 +15,15 @@ class SchemaTests(DefinitionTestCase):
 
     def schema(self, **properties: Any) -> list[tuple[str, str]]:
         """Return the errors of a schema with these properties."""
-        found = self.told(definition({"type": "object", "properties": properties}))
-        return [(field.removeprefix("spec.validation.openAPIV3Schema."), text) for field, text in found]
+        errors = self.errors(definition({"type": "object", "properties": properties}))
+        return [(field.removeprefix("spec.validation.openAPIV3Schema."), text) for field, text in errors]
 
     def test_forbidden(self) -> None:
         """uniqueItems, which takes quadratic time, and references are not supported."""
-        found = self.schema(
+        result = self.schema(
             a={"type": "array", "items": TEXT, "uniqueItems": True}, b={"type": "string", "$ref": "#/x"}
         )
-        self.assertEqual([field for field, _ in found], ["properties[a].uniqueItems", "properties[b].$ref"])
+        self.assertEqual([field for field, _ in result], ["properties[a].uniqueItems", "properties[b].$ref"])
 
     def test_lists(self) -> None:
         """The keys of a list map are existing scalar fields."""
@@ -42,13 +42,13 @@ class SchemaTests(DefinitionTestCase):
     def test_defaults(self) -> None:
         """Defaults are valid, have no unknown fields, and are validated without nested defaults."""
         inner = {"type": "object", "properties": {"a": TEXT}, "required": ["a"]}
-        found = self.schema(
+        result = self.schema(
             n={"type": "integer", "default": "x"},
             o={**inner, "default": {"a": "x", "b": 1}},
             p={**inner, "default": {}},
         )
         self.assertEqual(
-            found,
+            result,
             [
                 (
                     "properties[n].default",
@@ -83,13 +83,13 @@ class SchemaTests(DefinitionTestCase):
         expected = {**value, "metadata": {"name": "n"}}
         self.assertEqual(properties["one"]["default"], expected)
         self.assertEqual(properties["list"]["default"], [expected])
-        found = self.schema(one={**resource, "default": {**value, "metadata": {"labels": {"a": 1}}}})
-        self.assertEqual([field for field, _ in found], ["properties[one].default"])
+        result = self.schema(one={**resource, "default": {**value, "metadata": {"labels": {"a": 1}}}})
+        self.assertEqual([field for field, _ in result], ["properties[one].default"])
 
     def test_too_many_parts(self) -> None:
         """A schema with very many subschemas is rejected before further processing."""
         parts = {f"p{number}": TEXT for number in range(MAX_SUBSCHEMAS)}
-        ((_, text),) = self.told(definition({"type": "object", "properties": parts}))
+        ((_, text),) = self.errors(definition({"type": "object", "properties": parts}))
         self.assertIn("must have at most", text)
 
     def test_warnings(self) -> None:

@@ -31,7 +31,7 @@ class PolicyTests(SynchronousTestCase):
     def test_success(self) -> None:
         """A success rule has valid indexes or a valid count."""
         path = "spec.successPolicy.rules"
-        for rules, wanted in (
+        for rules, expected in (
             ([], f"{path}: Required value: at least one rules must be specified when the successPolicy is specified"),
             ([{}], f"{path}[0]: Required value: at least one of succeededCount or succeededIndexes must be specified"),
             ([{"succeededCount": 4}], f"{path}[0].succeededCount: Invalid value: 4: must be less than or equal to 3 "
@@ -44,19 +44,19 @@ class PolicyTests(SynchronousTestCase):
              'error parsing succeededIndexes: too large index: "3"'),
             ([{"succeededCount": 1}] * 21, f"{path}: Too many: 21: must have at most 20 items"),
         ):  # fmt: skip
-            self.assertEqual(indexed(successPolicy={"rules": rules}), [wanted])
+            self.assertEqual(indexed(successPolicy={"rules": rules}), [expected])
         self.assertEqual(indexed(successPolicy={"rules": [{"succeededCount": 2, "succeededIndexes": "0,+2"}]}), [])
 
     def test_success_of_others(self) -> None:
         """Only indexed Jobs may have a success policy; it is not validated further for other Jobs."""
-        found = job(completions=3, successPolicy={"rules": [{}]})
-        self.assertEqual(len(found), 1)
-        self.assertRegex(found[0], r"^spec\.successPolicy: Invalid value: \{.*\}: requires indexed completion mode$")
+        result = job(completions=3, successPolicy={"rules": [{}]})
+        self.assertEqual(len(result), 1)
+        self.assertRegex(result[0], r"^spec\.successPolicy: Invalid value: \{.*\}: requires indexed completion mode$")
 
     def test_failure(self) -> None:
         """A failure rule has an action and a condition."""
         path = "spec.podFailurePolicy.rules[0]"
-        for rule, wanted in (
+        for rule, expected in (
             ({"onExitCodes": {"operator": "In", "values": [1]}}, [
                 f'{path}.action: Required value: valid values: ["Count" "FailIndex" "FailJob" "Ignore"]',
             ]),
@@ -74,8 +74,8 @@ class PolicyTests(SynchronousTestCase):
                 f"{path}: Invalid value: specifying both OnExitCodes and OnPodConditions is not supported",
             ]),
         ):  # fmt: skip
-            found = job(podFailurePolicy={"rules": [rule]})
-            self.assertEqual([one[: len(text)] for one, text in zip(found, wanted, strict=True)], wanted)
+            result = job(podFailurePolicy={"rules": [rule]})
+            self.assertEqual([one[: len(text)] for one, text in zip(result, expected, strict=True)], expected)
 
     def test_failure_with_restarts(self) -> None:
         """A failure policy requires the restart policy Never."""
@@ -152,8 +152,8 @@ class JobTests(SynchronousTestCase):
 
     def changed(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         """Return the errors of an update of a Job, without the quoted values."""
-        found = [str(cause) for cause in strategy_for("batch", "Job").validate_update(new, old)]
-        return [text.partition(" value: ")[0] for text in found]
+        errors = [str(cause) for cause in strategy_for("batch", "Job").validate_update(new, old)]
+        return [text.partition(" value: ")[0] for text in errors]
 
     def test_validated_twice(self) -> None:
         """The new Job is validated twice."""
@@ -190,21 +190,21 @@ class JobTests(SynchronousTestCase):
         )
         other = {"containers": [{"name": "a", "image": "other"}]}
         self.assertEqual(self.changed(old, self.manual(suspend=True, pod=other)), ["spec.template.spec: Invalid"])
-        for status, wanted in (
+        for status, expected in (
             ({"startTime": "2026-01-01T00:00:00Z"}, ["spec.template: Invalid"]),
             ({"active": 1}, ["spec.template: Invalid"]),
             ({"startTime": "2026-01-01T00:00:00Z", "conditions": [{"type": "Suspended", "status": "True"}]}, []),
         ):
             old = self.manual(suspend=True, status=status)
-            self.assertEqual(self.changed(old, self.manual(suspend=True, pod={"containers": larger})), wanted, status)
+            self.assertEqual(self.changed(old, self.manual(suspend=True, pod={"containers": larger})), expected, status)
 
     def test_cron_jobs(self) -> None:
         """The metadata of job templates is not validated, and the default status of failure conditions is True."""
         policy = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "A"}]}]}
         spec = {"podFailurePolicy": policy, "template": {"spec": _POD}}
         template = {"metadata": {"labels": {"a b": "c d"}}, "spec": spec}
-        found = problems("batch", "CronJob", spec={"schedule": "@daily", "jobTemplate": template})
-        self.assertEqual(found, [])
+        errors = problems("batch", "CronJob", spec={"schedule": "@daily", "jobTemplate": template})
+        self.assertEqual(errors, [])
 
     def test_generated_labels(self) -> None:
         """Labels that a Job has from its template include the generated ones; other labels do not."""
@@ -229,8 +229,8 @@ class JobTests(SynchronousTestCase):
     def test_local_time(self) -> None:
         """The time zone Local exists, but is invalid."""
         spec = {"schedule": "@daily", "timeZone": "Local", "jobTemplate": {"spec": {"template": {"spec": _POD}}}}
-        (found,) = problems("batch", "CronJob", spec=spec)
-        self.assertIn("must be an explicit time zone", found)
+        (error,) = problems("batch", "CronJob", spec=spec)
+        self.assertIn("must be an explicit time zone", error)
 
     def test_schedules(self) -> None:
         """A stored time zone in a schedule is accepted, but not beside the field timeZone."""
@@ -273,7 +273,7 @@ class IndexTests(SynchronousTestCase):
 
     def test_malformed(self) -> None:
         """An invalid list of indexes is rejected with Go's message."""
-        for text, wanted in (
+        for text, expected in (
             ("1-2-3", "the fragment \"1-2-3\" violates the requirement that an index interval can have at most two "
              "parts separated by '-'"),
             ("", None),
@@ -286,7 +286,7 @@ class IndexTests(SynchronousTestCase):
                 list(jobstatus.parse_intervals(text, 10))
             except ValueError as raised:
                 error = str(raised)
-            self.assertEqual(error, wanted)
+            self.assertEqual(error, expected)
 
 
 class NewJobTests(SynchronousTestCase):

@@ -88,9 +88,9 @@ class JobStatusTests(SynchronousTestCase):
     def test_taken_back(self) -> None:
         """The final state of a Job is immutable."""
         done = {"startTime": BEGUN, "completionTime": LATER, "conditions": DONE}
-        found = problems({"completionTime": LATER}, done)
+        errors = problems({"completionTime": LATER}, done)
         for text in ("terminal Complete=True", "immutable for unsuspended job", "disable the SuccessCriteriaMet"):
-            self.assertTrue(any(text in one for one in found), text)
+            self.assertTrue(any(text in one for one in errors), text)
         self.assertEqual(problems({}, {"startTime": BEGUN}, suspend=True), [])
 
     def test_uncounted(self) -> None:
@@ -128,8 +128,8 @@ class JobStatusTests(SynchronousTestCase):
     def test_success(self) -> None:
         """Success criteria are met before a Job with a success policy completes, not after."""
         complete = {"startTime": BEGUN, "completionTime": LATER, "conditions": [{"type": "Complete", "status": "True"}]}
-        (found,) = problems(complete, complete, successPolicy={"rules": []})
-        self.assertIn("unless SuccessCriteriaMet=True", found)
+        (error,) = problems(complete, complete, successPolicy={"rules": []})
+        self.assertIn("unless SuccessCriteriaMet=True", error)
         done = {**complete, "conditions": DONE}
         self.assertIn("already has Complete=true conditions", problems(done, complete)[0])
 
@@ -137,19 +137,19 @@ class JobStatusTests(SynchronousTestCase):
         """The condition FailureTarget is required when a Job fails or its failed indexes change."""
         failed = {"startTime": BEGUN, "conditions": [{"type": "Failed", "status": "True"}]}
         self.assertEqual(problems(failed, failed), [])
-        found = problems({**failed, "failedIndexes": ""}, failed, backoffLimitPerIndex=1)
-        self.assertIn("without the FailureTarget=true condition", found[0])
+        errors = problems({**failed, "failedIndexes": ""}, failed, backoffLimitPerIndex=1)
+        self.assertIn("without the FailureTarget=true condition", errors[0])
 
     def test_fewer(self) -> None:
         """The count of successes decreases with an indexed Job only; a resumed Job starts again."""
-        for mode, wanted in (("Indexed", 0), ("NonIndexed", 1)):
-            found = problems({"succeeded": 1}, {"succeeded": 2}, completionMode=mode, completions=1, parallelism=1)
-            self.assertEqual(len(found), wanted, mode)
+        for mode, expected in (("Indexed", 0), ("NonIndexed", 1)):
+            errors = problems({"succeeded": 1}, {"succeeded": 2}, completionMode=mode, completions=1, parallelism=1)
+            self.assertEqual(len(errors), expected, mode)
         suspended = {"startTime": BEGUN, "conditions": [{"type": "Suspended", "status": "True"}]}
         resumed = {"startTime": LATER, "conditions": [{"type": "Suspended", "status": "False"}]}
         self.assertEqual(problems(resumed, suspended), [])
 
     def test_ready(self) -> None:
         """The number of ready pods is optional."""
-        found = problems({"active": -1})
-        self.assertEqual(found, ["status.active: Invalid value: -1: must be greater than or equal to 0"])
+        errors = problems({"active": -1})
+        self.assertEqual(errors, ["status.active: Invalid value: -1: must be greater than or equal to 0"])

@@ -39,10 +39,10 @@ class ConversionTests(ConversionTestCase):
         made = self.ask("POST", OLD, old("a"))
         self.assertEqual(self.plugin.calls, [])
         for _ in range(2):
-            found = self.ask("GET", f"{NEW}/a")
-        self.assertEqual(found["spec"], {"host": "here", "port": 1})
-        self.assertEqual(found["apiVersion"], "example.com/v2")
-        self.assertEqual({**found["metadata"]}, made["metadata"])
+            result = self.ask("GET", f"{NEW}/a")
+        self.assertEqual(result["spec"], {"host": "here", "port": 1})
+        self.assertEqual(result["apiVersion"], "example.com/v2")
+        self.assertEqual({**result["metadata"]}, made["metadata"])
         self.assertEqual(self.plugin.calls, [(1, "example.com/v2")])
 
     def test_write(self) -> None:
@@ -226,9 +226,9 @@ class ConversionTests(ConversionTestCase):
         self.ask("POST", OLD, old("b"))
         self.ask("DELETE", f"{NEW}/b")
         self.server.settle()
-        found = events((began + watcher.taken()).partition(b"\r\n\r\n")[2])
+        result = events((began + watcher.taken()).partition(b"\r\n\r\n")[2])
         self.assertEqual(
-            [(one["type"], one["object"]["spec"]) for one in found],
+            [(one["type"], one["object"]["spec"]) for one in result],
             [
                 ("ADDED", {"host": "here", "port": 1}),
                 ("MODIFIED", {"host": "far", "port": 5}),

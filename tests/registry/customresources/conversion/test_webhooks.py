@@ -52,10 +52,10 @@ class WebhookConversionTests(TestCase):
         client = {"url": f"{self.webhook.url}/convert", "caBundle": base64.b64encode(self.webhook.ca).decode()}
         webhook = {"clientConfig": config or client, "conversionReviewVersions": versions or ("v1",)}
         crd = {"metadata": {}, "spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
-        found = CRConverterFactory(self.outgoing, reactor)(crd)
-        assert found is not None
-        self.addCleanup(found.close)
-        return found
+        result = CRConverterFactory(self.outgoing, reactor)(crd)
+        assert result is not None
+        self.addCleanup(result.close)
+        return result
 
     async def failure(self, conversion: CRConverter | None = None) -> str:
         """Return the message of a conversion that fails."""
@@ -68,9 +68,9 @@ class WebhookConversionTests(TestCase):
     async def test_success(self) -> None:
         """All objects of a list are converted in one call, in order."""
         objects = [kite(f"k{number}") for number in range(20)]
-        found = await self.conversion().convert(objects, V2)
-        self.assertEqual([obj["metadata"] for obj in found], [obj["metadata"] for obj in objects])
-        self.assertTrue(all(obj["new"] and obj["apiVersion"] == "example.com/v2" for obj in found))
+        result = await self.conversion().convert(objects, V2)
+        self.assertEqual([obj["metadata"] for obj in result], [obj["metadata"] for obj in objects])
+        self.assertTrue(all(obj["new"] and obj["apiVersion"] == "example.com/v2" for obj in result))
         (call,) = self.webhook.calls
         self.assertEqual((call.path, call.query["timeout"]), ("/convert", "30s"))
         review = call.json()
@@ -89,8 +89,8 @@ class WebhookConversionTests(TestCase):
         self.assertEqual(call.name, "Call conversion webhook")
         self.assertEqual(call.attributes, {"desired-api-version": "example.com/v2", "object-count": 2, "UID": uid})
         self.assertEqual((sent.name, sent.parent_id), ("HTTP POST", call.span_id))
-        told = self.webhook.calls[0].headers["traceparent"]
-        self.assertEqual(told, dict(sent.propagation_headers())[b"traceparent"].decode())
+        traceparent = self.webhook.calls[0].headers["traceparent"]
+        self.assertEqual(traceparent, dict(sent.propagation_headers())[b"traceparent"].decode())
 
     async def test_batches(self) -> None:
         """A very long list is converted in several calls, by number and by size."""
@@ -114,8 +114,8 @@ class WebhookConversionTests(TestCase):
     async def test_refusal(self) -> None:
         """The webhook's reason is shown."""
         self.answer = lambda call: honest(call, result={"status": "Failure", "message": "no kites today"})
-        said = await self.failure()
-        self.assertEqual(said, "conversion webhook for example.com/v1, Kind=Kite failed: no kites today")
+        message = await self.failure()
+        self.assertEqual(message, "conversion webhook for example.com/v1, Kind=Kite failed: no kites today")
         self.answer = lambda call: honest(call, result={})
         self.assertIn("response.result.status was '', not 'Success'", await self.failure())
 

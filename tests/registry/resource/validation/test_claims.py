@@ -21,7 +21,7 @@ def claim(*requests: Any, status: Any = None, meta: Any = None, **devices: Any) 
     }
 
 
-def wanted(name: str = "gpu", **fields: Any) -> dict[str, Any]:
+def request(name: str = "gpu", **fields: Any) -> dict[str, Any]:
     """Return a request."""
     exactly = {"deviceClassName": "gpu.example.com", "allocationMode": "ExactCount", "count": 1, **fields}
     return {"name": name, "exactly": exactly}
@@ -32,27 +32,27 @@ class ClaimTests(SynchronousTestCase):
 
     def test_good(self) -> None:
         """A claim requests devices, or one of several alternatives."""
-        either = {"name": "any", "firstAvailable": [{**wanted()["exactly"], "name": "big"}]}
+        either = {"name": "any", "firstAvailable": [{**request()["exactly"], "name": "big"}]}
         constraint = {"requests": ["gpu", "any/big"], "matchAttribute": "example.com/numa"}
-        self.assertEqual(rules.validate_claim(claim(wanted(), either, constraints=[constraint])), [])
+        self.assertEqual(rules.validate_claim(claim(request(), either, constraints=[constraint])), [])
 
     def test_requests(self) -> None:
         """A request is exact or has alternatives, with a class and a count or all devices; names are unique."""
         self.assertEqual(fields(rules.validate_claim(claim({"name": "g"}))), ["spec.devices.requests[0]"])
-        both = {**wanted("b"), "firstAvailable": [{"name": "x"}]}
+        both = {**request("b"), "firstAvailable": [{"name": "x"}]}
         self.assertEqual(fields(rules.validate_claim(claim(both))), ["spec.devices.requests[0]"])
-        bad = wanted("c", deviceClassName="", count=0)
+        bad = request("c", deviceClassName="", count=0)
         path = "spec.devices.requests[0].exactly"
         self.assertEqual(fields(rules.validate_claim(claim(bad))), [f"{path}.deviceClassName", f"{path}.count"])
-        every = wanted("d", allocationMode="All", count=2)
+        every = request("d", allocationMode="All", count=2)
         self.assertEqual(fields(rules.validate_claim(claim(every))), [f"{path}.count"])
-        self.assertEqual(fields(rules.validate_claim(claim(wanted(), wanted()))), ["spec.devices.requests[1]"])
+        self.assertEqual(fields(rules.validate_claim(claim(request(), request()))), ["spec.devices.requests[1]"])
 
     def test_references(self) -> None:
         """Constraints refer to existing requests, and to an attribute with its domain."""
         constraints = [{"requests": ["nope"], "matchAttribute": "numa"}, {}]
         self.assertEqual(
-            fields(rules.validate_claim(claim(wanted(), constraints=constraints))),
+            fields(rules.validate_claim(claim(request(), constraints=constraints))),
             [
                 "spec.devices.constraints[0].requests[0]",
                 "spec.devices.constraints[0].matchAttribute",
@@ -62,22 +62,22 @@ class ClaimTests(SynchronousTestCase):
 
     def test_update(self) -> None:
         """The spec is immutable."""
-        self.assertEqual(rules.validate_claim_update(claim(wanted()), claim(wanted())), [])
-        self.assertEqual(fields(rules.validate_claim_update(claim(wanted("a")), claim(wanted()))), ["spec"])
+        self.assertEqual(rules.validate_claim_update(claim(request()), claim(request())), [])
+        self.assertEqual(fields(rules.validate_claim_update(claim(request("a")), claim(request()))), ["spec"])
 
     def test_status(self) -> None:
         """Only an allocated claim can be reserved, and an allocation is immutable."""
         user = {"resource": "pods", "name": "p", "uid": "1"}
-        reserved = claim(wanted(), status={"reservedFor": [user]})
-        self.assertEqual(fields(rules.validate_claim_status_update(reserved, claim(wanted()))), ["status.reservedFor"])
+        reserved = claim(request(), status={"reservedFor": [user]})
+        self.assertEqual(fields(rules.validate_claim_status_update(reserved, claim(request()))), ["status.reservedFor"])
         result = {"request": "gpu", "driver": "d.example.com", "pool": "p", "device": "x"}
         allocation = {"devices": {"results": [result]}}
-        given = claim(wanted(), status={"reservedFor": [user], "allocation": allocation})
-        self.assertEqual(rules.validate_claim_status_update(given, claim(wanted())), [])
-        other = claim(wanted(), status={"allocation": {"devices": {"results": [{**result, "device": "y"}]}}})
+        given = claim(request(), status={"reservedFor": [user], "allocation": allocation})
+        self.assertEqual(rules.validate_claim_status_update(given, claim(request())), [])
+        other = claim(request(), status={"allocation": {"devices": {"results": [{**result, "device": "y"}]}}})
         self.assertEqual(fields(rules.validate_claim_status_update(other, given)), ["status.allocation"])
         ending = {**given, "metadata": {"deletionTimestamp": "now"}}
-        unreserved = claim(wanted(), status={"allocation": allocation})
+        unreserved = claim(request(), status={"allocation": allocation})
         self.assertEqual(fields(rules.validate_claim_status_update(ending, unreserved)), ["status.reservedFor"])
 
 
@@ -130,12 +130,12 @@ class DeviceClaimTests(SynchronousTestCase):
     def test_metadata_of_templates(self) -> None:
         """Templates have only labels and annotations for claims."""
         metadata = {"name": "x", "annotations": {"a b": ""}, "labels": {"a": "b c"}}
-        found = problems("resource.k8s.io", "ResourceClaimTemplate", spec={"metadata": metadata})
+        errors = problems("resource.k8s.io", "ResourceClaimTemplate", spec={"metadata": metadata})
         self.assertEqual(
-            [text.partition(":")[0] for text in found],
+            [text.partition(":")[0] for text in errors],
             ["spec.metadata.annotations", "spec.metadata.labels", "spec.metadata.name"],
         )
-        self.assertEqual(found[-1], "spec.metadata.name: Forbidden: cannot be set")
+        self.assertEqual(errors[-1], "spec.metadata.name: Forbidden: cannot be set")
 
     def test_allocation(self) -> None:
         """Shares, conditions, configuration and nodes of an allocation are validated."""
@@ -172,9 +172,9 @@ class DeviceClaimTests(SynchronousTestCase):
         ips = ["1.2.3.4/8", "1.2.3.4/8", "1.2.3.4", "FE80::1/64"]
         network = {"interfaceName": "i" * 257, "hardwareAddress": "h" * 129, "ips": ips}
         bad = {**state, "device": "b", "conditions": [{}] * 9, "data": 1, "networkData": network}
-        found = self.status({}, {"allocation": allocation, "devices": [bad, bad]})
+        result = self.status({}, {"allocation": allocation, "devices": [bad, bad]})
         self.assertEqual(
-            found[:2],
+            result[:2],
             [
                 'status.devices[0]: Invalid value: {"Driver":"d.x","Pool":"p","Device":"b","ShareID":""}: must be an '
                 "allocated device in the claim",
@@ -182,7 +182,7 @@ class DeviceClaimTests(SynchronousTestCase):
             ],
         )
         self.assertEqual(
-            [text for text in found if "[0].data" in text or "[0].networkData" in text],
+            [text for text in result if "[0].data" in text or "[0].networkData" in text],
             [
                 'status.devices[0].data: Invalid value: "<value omitted>": must be a valid JSON object',
                 "status.devices[0].networkData.interfaceName: Too long: may not be more than 256 bytes",
@@ -194,4 +194,4 @@ class DeviceClaimTests(SynchronousTestCase):
                 'status.devices[0].networkData.ips[1]: Duplicate value: "1.2.3.4/8"',
             ],
         )
-        self.assertIn("status.devices[1]: Duplicate value", found[-1])
+        self.assertIn("status.devices[1]: Duplicate value", result[-1])

@@ -41,8 +41,8 @@ class DeviceTests(SynchronousTestCase):
             ("x/", 'Invalid value: "": the name must not be empty'),
         ]
         for name, text in texts:
-            found = self.claim(constraints=[{"requests": ["g"], "matchAttribute": name}])
-            self.assertEqual(found, [f"spec.devices.constraints[0].matchAttribute: {text}"])
+            result = self.claim(constraints=[{"requests": ["g"], "matchAttribute": name}])
+            self.assertEqual(result, [f"spec.devices.constraints[0].matchAttribute: {text}"])
         self.assertEqual(self.claim(constraints=[{"requests": ["g"], "matchAttribute": "a/b/c"}]), [])
 
     def test_slice_update(self) -> None:
@@ -131,17 +131,17 @@ class DeviceTests(SynchronousTestCase):
         many = {f"c{number}": {"value": "1"} for number in range(33)}
         sets = [{"name": "A"}, {"name": "b", "counters": many}, {"name": "b", "counters": {"x" * 64: {"value": "1"}}}]
         path = "spec.sharedCounters"
-        found = self.offered(sharedCounters=sets)
+        result = self.offered(sharedCounters=sets)
         self.assertEqual(
-            found[:3],
+            result[:3],
             [
                 f'{path}[0].name: Invalid value: "A": {LABEL_RULE}',
                 f"{path}[0].counters: Required value",
                 f"{path}[1].counters: Too many: 33: must have at most 32 items",
             ],
         )
-        self.assertTrue(found[3].startswith(f'{path}[2].counters: Invalid value: "{"x" * 64}"'), found[3])
-        self.assertEqual(found[-1], f'{path}[2]: Duplicate value: "b"')
+        self.assertTrue(result[3].startswith(f'{path}[2].counters: Invalid value: "{"x" * 64}"'), result[3])
+        self.assertEqual(result[-1], f'{path}[2]: Duplicate value: "b"')
 
 
 POOL = {"name": "p", "generation": 1, "resourceSliceCount": 1}
@@ -217,7 +217,7 @@ class SliceTests(SynchronousTestCase):
         slice_: dict[str, Any] = {"spec": {"devices": [{**device, "nodeAllocatableResourceMappings": {"cpu": {}}}]}}
         strategy.default(slice_)
         strategy.prepare_for_create(slice_)
-        (kept,) = slice_["spec"]["devices"]
-        self.assertEqual(kept["attributes"], {"a": {"int": 1}})
-        self.assertNotIn("nodeAllocatableResourceMappings", kept)
-        self.assertIn("timeAdded", kept["taints"][0])
+        (remaining,) = slice_["spec"]["devices"]
+        self.assertEqual(remaining["attributes"], {"a": {"int": 1}})
+        self.assertNotIn("nodeAllocatableResourceMappings", remaining)
+        self.assertIn("timeAdded", remaining["taints"][0])
