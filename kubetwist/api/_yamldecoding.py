@@ -315,22 +315,22 @@ def _resolve(tag: str | None, text: str) -> JSONValue:
     """Return the value of a scalar; see go-yaml v2, C{resolve.go}."""
     if tag is not None and tag not in _KNOWN_TAGS:
         return text
-    wanted = tag.removeprefix(_TAG) if tag is not None else ""
-    if wanted == "binary":
+    tag_name = tag.removeprefix(_TAG) if tag is not None else ""
+    if tag_name == "binary":
         try:
             return base64.b64decode(re.sub(r"[\r\n]", "", text), validate=True).decode("utf-8", "replace")
         except (binascii.Error, ValueError):
             _fail("!!binary value contains invalid base64 data")
-    if wanted == "str":
+    if tag_name == "str":
         return text
     kind, value = _resolve_plain(text)
-    if wanted in ("", kind):
+    if tag_name in ("", kind):
         return value
-    if wanted == "float" and kind == "int":
+    if tag_name == "float" and kind == "int":
         return float(value)
-    if wanted == "timestamp" and kind == "str" and re.match("[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}", text):
+    if tag_name == "timestamp" and kind == "str" and re.match("[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}", text):
         return text
-    _fail(f"cannot decode !!{kind} `{text}` as a !!{wanted}")
+    _fail(f"cannot decode !!{kind} `{text}` as a !!{tag_name}")
 
 
 def _resolve_plain(text: str) -> tuple[str, JSONValue]:

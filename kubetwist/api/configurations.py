@@ -89,14 +89,14 @@ def decode_configuration(
             ' type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string'
             ' "json:\\"kind,omitempty\\"" }'
         )
-    said, version = value.pop("kind", None), value.pop("apiVersion", None)
-    for name, text in (("Kind", said), ("apiVersion", version)):
+    actual_kind, version = value.pop("kind", None), value.pop("apiVersion", None)
+    for name, text in (("Kind", actual_kind), ("apiVersion", version)):
         if not text or not isinstance(text, str):
             quote = "REDACTED" if secret else " ".join(content.decode("utf-8", "replace").split())
             raise ConfigurationError(f"Object '{name}' is missing in '{quote}'")
-    if said != kind or version not in versions:
+    if actual_kind != kind or version not in versions:
         raise ConfigurationError(
-            f"no kind {quoted(said)} is registered for version {quoted(version)} in scheme {quoted(scheme)}"
+            f"no kind {quoted(actual_kind)} is registered for version {quoted(version)} in scheme {quoted(scheme)}"
         )
     unknown = list(document.duplicates)
     decoded = _struct(value, versions[version], "", unknown)

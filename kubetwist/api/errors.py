@@ -140,16 +140,16 @@ class APIStatusError(Exception):
         As in apimachinery's C{NewInvalid}, duplicates are removed in the message, not in the causes. The number of
         causes is limited, because each one is longer than its field and is included twice.
         """
-        told, left = _bounded(causes)
+        reported, omitted = _bounded(causes)
         details: JSONObject = {"name": name} if name else {}
         if kind.group:
             details["group"] = kind.group
         if kind.kind:
             details["kind"] = kind.kind
-        if told:
-            details["causes"] = [cause.as_dict() for cause in told]
-        more = f" and {left} more errors" if left else ""
-        return cls(422, "Invalid", f"{kind} {quoted(name)} is invalid{aggregate(told)}{more}", details)
+        if reported:
+            details["causes"] = [cause.as_dict() for cause in reported]
+        more = f" and {omitted} more errors" if omitted else ""
+        return cls(422, "Invalid", f"{kind} {quoted(name)} is invalid{aggregate(reported)}{more}", details)
 
     @classmethod
     def bad_request(cls, message: str) -> APIStatusError:

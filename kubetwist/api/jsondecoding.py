@@ -115,9 +115,9 @@ def _decode_leniently(data: bytes) -> Decoded:
         raise BodyError(_constant_message(data, text)) from None
     except RecursionError:
         raise BodyError(TOO_DEEP) from None
-    said = _cleaned(value)
-    duplicates = [f'duplicate field "{path}"' for path in dict.fromkeys(duplicate_key_paths(said))]
-    return Decoded(merged(said), duplicates, said) if duplicates else Decoded(said)
+    document = _cleaned(value)
+    duplicates = [f'duplicate field "{path}"' for path in dict.fromkeys(duplicate_key_paths(document))]
+    return Decoded(merged(document), duplicates, document) if duplicates else Decoded(document)
 
 
 def _cleaned(value: JSONValue) -> JSONValue:
@@ -207,32 +207,32 @@ _number = re.compile(r"-?(?:0|[1-9][0-9]*)?").match
 
 def _go_message(data: bytes, text: str, error: json.JSONDecodeError) -> str:
     """Return Go's message for a syntax error that Python's parser found."""
-    position, what = error.pos, error.msg
-    if what.startswith(("Invalid control character", "Invalid \\escape")):
+    position, message = error.pos, error.msg
+    if message.startswith(("Invalid control character", "Invalid \\escape")):
         # The position is the character's, or that of the backslash before it.
-        if what.startswith("Invalid \\escape"):
+        if message.startswith("Invalid \\escape"):
             position += 1
             return _at(data, text, position, "in string escape code")
         return _at(data, text, position, "in string literal")
-    if what.startswith("Invalid \\uXXXX"):
+    if message.startswith("Invalid \\uXXXX"):
         position += 1 if text[position : position + 1] in ("u", "\\") else 0
         while position < len(text) and text[position] in "0123456789abcdefABCDEF":
             position += 1
         return _at(data, text, position, "in \\u hexadecimal character escape")
-    if what.startswith("Unterminated string"):
+    if message.startswith("Unterminated string"):
         return _END
     while position < len(text) and text[position] in " \t\r\n":
         position += 1
-    if what.startswith("Expecting property name"):
+    if message.startswith("Expecting property name"):
         return _at(data, text, position, "looking for beginning of object key string")
-    if what.startswith("Illegal trailing comma"):
+    if message.startswith("Illegal trailing comma"):
         # Newer versions of Python report the position of the comma.
         position = _next(text, position + 1)
         where = "beginning of value" if text[position : position + 1] == "]" else "beginning of object key string"
         return _at(data, text, position, f"looking for {where}")
-    if what.startswith("Expecting ':'"):
+    if message.startswith("Expecting ':'"):
         return _at(data, text, position, "after object key")
-    if what.startswith("Expecting ','"):
+    if message.startswith("Expecting ','"):
         return _after_value(data, text, position)
     return _no_value(data, text, position)
 
@@ -293,9 +293,9 @@ def _no_value(data: bytes, text: str, position: int) -> str:
     literal = _literals.get(this)
     if literal is None:
         return _at(data, text, position, "looking for beginning of value")
-    for index, wanted in enumerate(literal):
-        if text[position + index : position + index + 1] != wanted:
-            where = f"in literal {literal} (expecting {quoted_char(wanted)})"
+    for index, expected in enumerate(literal):
+        if text[position + index : position + index + 1] != expected:
+            where = f"in literal {literal} (expecting {quoted_char(expected)})"
             return _at(data, text, position + index, where)
     return _at(data, text, position, "looking for beginning of value")
 

@@ -214,9 +214,9 @@ _COMPARE: Final[dict[str, Callable[[JSONValue, JSONValue], bool]]] = {
 def _filter(match: re.Match[str]) -> Step:
     path = JSONPath(match[1])
     compare = _COMPARE.get(match[2] or "")
-    wanted: JSONValue = match[3] if match[3] is not None else match[4]
-    if wanted is None and match[5] is not None:
-        wanted = _constant(match[5])
+    constant: JSONValue = match[3] if match[3] is not None else match[4]
+    if constant is None and match[5] is not None:
+        constant = _constant(match[5])
 
     def step(values: Iterator[JSONValue], budget: Budget) -> Iterator[JSONValue]:
         for value in values:
@@ -236,7 +236,7 @@ def _filter(match: re.Match[str]) -> Step:
         if compare is None:
             return True
         try:
-            return compare(found, wanted)
+            return compare(found, constant)
         except TypeError:
             return False
 

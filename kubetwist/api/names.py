@@ -69,8 +69,8 @@ _RANDOM_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 def generate_name(base: str) -> str:
     """Return a name that starts with C{base} and ends in five random characters, of at most 63 characters."""
-    kept = base[: _GENERATED_LENGTH - _RANDOM_LENGTH]
-    return kept + "".join(random.choices(_RANDOM_ALPHABET, k=_RANDOM_LENGTH))
+    prefix = base[: _GENERATED_LENGTH - _RANDOM_LENGTH]
+    return prefix + "".join(random.choices(_RANDOM_ALPHABET, k=_RANDOM_LENGTH))
 
 
 def byte_length(text: str) -> int:

@@ -90,8 +90,8 @@ def _compile(pattern: str) -> Pattern:
         expression: Pattern = re2.compile(pattern, _options)
         return expression
     except re2.error as error:
-        said = error.args[0]
-        text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        message = error.args[0]
+        text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
         what, _, where = text.partition(": ")
         words = _GO_WORDS.get(what, what)
         raise PatternError(f"error parsing regexp: {words}: `{where or pattern}`") from None

@@ -52,14 +52,14 @@ class PodTemplate:
 
 def pod_template(group: str, resource: str, obj: JSONObject | None) -> PodTemplate | None:
     """Return the pod or pod template of an object; L{None} if it has none."""
-    way = TEMPLATES.get((group, resource))
-    if way is None or obj is None:
+    path = TEMPLATES.get((group, resource))
+    if path is None or obj is None:
         return None
-    found = obj
-    for name in way:
-        found = found.get(name) or {}
-    spec = found.get("spec")
-    return None if spec is None else PodTemplate(found.get("metadata") or {}, spec, ".".join(way))
+    container = obj
+    for name in path:
+        container = container.get(name) or {}
+    spec = container.get("spec")
+    return None if spec is None else PodTemplate(container.get("metadata") or {}, spec, ".".join(path))
 
 
 def containers(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObject, str, str]]:

@@ -198,12 +198,12 @@ def _read(text: str) -> Quantity:
         nanos = 1  # far below the representable precision, but not zero
     else:
         nanos = -(-digits // 10**-shift)
-    kept = text if _stays(whole, fraction, exponent, family) else ""
+    canonical_text = text if _stays(whole, fraction, exponent, family) else ""
     if family == "binary":
         nanos = min(nanos, _MAX_BINARY)
         if 0 < nanos < _UNIT:
             family = "decimal"
-    return Quantity(-nanos if sign == "-" else nanos, family, kept)
+    return Quantity(-nanos if sign == "-" else nanos, family, canonical_text)
 
 
 def _stays(whole: str, fraction: str, exponent: int, family: Family) -> bool:

@@ -32,51 +32,51 @@ _PRINTED: Final = (
 )
 
 
-def allows(rule: Rule, question: AuthorizerAttributes) -> bool:
+def allows(rule: Rule, attributes: AuthorizerAttributes) -> bool:
     """Return whether a rule grants the requested action."""
     verbs = rule.get("verbs") or ()
-    if question.verb not in verbs and "*" not in verbs:
+    if attributes.verb not in verbs and "*" not in verbs:
         return False
-    if not question.is_resource_request:
-        return any(path_matches(pattern, question.path) for pattern in rule.get("nonResourceURLs") or ())
+    if not attributes.is_resource_request:
+        return any(path_matches(pattern, attributes.path) for pattern in rule.get("nonResourceURLs") or ())
     groups = rule.get("apiGroups") or ()
-    if question.group not in groups and "*" not in groups:
+    if attributes.group not in groups and "*" not in groups:
         return False
     resources = rule.get("resources") or ()
-    subresource = question.subresource
-    asked = f"{question.resource}/{subresource}" if subresource else question.resource
-    if asked not in resources and "*" not in resources and (not subresource or f"*/{subresource}" not in resources):
+    subresource = attributes.subresource
+    resource = f"{attributes.resource}/{subresource}" if subresource else attributes.resource
+    if resource not in resources and "*" not in resources and (not subresource or f"*/{subresource}" not in resources):
         return False
     names = rule.get("resourceNames") or ()
-    return not names or question.name in names
+    return not names or attributes.name in names
 
 
-def unmatched_attributes(rule: Rule, question: AuthorizerAttributes) -> list[str]:
+def unmatched_attributes(rule: Rule, attributes: AuthorizerAttributes) -> list[str]:
     """
     Return the attributes that a rule does not match: none, or some of C{verb}, C{apiGroup}, C{resource},
     C{subresource}, C{resourceName} and C{path}.
     """
-    lacks = []
+    unmatched = []
     verbs = rule.get("verbs") or ()
-    if question.verb not in verbs and "*" not in verbs:
-        lacks.append("verb")
-    if not question.is_resource_request:
-        if not any(path_matches(pattern, question.path) for pattern in rule.get("nonResourceURLs") or ()):
-            lacks.append("path")
-        return lacks
+    if attributes.verb not in verbs and "*" not in verbs:
+        unmatched.append("verb")
+    if not attributes.is_resource_request:
+        if not any(path_matches(pattern, attributes.path) for pattern in rule.get("nonResourceURLs") or ()):
+            unmatched.append("path")
+        return unmatched
     groups = rule.get("apiGroups") or ()
-    if question.group not in groups and "*" not in groups:
-        lacks.append("apiGroup")
+    if attributes.group not in groups and "*" not in groups:
+        unmatched.append("apiGroup")
     resources = rule.get("resources") or ()
-    subresource = question.subresource
-    asked = f"{question.resource}/{subresource}" if subresource else question.resource
-    if asked not in resources and "*" not in resources and (not subresource or f"*/{subresource}" not in resources):
-        related = any(resource.partition("/")[0] == question.resource for resource in resources)
-        lacks.append("subresource" if related else "resource")
+    subresource = attributes.subresource
+    resource = f"{attributes.resource}/{subresource}" if subresource else attributes.resource
+    if resource not in resources and "*" not in resources and (not subresource or f"*/{subresource}" not in resources):
+        related = any(one.partition("/")[0] == attributes.resource for one in resources)
+        unmatched.append("subresource" if related else "resource")
     names = rule.get("resourceNames") or ()
-    if names and question.name not in names:
-        lacks.append("resourceName")
-    return lacks
+    if names and attributes.name not in names:
+        unmatched.append("resourceName")
+    return unmatched
 
 
 def path_matches(pattern: str, path: str) -> bool:
@@ -103,30 +103,30 @@ class RoleRules:
             for resource in set(rule.get("resources") or ()):
                 self._by_resource.setdefault(resource, []).append(rule)
 
-    def allow(self, question: AuthorizerAttributes) -> bool:
+    def allow(self, attributes: AuthorizerAttributes) -> bool:
         """Return whether one of the rules L{allows} the requested action."""
-        if not question.is_resource_request:
-            return any(allows(rule, question) for rule in self._paths)
+        if not attributes.is_resource_request:
+            return any(allows(rule, attributes) for rule in self._paths)
         known = self._by_resource
-        subresource = question.subresource
+        subresource = attributes.subresource
         if subresource:
-            names: tuple[str, ...] = (f"{question.resource}/{subresource}", "*", f"*/{subresource}")
+            names: tuple[str, ...] = (f"{attributes.resource}/{subresource}", "*", f"*/{subresource}")
         else:
-            names = (question.resource, "*")
+            names = (attributes.resource, "*")
         for name in names:
             for rule in known.get(name, ()):
-                if allows(rule, question):
+                if allows(rule, attributes):
                     return True
         return False
 
 
-def uncovered_rules(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+def uncovered_rules(held: Sequence[Rule], required: Iterable[Rule]) -> list[Rule]:
     """
-    Return the rules in C{wanted} that C{held} does not cover, broken down into their smallest parts.
+    Return the rules in C{required} that C{held} does not cover, broken down into their smallest parts.
 
     A part is covered only if a single rule covers it: a verb on a resource, or on a path (Go: C{validation.Covers}).
     """
-    return [part for rule in wanted for part in _breakdown_rule(rule) if not any(_covers(one, part) for one in held)]
+    return [part for rule in required for part in _breakdown_rule(rule) if not any(_covers(one, part) for one in held)]
 
 
 def _breakdown_rule(rule: Rule) -> Iterator[Rule]:
@@ -168,17 +168,17 @@ def _covers(rule: Rule, part: Rule) -> bool:
 
 def compact_rules(rules: Iterable[Rule]) -> list[Rule]:
     """Merge rules for one resource that differ only in their verbs (Go: C{CompactRules})."""
-    kept: list[Rule] = []
+    compacted: list[Rule] = []
     simple: dict[tuple[str, str, tuple[str, ...]], JSONObject] = {}
     for rule in rules:
         groups, resources = list(rule.get("apiGroups") or ()), list(rule.get("resources") or ())
         names = tuple(rule.get("resourceNames") or ())
         if rule.get("nonResourceURLs") or len(groups) != 1 or len(resources) != 1 or len(names) > 1:
-            kept.append(rule)
+            compacted.append(rule)
             continue
         same = simple.setdefault((groups[0], resources[0], names), {**rule, "verbs": []})
         same["verbs"] += rule.get("verbs") or ()
-    return [*kept, *simple.values()]
+    return [*compacted, *simple.values()]
 
 
 def compact_string(rule: Rule) -> str:

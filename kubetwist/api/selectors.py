@@ -213,8 +213,8 @@ def _is_in(key: str, values: tuple[str, ...]) -> Predicate:
     if len(values) == 1:
         (value,) = values
         return lambda labels: labels.get(key) == value
-    wanted = frozenset(values)
-    return lambda labels: labels.get(key) in wanted
+    allowed = frozenset(values)
+    return lambda labels: labels.get(key) in allowed
 
 
 def _is_not_in(key: str, values: tuple[str, ...]) -> Predicate:

@@ -39,8 +39,8 @@ class Version:
 
     def compare(self, other: Version) -> int:
         """Return -1, 0 or 1."""
-        mine, others = self.order, other.order
-        return (mine > others) - (mine < others)
+        own_key, other_key = self.order, other.order
+        return (own_key > other_key) - (own_key < other_key)
 
     @property
     def order(self) -> tuple[object, ...]:

@@ -197,8 +197,8 @@ def parse_url(text: str) -> URL:
         unescaped = _unescaped(fragment)
     except URLError as error:
         raise URLError(f"parse {quoted(text)}: {error}") from None
-    kept = "" if _escaped(unescaped, _FRAGMENT_ESCAPES) == fragment else fragment
-    return evolve(url, fragment=unescaped, raw_fragment=kept)
+    raw_fragment = "" if _escaped(unescaped, _FRAGMENT_ESCAPES) == fragment else fragment
+    return evolve(url, fragment=unescaped, raw_fragment=raw_fragment)
 
 
 def parse_request_uri(text: str) -> URL:

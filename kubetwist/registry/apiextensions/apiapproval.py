@@ -24,13 +24,13 @@ def is_protected(group: str) -> bool:
 
 
 def _state(crd: JSONObject) -> str:
-    said = (crd["metadata"].get("annotations") or {}).get(ANNOTATION) or ""
-    if not said:
+    annotation = (crd["metadata"].get("annotations") or {}).get(ANNOTATION) or ""
+    if not annotation:
         return "missing"
-    if said.startswith("unapproved"):
+    if annotation.startswith("unapproved"):
         return "bypassed"
     try:
-        url = urlsplit(said)
+        url = urlsplit(annotation)
     except ValueError:
         return "invalid"
     return "approved" if url.scheme and url.netloc else "invalid"
@@ -40,15 +40,15 @@ def api_approval_condition(crd: JSONObject) -> tuple[str, str, str] | None:
     """Return status, reason and message of the condition; L{None} if no approval is needed."""
     if not is_protected(crd["spec"]["group"]):
         return None
-    said = (crd["metadata"].get("annotations") or {}).get(ANNOTATION) or ""
+    annotation = (crd["metadata"].get("annotations") or {}).get(ANNOTATION) or ""
     state = _state(crd)
     if state == "missing":
         return "False", "MissingAnnotation", f"{_NEEDED}, {_SEE}"
     if state == "invalid":
         return "False", "InvalidAnnotation", _invalid_text()
     if state == "bypassed":
-        return "False", "UnapprovedAnnotation", f"not approved: {quoted(said)}"
-    return "True", "ApprovedAnnotation", f"approved in {said}"
+        return "False", "UnapprovedAnnotation", f"not approved: {quoted(annotation)}"
+    return "True", "ApprovedAnnotation", f"approved in {annotation}"
 
 
 def _invalid_text() -> str:
@@ -66,6 +66,6 @@ def validate_api_approval(crd: JSONObject, old: JSONObject | None) -> list[Field
     if state == "missing":
         return [required(field, f"{_NEEDED}, {_SEE}")]
     if state == "invalid":
-        said = crd["metadata"]["annotations"][ANNOTATION]
-        return [invalid(field, said, _invalid_text())]
+        annotation = crd["metadata"]["annotations"][ANNOTATION]
+        return [invalid(field, annotation, _invalid_text())]
     return []

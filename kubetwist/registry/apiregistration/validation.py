@@ -14,11 +14,11 @@ from ..generic.validation.fields import PORT_RANGE, ErrorList, dns_subdomain, in
 def validate_api_service_name(obj: JSONObject, name: str, prefix: bool) -> Sequence[str]:
     """Validate the name of an APIService; a name that is not a path segment gets no further errors."""
     spec = obj.get("spec") or {}
-    wanted = f"{spec.get('version') or ''}.{spec.get('group') or ''}"
+    expected = f"{spec.get('version') or ''}.{spec.get('group') or ''}"
     problems = validate_path_segment_name(name)
-    if problems or name == wanted:
+    if problems or name == expected:
         return problems
-    return [f'must be `spec.version+"."+spec.group`: {quote(wanted)}']
+    return [f'must be `spec.version+"."+spec.group`: {quote(expected)}']
 
 
 def validate_api_service(obj: JSONObject) -> list[FieldError]:
@@ -35,10 +35,10 @@ def validate_api_service(obj: JSONObject) -> list[FieldError]:
             errors.append(invalid("spec.group", group, text))
     for text in validate_dns1035_label(version):
         errors.append(invalid("spec.version", version, text))
-    for field, most in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
+    for field, maximum in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
         value = spec.get(field) or 0
-        if not 0 < value <= most:
-            errors.append(invalid(f"spec.{field}", value, f"must be positive and less than {most}"))
+        if not 0 < value <= maximum:
+            errors.append(invalid(f"spec.{field}", value, f"must be positive and less than {maximum}"))
     service, bundle, insecure = spec.get("service"), spec.get("caBundle"), bool(spec.get("insecureSkipTLSVerify"))
     if service is None:
         if bundle:

@@ -60,7 +60,7 @@ def _found(selector: JSONObject | None, template: JSONObject, path: str, errors:
         errors.append(invalid(f"{path}.metadata.labels", found, text))
 
 
-def _selector(spec: JSONObject, what: str, errors: ErrorList) -> bool:
+def _selector(spec: JSONObject, owner: str, errors: ErrorList) -> bool:
     """Validate a required selector that is not empty; return whether it is usable."""
     selector = spec.get("selector")
     if selector is None:
@@ -69,7 +69,7 @@ def _selector(spec: JSONObject, what: str, errors: ErrorList) -> bool:
     before = len(errors)
     label_selector(selector, "spec.selector", errors)
     if selector_empty(selector):
-        errors.append(invalid_shown("spec.selector", "{}", f"empty selector is invalid for {what}"))
+        errors.append(invalid_shown("spec.selector", "{}", f"empty selector is invalid for {owner}"))
     return len(errors) == before or selector_empty(selector)
 
 
@@ -130,17 +130,20 @@ def _deployment_strategy(strategy: JSONObject, errors: ErrorList) -> None:
 def _rolling_shown(rolling: JSONObject | None) -> JSONObject | None:
     if rolling is None:
         return None
-    away, more = rolling.get("maxUnavailable"), rolling.get("maxSurge")
-    return {"MaxUnavailable": 0 if away is None else away, "MaxSurge": 0 if more is None else more}
+    max_unavailable, max_surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+    return {
+        "MaxUnavailable": 0 if max_unavailable is None else max_unavailable,
+        "MaxSurge": 0 if max_surge is None else max_surge,
+    }
 
 
 def _rolling(rolling: JSONObject, path: str, errors: ErrorList) -> None:
-    away, more = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    number_or_percent(away, f"{path}.maxUnavailable", errors)
-    number_or_percent(more, f"{path}.maxSurge", errors)
-    if share_or_number(away) == 0 and share_or_number(more) == 0:
-        errors.append(invalid(f"{path}.maxUnavailable", away, "may not be 0 when `maxSurge` is 0"))
-    at_most_whole(away, f"{path}.maxUnavailable", errors)
+    max_unavailable, max_surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    number_or_percent(max_unavailable, f"{path}.maxUnavailable", errors)
+    number_or_percent(max_surge, f"{path}.maxSurge", errors)
+    if share_or_number(max_unavailable) == 0 and share_or_number(max_surge) == 0:
+        errors.append(invalid(f"{path}.maxUnavailable", max_unavailable, "may not be 0 when `maxSurge` is 0"))
+    at_most_whole(max_unavailable, f"{path}.maxUnavailable", errors)
 
 
 def validate_deployment_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
@@ -238,14 +241,14 @@ def validate_daemon_set(obj: JSONObject) -> list[FieldError]:
 
 
 def _daemon_rolling(rolling: JSONObject, path: str, errors: ErrorList) -> None:
-    away, more = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    number_or_percent(away, f"{path}.maxUnavailable", errors)
-    number_or_percent(more, f"{path}.maxSurge", errors)
-    at_most_whole(away, f"{path}.maxUnavailable", errors)
-    at_most_whole(more, f"{path}.maxSurge", errors)
-    if share_or_number(away) and share_or_number(more):
-        errors.append(invalid(f"{path}.maxSurge", more, "may not be set when maxUnavailable is non-zero"))
-    if not share_or_number(away) and not share_or_number(more):
+    max_unavailable, max_surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    number_or_percent(max_unavailable, f"{path}.maxUnavailable", errors)
+    number_or_percent(max_surge, f"{path}.maxSurge", errors)
+    at_most_whole(max_unavailable, f"{path}.maxUnavailable", errors)
+    at_most_whole(max_surge, f"{path}.maxSurge", errors)
+    if share_or_number(max_unavailable) and share_or_number(max_surge):
+        errors.append(invalid(f"{path}.maxSurge", max_surge, "may not be set when maxUnavailable is non-zero"))
+    if not share_or_number(max_unavailable) and not share_or_number(max_surge):
         errors.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
 
 
@@ -290,11 +293,11 @@ def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> lis
     elif policy not in ("OrderedReady", "Parallel"):
         errors.append(invalid_name("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"))
     _stateful_strategy(spec.get("updateStrategy") or {}, errors)
-    kept = spec.get("persistentVolumeClaimRetentionPolicy") or {}
+    retention = spec.get("persistentVolumeClaimRetentionPolicy") or {}
     for name in ("whenDeleted", "whenScaled"):
-        if kept and kept.get(name) not in ("Retain", "Delete"):
+        if retention and retention.get(name) not in ("Retain", "Delete"):
             where = f"spec.persistentVolumeClaimRetentionPolicy.{name}"
-            errors.append(unsupported(where, kept.get(name) or "", ("Retain", "Delete")))
+            errors.append(unsupported(where, retention.get(name) or "", ("Retain", "Delete")))
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or () if old is None else ()):
         validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", errors)
     for name in ("replicas", "minReadySeconds"):
@@ -349,12 +352,12 @@ def _stateful_strategy(strategy: JSONObject, errors: ErrorList) -> None:
     elif kind == "RollingUpdate":
         if rolling is not None:
             not_negative(rolling.get("partition"), f"{path}.rollingUpdate.partition", errors)
-            away: Any = rolling.get("maxUnavailable")
-            if away is not None:
-                number_or_percent(away, f"{path}.rollingUpdate.maxUnavailable", errors)
-                if share_or_number(away) == 0:
-                    errors.append(invalid(f"{path}.rollingUpdate.maxUnavailable", away, "cannot be 0"))
-                at_most_whole(away, f"{path}.rollingUpdate.maxUnavailable", errors)
+            max_unavailable: Any = rolling.get("maxUnavailable")
+            if max_unavailable is not None:
+                number_or_percent(max_unavailable, f"{path}.rollingUpdate.maxUnavailable", errors)
+                if share_or_number(max_unavailable) == 0:
+                    errors.append(invalid(f"{path}.rollingUpdate.maxUnavailable", max_unavailable, "cannot be 0"))
+                at_most_whole(max_unavailable, f"{path}.rollingUpdate.maxUnavailable", errors)
     else:
         shown = {"Type": kind, "RollingUpdate": _partition_shown(rolling)}
         errors.append(invalid_shown(path, go_json(shown), "must be 'RollingUpdate' or 'OnDelete'"))

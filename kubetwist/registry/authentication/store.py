@@ -56,19 +56,19 @@ class TokenReview:
         spec = obj.get("spec") or {}
         token = spec["token"]
         issuer = self._context.token_issuer
-        mine = () if issuer is None else issuer.audiences
-        wanted = spec.get("audiences") or mine
-        shared = [audience for audience in wanted if audience in mine]
+        own_audiences = () if issuer is None else issuer.audiences
+        requested = spec.get("audiences") or own_audiences
+        accepted = [audience for audience in requested if audience in own_audiences]
         find: Callable[..., Any] = self._context.authenticate_token
-        found: ReviewedToken = await maybeDeferred(find, token, wanted)
-        audiences = shared if found.audiences is None else found.audiences
+        review: ReviewedToken = await maybeDeferred(find, token, requested)
+        audiences = accepted if review.audiences is None else review.audiences
         # The client's value remains if the token is not authenticated.
         status = {**(obj.get("status") or {})}
-        if found.user is None or (wanted and not audiences):
+        if review.user is None or (requested and not audiences):
             status.pop("authenticated", None)
-            obj["status"] = {"user": {}, **status, "error": found.error or "invalid bearer token"}
+            obj["status"] = {"user": {}, **status, "error": review.error or "invalid bearer token"}
         else:
-            obj["status"] = {**status, "authenticated": True, "user": user_object(found.user)}
+            obj["status"] = {**status, "authenticated": True, "user": user_object(review.user)}
             if audiences:
                 obj["status"]["audiences"] = list(audiences)
         return obj

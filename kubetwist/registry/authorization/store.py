@@ -47,8 +47,8 @@ class AccessReview:
         resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
         user = scope.user if self.info.kind == "SelfSubjectAccessReview" else user_of(spec)
         problems: list[str] = []
-        asked = authorizer_attributes(user, resource, other, problems)
-        verdict = await decide(self._context.authorizer, asked)
+        attributes = authorizer_attributes(user, resource, other, problems)
+        verdict = await decide(self._context.authorizer, attributes)
         status: JSONObject = {"allowed": verdict.decision is Decision.ALLOW}
         if verdict.decision is Decision.DENY:
             status["denied"] = True

@@ -49,7 +49,7 @@ def validate_local_access_review(obj: JSONObject) -> list[FieldError]:
     return errors
 
 
-def _question(obj: JSONObject, of_somebody: bool, errors: ErrorList) -> None:
+def _question(obj: JSONObject, requires_subject: bool, errors: ErrorList) -> None:
     spec = obj.get("spec") or {}
     resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and other is not None:
@@ -58,7 +58,7 @@ def _question(obj: JSONObject, of_somebody: bool, errors: ErrorList) -> None:
     if resource is None and other is None:
         text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         errors.append(invalid("spec.resourceAttributes", None, text))
-    if of_somebody and not spec.get("user") and not spec.get("groups"):
+    if requires_subject and not spec.get("user") and not spec.get("groups"):
         errors.append(invalid("spec.user", "", "at least one of user or group must be specified"))
     if resource is not None:
         path = "spec.resourceAttributes"

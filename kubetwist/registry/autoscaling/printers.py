@@ -27,8 +27,8 @@ def horizontal_pod_autoscaler(obj: JSONObject) -> Iterator[Cell]:
     yield name_of(obj)
     yield f"{target.get('kind', '')}/{target.get('name', '')}"
     yield _metrics(spec.get("metrics") or (), status.get("currentMetrics") or ())
-    least = spec.get("minReplicas")
-    yield UNSET if least is None else str(least)
+    min_replicas = spec.get("minReplicas")
+    yield UNSET if min_replicas is None else str(min_replicas)
     yield spec.get("maxReplicas", 0)
     yield status.get("currentReplicas", 0)
     yield age(obj)

@@ -34,16 +34,16 @@ def validate_autoscaler(obj: JSONObject, old: JSONObject | None = None) -> list[
     """Validate replica limits, target, metrics and behavior; some errors that C{old} has already are ignored."""
     errors: ErrorList = []
     spec, before = obj["spec"], (old or {}).get("spec") or {}
-    least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
+    min_replicas, max_replicas = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     bound = 0 if before.get("minReplicas") == 0 else 1
-    if least is not None and least < bound:
-        errors.append(invalid("spec.minReplicas", least, f"must be greater than or equal to {bound}"))
-    if not most:
+    if min_replicas is not None and min_replicas < bound:
+        errors.append(invalid("spec.minReplicas", min_replicas, f"must be greater than or equal to {bound}"))
+    if not max_replicas:
         errors.append(required("spec.maxReplicas", "must be set and greater than 0"))
-    elif most < 0:
-        errors.append(invalid("spec.maxReplicas", most, "must be greater than or equal to 1"))
-    if least is not None and most < least:
-        errors.append(invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"))
+    elif max_replicas < 0:
+        errors.append(invalid("spec.maxReplicas", max_replicas, "must be greater than or equal to 1"))
+    if min_replicas is not None and max_replicas < min_replicas:
+        errors.append(invalid("spec.maxReplicas", max_replicas, "must be greater than or equal to `minReplicas`"))
     target = spec.get("scaleTargetRef") or {}
     _reference(target, "spec.scaleTargetRef", errors)
     was = before.get("scaleTargetRef") or {}
@@ -53,7 +53,7 @@ def validate_autoscaler(obj: JSONObject, old: JSONObject | None = None) -> list[
     versions = not any(_odd_object(metric) for metric in before.get("metrics") or ())
     for index, metric in enumerate(spec.get("metrics") or ()):
         _metric(metric, f"spec.metrics[{index}]", errors, versions)
-    if least == 0 and not any(one.get("type") in ("Object", "External") for one in spec.get("metrics") or ()):
+    if min_replicas == 0 and not any(one.get("type") in ("Object", "External") for one in spec.get("metrics") or ()):
         text = "must specify at least one Object or External metric to support scaling to zero replicas"
         errors.append(forbidden("spec.metrics", text))
     behavior = spec.get("behavior") or {}
@@ -91,15 +91,15 @@ def _metric(metric: JSONObject, path: str, errors: ErrorList, versions: bool) ->
     given = [field for field in _SOURCES.values() if metric.get(field) is not None]
     if given:
         _source(metric[given[0]], given[0], f"{path}.{given[0]}", errors, versions)
-    wanted = _SOURCES.get(kind)
-    if wanted is not None and wanted not in given:
+    source = _SOURCES.get(kind)
+    if source is not None and source not in given:
         text = "must populate information for the given metric source"
-        errors.append(required(f"{path}.{wanted}", text))
-    elif wanted is None:
+        errors.append(required(f"{path}.{source}", text))
+    elif source is None:
         # The reference repeats the error.
         errors.append(unsupported(f"{path}.type", kind, sorted(_SOURCES)))
     for field in given if len(given) > 1 else ():
-        if field != wanted:
+        if field != source:
             errors.append(forbidden(f"{path}.{field}", "must populate the given metric source only"))
 
 

@@ -112,13 +112,13 @@ def _generate_selector(obj: JSONObject, spec: JSONObject) -> None:
     labels = template.get("labels")
     if labels is None:
         labels = template["labels"] = {}
-    wanted = {
+    generated = {
         "controller-uid": uid,
         _PREFIX + "controller-uid": uid,
         "job-name": name,
         _PREFIX + "job-name": name,
     }
-    for label, value in wanted.items():
+    for label, value in generated.items():
         # A value from the client remains, so that validation rejects it.
         labels.setdefault(label, value)
     selector = spec.setdefault("selector", {})

@@ -46,10 +46,10 @@ class CertificateSigningRequestStrategy(Strategy):
         conditions = list(status.get("conditions") or ())
         for kind in validation.VERDICTS:
             # Validation rejects added and removed approval conditions.
-            held = [one for one in validation.approval_conditions(old) if one.get("type") == kind]
+            stored = [one for one in validation.approval_conditions(old) if one.get("type") == kind]
             places = [place for place, one in enumerate(conditions) if one.get("type") == kind]
-            if len(places) == len(held):
-                for place, one in zip(places, held, strict=True):
+            if len(places) == len(stored):
+                for place, one in zip(places, stored, strict=True):
                     conditions[place] = one
         _set_conditions(status, conditions, old)
 

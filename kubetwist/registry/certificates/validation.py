@@ -139,8 +139,8 @@ def validate_request_status_update(obj: JSONObject, old: JSONObject) -> list[Fie
 def _update(obj: JSONObject, old: JSONObject, *, verdicts: bool, certificate: bool) -> list[FieldError]:
     errors = _conditions(obj, old)
     status, before = obj.get("status") or {}, old.get("status") or {}
-    new, held = status.get("certificate") or "", before.get("certificate") or ""
-    if new != held and not certificates_error(held):
+    new, stored = status.get("certificate") or "", before.get("certificate") or ""
+    if new != stored and not certificates_error(stored):
         problem = certificates_error(new)
         if problem:
             errors.append(invalid("status.certificate", "<certificate data>", problem))
@@ -151,9 +151,9 @@ def _update(obj: JSONObject, old: JSONObject, *, verdicts: bool, certificate: bo
     for kind in VERDICTS:
         if not verdicts and now.count(kind) > was.count(kind):
             errors.append(forbidden("status.conditions", f'updates may not add a condition of type "{kind}"'))
-    if new != held and not certificate:
+    if new != stored and not certificate:
         errors.append(forbidden("status.certificate", "updates may not set certificate content"))
-    elif new != held and held:
+    elif new != stored and stored:
         errors.append(forbidden("status.certificate", "updates may not modify existing certificate content"))
     return UpdateErrors(errors)
 

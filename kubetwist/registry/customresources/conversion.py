@@ -71,14 +71,14 @@ class CRConverter:
     """
     Converts the objects of one CRD to other versions, and validates the results.
 
-    @ivar what: The converter, for messages: C{"conversion webhook"}.
+    @ivar name: The converter, for messages: C{"conversion webhook"}.
     """
 
     _log = Logger()
 
     def __init__(
         self,
-        what: str,
+        name: str,
         convert: Convert,
         reactor: IReactorTime,
         *,
@@ -90,7 +90,7 @@ class CRConverter:
         @param batch_size: Maximum number of objects of one call. The reactor runs between calls.
         @param close: Called when the converter is no longer used.
         """
-        self.what = what
+        self.name = name
         self._convert = convert
         self._reactor = reactor
         self._batch_size = batch_size
@@ -118,7 +118,7 @@ class CRConverter:
         return converted
 
     async def _batch(self, objects: Sequence[JSONObject], gvk: GroupVersionKind) -> list[JSONObject]:
-        about = f"{self.what} for {objects[0]['apiVersion']}, Kind={objects[0]['kind']}"
+        about = f"{self.name} for {objects[0]['apiVersion']}, Kind={objects[0]['kind']}"
         try:
             found = self._convert(objects, gvk.api_version)
             if isinstance(found, Awaitable):
@@ -135,9 +135,9 @@ class CRConverter:
         if not isinstance(found, list) or len(found) != len(objects):
             count = len(found) if isinstance(found, list) else 0
             raise APIStatusError.unknown(f"{about} returned {count} objects, expected {len(objects)}")
-        what = "object" if len(objects) == 1 else "converted object"
+        noun = "object" if len(objects) == 1 else "converted object"
         return [
-            _checked(before, after, gvk, f"{about} returned invalid", f"{what} at index {index}")
+            _checked(before, after, gvk, f"{about} returned invalid", f"{noun} at index {index}")
             for index, (before, after) in enumerate(zip(objects, found, strict=True))
         ]
 
@@ -304,9 +304,11 @@ def _converted(review: JSONValue, api_version: str, uid: str) -> list[JSONObject
     if not isinstance(review, dict):
         raise ConversionFailed("couldn't get version/kind; json parse error: the answer is no object")
     group, _, version = api_version.partition("/")
-    said = f"{review.get('apiVersion') or ''}, Kind={review.get('kind') or ''}"
-    if version == "v1" and said != f"{api_version}, Kind=ConversionReview":
-        raise ConversionFailed(f"expected webhook response of {group}/{version}, Kind=ConversionReview, got {said}")
+    review_kind = f"{review.get('apiVersion') or ''}, Kind={review.get('kind') or ''}"
+    if version == "v1" and review_kind != f"{api_version}, Kind=ConversionReview":
+        raise ConversionFailed(
+            f"expected webhook response of {group}/{version}, Kind=ConversionReview, got {review_kind}"
+        )
     response = review.get("response")
     if not isinstance(response, dict):
         raise ConversionFailed("no response provided")

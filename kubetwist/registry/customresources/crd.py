@@ -150,16 +150,16 @@ class CustomVersion:
         """Return the deprecation warning; C{""} if the version is not deprecated."""
         if not self.deprecated:
             return ""
-        said: str | None = self._spec.get("deprecationWarning")
-        if said is not None:
-            return said
+        warning: str | None = self._spec.get("deprecationWarning")
+        if warning is not None:
+            return warning
         group, kind = self.definition.group, self.definition.kind
         text = f"{group}/{self.name} {kind} is deprecated"
-        mine = version_preference(self.name)
+        preference = version_preference(self.name)
         better = [
             one.name
             for one in self.definition.versions
-            if one.served and not one.deprecated and version_preference(one.name) < mine
+            if one.served and not one.deprecated and version_preference(one.name) < preference
         ]
         return f"{text}; use {group}/{min(better, key=version_preference)} {kind}" if better else text
 

@@ -115,15 +115,15 @@ class CustomScaleStore:
             shown = to_subresource(entries, self._paths)
             if shown:
                 before["metadata"]["managedFields"] = shown
-            wanted = change(before)
-            replicas = (wanted.get("spec") or {}).get("replicas", 0)
+            scale = change(before)
+            replicas = (scale.get("spec") or {}).get("replicas", 0)
             if replicas == _UNSET:
                 raise APIStatusError.bad_request(f'the spec replicas field "{self._spec}" cannot be empty')
-            version = parse_version(wanted["metadata"].get("resourceVersion", ""))
+            version = parse_version(scale["metadata"].get("resourceVersion", ""))
             if version and str(version) != stored["metadata"]["resourceVersion"]:
                 raise APIStatusError.modified(store.group_resource, name)
             _put(stored, self._spec, replicas)
-            owned = wanted["metadata"].get("managedFields") or ()
+            owned = scale["metadata"].get("managedFields") or ()
             api_version = store.codec.gvk.api_version
             managed = to_parent(entries, owned, api_version, self._paths)
             if managed:

@@ -113,27 +113,27 @@ class CustomStore(Store):
         """See L{StoreHooks.ensure_converted}."""
         if self.codec.conversion is None:
             return
-        others: list[Record] = []
-        mine: dict[str, list[Record]] = {}
+        in_flight_records: list[Record] = []
+        own_records: dict[str, list[Record]] = {}
         codec = self.codec
         in_flight = self.served.in_flight
         for record in records:
             if codec.has(record):
                 continue
             if in_flight.start_or_join((codec.gvk.version, record)):
-                others.append(record)
+                in_flight_records.append(record)
             else:
-                mine.setdefault(stored_version(record) or codec.storage.version, []).append(record)
+                own_records.setdefault(stored_version(record) or codec.storage.version, []).append(record)
         try:
-            for version, chosen in mine.items():
+            for version, chosen in own_records.items():
                 await codec.convert_records(chosen, version)
         finally:
-            in_flight.finish([(codec.gvk.version, record) for chosen in mine.values() for record in chosen])
-        for record in others:
+            in_flight.finish([(codec.gvk.version, record) for chosen in own_records.values() for record in chosen])
+        for record in in_flight_records:
             await in_flight.wait((codec.gvk.version, record))
-        if others:
+        if in_flight_records:
             # The concurrent conversion may have failed.
-            await self.ensure_converted(others)
+            await self.ensure_converted(in_flight_records)
 
     async def converted(self, result: _Result | Awaitable[_Result]) -> _Result:
         """See L{StoreHooks.converted}."""

@@ -218,6 +218,8 @@ def nested(obj: JSONObject, path: str) -> JSONValue:
     return value
 
 
-def wrong_type(path: str, value: JSONValue, wanted: str) -> str:
+def wrong_type(path: str, value: JSONValue, expected_type: str) -> str:
     """Return the error message for a value of the wrong type at a dotted path."""
-    return f".{path.removeprefix('.')} accessor error: {value} is of the type {go_type(value)}, expected {wanted}"
+    return (
+        f".{path.removeprefix('.')} accessor error: {value} is of the type {go_type(value)}, expected {expected_type}"
+    )

@@ -243,13 +243,13 @@ def _verbs(verbs: list[str], path: str, errors: ErrorList) -> None:
 
 def _resource_rule(rule: JSONObject, path: str, errors: ErrorList) -> None:
     _verbs(rule.get("verbs") or [], f"{path}.verbs", errors)
-    for name, what, other in (
+    for name, detail, other in (
         ("apiGroups", "resource rules must supply at least one api group", "api groups"),
         ("resources", "resource rules must supply at least one resource", "resources"),
     ):
         values = rule.get(name) or []
         if not values:
-            errors.append(required(f"{path}.{name}", what))
+            errors.append(required(f"{path}.{name}", detail))
         elif "*" in values and len(values) > 1:
             errors.append(invalid(f"{path}.{name}", values, f"if '*' is present, must not specify other {other}"))
     namespaces = rule.get("namespaces") or []

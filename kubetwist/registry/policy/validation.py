@@ -22,13 +22,13 @@ def validate_budget(obj: JSONObject) -> list[FieldError]:
     """Validate a PodDisruptionBudget: at most one of two limits, and a selector."""
     errors: ErrorList = []
     spec = obj["spec"]
-    least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
+    min_available, max_unavailable = spec.get("minAvailable"), spec.get("maxUnavailable")
     policy = spec.get("unhealthyPodEvictionPolicy")
-    if least is not None and most is not None:
+    if min_available is not None and max_unavailable is not None:
         shown = go_json(go_struct(spec, "policy.PodDisruptionBudgetSpec"))
         text = "minAvailable and maxUnavailable cannot be both set"
         errors.append(invalid_shown("spec", shown, text))
-    for name, value in (("minAvailable", least), ("maxUnavailable", most)):
+    for name, value in (("minAvailable", min_available), ("maxUnavailable", max_unavailable)):
         if value is not None:
             number_or_percent(value, f"spec.{name}", errors)
             at_most_whole(value, f"spec.{name}", errors)

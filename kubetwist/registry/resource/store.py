@@ -34,7 +34,7 @@ class ClaimStore(Store):
         self, validate: Callable[..., Sequence[FieldError]], *objects: JSONObject
     ) -> Sequence[FieldError]:
         """See L{kubetwist.registry.generic.objects.StoreBase.run_validation}; admin access is checked first."""
-        path = _asked(*objects)
+        path = _admin_access_path(*objects)
         found = super().run_validation(validate, *objects)
         if not path or self._is_labelled(objects[0]["metadata"].get("namespace") or ""):
             return found
@@ -47,7 +47,7 @@ class ClaimStore(Store):
         return record is not None and record.labels.get(_LABEL) == "true"
 
 
-def _asked(obj: JSONObject, old: JSONObject | None = None) -> str:
+def _admin_access_path(obj: JSONObject, old: JSONObject | None = None) -> str:
     """
     Return the path of the first new request for admin access; C{""} for none.
 
@@ -70,5 +70,5 @@ def _results(obj: JSONObject) -> list[JSONObject]:
     return (allocation.get("devices") or {}).get("results") or []
 
 
-def _first(asking: Iterable[JSONObject | None]) -> int | None:
-    return next((place for place, one in enumerate(asking) if one is not None and one.get("adminAccess")), None)
+def _first(requests: Iterable[JSONObject | None]) -> int | None:
+    return next((place for place, one in enumerate(requests) if one is not None and one.get("adminAccess")), None)

@@ -132,9 +132,9 @@ class ResourceClaimStrategy(Strategy):
         """Drop the status of devices that are deallocated."""
         super().prepare_for_status_update(obj, old)
         status = obj.get("status") or {}
-        gone = claims.allocated(old.get("status") or {}) - claims.allocated(status)
-        if gone and status.get("devices"):
-            status["devices"] = [one for one in status["devices"] if claims.device_key(one) not in gone]
+        deallocated = claims.allocated(old.get("status") or {}) - claims.allocated(status)
+        if deallocated and status.get("devices"):
+            status["devices"] = [one for one in status["devices"] if claims.device_key(one) not in deallocated]
             if not status["devices"]:
                 del status["devices"]
 

@@ -58,14 +58,14 @@ class _Expressions:
         self._report(self._compiler.compile_and_store_variable(name, text, self.names).cause(path))
 
     def check(
-        self, text: str, path: str, wanted: Sequence[Type], names: OptionalVariables | None = None, shown: str = ""
+        self, text: str, path: str, types: Sequence[Type], names: OptionalVariables | None = None, shown: str = ""
     ) -> None:
         """
         Check that an expression compiles and has one of the given types.
 
         @param shown: The value in the error, if it is not C{text}.
         """
-        self._report(self._compiler.compile(text, names or self.names, wanted).cause(path, shown))
+        self._report(self._compiler.compile(text, names or self.names, types).cause(path, shown))
 
     def _report(self, field_error: FieldError | None) -> None:
         if field_error is not None:
@@ -201,12 +201,12 @@ def _mutation(one: JSONObject, path: str, expressions: _Expressions, errors: Err
         errors.append(required(f"{path}.{field}", f"must be specified when patchType is {kind}"))
     else:
         expression = (one[field].get("expression") or "").strip()
-        wanted = JSON_PATCHES_TYPE if kind == "JSONPatch" else OBJECT_TYPE
+        result_type = JSON_PATCHES_TYPE if kind == "JSONPatch" else OBJECT_TYPE
         names = OptionalVariables(has_params=expressions.names.has_params, has_patch_types=True)
         if not expression:
             errors.append(required(f"{path}.{field}.expression"))
         else:
-            expressions.check(expression, f"{path}.{field}.expression", (wanted,), names)
+            expressions.check(expression, f"{path}.{field}.expression", (result_type,), names)
     if one.get(other) is not None:
         errors.append(invalid(f"{path}.{other}", f"{{{other}}}", f"must not be specified when patchType is {kind}"))
 

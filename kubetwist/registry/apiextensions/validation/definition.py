@@ -348,14 +348,14 @@ def _validate_scale(scale: JSONObject | None, path: str) -> list[FieldError]:
         return []
     errors: list[FieldError] = []
     for name, start in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
-        said = scale.get(name) or ""
+        json_path = scale.get(name) or ""
         where = f"{path}.scale.{name}"
-        if not said:
+        if not json_path:
             errors.append(required(where))
             continue
-        found = _validate_path(said, where)
-        if not found and not said.startswith(start):
-            found = [invalid(where, said, f"should be a json path under {start.rstrip('.')}")]
+        found = _validate_path(json_path, where)
+        if not found and not json_path.startswith(start):
+            found = [invalid(where, json_path, f"should be a json path under {start.rstrip('.')}")]
         errors += found
     selector = scale.get("labelSelectorPath") or ""
     if selector:
@@ -380,8 +380,8 @@ def _validate_printer_column(column: JSONObject, path: str) -> list[FieldError]:
     form = column.get("format") or ""
     if form and form not in COLUMN_FORMATS:
         errors.append(invalid(f"{path}.format", form, f"must be one of {','.join(COLUMN_FORMATS)}"))
-    said = column.get("jsonPath") or ""
-    errors += _validate_path(said, f"{path}.JSONPath") if said else [required(f"{path}.JSONPath")]
+    json_path = column.get("jsonPath") or ""
+    errors += _validate_path(json_path, f"{path}.JSONPath") if json_path else [required(f"{path}.JSONPath")]
     return errors
 
 
@@ -391,31 +391,31 @@ def _validate_selectable_fields(
     if schema is None:
         # The texts are those of the reference, although neither is clear.
         whole = path == "spec.selectableFields"
-        what = "validations.schema is included" if whole else "`version.schema.openAPIV3Schema` is not included"
-        return [invalid(path, "", f"may only be set when {what}")]
+        condition = "validations.schema is included" if whole else "`version.schema.openAPIV3Schema` is not included"
+        return [invalid(path, "", f"may only be set when {condition}")]
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, field in enumerate(fields):
-        said = field.get("jsonPath") or ""
+        json_path = field.get("jsonPath") or ""
         where = f"{path}[{index}].jsonPath"
-        if not said:
+        if not json_path:
             errors.append(required(where))
             continue
         try:
-            shown, found = follow_field_path(said, schema, brackets=False)
+            shown, found = follow_field_path(json_path, schema, brackets=False)
         except ValueError as error:
-            errors.append(invalid(where, said, f"is an invalid path: {error}"))
+            errors.append(invalid(where, json_path, f"is an invalid path: {error}"))
             continue
         if re.split(r"[.\[]", shown, maxsplit=1)[0] == "metadata":
-            errors.append(invalid(where, said, "must not point to fields in metadata"))
+            errors.append(invalid(where, json_path, "must not point to fields in metadata"))
         if found.get("type") not in ("string", "boolean", "integer"):
             text = (
                 "must point to a field of type string, boolean or integer. "
                 "Enum string fields and strings with formats are allowed."
             )
-            errors.append(invalid(where, said, text))
+            errors.append(invalid(where, json_path, text))
         if shown in seen:
-            errors.append(duplicate(where, said))
+            errors.append(duplicate(where, json_path))
         seen.add(shown)
     if len(seen) > MAX_SELECTABLE_FIELDS and not allow_many:
         text = f"Too many: {len(seen)}: must have at most {MAX_SELECTABLE_FIELDS} items"

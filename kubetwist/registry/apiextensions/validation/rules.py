@@ -75,7 +75,7 @@ class RuleContext:
     The position of rules in a schema.
 
     @ivar schema: The schema at this position.
-    @ivar most: Maximum number of values at this position in an object, given the limits of lists and maps above it;
+    @ivar max_count: Maximum number of values at this position in an object, given the limits of enclosing lists and maps;
         L{None}
         without a limit.
     @ivar total: The cost of all rules of the whole schema.
@@ -92,7 +92,7 @@ class RuleContext:
         self._inside: bool = bool(schema.get("x-kubernetes-validations")) or (parent is not None and parent._inside)
         self._declaration: DeclType | None = None
         self.total: TotalCost = TotalCost() if parent is None else parent.total
-        self.most: int | None = 1 if parent is None else _product(parent.most, _elements(parent.schema))
+        self.max_count: int | None = 1 if parent is None else _product(parent.max_count, _elements(parent.schema))
 
     def below(self, schema: JSONObject, kind: str, name: str = "") -> RuleContext:
         """Return the context of a schema within this one."""
@@ -148,8 +148,8 @@ class TotalCost:
             return []
         text = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
         errors = [forbidden(where, text) for _, where in self.expressions]
-        what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
-        return [*errors, forbidden(path, _too_expensive(what, self.sum, TOTAL_LIMIT))]
+        subject = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+        return [*errors, forbidden(path, _too_expensive(subject, self.sum, TOTAL_LIMIT))]
 
 
 def validate_compiled_rules(context: RuleContext, path: str, uncorrelated: str | None) -> list[FieldError]:
@@ -185,7 +185,7 @@ def _validate_compiled_rule(
     cost = 0
     if rule.program is not None:
         once = rule.program.estimated_cost(declaration.size_of).max
-        times = context.most if context.most is not None else _MAX_REQUEST // (declaration.min_size + 1)
+        times = context.max_count if context.max_count is not None else _MAX_REQUEST // (declaration.min_size + 1)
         cost = min(once * times, _MAX_UINT64)
     if cost > COST_LIMIT:
         errors.append(forbidden(where, _too_expensive("estimated rule cost", cost, COST_LIMIT)))
@@ -224,7 +224,7 @@ def _wrong(path: str, compiled: CompiledRule, why: str) -> FieldError:
     return FieldError("FieldValueInvalid", f"Invalid value: {go_json(shown)}: {why}", path)
 
 
-def _too_expensive(what: str, cost: int, limit: int) -> str:
+def _too_expensive(subject: str, cost: int, limit: int) -> str:
     factor = cost / limit
     if factor > 100:
         ratio = "more than 100x"
@@ -233,7 +233,8 @@ def _too_expensive(what: str, cost: int, limit: int) -> str:
     else:
         ratio = f"{factor:.1f}x"
     return (
-        f"{what} exceeds budget by factor of {ratio} (try simplifying the rule, or adding maxItems, maxProperties, and "
+        f"{subject} exceeds budget by factor of {ratio} "
+        "(try simplifying the rule, or adding maxItems, maxProperties, and "
         "maxLength where arrays, maps, and strings are declared)"
     )
 

@@ -120,7 +120,7 @@ def _validate_status_schema(schema: JSONObject, path: str) -> list[FieldError]:
     if kind and kind != "object":
         text = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
         return [invalid(f"{path}.type", kind, text)]
-    if any(name not in _ROOT_FIELDS and _is_said(name, value) for name, value in schema.items()):
+    if any(name not in _ROOT_FIELDS and _is_set(name, value) for name, value in schema.items()):
         allowed = " ".join(_ROOT_FIELDS.values())
         text = f"only [{allowed}] fields are allowed at the root of the schema if the status subresource is enabled"
         shown = go_json(go_struct(schema, "apiextensions.JSONSchemaProps"))
@@ -128,7 +128,7 @@ def _validate_status_schema(schema: JSONObject, path: str) -> list[FieldError]:
     return []
 
 
-def _is_said(name: str, value: JSONValue) -> bool:
+def _is_set(name: str, value: JSONValue) -> bool:
     """Return whether a keyword is set. For pointers in Go, zeros and empty values count as set."""
     return value is not None and (bool(value) or name not in _PLAIN_KEYWORDS)
 
@@ -227,8 +227,8 @@ def _validate_keywords(schema: JSONObject, path: str, options: SchemaOptions, pl
     if schema.get("default") is not None and place.no_defaults is not None:
         errors.append(forbidden(f"{path}.default", f"must not be set {place.no_defaults}"))
     for name in ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"):
-        said = schema.get(name)
-        if said or (said is not None and name in ("$ref", "dependencies", "additionalItems")):
+        value = schema.get(name)
+        if value or (value is not None and name in ("$ref", "dependencies", "additionalItems")):
             errors.append(forbidden(f"{path}.{name}", f"{name} is not supported"))
     if kind == "null":
         errors.append(forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative"))
@@ -365,7 +365,7 @@ class _Budget:
     """The remaining cost budget of CEL rules that run on defaults; below zero, no more rules run."""
 
     def __init__(self) -> None:
-        self.left = RULES_BUDGET
+        self.remaining = RULES_BUDGET
 
     def errors(self, default: JSONValue, schema: JSONObject, path: str, *, root: bool) -> list[FieldError]:
         """Return the errors of the rules that a default violates, as the old and as the new value."""
@@ -376,11 +376,11 @@ class _Budget:
         tree = CELValidator.of(schema, root=root)
         if tree is None:
             return []
-        errors, left = tree.validate(default, default, path, budget=self.left)
+        errors, remaining = tree.validate(default, default, path, budget=self.remaining)
         if not errors:
-            errors, again = tree.validate(default, None, path, budget=self.left)
-            left = min(left, again)
-        self.left = left
+            errors, remaining_on_create = tree.validate(default, None, path, budget=self.remaining)
+            remaining = min(remaining, remaining_on_create)
+        self.remaining = remaining
         return errors
 
 
@@ -408,7 +408,7 @@ def _validate_default(
             errors += wrong
         if not wrong:
             errors += budget.errors(default, schema, where, root=embedded)
-    if budget.left < 0:
+    if budget.remaining < 0:
         return errors
     items = schema.get("items")
     if isinstance(items, dict):

@@ -70,14 +70,14 @@ def _generated(obj: JSONObject, spec: JSONObject, prefixed: bool, errors: ErrorL
         return
     uid, name = obj["metadata"].get("uid") or "", obj["metadata"].get("name") or ""
     found = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
-    wanted = {"controller-uid": uid, "job-name": name}
+    generated = {"controller-uid": uid, "job-name": name}
     if prefixed:
-        wanted |= {_UID: uid, _NAME: name}
-    for label, value in wanted.items():
+        generated |= {_UID: uid, _NAME: name}
+    for label, value in generated.items():
         if found.get(label) != value:
             path, text = f"spec.template.metadata.labels[{label}]", f"must be '{value}'"
             errors.append(invalid(path, found, text) if label in found else required(path, text))
-    if is_selector(spec["selector"]) and not selects(spec["selector"], wanted):
+    if is_selector(spec["selector"]) and not selects(spec["selector"], generated):
         shown = selector_shown(spec["selector"])
         errors.append(invalid_shown("spec.selector", shown, "`selector` not auto-generated"))
 
@@ -341,15 +341,15 @@ def validate_job_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
 _STRUCTS: Final = {"podFailurePolicy": "batch.PodFailurePolicy", "successPolicy": "batch.SuccessPolicy"}
 
 
-def _template_update(template: JSONObject, held: JSONObject, old: JSONObject, errors: ErrorList) -> None:
+def _template_update(template: JSONObject, comparable: JSONObject, old: JSONObject, errors: ErrorList) -> None:
     """
     Validate a change of the template: a suspended job without pods may change scheduling directives and resources.
     """
     if not _pauses(old):
-        if template != held:
-            immutable(template, held, "spec.template", errors, go_json(pod_template_struct(template)))
+        if template != comparable:
+            immutable(template, comparable, "spec.template", errors, go_json(pod_template_struct(template)))
         return
-    pod, was = template.get("spec") or {}, dict(held.get("spec") or {})
+    pod, was = template.get("spec") or {}, dict(comparable.get("spec") or {})
     for name in ("nodeSelector", "tolerations", "schedulingGates"):
         _carry(was, pod, name)
     affinity = _other_affinity(was.get("affinity"), pod.get("affinity"))
@@ -386,11 +386,11 @@ def _other_affinity(old: JSONObject | None, new: JSONObject | None) -> JSONObjec
     """Return the old affinity with the new node affinity."""
     if old is None and new is None:
         return None
-    kept = {name: part for name, part in (old or {}).items() if name != "nodeAffinity"}
+    affinity = {name: part for name, part in (old or {}).items() if name != "nodeAffinity"}
     if new is None:
-        return kept or None
-    _carry(kept, new, "nodeAffinity")
-    return kept
+        return affinity or None
+    _carry(affinity, new, "nodeAffinity")
+    return affinity
 
 
 def _resized(container: JSONObject, new: JSONObject) -> JSONObject:

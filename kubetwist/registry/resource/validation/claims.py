@@ -86,8 +86,8 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Field
     _device_states(status, errors)
     if users and allocation is None:
         errors.append(forbidden(path, "may not be specified when `allocated` is not set"))
-    held = {go_json(user, sort_keys=True) for user in before.get("reservedFor") or ()}
-    added = any(go_json(user, sort_keys=True) not in held for user in users)
+    stored_users = {go_json(user, sort_keys=True) for user in before.get("reservedFor") or ()}
+    added = any(go_json(user, sort_keys=True) not in stored_users for user in users)
     if added and allocation is not None and "deletionTimestamp" in obj["metadata"]:
         text = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
         errors.append(forbidden(path, text))
@@ -241,7 +241,7 @@ def _request(request: JSONObject, path: str, errors: ErrorList) -> None:
         text = "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"
         errors.append(invalid(path, None, text))
     elif exactly is not None:
-        _wanted(exactly, f"{path}.exactly", errors)
+        _exact_request(exactly, f"{path}.exactly", errors)
     else:
         validate_set(
             choice, _alternative, lambda one: one.get("name") or "", f"{path}.firstAvailable", errors, max_items=8
@@ -250,10 +250,10 @@ def _request(request: JSONObject, path: str, errors: ErrorList) -> None:
 
 def _alternative(request: JSONObject, path: str, errors: ErrorList) -> None:
     check(request.get("name") or "", f"{path}.name", dns_label, errors)
-    _wanted(request, path, errors)
+    _exact_request(request, path, errors)
 
 
-def _wanted(request: JSONObject, path: str, errors: ErrorList) -> None:
+def _exact_request(request: JSONObject, path: str, errors: ErrorList) -> None:
     name = request.get("deviceClassName") or ""
     if not name:
         errors.append(required(f"{path}.deviceClassName"))

@@ -135,18 +135,18 @@ def validate_binding_conditions(one: JSONObject, path: str, errors: ErrorList) -
 
     validate_list(good, name, f"{path}.bindingConditions", errors, max_items=4)
     validate_list(bad, name, f"{path}.bindingFailureConditions", errors, max_items=4)
-    wanted: set[str] = set()
+    conditions: set[str] = set()
     for index, value in enumerate(good):
-        if value in wanted:
+        if value in conditions:
             errors.append(duplicate(f"{path}.bindingConditions[{index}]", value))
-        wanted.add(value)
+        conditions.add(value)
     seen: set[str] = set()
     for index, value in enumerate(bad):
         here = f"{path}.bindingFailureConditions[{index}]"
         if value in seen:
             errors.append(duplicate(here, value))
         seen.add(value)
-        if value in wanted:
+        if value in conditions:
             errors.append(invalid(here, value, "bindingFailureConditions must not overlap with bindingConditions"))
     if bad and not good:
         text = "bindingConditions are required to use bindingFailureConditions"

@@ -71,12 +71,12 @@ def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[Field
     advanced = any(device.get("taints") or device.get("consumesCounters") for device in devices)
     each = bool(spec.get("perDeviceNodeSelection"))
 
-    held: dict[str, list[JSONObject]] = {}
+    stored_devices: dict[str, list[JSONObject]] = {}
     for one in reversed((old["spec"].get("devices") or []) if old is not None else []):
-        held[one.get("name") or ""] = one.get("taints") or []
+        stored_devices[one.get("name") or ""] = one.get("taints") or []
 
     def device(one: JSONObject, path: str, errors: ErrorList) -> None:
-        _device(one, path, each, errors, held.get(one.get("name") or ""))
+        _device(one, path, each, errors, stored_devices.get(one.get("name") or ""))
 
     max_devices = 64 if advanced else 128
     validate_set(devices, device, lambda one: one.get("name") or "", "spec.devices", errors, max_items=max_devices)
