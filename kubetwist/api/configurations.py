@@ -148,7 +148,7 @@ def _below(path: str, name: str) -> str:
 
 def _mistyped(value: JSONValue, owner: Struct, path: str, expected: str) -> ConfigurationError:
     # Go names fields without list indexes.
-    where = "".join(part.partition("]")[2] if number else part for number, part in enumerate(path.split("[")))
+    field_path = "".join(part.partition("]")[2] if number else part for number, part in enumerate(path.split("[")))
     return ConfigurationError(
-        f"json: cannot unmarshal {json_type(value)} into Go struct field {owner.name}.{where} of type {expected}"
+        f"json: cannot unmarshal {json_type(value)} into Go struct field {owner.name}.{field_path} of type {expected}"
     )

@@ -95,11 +95,11 @@ def _content(data: bytes) -> JSONObject:
     if content is None:
         content = {}
     if not isinstance(content, dict):
-        why = f"json: cannot unmarshal {json_type(content)} into Go value of type storage.continueToken"
-        raise ContinueTokenError(f"{_INVALID}: {why}")
+        reason = f"json: cannot unmarshal {json_type(content)} into Go value of type storage.continueToken"
+        raise ContinueTokenError(f"{_INVALID}: {reason}")
     for name, kind, go_type in (("v", str, "string"), ("rv", int, "int64"), ("start", str, "string")):
         value = content.get(name)
         if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-            where = f"Go struct field continueToken.{name} of type {go_type}"
-            raise ContinueTokenError(f"{_INVALID}: json: cannot unmarshal {json_type(value)} into {where}")
+            path = f"Go struct field continueToken.{name} of type {go_type}"
+            raise ContinueTokenError(f"{_INVALID}: json: cannot unmarshal {json_type(value)} into {path}")
     return content

@@ -102,14 +102,14 @@ def identity_fields(user: UserInfo) -> list[tuple[bytes, bytes]]:
 
     @raise AmbiguousHeaderError: A value is invalid in a header.
     """
-    found = [(b"X-Remote-User", user.name)]
+    fields = [(b"X-Remote-User", user.name)]
     if user.uid:
-        found.append((b"X-Remote-Uid", user.uid))
-    found += [(b"X-Remote-Group", group) for group in user.groups]
+        fields.append((b"X-Remote-Uid", user.uid))
+    fields += [(b"X-Remote-Group", group) for group in user.groups]
     for key, values in user.extra.items():
         name = b"X-Remote-Extra-" + quote(key, safe=_IN_NAMES).encode()
-        found += [(name, value) for value in values]
-    return [(name, _value(name, value)) for name, value in found]
+        fields += [(name, value) for value in values]
+    return [(name, _value(name, value)) for name, value in fields]
 
 
 def _value(name: bytes, value: str) -> bytes:

@@ -71,8 +71,8 @@ class _NotJSON(Exception):
 
 
 def _pairs(pairs: list[tuple[str, JSONValue]]) -> JSONObject:
-    found = dict(pairs)
-    return found if len(found) == len(pairs) else DuplicateKeyDict(pairs)
+    result = dict(pairs)
+    return result if len(result) == len(pairs) else DuplicateKeyDict(pairs)
 
 
 def _constant(name: str) -> JSONValue:
@@ -153,14 +153,14 @@ def _nests_too_deep(text: str) -> bool:
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
     depth = 0
-    for found in _structure(text):
-        first = found[0]
+    for brackets in _structure(text):
+        first = brackets[0]
         if first in "[{":
-            depth += len(found)
+            depth += len(brackets)
             if depth > MAX_DEPTH:
                 return True
         elif first != '"':
-            depth -= len(found)
+            depth -= len(brackets)
     return False
 
 
@@ -168,7 +168,7 @@ _bracket = re.compile(r"[\[\]{}]").findall
 
 
 def _structure(text: str) -> Iterator[str]:
-    return (found.group() for found in _structural(text))
+    return (match.group() for match in _structural(text))
 
 
 #: Matches strings, closed or not, and runs of opening or of closing brackets.
@@ -228,8 +228,8 @@ def _go_message(data: bytes, text: str, error: json.JSONDecodeError) -> str:
     if message.startswith("Illegal trailing comma"):
         # Newer versions of Python report the position of the comma.
         position = _next(text, position + 1)
-        where = "beginning of value" if text[position : position + 1] == "]" else "beginning of object key string"
-        return _at(data, text, position, f"looking for {where}")
+        context = "beginning of value" if text[position : position + 1] == "]" else "beginning of object key string"
+        return _at(data, text, position, f"looking for {context}")
     if message.startswith("Expecting ':'"):
         return _at(data, text, position, "after object key")
     if message.startswith("Expecting ','"):
@@ -243,10 +243,10 @@ def _next(text: str, position: int) -> int:
     return position
 
 
-def _at(data: bytes, text: str, position: int, where: str) -> str:
+def _at(data: bytes, text: str, position: int, context: str) -> str:
     if position >= len(text):
         return _END
-    return f"invalid character {_shown(data, text, position)} {where}"
+    return f"invalid character {_shown(data, text, position)} {context}"
 
 
 def _after_value(data: bytes, text: str, position: int) -> str:
@@ -265,8 +265,8 @@ def _after_value(data: bytes, text: str, position: int) -> str:
                 position += 1
             return _at(data, text, position, "in exponent of numeric literal")
     inside = _enclosing(text, position)
-    where = {"{": "after object key:value pair", "[": "after array element"}.get(inside, "after top-level value")
-    return _at(data, text, position, where)
+    context = {"{": "after object key:value pair", "[": "after array element"}.get(inside, "after top-level value")
+    return _at(data, text, position, context)
 
 
 def _enclosing(text: str, position: int) -> str:
@@ -295,17 +295,17 @@ def _no_value(data: bytes, text: str, position: int) -> str:
         return _at(data, text, position, "looking for beginning of value")
     for index, expected in enumerate(literal):
         if text[position + index : position + index + 1] != expected:
-            where = f"in literal {literal} (expecting {quoted_char(expected)})"
-            return _at(data, text, position + index, where)
+            context = f"in literal {literal} (expecting {quoted_char(expected)})"
+            return _at(data, text, position + index, context)
     return _at(data, text, position, "looking for beginning of value")
 
 
 def _constant_message(data: bytes, text: str) -> str:
     """Return the message for C{NaN} or an infinity outside of strings."""
     masked = _string(lambda match: " " * len(match.group()), text)
-    found = re.search("NaN|-?Infinity", masked)
-    if found is None:
+    match = re.search("NaN|-?Infinity", masked)
+    if match is None:
         return _END
-    if found.group().startswith("-"):
-        return _at(data, text, found.start() + 1, "in numeric literal")
-    return _at(data, text, found.start(), "looking for beginning of value")
+    if match.group().startswith("-"):
+        return _at(data, text, match.start() + 1, "in numeric literal")
+    return _at(data, text, match.start(), "looking for beginning of value")

@@ -74,12 +74,12 @@ def check_operations(operations: JSONValue) -> None:
     if operations is None:
         return
     if not isinstance(operations, list):
-        why = f"json: cannot unmarshal {json_type(operations)} into Go value of type jsonpatch.Patch"
-        raise PatchError(400, "BadRequest", why)
+        reason = f"json: cannot unmarshal {json_type(operations)} into Go value of type jsonpatch.Patch"
+        raise PatchError(400, "BadRequest", reason)
     for index, operation in enumerate(operations):
         if operation is not None and not isinstance(operation, dict):
-            where = f"Patch.{index} of type jsonpatch.Operation"
-            raise PatchError(400, "BadRequest", f"json: cannot unmarshal {json_type(operation)} into {where}")
+            path = f"Patch.{index} of type jsonpatch.Operation"
+            raise PatchError(400, "BadRequest", f"json: cannot unmarshal {json_type(operation)} into {path}")
 
 
 def apply_json_patch(document: JSONValue, operations: JSONValue) -> JSONValue:
@@ -129,9 +129,9 @@ def _checked(operations: JSONValue) -> list[JSONObject]:
     return steps
 
 
-def _undecodable(value: JSONValue, where: str, go_type: str) -> PatchError:
-    why = f"json: cannot unmarshal {json_type(value)} into {where} of type {go_type}"
-    return PatchError(400, "BadRequest", f"error decoding patch: {why}")
+def _undecodable(value: JSONValue, path: str, go_type: str) -> PatchError:
+    reason = f"json: cannot unmarshal {json_type(value)} into {path} of type {go_type}"
+    return PatchError(400, "BadRequest", f"error decoding patch: {reason}")
 
 
 _WRAPS: Final = ENCODER_DEPTH - MAX_DEPTH
@@ -168,12 +168,12 @@ def _out_of_range(index: int) -> _DoesNotApply:
 
 
 @contextmanager
-def _wrong(where: str) -> Iterator[None]:
+def _wrong(path: str) -> Iterator[None]:
     """Prefix the error with the attempted operation."""
     try:
         yield
     except _DoesNotApply as error:
-        raise _DoesNotApply(f"{where}: {error}") from None
+        raise _DoesNotApply(f"{path}: {error}") from None
 
 
 def _copied(value: JSONValue) -> JSONValue:
@@ -322,10 +322,10 @@ class _Target:
         if path:
             container, key = self._find(path, f"test operation does not apply: is missing path: {path}")
             with _wrong(f"error in test for path: '{path}'"):
-                found = self._get(container, key)
+                result = self._get(container, key)
         else:
-            found = self.root
-        if not _equal(found, step.get("value")):
+            result = self.root
+        if not _equal(result, step.get("value")):
             raise FailedTest(f"testing value {path} failed: test failed")
 
 

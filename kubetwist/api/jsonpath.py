@@ -229,14 +229,14 @@ def _filter(match: re.Match[str]) -> Step:
 
     def holds(item: JSONValue, budget: Budget) -> bool:
         own = Budget(MAX_VISITED_PER_ITEM)
-        found = path.first(item, own)
+        result = path.first(item, own)
         budget.remaining -= MAX_VISITED_PER_ITEM - max(own.remaining, 0)
-        if found is MISSING:
+        if result is MISSING:
             return False
         if compare is None:
             return True
         try:
-            return compare(found, constant)
+            return compare(result, constant)
         except TypeError:
             return False
 

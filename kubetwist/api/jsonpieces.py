@@ -72,10 +72,10 @@ def end_of_value(text: bytes, start: int) -> int:
     """
     first = text[start : start + 1]
     if first not in (b"{", b"["):
-        found = (_STRING if first == b'"' else _SCALAR).match(text, start)
-        if found is None:
+        match = (_STRING if first == b'"' else _SCALAR).match(text, start)
+        if match is None:
             raise BadJSON("no value")
-        return found.end()
+        return match.end()
     depth = 0
     for mark in _MARKS.finditer(text, start):
         byte = text[mark.start()]
@@ -124,6 +124,6 @@ def _check(text: bytes, start: int, end: int) -> None:
 
 
 def _after_space(text: bytes, start: int) -> int:
-    found = _SPACE.match(text, start)
-    assert found is not None, "matches nothing as well"
-    return found.end()
+    match = _SPACE.match(text, start)
+    assert match is not None, "matches nothing as well"
+    return match.end()

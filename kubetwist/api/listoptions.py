@@ -158,23 +158,23 @@ def list_options(query: Query, watch: bool = False) -> ListOptions:
 
 def _validate_list_options(options: ListOptions) -> list[FieldError]:
     causes = []
-    match, where = options.resource_version_match, "resourceVersionMatch"
+    match, path = options.resource_version_match, "resourceVersionMatch"
     if match:
         if not options.resource_version:
-            causes.append(forbidden(where, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+            causes.append(forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
         if options.continue_token:
-            causes.append(forbidden(where, "resourceVersionMatch is forbidden when continue is provided"))
+            causes.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
         if match not in ("Exact", "NotOlderThan"):
-            causes.append(_unsupported(where, match, ("Exact", "NotOlderThan", "")))
+            causes.append(_unsupported(path, match, ("Exact", "NotOlderThan", "")))
         if match == "Exact" and options.resource_version == "0":
-            causes.append(forbidden(where, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+            causes.append(forbidden(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     if options.send_initial_events is not None:
         causes.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     return causes
 
 
 def _validate_watch_options(options: ListOptions) -> list[FieldError]:
-    where = "resourceVersionMatch"
+    path = "resourceVersionMatch"
     if options.send_initial_events is None and not options.resource_version_match:
         if options.resource_version not in ("", "0"):
             return []
@@ -182,16 +182,16 @@ def _validate_watch_options(options: ListOptions) -> list[FieldError]:
     causes = []
     match = options.resource_version_match
     if options.send_initial_events is not None and match != "NotOlderThan":
-        causes.append(forbidden(where, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+        causes.append(forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
     if match:
         if options.send_initial_events is None:
             causes.append(
-                forbidden(where, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+                forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
             )
         if match != "NotOlderThan":
-            causes.append(_unsupported(where, match, ("NotOlderThan",)))
+            causes.append(_unsupported(path, match, ("NotOlderThan",)))
         if options.continue_token:
-            causes.append(forbidden(where, "resourceVersionMatch is forbidden when continue is provided"))
+            causes.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
     return causes
 
 
@@ -376,10 +376,12 @@ def _typed(
 
 
 def _mistyped(value: JSONValue, field: str, go_type: str) -> None:
-    found = json_type(value)
-    if found == "number" and go_type == "int64":
-        found = f"number {value}"
-    raise APIStatusError.bad_request(f"json: cannot unmarshal {found} into Go struct field {field} of type {go_type}")
+    json_value = json_type(value)
+    if json_value == "number" and go_type == "int64":
+        json_value = f"number {value}"
+    raise APIStatusError.bad_request(
+        f"json: cannot unmarshal {json_value} into Go struct field {field} of type {go_type}"
+    )
 
 
 def _checked(options: DeleteOptions, dry_run: Sequence[str]) -> DeleteOptions:

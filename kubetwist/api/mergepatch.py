@@ -18,8 +18,8 @@ def check_merge_patch(patch: JSONValue) -> None:
     @raise PatchError: The patch is neither an object nor null (400).
     """
     if patch is not None and not isinstance(patch, dict):
-        why = f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
-        raise PatchError(400, "BadRequest", f"error decoding patch: {why}")
+        reason = f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
+        raise PatchError(400, "BadRequest", f"error decoding patch: {reason}")
 
 
 def bad_merge_patch() -> PatchError:

@@ -316,14 +316,14 @@ def validate_managed_fields(entries: Sequence[Meta] | None, path: str) -> list[F
     """Validate the managed fields."""
     causes: list[FieldError] = []
     for index, entry in enumerate(entries or ()):
-        where = f"{path}[{index}]"
+        field_path = f"{path}[{index}]"
         operation = entry.get("operation") or ""
         if operation not in ("Apply", "Update"):
-            causes.append(invalid(f"{where}.operation", operation, "must be `Apply` or `Update`"))
+            causes.append(invalid(f"{field_path}.operation", operation, "must be `Apply` or `Update`"))
         fields_type = entry.get("fieldsType") or ""
         if fields_type not in ("", "FieldsV1"):
-            causes.append(invalid(f"{where}.fieldsType", fields_type, "must be `FieldsV1`"))
-        causes += validate_field_manager(f"{where}.manager", entry.get("manager") or "")
+            causes.append(invalid(f"{field_path}.fieldsType", fields_type, "must be `FieldsV1`"))
+        causes += validate_field_manager(f"{field_path}.manager", entry.get("manager") or "")
         if byte_length(entry.get("subresource") or "") > _SUBRESOURCE_LENGTH:
-            causes.append(too_long(f"{where}.subresource", _SUBRESOURCE_LENGTH))
+            causes.append(too_long(f"{field_path}.subresource", _SUBRESOURCE_LENGTH))
     return causes

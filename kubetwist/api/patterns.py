@@ -92,6 +92,6 @@ def _compile(pattern: str) -> Pattern:
     except re2.error as error:
         message = error.args[0]
         text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
-        what, _, where = text.partition(": ")
+        what, _, path = text.partition(": ")
         words = _GO_WORDS.get(what, what)
-        raise PatternError(f"error parsing regexp: {words}: `{where or pattern}`") from None
+        raise PatternError(f"error parsing regexp: {words}: `{path or pattern}`") from None

@@ -78,4 +78,4 @@ def containers(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObjec
 
 def declared(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObject, str, str]]:
     """Yield all L{containers} except for ephemeral ones: the containers with which a pod is created."""
-    return (found for found in containers(spec, path) if found[2] != DEBUGGING)
+    return (result for result in containers(spec, path) if result[2] != DEBUGGING)

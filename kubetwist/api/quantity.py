@@ -179,10 +179,10 @@ def _read(text: str) -> Quantity:
     elif suffix in _BINARY:
         base, exponent, family = 2, _BINARY[suffix], "binary"
     else:
-        found = _exponent(suffix)
-        if found is None:
+        exponent_match = _exponent(suffix)
+        if exponent_match is None:
             raise ValueError(_SUFFIX_PROBLEM)
-        base, exponent, family = 10, int(found[1]), "exponent"
+        base, exponent, family = 10, int(exponent_match[1]), "exponent"
     whole = whole.lstrip("0")
     if len(whole) + len(fraction) > _MAX_DIGITS or exponent > _MAX_EXPONENT:
         raise ValueError(_NUMERIC_PROBLEM)
@@ -242,8 +242,8 @@ def int64_amount(text: str) -> tuple[int, int] | None:
         number, scale = int(whole) << exponent if len(whole) < 20 else 0, 0
         fits = not fraction and len(whole) + exponent * 3 // 10 <= 14 and number < 1 << 63
     else:
-        found = _exponent(suffix)
-        scale = (int(found[1]) if found else _DECIMAL[suffix]) - len(fraction)
+        exponent_match = _exponent(suffix)
+        scale = (int(exponent_match[1]) if exponent_match else _DECIMAL[suffix]) - len(fraction)
         fits = len(whole) + len(fraction) <= 18 and scale >= -9
         number = int(whole + fraction) if fits else 0
     return (-number if sign == "-" else number, scale) if fits else None

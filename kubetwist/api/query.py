@@ -9,9 +9,9 @@ def parse_query(query: bytes) -> dict[str, list[str]]:
 
     As in the reference, empty values are values, and pairs with a semicolon or an invalid escape are ignored.
     """
-    found: dict[str, list[str]] = {}
+    parameters: dict[str, list[str]] = {}
     if not query:
-        return found
+        return parameters
     for part in query.split(b"&"):
         if not part or b";" in part:
             continue
@@ -21,8 +21,8 @@ def parse_query(query: bytes) -> dict[str, list[str]]:
                 name, value = _unescaped(name), _unescaped(value)
             except ValueError:
                 continue
-        found.setdefault(name.decode("utf-8", "replace"), []).append(value.decode("utf-8", "replace"))
-    return found
+        parameters.setdefault(name.decode("utf-8", "replace"), []).append(value.decode("utf-8", "replace"))
+    return parameters
 
 
 def _unescaped(part: bytes) -> bytes:

@@ -286,9 +286,9 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     tokens = []
     position = 0
     # A NUL ends the text, as in the reference's lexer, which reads bytes up to a zero.
-    while (found := _TOKEN.match(text, position)) is not None:
-        position = found.end()
-        symbol, word = found.groups()
+    while (result := _TOKEN.match(text, position)) is not None:
+        position = result.end()
+        symbol, word = result.groups()
         if symbol:
             tokens.append((symbol, symbol))
         else:
@@ -311,7 +311,7 @@ def _plain_requirements(text: str) -> list[Requirement] | None:
 
     @return: The result of the parser; L{None} if the parser is needed.
     """
-    found: list[Requirement] = []
+    requirements: list[Requirement] = []
     position, end = 0, len(text)
     while True:
         match = _PLAIN.match(text, position)
@@ -323,17 +323,17 @@ def _plain_requirements(text: str) -> list[Requirement] | None:
         if operator:
             if negated or validate_label_value(value):
                 return None
-            found.append(Requirement(key, operator, (value,)))
+            requirements.append(Requirement(key, operator, (value,)))
         elif within:
             values = sorted({one.strip(" \t\r\n") for one in several.split(",")})
             if negated or not values[0] or any(map(validate_label_value, values)):
                 return None
-            found.append(Requirement(key, within, tuple(values)))
+            requirements.append(Requirement(key, within, tuple(values)))
         else:
-            found.append(Requirement(key, "!" if negated else "exists"))
+            requirements.append(Requirement(key, "!" if negated else "exists"))
         position = match.end()
         if not comma:
-            return found
+            return requirements
         if position == end:
             return None
 
@@ -358,20 +358,20 @@ class _Parser:
         return token
 
     def requirements(self) -> list[Requirement]:
-        found: list[Requirement] = []
+        result: list[Requirement] = []
         while True:
             kind, text = self._look()
             if kind == _END:
-                return found
+                return result
             if kind not in (_WORD, "!"):
                 raise SelectorError(f"found '{text}', expected: !, identifier, or 'end of string'")
             try:
-                found.append(self._requirement())
+                result.append(self._requirement())
             except SelectorError as error:
                 raise SelectorError(f"unable to parse requirement: {error}") from None
             kind, text = self._take()
             if kind == _END:
-                return found
+                return result
             if kind != ",":
                 raise SelectorError(f"found '{text}', expected: ',' or 'end of string'")
             kind, text = self._look()

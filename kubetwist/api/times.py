@@ -148,7 +148,7 @@ _zone = re.compile("Z|([+-])([0-9]{2}):([0-9]{2})").match
 def _parse(text: str, micro: bool) -> tuple[datetime, int]:
     """Return the moment in whole seconds, UTC, and its nanoseconds; see Go's C{time.Parse}."""
     layout = _MICRO_LAYOUT if micro else _SECONDS_LAYOUT
-    found: dict[str, int] = {}
+    fields: dict[str, int] = {}
     position = 0
     for part, pattern in _PARTS:
         match = pattern.match(text, position)
@@ -156,7 +156,7 @@ def _parse(text: str, micro: bool) -> tuple[datetime, int]:
             raise _cannot(text, layout, text[position:], part)
         position = match.end()
         if part.isdigit():
-            number = found[part] = int(match.group())
+            number = fields[part] = int(match.group())
             if part in _RANGES and not _RANGES[part][0] <= number <= _RANGES[part][1]:
                 raise _out_of_range(text, _RANGES[part][2])
     nanoseconds = 0
@@ -179,12 +179,12 @@ def _parse(text: str, micro: bool) -> tuple[datetime, int]:
         offset = timedelta(hours=hours, minutes=minutes) * (1 if zone[1] == "+" else -1)
     if zone.end() != len(text):
         raise ValueError(f"parsing time {_quoted(text)}: extra text: {_quoted(text[zone.end() :])}")
-    year, month, day = found["2006"], found["01"], found["02"]
+    year, month, day = fields["2006"], fields["01"], fields["02"]
     if not 1 <= day <= _days(year, month):
         raise _out_of_range(text, "day")
     # The calendar repeats every 400 years, and Python has no year 0.
     moved = 400 if year < 400 else -400 if year > 9000 else 0
-    moment = datetime(year + moved, month, day, found["15"], found["04"], found["05"], tzinfo=UTC) - offset
+    moment = datetime(year + moved, month, day, fields["15"], fields["04"], fields["05"], tzinfo=UTC) - offset
     try:
         return moment.replace(year=moment.year - moved), nanoseconds
     except ValueError:

@@ -34,8 +34,8 @@ def with_written_numbers(document: bytes) -> JSONValue:
     @return: A value equal to the result of L{decode_json}; L{None} if the text is not JSON or has duplicate keys.
     """
     try:
-        found = json.loads(document, parse_float=WrittenNumber, parse_int=_integer)
-        return found if found == decode_json(document).value else None
+        result = json.loads(document, parse_float=WrittenNumber, parse_int=_integer)
+        return result if result == decode_json(document).value else None
     except (ValueError, RecursionError):
         return None
 

@@ -92,8 +92,8 @@ def parse_prefix(text: str) -> Prefix:
     @raise AddressError: The value is invalid.
     """
 
-    def problem(why: str) -> AddressError:
-        return AddressError(f"netip.ParsePrefix({quoted(text)}): {why}")
+    def problem(reason: str) -> AddressError:
+        return AddressError(f"netip.ParsePrefix({quoted(text)}): {reason}")
 
     before, slash, length = text.rpartition("/")
     if not slash:
@@ -112,9 +112,9 @@ def parse_prefix(text: str) -> Prefix:
     return Prefix(address, bits)
 
 
-def _problem(text: str, why: str, at: str = "") -> AddressError:
+def _problem(text: str, reason: str, at: str = "") -> AddressError:
     place = f" (at {quoted(at)})" if at else ""
-    return AddressError(f"ParseAddr({quoted(text)}): {why}{place}")
+    return AddressError(f"ParseAddr({quoted(text)}): {reason}{place}")
 
 
 def _ipv4_fields(whole: str, text: str) -> list[int]:

@@ -221,9 +221,9 @@ def _parse(text: str, via_request: bool) -> URL:
     if text == "*":
         return URL(path=b"*")
     scheme, rest = "", text
-    found = _scheme(text)
-    if found:
-        scheme, rest = found[1].lower(), text[found.end() :]
+    match = _scheme(text)
+    if match:
+        scheme, rest = match[1].lower(), text[match.end() :]
     elif text.startswith(":"):
         raise URLError("missing protocol scheme")
     force_query = rest.endswith("?") and rest.count("?") == 1

@@ -13,8 +13,8 @@ from .validation import policies
 from .validation import webhooks as rules
 
 
-def _default_rules(found: JSONObject, name: str) -> None:
-    for rule in found.get(name) or ():
+def _default_rules(webhook: JSONObject, name: str) -> None:
+    for rule in webhook.get(name) or ():
         if rule.get("scope") is None:
             rule["scope"] = "*"
 

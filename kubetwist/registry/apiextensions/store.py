@@ -80,15 +80,15 @@ def set_crd_condition(crd: JSONObject, kind: str, status: str, reason: str, mess
     @param reason: The reason in CamelCase.
     @param message: The text for users.
     """
-    found = crd.setdefault("status", {}).get("conditions") or []
+    conditions = crd.setdefault("status", {}).get("conditions") or []
     now = times.now()
     fresh = {"lastTransitionTime": now, "message": message, "reason": reason, "status": status, "type": kind}
-    for index, one in enumerate(found):
+    for index, one in enumerate(conditions):
         if one.get("type") == kind:
             if one.get("status") == status:
                 fresh["lastTransitionTime"] = one.get("lastTransitionTime") or now
-            found[index] = fresh
+            conditions[index] = fresh
             break
     else:
-        found.append(fresh)
-    crd["status"]["conditions"] = found
+        conditions.append(fresh)
+    crd["status"]["conditions"] = conditions

@@ -22,9 +22,9 @@ def non_structural_condition(crd: JSONObject) -> tuple[str, str, str] | None:
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
             continue
-        why = unsupported(schema)
-        if why:
+        reason = unsupported(schema)
+        if reason:
             name = version.get("name", "")
-            return "Unknown", "StructuralError", f"failed to check validation schema for version {name}: {why}"
+            return "Unknown", "StructuralError", f"failed to check validation schema for version {name}: {reason}"
         errors += validate_structural(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
     return ("True", "Violations", aggregate(errors).removeprefix(": ")) if errors else None

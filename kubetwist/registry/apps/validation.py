@@ -53,11 +53,11 @@ def _selected_template(spec: JSONObject, path: str, owner: str, errors: ErrorLis
 
 
 def _found(selector: JSONObject | None, template: JSONObject, path: str, errors: ErrorList) -> None:
-    found = (template.get("metadata") or {}).get("labels")
+    labels = (template.get("metadata") or {}).get("labels")
     # An empty selector has an error already; a missing one matches nothing.
-    if selector is None or not (selector_empty(selector) or selects(selector, found or {})):
+    if selector is None or not (selector_empty(selector) or selects(selector, labels or {})):
         text = "`selector` does not match template `labels`"
-        errors.append(invalid(f"{path}.metadata.labels", found, text))
+        errors.append(invalid(f"{path}.metadata.labels", labels, text))
 
 
 def _selector(spec: JSONObject, owner: str, errors: ErrorList) -> bool:
@@ -296,8 +296,8 @@ def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> lis
     retention = spec.get("persistentVolumeClaimRetentionPolicy") or {}
     for name in ("whenDeleted", "whenScaled"):
         if retention and retention.get(name) not in ("Retain", "Delete"):
-            where = f"spec.persistentVolumeClaimRetentionPolicy.{name}"
-            errors.append(unsupported(where, retention.get(name) or "", ("Retain", "Delete")))
+            path = f"spec.persistentVolumeClaimRetentionPolicy.{name}"
+            errors.append(unsupported(path, retention.get(name) or "", ("Retain", "Delete")))
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or () if old is None else ()):
         validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", errors)
     for name in ("replicas", "minReadySeconds"):

@@ -178,16 +178,16 @@ def _rules(rules: JSONObject, path: str, errors: ErrorList) -> None:
     if not policies:
         errors.append(required(f"{path}.policies", "must specify at least one Policy"))
     for index, policy in enumerate(policies):
-        here = f"{path}.policies[{index}]"
+        item_path = f"{path}.policies[{index}]"
         if policy.get("type") not in ("Percent", "Pods"):
-            errors.append(unsupported(f"{here}.type", policy.get("type") or "", ("Percent", "Pods")))
+            errors.append(unsupported(f"{item_path}.type", policy.get("type") or "", ("Percent", "Pods")))
         value, period = policy.get("value") or 0, policy.get("periodSeconds") or 0
         if value <= 0:
-            errors.append(invalid(f"{here}.value", value, "must be greater than zero"))
+            errors.append(invalid(f"{item_path}.value", value, "must be greater than zero"))
         if period <= 0:
-            errors.append(invalid(f"{here}.periodSeconds", period, "must be greater than zero"))
+            errors.append(invalid(f"{item_path}.periodSeconds", period, "must be greater than zero"))
         elif period > 1800:
-            errors.append(invalid(f"{here}.periodSeconds", period, "must be less than or equal to 1800"))
+            errors.append(invalid(f"{item_path}.periodSeconds", period, "must be less than or equal to 1800"))
     tolerance = rules.get("tolerance")
     if tolerance is not None and quantity(tolerance).sign() < 0:
         errors.append(invalid(f"{path}.tolerance", str(tolerance), "must be greater than or equal to 0"))

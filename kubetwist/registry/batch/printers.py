@@ -60,8 +60,8 @@ def _job_state(obj: JSONObject, status: JSONObject) -> str:
             if obj["metadata"].get("deletionTimestamp"):
                 return state
             continue
-        found = condition(status, kind)
-        if found is not None and found.get("status") == "True":
+        existing = condition(status, kind)
+        if existing is not None and existing.get("status") == "True":
             return state
     return "Running"
 

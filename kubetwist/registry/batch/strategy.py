@@ -139,8 +139,8 @@ def default_job_template_spec(spec: JSONObject) -> None:
 
 
 def _job_spec(obj: JSONObject) -> JSONObject:
-    found: JSONObject = obj["spec"]["jobTemplate"].get("spec") or {}
-    return found
+    spec: JSONObject = obj["spec"]["jobTemplate"].get("spec") or {}
+    return spec
 
 
 class CronJobStrategy(Strategy):

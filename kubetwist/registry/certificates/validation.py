@@ -164,7 +164,7 @@ def certificates_error(encoded: str) -> str:
         rest = b64decode(encoded)
     except (binascii.Error, ValueError):
         return "must contain at least one CERTIFICATE PEM block"
-    found = False
+    has_certificate = False
     for block in _BLOCK.finditer(rest):
         kind, headers, body = block.group(1), block.group(2), block.group(3)
         if kind != b"CERTIFICATE":
@@ -176,7 +176,7 @@ def certificates_error(encoded: str) -> str:
         except Exception:
             # Clients get the same message for all parser errors.
             return "x509: malformed certificate"
-        found = True
-    if rest and not found:
+        has_certificate = True
+    if rest and not has_certificate:
         return "must contain at least one CERTIFICATE PEM block"
     return ""

@@ -120,9 +120,9 @@ class CRConverter:
     async def _batch(self, objects: Sequence[JSONObject], gvk: GroupVersionKind) -> list[JSONObject]:
         about = f"{self.name} for {objects[0]['apiVersion']}, Kind={objects[0]['kind']}"
         try:
-            found = self._convert(objects, gvk.api_version)
-            if isinstance(found, Awaitable):
-                found = await _timed(found, self._reactor)
+            result = self._convert(objects, gvk.api_version)
+            if isinstance(result, Awaitable):
+                result = await _timed(result, self._reactor)
         except TimeoutError:
             raise APIStatusError.unknown(f"{about} failed: it took longer than {TIMEOUT:.0f} s") from None
         except ValueError as error:
@@ -132,28 +132,28 @@ class CRConverter:
             raise APIStatusError.unknown(
                 f"{about} failed: the converter raised an exception; see the server log"
             ) from None
-        if not isinstance(found, list) or len(found) != len(objects):
-            count = len(found) if isinstance(found, list) else 0
+        if not isinstance(result, list) or len(result) != len(objects):
+            count = len(result) if isinstance(result, list) else 0
             raise APIStatusError.unknown(f"{about} returned {count} objects, expected {len(objects)}")
         noun = "object" if len(objects) == 1 else "converted object"
         return [
             _checked(before, after, gvk, f"{about} returned invalid", f"{noun} at index {index}")
-            for index, (before, after) in enumerate(zip(objects, found, strict=True))
+            for index, (before, after) in enumerate(zip(objects, result, strict=True))
         ]
 
 
-async def _timed(found: Awaitable[Any], reactor: IReactorTime) -> Any:
+async def _timed(awaitable: Awaitable[Any], reactor: IReactorTime) -> Any:
     """
     Return the result of an awaitable.
 
     @raise TimeoutError: The timeout expired; the awaitable is cancelled.
     """
-    waited = found if isinstance(found, Deferred) else Deferred.fromCoroutine(_awaited(found))
+    waited = awaitable if isinstance(awaitable, Deferred) else Deferred.fromCoroutine(_awaited(awaitable))
     return await waited.addTimeout(TIMEOUT + GRACE, reactor, _too_late)
 
 
-async def _awaited(found: Awaitable[Any]) -> Any:
-    return await found
+async def _awaited(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
 
 
 def _too_late(result: Any, timeout: float) -> Any:
@@ -181,10 +181,10 @@ def _checked(before: JSONObject, after: JSONValue, gvk: GroupVersionKind, about:
     """Return a converted object with the metadata of the original; only labels and annotations may change."""
     if not isinstance(after, dict):
         raise APIStatusError.unknown(f"{about} {which}: {go_type(after)} is no object")
-    wanted, found = gvk.api_version, after.get("apiVersion") or ""
-    if wanted != found:
+    expected_version, api_version = gvk.api_version, after.get("apiVersion") or ""
+    if expected_version != api_version:
         raise APIStatusError.unknown(
-            f"{about} {which}: invalid groupVersion (expected {wanted}, received {_shown(found)})"
+            f"{about} {which}: invalid groupVersion (expected {expected_version}, received {_shown(api_version)})"
         )
     kind = after.get("kind") or ""
     if gvk.kind != kind:
@@ -195,8 +195,8 @@ def _checked(before: JSONObject, after: JSONValue, gvk: GroupVersionKind, about:
         # An incomplete object, converted for field ownership.
         return {name: value for name, value in after.items() if name != "metadata"}
     if not isinstance(meta, dict):
-        why = "missing metadata" if meta is None else f"invalid metadata of type {go_type(meta)}"
-        raise APIStatusError.unknown(f"{about} metadata{_in(which)}: {why} in converted object")
+        reason = "missing metadata" if meta is None else f"invalid metadata of type {go_type(meta)}"
+        raise APIStatusError.unknown(f"{about} metadata{_in(which)}: {reason} in converted object")
     for name, said in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
         if (old.get(name) or "") != (meta.get(name) or ""):
             raise APIStatusError.unknown(
@@ -293,10 +293,10 @@ class WebhookConversion:
         except APIStatusError as error:
             raise ConversionFailed(error.message) from None
         try:
-            found = orjson.loads(answer.body)
+            result = orjson.loads(answer.body)
         except orjson.JSONDecodeError as error:
             raise ConversionFailed(f"couldn't get version/kind; json parse error: {error}") from None
-        return _converted(found, review_version, uid)
+        return _converted(result, review_version, uid)
 
 
 def _converted(review: JSONValue, api_version: str, uid: str) -> list[JSONObject]:
@@ -350,11 +350,11 @@ class CRConverterFactory:
 
     def _plugin(self, name: str, crd: JSONObject) -> Convert:
         plugins = getPlugins(IConversionPlugin) if self._installed is None else self._installed
-        found = [one for one in plugins if one.name == name]
-        if len(found) != 1:
-            many = "two plugins of that name are" if found else "no plugin of that name is"
+        matches = [one for one in plugins if one.name == name]
+        if len(matches) != 1:
+            many = "two plugins of that name are" if matches else "no plugin of that name is"
             return _refusing(f"{many} installed")
-        plugin = found[0]
+        plugin = matches[0]
         wrong = interface_error(plugin, IConversionPlugin)
         if wrong:
             return _refusing(wrong)
@@ -366,9 +366,9 @@ class CRConverterFactory:
         return convert
 
 
-def _refusing(why: str) -> Convert:
+def _refusing(reason: str) -> Convert:
     def convert(objects: Sequence[JSONObject], api_version: str) -> Any:
-        raise ConversionFailed(why)
+        raise ConversionFailed(reason)
 
     return convert
 

@@ -45,8 +45,8 @@ def find_crd_condition(crd: JSONObject, kind: str) -> JSONObject | None:
 
 def is_crd_condition_true(crd: JSONObject, kind: str) -> bool:
     """Return whether a condition exists and is true."""
-    found = find_crd_condition(crd, kind)
-    return found is not None and found.get("status") == "True"
+    condition = find_crd_condition(crd, kind)
+    return condition is not None and condition.get("status") == "True"
 
 
 def converting_plugin(crd: JSONObject) -> str:
@@ -208,12 +208,12 @@ class CustomDefinition:
 
         @param object_meta: The type of C{metadata}.
         """
-        found = []
+        result = []
         for version in self.versions:
             values = SchemaValidator(version.schema)
             values.compiled()
-            found.append((version, version.make_type(object_meta), values))
-        return found
+            result.append((version, version.make_type(object_meta), values))
+        return result
 
     def use(self, compiled: list[tuple[CustomVersion, CustomType, SchemaValidator]]) -> None:
         """Set the result of L{compile}, unless the types were compiled in the meantime."""
@@ -228,8 +228,8 @@ class CustomDefinition:
     @property
     def served(self) -> list[CustomVersion]:
         """Return the served versions by priority."""
-        found = [one for one in self.versions if one.served]
-        return sorted(found, key=lambda one: version_preference(one.name))
+        versions = [one for one in self.versions if one.served]
+        return sorted(versions, key=lambda one: version_preference(one.name))
 
     def version(self, name: str) -> CustomVersion:
         """
@@ -237,10 +237,10 @@ class CustomDefinition:
 
         @raise KeyError: The version does not exist.
         """
-        found = self.find(name)
-        if found is None:
+        version = self.find(name)
+        if version is None:
             raise KeyError(name)
-        return found
+        return version
 
     def find(self, name: str) -> CustomVersion | None:
         """Return a version by its name; L{None} if there is none."""
@@ -283,8 +283,8 @@ def _digest(*parts: JSONValue) -> bytes:
 
 def _text_at(path: JSONPath) -> Callable[[JSONObject], str]:
     def read(obj: JSONObject) -> str:
-        found = path.first(obj)
-        value: Any = None if found is MISSING else found
+        result = path.first(obj)
+        value: Any = None if result is MISSING else result
         if value is None:
             return ""
         if isinstance(value, bool):

@@ -135,13 +135,13 @@ class CustomVersionConverter:
 
     def type_of(self, api_version: str) -> MergeType:
         """See L{kubetwist.schema.merge.ownership.Versions.type_of}."""
-        found = self._types.get(api_version)
-        if found is None:
+        merge_type = self._types.get(api_version)
+        if merge_type is None:
             version = self._version(api_version)
             types = self._definition.definitions.merge_types
-            found = types.custom_resource_type(with_metadata(version.schema), self._definition.preserves)
-            self._types[api_version] = found
-        return found
+            merge_type = types.custom_resource_type(with_metadata(version.schema), self._definition.preserves)
+            self._types[api_version] = merge_type
+        return merge_type
 
     def convert(self, obj: JSONObject, source: str, target: str, hub: str) -> JSONObject:
         """
@@ -171,12 +171,12 @@ class CustomVersionConverter:
         """Run the pending conversions, and cache their results for a while."""
         conversion, version = self._definition.conversion, self._version(needed.target)
         assert conversion is not None
-        found: JSONObject | str
+        result: JSONObject | str
         try:
-            [found] = await conversion.convert([orjson.loads(needed.obj)], version.gvk)
+            [result] = await conversion.convert([orjson.loads(needed.obj)], version.gvk)
         except APIStatusError as error:
-            found = error.message
-        self._learned[needed.obj, needed.target] = found
+            result = error.message
+        self._learned[needed.obj, needed.target] = result
         if len(self._learned) > CACHED_CONVERSIONS:
             self._learned.popitem(last=False)
 

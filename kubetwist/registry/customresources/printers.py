@@ -72,8 +72,8 @@ class Printer:
         cells: list[Any] = [obj["metadata"].get("name", "")]
         budget = budget or Budget()
         for path, kind in self._columns:
-            found = path.first(obj, budget)
-            cells.append(None if found is MISSING else _cell(kind, found))
+            value = path.first(obj, budget)
+            cells.append(None if value is MISSING else _cell(kind, value))
         return tuple(cells)
 
 

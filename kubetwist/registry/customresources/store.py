@@ -165,8 +165,8 @@ class CustomStore(Store):
         """
         if self.served.terminating:
             name = obj["metadata"].get("name", "")
-            why = "create not allowed while custom resource definition is terminating"
-            raise APIStatusError.forbidden(self.group_resource, name, why)
+            reason = "create not allowed while custom resource definition is terminating"
+            raise APIStatusError.forbidden(self.group_resource, name, reason)
 
     async def check_escalation(
         self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions

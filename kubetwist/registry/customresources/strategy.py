@@ -110,8 +110,8 @@ class CustomStrategy(Strategy):
             return [*errors, _UNCHECKED]
         whole, before = self.whole(obj), None if old is None else self.whole(old)
         correlation = None if before is None else CorrelatedObject(whole, before, self.version.values)
-        found, _ = rules.validate(whole, before, correlation=correlation)
-        return errors + found
+        messages, _ = rules.validate(whole, before, correlation=correlation)
+        return errors + messages
 
     def whole(self, obj: JSONObject) -> JSONObject:
         """Return the object with kind and apiVersion, which a schema may validate."""
@@ -153,13 +153,13 @@ class CustomStrategy(Strategy):
             fresh -= set(old["metadata"].get("finalizers") or ())
         texts: list[str] = []
         for name in sorted(fresh):
-            where = f"metadata.finalizers: {quoted(name)}"
-            texts += [f"{where}: {problem}" for problem in validate_qualified_name(name)]
+            field_path = f"metadata.finalizers: {quoted(name)}"
+            texts += [f"{field_path}: {problem}" for problem in validate_qualified_name(name)]
             if "/" not in name and name not in _STANDARD_FINALIZERS:
                 path = " including a path (/)" if "." in name else ""
                 texts.append(
-                    f"{where}: prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other "
-                    "finalizer writers"
+                    f"{field_path}: prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with "
+                    "other finalizer writers"
                 )
         return texts
 
@@ -208,10 +208,8 @@ def nested(obj: JSONObject, path: str) -> JSONValue:
         if value is None:
             return None
         if not isinstance(value, dict):
-            where = "." + ".".join(names[: index + 1])
-            raise LookupError(
-                f"{where} accessor error: {value} is of the type {go_type(value)}, expected map[string]interface{{}}"
-            )
+            field_path = "." + ".".join(names[: index + 1])
+            raise LookupError(wrong_type(field_path, value, "map[string]interface{}"))
         if name not in value:
             return None
         value = value[name]

@@ -53,18 +53,18 @@ def _endpoint(endpoint: JSONObject, kind: str, path: str, errors: ErrorList) -> 
     elif len(addresses) > 100:
         errors.append(too_many(f"{path}.addresses", len(addresses), 100))
     for index, address in enumerate(addresses):
-        here = f"{path}.addresses[{index}]"
+        item_path = f"{path}.addresses[{index}]"
         if kind == "FQDN":
-            _domain(address, here, errors)
+            _domain(address, item_path, errors)
         elif kind in ("IPv4", "IPv6"):
             texts = validate_ip(address, canonical=kind == "IPv6")
             for text in texts:
-                errors.append(invalid(here, address, text))
+                errors.append(invalid(item_path, address, text))
             if not texts:
                 if is_ipv6(address) != (kind == "IPv6"):
                     # The reference's path has no index here.
                     errors.append(invalid(f"{path}.addresses", address, f"must be an {kind} address"))
-                non_special_ip(address, here, errors)
+                non_special_ip(address, item_path, errors)
     if endpoint.get("nodeName") is not None:
         check(endpoint["nodeName"], f"{path}.nodeName", dns_subdomain, errors)
     if endpoint.get("hostname") is not None:
@@ -105,11 +105,11 @@ def _hints(hints: list[JSONObject], path: str, problems: Problems, errors: Error
         return False
     seen: set[str] = set()
     for index, hint in enumerate(hints):
-        name, here = hint.get("name") or "", f"{path}[{index}].name"
+        name, item_path = hint.get("name") or "", f"{path}[{index}].name"
         if name in seen:
-            errors.append(duplicate(here, name))
+            errors.append(duplicate(item_path, name))
         seen.add(name)
-        check(name, here, problems, errors)
+        check(name, item_path, problems, errors)
     return True
 
 

@@ -79,32 +79,32 @@ def _without_empty(spec: JSONObject) -> JSONObject:
 def _shown_schema(spec: JSONObject) -> str:
     """Return a spec as Go prints it."""
 
-    def method(found: JSONObject | None) -> JSONObject | None:
-        return None if found is None else {"Type": found.get("type", "")}
+    def method(value: JSONObject | None) -> JSONObject | None:
+        return None if value is None else {"Type": value.get("type", "")}
 
-    def subject(found: JSONObject) -> JSONObject:
-        user, group, account = found.get("user"), found.get("group"), found.get("serviceAccount")
+    def subject(value: JSONObject) -> JSONObject:
+        user, group, account = value.get("user"), value.get("group"), value.get("serviceAccount")
         return {
-            "Kind": found.get("kind", ""),
+            "Kind": value.get("kind", ""),
             "User": user and {"Name": user.get("name", "")},
             "Group": group and {"Name": group.get("name", "")},
             "ServiceAccount": account and {"Namespace": account.get("namespace", ""), "Name": account.get("name", "")},
         }
 
-    def resource_rule(found: JSONObject) -> JSONObject:
+    def resource_rule(value: JSONObject) -> JSONObject:
         return {
-            "Verbs": found.get("verbs"),
-            "APIGroups": found.get("apiGroups"),
-            "Resources": found.get("resources"),
-            "ClusterScope": found.get("clusterScope", False),
-            "Namespaces": found.get("namespaces"),
+            "Verbs": value.get("verbs"),
+            "APIGroups": value.get("apiGroups"),
+            "Resources": value.get("resources"),
+            "ClusterScope": value.get("clusterScope", False),
+            "Namespaces": value.get("namespaces"),
         }
 
-    def path_rule(found: JSONObject) -> JSONObject:
-        return {"Verbs": found.get("verbs"), "NonResourceURLs": found.get("nonResourceURLs")}
+    def path_rule(value: JSONObject) -> JSONObject:
+        return {"Verbs": value.get("verbs"), "NonResourceURLs": value.get("nonResourceURLs")}
 
-    def each(make: Callable[[JSONObject], JSONObject], found: list[JSONObject] | None) -> list[JSONObject] | None:
-        return None if found is None else [make(one) for one in found]
+    def each(make: Callable[[JSONObject], JSONObject], value: list[JSONObject] | None) -> list[JSONObject] | None:
+        return None if value is None else [make(one) for one in value]
 
     rules = [
         {
@@ -167,9 +167,9 @@ def _rule(rule: JSONObject, path: str, errors: ErrorList) -> None:
     for index, one in enumerate(resources):
         _resource_rule(one, f"{path}.resourceRules[{index}]", errors)
     for index, one in enumerate(paths):
-        here = f"{path}.nonResourceRules[{index}]"
-        _verbs(one.get("verbs") or [], f"{here}.verbs", errors)
-        _urls(one.get("nonResourceURLs") or [], f"{here}.nonResourceURLs", errors)
+        item_path = f"{path}.nonResourceRules[{index}]"
+        _verbs(one.get("verbs") or [], f"{item_path}.verbs", errors)
+        _urls(one.get("nonResourceURLs") or [], f"{item_path}.nonResourceURLs", errors)
 
 
 def _urls(urls: list[str], path: str, errors: ErrorList) -> None:
@@ -207,17 +207,17 @@ def _subject(subject: JSONObject, path: str, errors: ErrorList) -> None:
     if own is None:
         errors.append(unsupported(f"{path}.kind", kind, _KINDS))
         return
-    found: JSONObject | None = subject.get(own)
-    if found is None:
+    details: JSONObject | None = subject.get(own)
+    if details is None:
         errors.append(required(f"{path}.{own}", f"{own} is required when subject kind is '{kind}'"))
     else:
-        name = found.get("name") or ""
+        name = details.get("name") or ""
         if not name:
             errors.append(required(f"{path}.{own}.name"))
         elif kind == "ServiceAccount" and name != "*":
             check(name, f"{path}.{own}.name", dns_subdomain, errors)
         if kind == "ServiceAccount":
-            _account_namespace(found.get("namespace") or "", f"{path}.{own}.namespace", errors)
+            _account_namespace(details.get("namespace") or "", f"{path}.{own}.namespace", errors)
     for other_kind, other in _SUBJECTS.items():
         if other != own and subject.get(other) is not None:
             text = f"{other} is forbidden when subject kind is not '{other_kind}'"
@@ -321,8 +321,8 @@ def validate_priority_level(obj: JSONObject) -> list[FieldError]:
     return errors
 
 
-def _share(found: JSONObject, path: str, errors: ErrorList) -> None:
-    shares, lent = found.get("nominalConcurrencyShares"), found.get("lendablePercent")
+def _share(settings: JSONObject, path: str, errors: ErrorList) -> None:
+    shares, lent = settings.get("nominalConcurrencyShares"), settings.get("lendablePercent")
     if shares is not None and shares < 0:
         errors.append(invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer"))
     if lent is not None and not 0 <= lent <= 100:
@@ -336,19 +336,19 @@ def _limited(limited: JSONObject, errors: ErrorList) -> None:
         errors.append(invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer"))
     response = limited.get("limitResponse") or {}
     kind, queuing = response.get("type") or "", response.get("queuing")
-    here = f"{path}.limitResponse"
+    item_path = f"{path}.limitResponse"
     if kind == "Reject":
         if queuing is not None:
             text = "must be nil if limited.limitResponse.type is not Limited"
-            errors.append(forbidden(f"{here}.queuing", text))
+            errors.append(forbidden(f"{item_path}.queuing", text))
     elif kind == "Queue":
         if queuing is None:
             text = "must not be empty if limited.limitResponse.type is Limited"
-            errors.append(required(f"{here}.queuing", text))
+            errors.append(required(f"{item_path}.queuing", text))
         else:
-            _queuing(queuing, f"{here}.queuing", errors)
+            _queuing(queuing, f"{item_path}.queuing", errors)
     else:
-        errors.append(unsupported(f"{here}.type", kind, ("Queue", "Reject")))
+        errors.append(unsupported(f"{item_path}.type", kind, ("Queue", "Reject")))
     lent, borrowed = limited.get("lendablePercent"), limited.get("borrowingLimitPercent")
     if lent is not None and not 0 <= lent <= 100:
         errors.append(invalid(f"{path}.lendablePercent", lent, "must be between 0 and 100, inclusive"))

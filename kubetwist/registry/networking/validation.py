@@ -68,11 +68,11 @@ def validate_ingress_update(obj: JSONObject, old: JSONObject) -> list[FieldError
     """Validate an Ingress; some errors that C{old} has already are ignored."""
     before = old["spec"]
     secrets = any(dns_subdomain(tls["secretName"]) for tls in before.get("tls") or () if tls.get("secretName"))
-    found: ErrorList = []
+    errors: ErrorList = []
     for rule in before.get("rules") or ():
         if "*" in (rule.get("host") or ""):
-            _http(rule.get("http"), "", found)
-    return _ingress(obj, odd_secrets=secrets, odd_wildcards=bool(found))
+            _http(rule.get("http"), "", errors)
+    return _ingress(obj, odd_secrets=secrets, odd_wildcards=bool(errors))
 
 
 def _ingress(obj: JSONObject, *, odd_secrets: bool = False, odd_wildcards: bool = False) -> list[FieldError]:
@@ -119,23 +119,23 @@ def _http(http: JSONObject | None, path: str, errors: ErrorList) -> None:
 
 
 def _http_path(one: JSONObject, path: str, errors: ErrorList) -> None:
-    kind, where = one.get("pathType"), one.get("path") or ""
+    kind, http_path = one.get("pathType"), one.get("path") or ""
     if kind is None:
         errors.append(required(f"{path}.pathType", "pathType must be specified"))
         return
     if kind in ("Exact", "Prefix"):
-        if not where.startswith("/"):
-            errors.append(invalid(f"{path}.path", where, "must be an absolute path"))
-        if where:
+        if not http_path.startswith("/"):
+            errors.append(invalid(f"{path}.path", http_path, "must be an absolute path"))
+        if http_path:
             for bad in _BAD_IN_PATH:
-                if bad in where:
-                    errors.append(invalid(f"{path}.path", where, f"must not contain '{bad}'"))
+                if bad in http_path:
+                    errors.append(invalid(f"{path}.path", http_path, f"must not contain '{bad}'"))
             for bad in _BAD_ENDS:
-                if where.endswith(bad):
-                    errors.append(invalid(f"{path}.path", where, f"cannot end with '{bad}'"))
+                if http_path.endswith(bad):
+                    errors.append(invalid(f"{path}.path", http_path, f"cannot end with '{bad}'"))
     elif kind == "ImplementationSpecific":
-        if where and not where.startswith("/"):
-            errors.append(invalid(f"{path}.path", where, "must be an absolute path"))
+        if http_path and not http_path.startswith("/"):
+            errors.append(invalid(f"{path}.path", http_path, "must be an absolute path"))
     else:
         errors.append(unsupported(f"{path}.pathType", kind, _PATH_TYPES))
     _backend(one.get("backend") or {}, f"{path}.backend", errors)
@@ -320,15 +320,15 @@ def _ip_block(block: JSONObject, path: str, errors: ErrorList) -> None:
     if outer is None:
         return
     for index, value in enumerate(block.get("except") or ()):
-        here = f"{path}.except[{index}]"
-        cidr(value, here, errors)
+        item_path = f"{path}.except[{index}]"
+        cidr(value, item_path, errors)
         inner = parse_cidr(value)
         if inner is None:
             continue
         same_family = inner[1].version == outer[1].version
         within = same_family and inner[0] in outer[1] and inner[1].prefixlen > outer[1].prefixlen
         if not within:
-            errors.append(invalid(here, value, "must be a strict subset of `cidr`"))
+            errors.append(invalid(item_path, value, "must be a strict subset of `cidr`"))
 
 
 # --- addresses and ranges ----------------------------------------------------------------------------------------

@@ -35,11 +35,11 @@ class ClaimStore(Store):
     ) -> Sequence[FieldError]:
         """See L{kubetwist.registry.generic.objects.StoreBase.run_validation}; admin access is checked first."""
         path = _admin_access_path(*objects)
-        found = super().run_validation(validate, *objects)
+        errors = super().run_validation(validate, *objects)
         if not path or self._is_labelled(objects[0]["metadata"].get("namespace") or ""):
-            return found
+            return errors
         text = f"admin access to devices requires the `{_LABEL}: true` label on the containing namespace"
-        return [forbidden(path, text), *found]
+        return [forbidden(path, text), *errors]
 
     def _is_labelled(self, namespace: str) -> bool:
         namespaces = self._stores.get("", "namespaces")

@@ -13,5 +13,5 @@ class PriorityClassStore(Store):
     def check_delete(self, name: str) -> None:
         """See L{StoreHooks.check_delete}; system classes cannot be deleted."""
         if name in SYSTEM_PRIORITIES:
-            why = "this is a system priority class and cannot be deleted"
-            raise APIStatusError.forbidden(self.group_resource, name, why)
+            reason = "this is a system priority class and cannot be deleted"
+            raise APIStatusError.forbidden(self.group_resource, name, reason)

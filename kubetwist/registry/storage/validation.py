@@ -85,22 +85,22 @@ def _topologies(terms: list[JSONObject], errors: ErrorList) -> None:
     seen: Counter[frozenset[tuple[str, frozenset[str]]]] = Counter({frozenset(): len(terms)})
     for index, term in enumerate(terms):
         path = f"allowedTopologies[{index}]"
-        found: dict[str, frozenset[str]] = {}
+        values_by_key: dict[str, frozenset[str]] = {}
         for place, expression in enumerate(term.get("matchLabelExpressions") or ()):
-            here = f"{path}.matchLabelExpressions[{place}]"
+            item_path = f"{path}.matchLabelExpressions[{place}]"
             values, key = expression.get("values") or [], expression.get("key") or ""
             if not values:
-                errors.append(required(f"{here}.values"))
+                errors.append(required(f"{item_path}.values"))
             taken: set[str] = set()
             for number, value in enumerate(values):
                 if value in taken:
-                    errors.append(duplicate(f"{here}.values[{number}]", value))
+                    errors.append(duplicate(f"{item_path}.values[{number}]", value))
                 taken.add(value)
-            check(key, f"{here}.key", validate_qualified_name, errors)
-            if key in found:
-                errors.append(duplicate(f"{here}.key", key))
-            found[key] = frozenset(values)
-        whole = frozenset(found.items())
+            check(key, f"{item_path}.key", validate_qualified_name, errors)
+            if key in values_by_key:
+                errors.append(duplicate(f"{item_path}.key", key))
+            values_by_key[key] = frozenset(values)
+        whole = frozenset(values_by_key.items())
         errors.extend([duplicate(f"{path}.matchLabelExpressions", "")] * min(seen[whole], _MAX_REPEATS))
         seen[whole] += 1
 
@@ -235,12 +235,12 @@ def validate_csi_capacity(obj: JSONObject, *, odd_values: bool = False) -> list[
 def validate_csi_capacity_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Validate that topology and storage class are unchanged; stored invalid label values are accepted."""
     stored = old.get("nodeTopology")
-    found = validate_csi_capacity(obj, odd_values=stored is not None and not is_selector(stored))
+    messages = validate_csi_capacity(obj, odd_values=stored is not None and not is_selector(stored))
     errors: ErrorList = []
     topology, name = obj.get("nodeTopology"), obj.get("storageClassName")
     immutable(topology, old.get("nodeTopology"), "nodeTopology", errors, selector_shown(topology))
     immutable(name, old.get("storageClassName"), "storageClassName", errors)
-    return UpdateErrors(found, errors)
+    return UpdateErrors(messages, errors)
 
 
 # --- attachments and attributes ----------------------------------------------------------------------------------

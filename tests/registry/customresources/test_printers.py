@@ -44,7 +44,7 @@ class BudgetTests(SynchronousTestCase):
         def cells() -> list[Any]:
             return [row["cells"][1] for row in client.ask("GET", KITES, Accept=TABLE)[1]["rows"]]
 
-        with patch.object(tables, "MOST_SEEN_BY_REQUEST", 30):
+        with patch.object(tables, "MAX_VALUES_PER_REQUEST", 30):
             cut = cells()
         self.assertEqual((cut[0], cut[-1]), ("blue", None))
         self.assertEqual(cells(), ["blue"] * 4)

@@ -164,13 +164,13 @@ def _annotation(one: JSONObject, key: str, name: str, path: str, expressions: _E
         errors.append(invalid(f"{path}.key", key, "requires metadata.name be non-empty"))
     expression = one.get("valueExpression") or ""
     trimmed = expression.strip()
-    where = f"{path}.valueExpression"
+    field_path = f"{path}.valueExpression"
     if not trimmed:
-        errors.append(required(where, "valueExpression is not specified"))
+        errors.append(required(field_path, "valueExpression is not specified"))
     elif len(trimmed.encode()) > _MAX_ANNOTATION_LENGTH:
-        errors.append(required(where, f"must not exceed {_MAX_ANNOTATION_LENGTH} bytes in length"))
+        errors.append(required(field_path, f"must not exceed {_MAX_ANNOTATION_LENGTH} bytes in length"))
     else:
-        expressions.check(trimmed, where, (STRING, NULL), shown=expression)
+        expressions.check(trimmed, field_path, (STRING, NULL), shown=expression)
 
 
 def _mutations(spec: JSONObject, expressions: _Expressions, errors: ErrorList) -> None:
@@ -226,21 +226,21 @@ def _variable(variable: JSONObject, path: str, expressions: _Expressions, errors
 
 def _param_kind(kind: JSONObject, path: str, errors: ErrorList) -> None:
     text = kind.get("apiVersion") or ""
-    where = f"{path}.apiVersion"
+    field_path = f"{path}.apiVersion"
     if not text:
-        errors.append(required(where))
+        errors.append(required(field_path))
     elif text.count("/") > 1:
-        errors.append(invalid(where, text, f"unexpected GroupVersion string: {text}"))
+        errors.append(invalid(field_path, text, f"unexpected GroupVersion string: {text}"))
     else:
         group, _, version = text.rpartition("/")
         problems = validate_dns1123_subdomain(group) if group else []
         if problems:
-            errors.append(invalid(where, group, ",".join(problems)))
+            errors.append(invalid(field_path, group, ",".join(problems)))
         problems = validate_dns1035_label(version)
         if not version:
-            errors.append(invalid(where, text, "version must be specified"))
+            errors.append(invalid(field_path, text, "version must be specified"))
         elif problems:
-            errors.append(invalid(where, version, ",".join(problems)))
+            errors.append(invalid(field_path, version, ",".join(problems)))
     name = kind.get("kind") or ""
     if not name:
         errors.append(required(f"{path}.kind"))
@@ -256,8 +256,8 @@ def _operations(resources: JSONObject, path: str, errors: ErrorList) -> None:
     for rule in resources.get("resourceRules") or ():
         for operation in rule.get("operations") or ():
             if operation not in _MUTATING_OPERATIONS:
-                where = f"{path}.resourceRules.operations"
-                errors.append(unsupported(where, operation, _MUTATING_OPERATIONS))
+                field_path = f"{path}.resourceRules.operations"
+                errors.append(unsupported(field_path, operation, _MUTATING_OPERATIONS))
 
 
 def _match(resources: JSONObject, path: str, errors: ErrorList) -> None:
@@ -273,10 +273,10 @@ def _match(resources: JSONObject, path: str, errors: ErrorList) -> None:
         for index, rule in enumerate(resources.get(field) or ()):
             names: set[str] = set()
             for place, name in enumerate(rule.get("resourceNames") or ()):
-                where = f"{path}.{field}[{index}].resourceNames[{place}]"
-                errors += [invalid(where, name, text) for text in validate_path_segment_name(name)]
+                field_path = f"{path}.{field}[{index}].resourceNames[{place}]"
+                errors += [invalid(field_path, name, text) for text in validate_path_segment_name(name)]
                 if name in names:
-                    errors.append(duplicate(where, name))
+                    errors.append(duplicate(field_path, name))
                 names.add(name)
             check_rule(rule, f"{path}.{field}[{index}]", errors)
 

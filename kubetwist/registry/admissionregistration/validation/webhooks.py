@@ -145,18 +145,18 @@ def check_conditions(conditions: list[JSONObject], path: str, errors: ErrorList,
         errors.append(FieldError("FieldValueTooMany", text, path))
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
-        here, name = f"{path}[{index}]", condition.get("name") or ""
+        item_path, name = f"{path}[{index}]", condition.get("name") or ""
         expression = (condition.get("expression") or "").strip()
         if not expression:
-            errors.append(required(f"{here}.expression"))
+            errors.append(required(f"{item_path}.expression"))
         else:
-            errors += _validate_match_condition(expression, f"{here}.expression", names)
+            errors += _validate_match_condition(expression, f"{item_path}.expression", names)
         if not name:
-            errors.append(required(f"{here}.name"))
+            errors.append(required(f"{item_path}.name"))
         else:
-            check(name, f"{here}.name", validate_qualified_name, errors)
+            check(name, f"{item_path}.name", validate_qualified_name, errors)
             if name in seen:
-                errors.append(duplicate(f"{here}.name", name))
+                errors.append(duplicate(f"{item_path}.name", name))
             seen.add(name)
 
 
@@ -203,9 +203,9 @@ def _resources(resources: list[str], path: str, errors: ErrorList) -> None:
     everywhere: set[str] = set()
     plain = False
     for index, text in enumerate(resources):
-        here = f"{path}[{index}]"
+        item_path = f"{path}[{index}]"
         if not text:
-            errors.append(required(here))
+            errors.append(required(item_path))
             continue
         resource, slash, subresource = text.partition("/")
         if not slash:
@@ -213,9 +213,9 @@ def _resources(resources: list[str], path: str, errors: ErrorList) -> None:
             plain = text != "*"
             continue
         if resource in whole:
-            errors.append(invalid(here, text, f"if '{resource}/*' is present, must not specify {text}"))
+            errors.append(invalid(item_path, text, f"if '{resource}/*' is present, must not specify {text}"))
         if subresource in everywhere:
-            errors.append(invalid(here, text, f"if '*/{subresource}' is present, must not specify {text}"))
+            errors.append(invalid(item_path, text, f"if '*/{subresource}' is present, must not specify {text}"))
         if subresource == "*":
             whole.add(resource)
         if resource == "*":

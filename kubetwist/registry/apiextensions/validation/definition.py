@@ -142,8 +142,8 @@ def coerce_default_metadata(crd: JSONObject, object_meta: StructNode) -> None:
 
 
 def _schemas(spec: JSONObject | None) -> list[JSONObject]:
-    found = (_schema_of(one) for one in (spec or {}).get("versions") or ())
-    return [schema for schema in found if schema is not None]
+    schemas = (_schema_of(one) for one in (spec or {}).get("versions") or ())
+    return [schema for schema in schemas if schema is not None]
 
 
 def _has_defaults(spec: JSONObject) -> bool:
@@ -194,15 +194,15 @@ def _validate_versions(spec: JSONObject, old: JSONObject | None, options: Schema
     for one in (old or {}).get("versions") or ():
         before.setdefault(one.get("name"), one)
     for index, one in enumerate(versions):
-        where = f"spec.versions[{index}]"
+        path = f"spec.versions[{index}]"
         problems = validate_dns1035_label(one.get("name") or "")
         if problems:
-            errors.append(invalid(f"{where}.name", one.get("name") or "", ",".join(problems)))
-        errors += _validate_deprecation(one, f"{where}.deprecationWarning")
+            errors.append(invalid(f"{path}.name", one.get("name") or "", ",".join(problems)))
+        errors += _validate_deprecation(one, f"{path}.deprecationWarning")
         rest = {name: value for name, value in one.items() if name not in common}
         status = ((one.get("subresources") or {}).get("status")) is not None
-        here = evolve(options, status=status)
-        errors += _validate_version_fields(rest, where, "schema", here, before.get(one.get("name")))
+        version_options = evolve(options, status=status)
+        errors += _validate_version_fields(rest, path, "schema", version_options, before.get(one.get("name")))
     names = [one.get("name") for one in versions]
     if len(set(names)) != len(names):
         errors.append(_versions_cause(versions, common, "must contain unique version names"))
@@ -332,8 +332,8 @@ def _validate_deprecation(version: JSONObject, path: str) -> list[FieldError]:
     at = 0
     for character in text:
         if not is_print(character):
-            found = f"non-printable character found at index {at}"
-            problems.append(f"must only contain printable UTF-8 characters; {found}")
+            problem = f"non-printable character found at index {at}"
+            problems.append(f"must only contain printable UTF-8 characters; {problem}")
             break
         at += byte_length(character)
     return [invalid(path, text, problem) for problem in problems]
@@ -349,21 +349,21 @@ def _validate_scale(scale: JSONObject | None, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for name, start in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
         json_path = scale.get(name) or ""
-        where = f"{path}.scale.{name}"
+        field_path = f"{path}.scale.{name}"
         if not json_path:
-            errors.append(required(where))
+            errors.append(required(field_path))
             continue
-        found = _validate_path(json_path, where)
-        if not found and not json_path.startswith(start):
-            found = [invalid(where, json_path, f"should be a json path under {start.rstrip('.')}")]
-        errors += found
+        path_errors = _validate_path(json_path, field_path)
+        if not path_errors and not json_path.startswith(start):
+            path_errors = [invalid(field_path, json_path, f"should be a json path under {start.rstrip('.')}")]
+        errors += path_errors
     selector = scale.get("labelSelectorPath") or ""
     if selector:
-        where = f"{path}.scale.labelSelectorPath"
-        found = _validate_path(selector, where)
-        if not found and not selector.startswith((".spec.", ".status.")):
-            found = [invalid(where, selector, "should be a json path under either .spec or .status")]
-        errors += found
+        field_path = f"{path}.scale.labelSelectorPath"
+        path_errors = _validate_path(selector, field_path)
+        if not path_errors and not selector.startswith((".spec.", ".status.")):
+            path_errors = [invalid(field_path, selector, "should be a json path under either .spec or .status")]
+        errors += path_errors
     return errors
 
 
@@ -397,25 +397,25 @@ def _validate_selectable_fields(
     seen: set[str] = set()
     for index, field in enumerate(fields):
         json_path = field.get("jsonPath") or ""
-        where = f"{path}[{index}].jsonPath"
+        field_path = f"{path}[{index}].jsonPath"
         if not json_path:
-            errors.append(required(where))
+            errors.append(required(field_path))
             continue
         try:
-            shown, found = follow_field_path(json_path, schema, brackets=False)
+            shown, node = follow_field_path(json_path, schema, brackets=False)
         except ValueError as error:
-            errors.append(invalid(where, json_path, f"is an invalid path: {error}"))
+            errors.append(invalid(field_path, json_path, f"is an invalid path: {error}"))
             continue
         if re.split(r"[.\[]", shown, maxsplit=1)[0] == "metadata":
-            errors.append(invalid(where, json_path, "must not point to fields in metadata"))
-        if found.get("type") not in ("string", "boolean", "integer"):
+            errors.append(invalid(field_path, json_path, "must not point to fields in metadata"))
+        if node.get("type") not in ("string", "boolean", "integer"):
             text = (
                 "must point to a field of type string, boolean or integer. "
                 "Enum string fields and strings with formats are allowed."
             )
-            errors.append(invalid(where, json_path, text))
+            errors.append(invalid(field_path, json_path, text))
         if shown in seen:
-            errors.append(duplicate(where, json_path))
+            errors.append(duplicate(field_path, json_path))
         seen.add(shown)
     if len(seen) > MAX_SELECTABLE_FIELDS and not allow_many:
         text = f"Too many: {len(seen)}: must have at most {MAX_SELECTABLE_FIELDS} items"
@@ -429,30 +429,30 @@ def _validate_conversion(spec: JSONObject, old: JSONObject | None, *, any_bundle
         return []
     errors: list[FieldError] = []
     strategy = conversion.get("strategy") or ""
-    where = "spec.conversion"
+    path = "spec.conversion"
     if not strategy:
-        errors.append(required(f"{where}.strategy"))
+        errors.append(required(f"{path}.strategy"))
     elif strategy not in ("None", "Webhook"):
-        errors.append(unsupported_name(f"{where}.strategy", strategy, ("None", "Webhook")))
+        errors.append(unsupported_name(f"{path}.strategy", strategy, ("None", "Webhook")))
     webhook: JSONObject | None = conversion.get("webhook")
     client: JSONObject | None = (webhook or {}).get("clientConfig")
     reviews: list[str] = (webhook or {}).get("conversionReviewVersions") or []
     if strategy != "Webhook":
         if client is not None:
             text = "should not be set when strategy is not set to Webhook"
-            errors.append(forbidden(f"{where}.webhookClientConfig", text))
+            errors.append(forbidden(f"{path}.webhookClientConfig", text))
         if reviews:
             text = "should not be set when strategy is not set to Webhook"
-            errors.append(forbidden(f"{where}.conversionReviewVersions", text))
+            errors.append(forbidden(f"{path}.conversionReviewVersions", text))
         return errors
     if client is None:
-        errors.append(required(f"{where}.webhookClientConfig", "required when strategy is set to Webhook"))
+        errors.append(required(f"{path}.webhookClientConfig", "required when strategy is set to Webhook"))
     else:
-        errors += _validate_webhook_client_config(client, f"{where}.webhookClientConfig")
+        errors += _validate_webhook_client_config(client, f"{path}.webhookClientConfig")
         problem = "" if any_bundle else bundle_problem(client.get("caBundle"))
         if problem:
-            errors.append(invalid(f"{where}.webhookClientConfig.caBundle", client["caBundle"], problem))
-    errors += _validate_conversion_review_versions(reviews, f"{where}.conversionReviewVersions", old)
+            errors.append(invalid(f"{path}.webhookClientConfig.caBundle", client["caBundle"], problem))
+    errors += _validate_conversion_review_versions(reviews, f"{path}.conversionReviewVersions", old)
     return errors
 
 

@@ -75,7 +75,7 @@ class RuleContext:
     The position of rules in a schema.
 
     @ivar schema: The schema at this position.
-    @ivar max_count: Maximum number of values at this position in an object, given the limits of enclosing lists and maps;
+    @ivar max_count: Maximum number of values at this position in an object, given the limits of outer lists and maps;
         L{None}
         without a limit.
     @ivar total: The cost of all rules of the whole schema.
@@ -115,9 +115,9 @@ class RuleContext:
             if above is None:
                 return None
             kind, name = self._step
-            found = (above.fields or {}).get(escape(name) or "") if kind == "properties" else above.element
-            if found is not None:
-                return found
+            declaration = (above.fields or {}).get(escape(name) or "") if kind == "properties" else above.element
+            if declaration is not None:
+                return declaration
         root = self._parent is None or bool(self.schema.get("x-kubernetes-embedded-resource"))
         return schema_decl_type(self.schema, SELF_TYPE, root)
 
@@ -147,7 +147,7 @@ class TotalCost:
         if self.sum <= TOTAL_LIMIT:
             return []
         text = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
-        errors = [forbidden(where, text) for _, where in self.expressions]
+        errors = [forbidden(field_path, text) for _, field_path in self.expressions]
         subject = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
         return [*errors, forbidden(path, _too_expensive(subject, self.sum, TOTAL_LIMIT))]
 
@@ -160,16 +160,16 @@ def validate_compiled_rules(context: RuleContext, path: str, uncorrelated: str |
     """
     from ....schema.validation.celrules import compile_rules
 
-    where = f"{path}.x-kubernetes-validations"
+    field_path = f"{path}.x-kubernetes-validations"
     declaration = context.declaration
     if declaration is None:
-        why = "failed to construct type information for x-kubernetes-validations rules"
+        reason = "failed to construct type information for x-kubernetes-validations rules"
         problem = "unable to convert structural schema to CEL declarations"
-        return [internal(where, f"internal error: {why}: {problem}")]
+        return [internal(field_path, f"internal error: {reason}: {problem}")]
     errors: list[FieldError] = []
     rules = compile_rules(context.schema, context.schema["x-kubernetes-validations"], declaration)
     for index, rule in enumerate(rules):
-        errors += _validate_compiled_rule(rule, context, declaration, f"{where}[{index}]", uncorrelated)
+        errors += _validate_compiled_rule(rule, context, declaration, f"{field_path}[{index}]", uncorrelated)
     return errors
 
 
@@ -181,25 +181,25 @@ def _validate_compiled_rule(
     uncorrelated: str | None,
 ) -> list[FieldError]:
     errors: list[FieldError] = []
-    where = f"{path}.rule"
+    field_path = f"{path}.rule"
     cost = 0
     if rule.program is not None:
         once = rule.program.estimated_cost(declaration.size_of).max
         times = context.max_count if context.max_count is not None else _MAX_REQUEST // (declaration.min_size + 1)
         cost = min(once * times, _MAX_UINT64)
     if cost > COST_LIMIT:
-        errors.append(forbidden(where, _too_expensive("estimated rule cost", cost, COST_LIMIT)))
-    context.total.add(where, cost)
+        errors.append(forbidden(field_path, _too_expensive("estimated rule cost", cost, COST_LIMIT)))
+    context.total.add(field_path, cost)
     if rule.error:
-        errors.append(_wrong(where, rule, rule.error))
-    where = f"{path}.messageExpression"
+        errors.append(_wrong(field_path, rule, rule.error))
+    field_path = f"{path}.messageExpression"
     if rule.message_error:
-        errors.append(_wrong(where, rule, rule.message_error))
+        errors.append(_wrong(field_path, rule, rule.message_error))
     elif rule.message is not None:
         cost = rule.message.estimated_cost(declaration.size_of).max
         if cost > COST_LIMIT:
-            errors.append(forbidden(where, _too_expensive("estimated messageExpression cost", cost, COST_LIMIT)))
-        context.total.add(where, cost)
+            errors.append(forbidden(field_path, _too_expensive("estimated messageExpression cost", cost, COST_LIMIT)))
+        context.total.add(field_path, cost)
     if rule.uses_old_self:
         if uncorrelated is not None:
             text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelated}"
@@ -210,7 +210,7 @@ def _validate_compiled_rule(
     return errors
 
 
-def _wrong(path: str, compiled: CompiledRule, why: str) -> FieldError:
+def _wrong(path: str, compiled: CompiledRule, reason: str) -> FieldError:
     """Return the error of an invalid rule, which is quoted as Go prints it."""
     rule = compiled.rule
     shown = {
@@ -221,7 +221,7 @@ def _wrong(path: str, compiled: CompiledRule, why: str) -> FieldError:
         "FieldPath": rule.get("fieldPath") or "",
         "OptionalOldSelf": rule.get("optionalOldSelf"),
     }
-    return FieldError("FieldValueInvalid", f"Invalid value: {go_json(shown)}: {why}", path)
+    return FieldError("FieldValueInvalid", f"Invalid value: {go_json(shown)}: {reason}", path)
 
 
 def _too_expensive(subject: str, cost: int, limit: int) -> str:

@@ -102,9 +102,9 @@ def validate_crd_schema(schema: JSONObject, path: str, options: SchemaOptions) -
     if options.structural:
         unreadable = unsupported(schema)
         if not unreadable:
-            found = validate_structural(schema, path) or validate_defaults(schema, path, options)
-            errors += found
-            if not found and options.new_rules:
+            messages = validate_structural(schema, path) or validate_defaults(schema, path, options)
+            errors += messages
+            if not messages and options.new_rules:
                 rules = RuleContext(schema)
     wrong = _validate_openapi_schema(schema, path, options, _Place(), rules)
     errors += wrong.schema + wrong.rules
@@ -272,12 +272,12 @@ def _validate_list_type(schema: JSONObject, path: str, options: SchemaOptions) -
         errors.append(invalid(f"{path}.type", kind, text) if kind else required(f"{path}.type", text))
     elif options.atomic_sets and list_type == "set" and isinstance(items, dict):
         errors += _validate_set_items(items, path)
-    where = f"{path}.x-kubernetes-list-type"
+    field_path = f"{path}.x-kubernetes-list-type"
     if list_type is not None and list_type not in ("atomic", "set", "map"):
-        errors.append(unsupported_value(where, list_type, ("atomic", "set", "map")))
+        errors.append(unsupported_value(field_path, list_type, ("atomic", "set", "map")))
     if keys and list_type != "map":
         text = "must be map if x-kubernetes-list-map-keys is non-empty"
-        errors.append(required(where, text) if list_type is None else invalid(where, list_type, text))
+        errors.append(required(field_path, text) if list_type is None else invalid(field_path, list_type, text))
     if list_type == "map":
         errors += _validate_map_keys(items, keys, path)
     if options.list_keys and list_type in ("set", "map") and isinstance(items, dict):
@@ -298,9 +298,9 @@ def _validate_set_items(items: JSONObject, path: str) -> list[FieldError]:
 
 def _validate_map_keys(items: JSONValue, keys: list[str], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    where = f"{path}.x-kubernetes-list-map-keys"
+    field_path = f"{path}.x-kubernetes-list-map-keys"
     if not keys:
-        errors.append(required(where, "must not be empty if x-kubernetes-list-type is map"))
+        errors.append(required(field_path, "must not be empty if x-kubernetes-list-type is map"))
     if items is None:
         errors.append(required(f"{path}.items", "must have a schema if x-kubernetes-list-type is map"))
     elif not isinstance(items, dict):
@@ -313,8 +313,8 @@ def _validate_map_keys(items: JSONValue, keys: list[str], path: str) -> list[Fie
     else:
         properties: JSONObject = items.get("properties") or {}
         # Computed once, since each error quotes all keys.
-        unknown = invalid(where, keys, "entries must all be names of item properties")
-        twice = invalid(where, keys, "must not contain duplicate entries")
+        unknown = invalid(field_path, keys, "entries must all be names of item properties")
+        twice = invalid(field_path, keys, "must not contain duplicate entries")
         seen: set[str] = set()
         for key in keys:
             if key not in properties:
@@ -341,13 +341,13 @@ def _validate_nullable_keys(items: JSONObject, keys: list[str], list_type: str, 
         part = properties.get(key)
         if part is None:
             continue
-        where = f"{path}.items.properties[{key}]"
+        field_path = f"{path}.items.properties[{key}]"
         if key not in needed and part.get("default") is None:
             text = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
-            errors.append(required(f"{where}.default", text))
+            errors.append(required(f"{field_path}.default", text))
         if part.get("nullable"):
             text = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
-            errors.append(forbidden(f"{where}.nullable", text))
+            errors.append(forbidden(f"{field_path}.nullable", text))
     return errors
 
 
@@ -392,22 +392,22 @@ def _validate_default(
     if embedded:
         inside_meta = False
     default = schema.get("default")
-    where = f"{path}.default"
+    field_path = f"{path}.default"
     if default is not None:
-        wrong = [] if inside_meta else _validate_default_fields(default, schema, where, options, embedded)
+        wrong = [] if inside_meta else _validate_default_fields(default, schema, field_path, options, embedded)
         errors += wrong
         # Validation continues after an unknown field.
-        wrong = [field_error for field_error in wrong if field_error.message != _unknown(default, where).message]
+        wrong = [field_error for field_error in wrong if field_error.message != _unknown(default, field_path).message]
         if not wrong:
             # The reference does not check the type of defaults that may be an integer or a string.
             values = SchemaValidator(_without(schema, "x-kubernetes-int-or-string"))
             try:
-                wrong = [problem.cause(where) for problem in values.problems(deep_copy(default))]
+                wrong = [problem.cause(field_path) for problem in values.problems(deep_copy(default))]
             except ValidationBudgetExceeded:
-                wrong = [invalid(where, "", "validating the default against its schema takes too long")]
+                wrong = [invalid(field_path, "", "validating the default against its schema takes too long")]
             errors += wrong
         if not wrong:
-            errors += budget.errors(default, schema, where, root=embedded)
+            errors += budget.errors(default, schema, field_path, root=embedded)
     if budget.remaining < 0:
         return errors
     items = schema.get("items")
@@ -420,7 +420,7 @@ def _validate_default(
 
 
 def _validate_default_fields(
-    default: JSONValue, schema: JSONObject, where: str, options: SchemaOptions, embedded: bool
+    default: JSONValue, schema: JSONObject, path: str, options: SchemaOptions, embedded: bool
 ) -> list[FieldError]:
     """Return the errors of unknown fields and invalid metadata in a default."""
     # Nested defaults are not applied before validation.
@@ -434,14 +434,14 @@ def _validate_default_fields(
         # Unknown metadata is removed without an error; see coerce_defaults.
         structural.reader(lambda value, _: deep_copy(value) if meta is None else meta(value, []))(default, unknown)
     except DecodeError as error:
-        return [invalid(where, default, str(error))]
+        return [invalid(path, default, str(error))]
     except Exception:
         # Decoding errors have no paths. Values that cannot be decoded are part of the metadata.
-        return [invalid(where, default, "must result in valid metadata")]
+        return [invalid(path, default, "must result in valid metadata")]
     errors: list[FieldError] = []
     if unknown and options.pruned_defaults:
-        errors.append(_unknown(default, where))
-    return errors + validate_embedded_resources(default, structural, where, root=False)
+        errors.append(_unknown(default, path))
+    return errors + validate_embedded_resources(default, structural, path, root=False)
 
 
 def coerce_defaults(schema: JSONObject, object_meta: StructNode) -> None:
@@ -464,8 +464,8 @@ def coerce_defaults(schema: JSONObject, object_meta: StructNode) -> None:
                     continue
 
 
-def _unknown(default: JSONValue, where: str) -> FieldError:
-    return invalid(where, default, "must not have unknown fields")
+def _unknown(default: JSONValue, path: str) -> FieldError:
+    return invalid(path, default, "must not have unknown fields")
 
 
 def _without(schema: JSONObject, keyword: str) -> JSONObject:

@@ -69,14 +69,14 @@ def _generated(obj: JSONObject, spec: JSONObject, prefixed: bool, errors: ErrorL
     if spec.get("manualSelector") or spec.get("selector") is None:
         return
     uid, name = obj["metadata"].get("uid") or "", obj["metadata"].get("name") or ""
-    found = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
     generated = {"controller-uid": uid, "job-name": name}
     if prefixed:
         generated |= {_UID: uid, _NAME: name}
     for label, value in generated.items():
-        if found.get(label) != value:
+        if labels.get(label) != value:
             path, text = f"spec.template.metadata.labels[{label}]", f"must be '{value}'"
-            errors.append(invalid(path, found, text) if label in found else required(path, text))
+            errors.append(invalid(path, labels, text) if label in labels else required(path, text))
     if is_selector(spec["selector"]) and not selects(spec["selector"], generated):
         shown = selector_shown(spec["selector"])
         errors.append(invalid_shown("spec.selector", shown, "`selector` not auto-generated"))
@@ -126,11 +126,11 @@ def validate_job_spec(spec: JSONObject, path: str, errors: ErrorList, *, has_sel
         _success_policy(spec, f"{path}.successPolicy", errors)
     if spec.get("podReplacementPolicy") is not None:
         replacement = spec["podReplacementPolicy"]
-        where = f"{path}.podReplacementPolicy"
+        field_path = f"{path}.podReplacementPolicy"
         if spec.get("podFailurePolicy") is not None and replacement != "Failed":
-            errors.append(unsupported(where, replacement, ("Failed",)))
+            errors.append(unsupported(field_path, replacement, ("Failed",)))
         elif replacement not in ("Failed", "TerminatingOrFailed"):
-            errors.append(unsupported(where, replacement, ("Failed", "TerminatingOrFailed")))
+            errors.append(unsupported(field_path, replacement, ("Failed", "TerminatingOrFailed")))
     _template(template, pod, f"{path}.template", spec.get("podFailurePolicy") is not None, errors)
     if not has_selector:
         return
@@ -142,11 +142,11 @@ def validate_job_spec(spec: JSONObject, path: str, errors: ErrorList, *, has_sel
         before = len(errors)
         label_selector(selector, f"{path}.selector", errors)
         good = len(errors) == before
-    found = (template.get("metadata") or {}).get("labels")
+    result = (template.get("metadata") or {}).get("labels")
     # A missing selector selects nothing; an invalid one has an error already.
-    if selector is None or (good and not selects(selector, found or {})):
+    if selector is None or (good and not selects(selector, result or {})):
         text = "`selector` does not match template `labels`"
-        errors.append(invalid(f"{path}.template.metadata.labels", found, text))
+        errors.append(invalid(f"{path}.template.metadata.labels", result, text))
 
 
 def _managed_by(name: str, path: str, errors: ErrorList) -> None:
@@ -201,26 +201,26 @@ def _failure_policy(spec: JSONObject, pod: JSONObject, path: str, errors: ErrorL
         errors.append(too_many(f"{path}.rules", len(rules), _MAX_RULES))
     names = {container.get("name") for kind in ("containers", "initContainers") for container in pod.get(kind) or ()}
     for index, rule in enumerate(rules):
-        here = f"{path}.rules[{index}]"
+        item_path = f"{path}.rules[{index}]"
         action = rule.get("action") or ""
         choice = ("Count", "FailIndex", "FailJob", "Ignore")
         if not action:
-            errors.append(required(f"{here}.action", f"valid values: {_listed(choice)}"))
+            errors.append(required(f"{item_path}.action", f"valid values: {_listed(choice)}"))
         elif action == "FailIndex":
             if spec.get("backoffLimitPerIndex") is None:
-                errors.append(invalid(f"{here}.action", action, "requires the backoffLimitPerIndex to be set"))
+                errors.append(invalid(f"{item_path}.action", action, "requires the backoffLimitPerIndex to be set"))
         elif action not in choice:
-            errors.append(unsupported(f"{here}.action", action, choice))
+            errors.append(unsupported(f"{item_path}.action", action, choice))
         codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions") or []
         if codes is not None:
-            _exit_codes(codes, names, f"{here}.onExitCodes", errors)
-        _pod_conditions(conditions, f"{here}.onPodConditions", errors)
+            _exit_codes(codes, names, f"{item_path}.onExitCodes", errors)
+        _pod_conditions(conditions, f"{item_path}.onPodConditions", errors)
         if codes is not None and conditions:
             text = "specifying both OnExitCodes and OnPodConditions is not supported"
-            errors.append(invalid_without_value(here, text))
+            errors.append(invalid_without_value(item_path, text))
         if codes is None and not conditions:
             text = "specifying one of OnExitCodes and OnPodConditions is required"
-            errors.append(invalid_without_value(here, text))
+            errors.append(invalid_without_value(item_path, text))
 
 
 def _listed(choice: Sequence[str]) -> str:
@@ -234,11 +234,11 @@ def _pod_conditions(conditions: Sequence[JSONObject], path: str, errors: ErrorLi
     choice = ("False", "True", "Unknown")
     for index, pattern in enumerate(conditions):
         check(pattern.get("type") or "", f"{path}[{index}].type", validate_qualified_name, errors)
-        status, where = pattern.get("status") or "", f"{path}[{index}].status"
+        status, field_path = pattern.get("status") or "", f"{path}[{index}].status"
         if not status:
-            errors.append(required(where, f"valid values: {_listed(choice)}"))
+            errors.append(required(field_path, f"valid values: {_listed(choice)}"))
         elif status not in choice:
-            errors.append(unsupported(where, status, choice))
+            errors.append(unsupported(field_path, status, choice))
 
 
 def _success_policy(spec: JSONObject, path: str, errors: ErrorList) -> None:
@@ -263,23 +263,23 @@ def _success_rule(rule: JSONObject, completions: int, path: str, errors: ErrorLi
         errors.append(required(path, text))
     total = 0
     if indexes is not None:
-        where = f"{path}.succeededIndexes"
+        field_path = f"{path}.succeededIndexes"
         if len(indexes.encode()) > _MAX_INDEXES_LENGTH:
-            errors.append(too_long(where, _MAX_INDEXES_LENGTH))
+            errors.append(too_long(field_path, _MAX_INDEXES_LENGTH))
         try:
             total = sum(last - first + 1 for first, last in parse_intervals(indexes, completions))
         except ValueError as error:
-            errors.append(invalid(where, indexes, f"error parsing succeededIndexes: {error}"))
+            errors.append(invalid(field_path, indexes, f"error parsing succeededIndexes: {error}"))
     if count is None:
         return
-    where = f"{path}.succeededCount"
-    not_negative(count, where, errors)
+    field_path = f"{path}.succeededCount"
+    not_negative(count, field_path, errors)
     if count > completions:
         text = f"must be less than or equal to {completions} (the number of specified completions)"
-        errors.append(invalid(where, count, text))
+        errors.append(invalid(field_path, count, text))
     if indexes is not None and count > total:
         text = f"must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
-        errors.append(invalid(where, count, text))
+        errors.append(invalid(field_path, count, text))
 
 
 def _exit_codes(codes: JSONObject, names: set[JSONValue], path: str, errors: ErrorList) -> None:
@@ -329,11 +329,11 @@ def validate_job_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     )
     _template_update(spec.get("template") or {}, before.get("template") or {}, old, errors)
     for name in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
-        found, was = spec.get(name), before.get(name)
-        if name in _STRUCTS and found is not None and found != was:
-            immutable(found, was, f"spec.{name}", errors, go_json(go_struct(found, _STRUCTS[name])))
+        result, was = spec.get(name), before.get(name)
+        if name in _STRUCTS and result is not None and result != was:
+            immutable(result, was, f"spec.{name}", errors, go_json(go_struct(result, _STRUCTS[name])))
         else:
-            immutable(found, was, f"spec.{name}", errors)
+            immutable(result, was, f"spec.{name}", errors)
     return UpdateErrors(first, errors)
 
 

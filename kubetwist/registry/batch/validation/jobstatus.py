@@ -169,11 +169,11 @@ def _check_intervals(text: str, total: int, path: str, name: str, errors: ErrorL
 
 def _good_intervals(text: str, total: int) -> list[tuple[int, int]]:
     """Return the valid intervals."""
-    found = []
+    intervals = []
     for interval in text.split(",") if text else ():
         with suppress(ValueError):
-            found.append(_interval(interval, total))
-    return found
+            intervals.append(_interval(interval, total))
+    return intervals
 
 
 def _overlap(some: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) -> int | None:

@@ -50,9 +50,9 @@ def _values(values: list[JSONValue], default: Quantity, capacity: Quantity, path
             text = "values must be sorted in ascending order"
             errors.append(invalid(f"{path}[{index}]", str(amounts[index]), text))
 
-    def option(one: Quantity, here: str, errors: ErrorList) -> None:
+    def option(one: Quantity, item_path: str, errors: ErrorList) -> None:
         if one > capacity:
-            errors.append(invalid(here, str(one), f"option is larger than capacity value: {capacity}"))
+            errors.append(invalid(item_path, str(one), f"option is larger than capacity value: {capacity}"))
 
     validate_set(amounts, option, lambda one: str(one.scaled()), path, errors, max_items=_MAX_VALUES)
     # The default is searched while the values are validated, so not in a list that is too long.
@@ -71,13 +71,13 @@ def _range(span: JSONObject, default: Quantity, capacity: Quantity, path: str, e
     if default < low:
         errors.append(invalid(f"{path}.min", str(default), f"default is less than min: {low}"))
     if high is not None:
-        here = f"{path}.max"
+        item_path = f"{path}.max"
         if low > high:
-            errors.append(invalid(here, str(low), f"min is larger than max: {high}"))
+            errors.append(invalid(item_path, str(low), f"min is larger than max: {high}"))
         if high > capacity:
-            errors.append(invalid(here, str(high), f"max is larger than capacity value: {capacity}"))
+            errors.append(invalid(item_path, str(high), f"max is larger than capacity value: {capacity}"))
         if default > high:
-            errors.append(invalid(here, str(default), f"default is more than max: {high}"))
+            errors.append(invalid(item_path, str(default), f"default is more than max: {high}"))
     if span.get("step") is not None:
         step = quantity(span["step"])
         if low + step > capacity:

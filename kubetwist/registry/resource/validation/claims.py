@@ -99,23 +99,23 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Field
         return errors
     names = _request_names((obj["spec"].get("devices") or {}).get("requests") or ())
 
-    def result(one: JSONObject, here: str, errors: ErrorList) -> None:
-        _reference(one.get("request") or "", names, f"{here}.request", errors)
-        validate_driver_name(one.get("driver") or "", f"{here}.driver", errors)
-        validate_pool_name(one.get("pool") or "", f"{here}.pool", errors)
-        check(one.get("device") or "", f"{here}.device", dns_label, errors)
-        validate_binding_conditions(one, here, errors)
+    def result(one: JSONObject, item_path: str, errors: ErrorList) -> None:
+        _reference(one.get("request") or "", names, f"{item_path}.request", errors)
+        validate_driver_name(one.get("driver") or "", f"{item_path}.driver", errors)
+        validate_pool_name(one.get("pool") or "", f"{item_path}.pool", errors)
+        check(one.get("device") or "", f"{item_path}.device", dns_label, errors)
+        validate_binding_conditions(one, item_path, errors)
         if one.get("shareID") is not None:
-            _share(one["shareID"], f"{here}.shareID", errors)
+            _share(one["shareID"], f"{item_path}.shareID", errors)
 
-    def config(one: JSONObject, here: str, errors: ErrorList) -> None:
-        one_of(one.get("source"), ("FromClaim", "FromClass"), f"{here}.source", errors)
-        _references(one, names, here, errors)
-        validate_configuration(one, here, errors)
+    def config(one: JSONObject, item_path: str, errors: ErrorList) -> None:
+        one_of(one.get("source"), ("FromClaim", "FromClass"), f"{item_path}.source", errors)
+        _references(one, names, item_path, errors)
+        validate_configuration(one, item_path, errors)
 
-    devices, where = allocation.get("devices") or {}, "status.allocation.devices"
-    validate_list(devices.get("results"), result, f"{where}.results", errors)
-    validate_list(devices.get("config"), config, f"{where}.config", errors, max_items=2 * MAX_ITEMS)
+    devices, field_path = allocation.get("devices") or {}, "status.allocation.devices"
+    validate_list(devices.get("results"), result, f"{field_path}.results", errors)
+    validate_list(devices.get("config"), config, f"{field_path}.config", errors, max_items=2 * MAX_ITEMS)
     if allocation.get("nodeSelector") is not None:
         validate_node_selector(allocation["nodeSelector"], "status.allocation.nodeSelector", errors)
     return errors
@@ -136,21 +136,21 @@ def _device_states(status: JSONObject, errors: ErrorList) -> None:
     own = allocated(status)
     states = status.get("devices") or []
 
-    def state(one: JSONObject, here: str, errors: ErrorList) -> None:
-        validate_driver_name(one.get("driver") or "", f"{here}.driver", errors)
-        validate_pool_name(one.get("pool") or "", f"{here}.pool", errors)
-        check(one.get("device") or "", f"{here}.device", dns_label, errors)
+    def state(one: JSONObject, item_path: str, errors: ErrorList) -> None:
+        validate_driver_name(one.get("driver") or "", f"{item_path}.driver", errors)
+        validate_pool_name(one.get("pool") or "", f"{item_path}.pool", errors)
+        check(one.get("device") or "", f"{item_path}.device", dns_label, errors)
         if one.get("shareID") is not None:
-            _share(one["shareID"], f"{here}.shareID", errors)
+            _share(one["shareID"], f"{item_path}.shareID", errors)
         if device_key(one) not in own:
             shown = go_json(dict(zip(("Driver", "Pool", "Device", "ShareID"), device_key(one), strict=True)))
-            errors.append(invalid_shown(here, shown, "must be an allocated device in the claim"))
+            errors.append(invalid_shown(item_path, shown, "must be an allocated device in the claim"))
         if len(one.get("conditions") or ()) > 8:
-            errors.append(too_many(f"{here}.conditions", len(one["conditions"]), 8))
-        conditions(one.get("conditions") or (), f"{here}.conditions", errors)
+            errors.append(too_many(f"{item_path}.conditions", len(one["conditions"]), 8))
+        conditions(one.get("conditions") or (), f"{item_path}.conditions", errors)
         if one.get("data") is not None:
-            validate_raw_object(one["data"], f"{here}.data", errors)
-        _network(one.get("networkData") or {}, f"{here}.networkData", errors)
+            validate_raw_object(one["data"], f"{item_path}.data", errors)
+        _network(one.get("networkData") or {}, f"{item_path}.networkData", errors)
 
     validate_set(states, state, device_key, "status.devices", errors, max_items=len(states))
 
@@ -187,18 +187,18 @@ def _devices(devices: JSONObject, path: str, errors: ErrorList) -> None:
     names = _request_names(requests)
     validate_set(requests, _request, lambda request: request.get("name") or "", f"{path}.requests", errors)
 
-    def constraint(one: JSONObject, here: str, errors: ErrorList) -> None:
-        _references(one, names, here, errors)
+    def constraint(one: JSONObject, item_path: str, errors: ErrorList) -> None:
+        _references(one, names, item_path, errors)
         for field in ("matchAttribute", "distinctAttribute"):
             if one.get(field) is not None:
-                validate_fully_qualified_property_name(one[field], f"{here}.{field}", errors)
+                validate_fully_qualified_property_name(one[field], f"{item_path}.{field}", errors)
                 return
         text = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
-        errors.append(required(here, text))
+        errors.append(required(item_path, text))
 
-    def config(one: JSONObject, here: str, errors: ErrorList) -> None:
-        _references(one, names, here, errors)
-        validate_configuration(one, here, errors)
+    def config(one: JSONObject, item_path: str, errors: ErrorList) -> None:
+        _references(one, names, item_path, errors)
+        validate_configuration(one, item_path, errors)
 
     validate_list(devices.get("constraints"), constraint, f"{path}.constraints", errors)
     validate_list(devices.get("config"), config, f"{path}.config", errors)
@@ -226,8 +226,8 @@ def _reference(name: str, names: set[str], path: str, errors: ErrorList) -> None
 
 
 def _references(one: JSONObject, names: set[str], path: str, errors: ErrorList) -> None:
-    def check_one(name: str, here: str, errors: ErrorList) -> None:
-        _reference(name, names, here, errors)
+    def check_one(name: str, item_path: str, errors: ErrorList) -> None:
+        _reference(name, names, item_path, errors)
 
     validate_set(one.get("requests") or [], check_one, str, f"{path}.requests", errors)
 

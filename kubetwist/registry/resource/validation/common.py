@@ -130,8 +130,8 @@ def validate_binding_conditions(one: JSONObject, path: str, errors: ErrorList) -
     """Validate the binding conditions and binding failure conditions of a device."""
     good, bad = one.get("bindingConditions") or [], one.get("bindingFailureConditions") or []
 
-    def name(value: str, here: str, errors: ErrorList) -> None:
-        check(value, here, validate_qualified_name, errors)
+    def name(value: str, item_path: str, errors: ErrorList) -> None:
+        check(value, item_path, validate_qualified_name, errors)
 
     validate_list(good, name, f"{path}.bindingConditions", errors, max_items=4)
     validate_list(bad, name, f"{path}.bindingFailureConditions", errors, max_items=4)
@@ -142,12 +142,12 @@ def validate_binding_conditions(one: JSONObject, path: str, errors: ErrorList) -
         conditions.add(value)
     seen: set[str] = set()
     for index, value in enumerate(bad):
-        here = f"{path}.bindingFailureConditions[{index}]"
+        item_path = f"{path}.bindingFailureConditions[{index}]"
         if value in seen:
-            errors.append(duplicate(here, value))
+            errors.append(duplicate(item_path, value))
         seen.add(value)
         if value in conditions:
-            errors.append(invalid(here, value, "bindingFailureConditions must not overlap with bindingConditions"))
+            errors.append(invalid(item_path, value, "bindingFailureConditions must not overlap with bindingConditions"))
     if bad and not good:
         text = "bindingConditions are required to use bindingFailureConditions"
         errors.append(invalid(f"{path}.bindingConditions", one.get("bindingConditions"), text))

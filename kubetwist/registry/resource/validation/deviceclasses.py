@@ -16,8 +16,8 @@ def validate_device_class(obj: JSONObject, old: JSONObject | None = None) -> lis
     spec = obj["spec"]
     stored = old is not None and (spec.get("config") or []) == (old["spec"].get("config") or [])
 
-    def config(one: JSONObject, here: str, errors: ErrorList) -> None:
-        validate_configuration(one, here, errors, stored)
+    def config(one: JSONObject, item_path: str, errors: ErrorList) -> None:
+        validate_configuration(one, item_path, errors, stored)
 
     validate_list(spec.get("selectors"), validate_selector, "spec.selectors", errors)
     validate_list(spec.get("config"), config, "spec.config", errors)

@@ -101,14 +101,14 @@ def _consumption(one: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def _counters(one: JSONObject, path: str, errors: ErrorList) -> None:
-    counters, where = one.get("counters") or {}, f"{path}.counters"
+    counters, field_path = one.get("counters") or {}, f"{path}.counters"
     if not counters:
-        errors.append(required(where))
+        errors.append(required(field_path))
     elif len(counters) > MAX_ITEMS:
-        errors.append(too_many(where, len(counters), MAX_ITEMS))
+        errors.append(too_many(field_path, len(counters), MAX_ITEMS))
     else:
         for name in sorted(counters):
-            check(name, where, dns_label, errors)
+            check(name, field_path, dns_label, errors)
 
 
 def _shortened(key: str, limit: int) -> str:
@@ -145,9 +145,9 @@ def _chosen_nodes(
         validate_node_selector(selector, f"{path}.nodeSelector", errors)
         terms = selector.get("nodeSelectorTerms")
         if single and len(terms or ()) != 1:
-            where = f"{path}.nodeSelector.nodeSelectorTerms"
+            field_path = f"{path}.nodeSelector.nodeSelectorTerms"
             shown = None if terms is None else [go_struct(term, "NodeSelectorTerm") for term in terms]
-            errors.append(invalid_shown(where, go_json(shown), "must have exactly one node selector term"))
+            errors.append(invalid_shown(field_path, go_json(shown), "must have exactly one node selector term"))
     for name in flags:
         if spec.get(name):
             chosen.append(f"`{name}`")
@@ -171,16 +171,16 @@ def _device(device: JSONObject, path: str, each: bool, errors: ErrorList, held: 
     for name, amount in sorted(capacity.items()):
         validate_property_name(name, f"{path}.capacity", errors)
         if amount.get("requestPolicy") is not None:
-            where = f"{path}.capacity[{_shortened(name, MAX_NAME_LENGTH)}].requestPolicy"
+            field_path = f"{path}.capacity[{_shortened(name, MAX_NAME_LENGTH)}].requestPolicy"
             if device.get("allowMultipleAllocations"):
-                validate_request_policy(amount["requestPolicy"], quantity(amount.get("value") or 0), where, errors)
+                validate_request_policy(amount["requestPolicy"], quantity(amount.get("value") or 0), field_path, errors)
             else:
-                errors.append(forbidden(where, "allowMultipleAllocations must be true"))
+                errors.append(forbidden(field_path, "allowMultipleAllocations must be true"))
     if held is None or held != (device.get("taints") or []):
         validate_list(device.get("taints"), _taint, f"{path}.taints", errors, max_items=16)
     consumed = device.get("consumesCounters") or []
-    where = f"{path}.consumesCounters"
-    validate_set(consumed, _consumption, lambda one: one.get("counterSet") or "", where, errors, max_items=2)
+    field_path = f"{path}.consumesCounters"
+    validate_set(consumed, _consumption, lambda one: one.get("counterSet") or "", field_path, errors, max_items=2)
     if each:
         chosen = _chosen_nodes(device, path, ("allNodes",), errors, single=False)
         if not chosen:
