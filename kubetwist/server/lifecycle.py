@@ -179,10 +179,10 @@ class APIServer:
 
             handler = with_retry_after(handler, lambda: self._send_retry_after)
         if config.sessions is not None:
-            from ..ui.page import with_pages
+            from ..ui.page import with_ui
 
             swagger_ui = options["enable-swagger-ui"]
-            handler = with_pages(handler, config.sessions, reactor, swagger_ui=swagger_ui, auditor=auditor)
+            handler = with_ui(handler, config.sessions, reactor, swagger_ui=swagger_ui, auditor=auditor)
         await config.backend.open()
         self._opened = True
         await server.run_pre_listen_hooks()

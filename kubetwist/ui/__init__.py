@@ -1,1 +1,1 @@
-"""The web page at C{/ui}: its files, and signing in and out. What it shows it asks the API for, as any client."""
+"""The web UI at C{/ui}: its files, sign-in and sign-out. The page itself is a client of the API."""

@@ -1,8 +1,8 @@
 """
-The files of a page, as they are sent.
+The files of a page, in the form in which they are sent.
 
-They stand below a folder named by what is in all of them, so that browsers may keep them for ever; only the page
-itself, which has that name in it, is asked for again.
+The path of all files but the page contains a hash of their contents, so that browsers can cache them forever. The page
+contains this path, and is revalidated at each request.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Final
 
 from attrs import frozen
 
-#: Where they are, beside this module.
+#: The directory of the files.
 STATIC: Final = Path(__file__).parent / "static"
-#: In a page, the name of the folder.
-_PLACE: Final = b"{{assets}}"
+#: Placeholder in a page for the folder name with the hash.
+_PLACEHOLDER: Final = b"{{assets}}"
 _TYPES: Final = {
     ".html": b"text/html; charset=utf-8",
     ".js": b"text/javascript; charset=utf-8",
@@ -35,29 +35,29 @@ class Asset:
     """
     One file.
 
-    @ivar packed: Its content, by gzip.
-    @ivar tag: Of the content, with quotes: for C{ETag}.
+    @ivar gzipped: The compressed content.
+    @ivar etag: The hash of the content, with quotes, for C{ETag}.
     """
 
     content: bytes
-    packed: bytes
+    gzipped: bytes
     media_type: bytes
-    tag: bytes
+    etag: bytes
 
     @classmethod
     def of(cls, name: str, content: bytes) -> Asset:
-        """Make one."""
-        tag = b'"%b"' % sha256(content).hexdigest()[:32].encode()
-        return cls(content, gzip.compress(content, 9, mtime=0), _TYPES[Path(name).suffix], tag)
+        """Return the asset of a file."""
+        etag = b'"%b"' % sha256(content).hexdigest()[:32].encode()
+        return cls(content, gzip.compress(content, 9, mtime=0), _TYPES[Path(name).suffix], etag)
 
 
 @frozen
 class Assets:
     """
-    All of them.
+    All files of a page.
 
-    @ivar folder: What the folder is called.
-    @ivar files: By their paths below the folder.
+    @ivar folder: The folder name with the hash.
+    @ivar files: The files by path below the folder.
     """
 
     folder: str
@@ -66,41 +66,46 @@ class Assets:
 
 
 @frozen
-class Files:
+class PageFiles:
     """
-    What belongs to a page.
+    The names of the files of a page.
 
-    @ivar page: The page itself, below L{STATIC}.
-    @ivar others: Patterns of all else that may be asked for.
+    @ivar page: The path of the page below L{STATIC}.
+    @ivar assets: Patterns of the paths of all further files.
     """
 
     page: str
-    others: tuple[str, ...]
+    assets: tuple[str, ...]
 
 
-UI: Final = Files("index.html", ("*.js", "*.css", "*.svg", "vendor/*.txt", "vendor/js-yaml/*"))
-SWAGGER_UI: Final = Files("swagger/index.html", ("swagger/*.*s", "api.js", "dom.js", "icon.svg", "vendor/swagger-ui/*"))
+UI: Final = PageFiles("index.html", ("*.js", "*.css", "*.svg", "vendor/*.txt", "vendor/js-yaml/*"))
+SWAGGER_UI: Final = PageFiles(
+    "swagger/index.html", ("swagger/*.*s", "api.js", "dom.js", "icon.svg", "vendor/swagger-ui/*")
+)
 
 
 def read_assets(
-    files: Files = UI, replaced: Mapping[bytes, bytes] = MappingProxyType({}), static: Path = STATIC
+    files: PageFiles = UI, replacements: Mapping[bytes, bytes] = MappingProxyType({}), static: Path = STATIC
 ) -> Assets:
     """
-    Read and pack them: some milliseconds, or a few hundred for Swagger UI, in a thread.
+    Read and compress the files of a page. This takes some milliseconds, or a few hundred for Swagger UI; callers run it
+    in a thread.
 
-    @param replaced: What stands in the page for what.
+    @param files: The names of the files.
+    @param replacements: Replacements in the page, by placeholder.
+    @param static: The directory of the files.
     @raise OSError: A file cannot be read.
     """
-    found = sorted({path for pattern in files.others for path in static.glob(pattern) if path.suffix in _TYPES})
+    found = sorted({path for pattern in files.assets for path in static.glob(pattern) if path.suffix in _TYPES})
     contents = {path.relative_to(static).as_posix(): path.read_bytes() for path in found}
     page = (static / files.page).read_bytes()
-    for mark, value in replaced.items():
+    for mark, value in replacements.items():
         page = page.replace(mark, value)
     digest = sha256(page)
     for name, content in contents.items():
         digest.update(b"%b\0%d\0%b" % (name.encode(), len(content), content))
     folder = digest.hexdigest()[:16]
-    page = page.replace(_PLACE, folder.encode())
+    page = page.replace(_PLACEHOLDER, folder.encode())
     return Assets(
         folder, Asset.of(files.page, page), {name: Asset.of(name, content) for name, content in contents.items()}
     )

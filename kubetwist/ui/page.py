@@ -18,7 +18,7 @@ from ..http.request import Handler, KubeRequest
 from .assets import SWAGGER_UI, UI, Asset, Assets, read_assets
 from .session import (
     SESSION,
-    SigningIn,
+    SessionEndpoint,
 )
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ _POLICY: Final = (
     b" object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; frame-src 'none';"
     b" worker-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
-#: For everything below C{/ui}. Scripts, styles and answers come from this server alone; nothing that is in a page or
-#: put in by a script is taken for a script or for HTML.
+#: The policy of all paths below C{/ui}. Scripts, styles and connections are limited to this server, and neither inline
+#: scripts nor strings are executed or parsed as HTML.
 POLICY: Final = _POLICY % b"'self'"
-#: For everything below C{/swagger-ui}: its style sheet has drawings in it.
+#: The policy of all paths below C{/swagger-ui}, whose style sheet contains images.
 SWAGGER_POLICY: Final = _POLICY % b"'self' data:"
 _HEADERS: Final = (
     (b"X-Content-Type-Options", b"nosniff"),
@@ -49,7 +49,7 @@ _HEADERS: Final = (
 )
 
 
-def with_pages(
+def with_ui(
     handler: Handler,
     authenticator: SessionAuthenticator,
     reactor: IServerReactor,
@@ -65,8 +65,8 @@ def with_pages(
     """
     replacements = {b"{{swagger-ui}}": b"yes" if swagger_ui else b"no"}
     ui = Page(PATH, POLICY, partial(read_assets, UI, replacements), reactor)
-    signing_in = SigningIn(authenticator, auditor)
-    answers = {SESSION: with_security_headers(signing_in.answer, POLICY), PATH: ui.answer}
+    session = SessionEndpoint(authenticator, auditor)
+    answers = {SESSION: with_security_headers(session.answer, POLICY), PATH: ui.answer}
     if swagger_ui:
         answers[SWAGGER_PATH] = Page(SWAGGER_PATH, SWAGGER_POLICY, partial(read_assets, SWAGGER_UI), reactor).answer
 
@@ -80,7 +80,7 @@ def with_pages(
             return
         if request.uri.startswith(_PATHS):
             path = request.path
-            if path in _PATHS and not _takes_html(request.header(b"accept")):
+            if path in _PATHS and not _accepts_html(request.header(b"accept")):
                 # API clients that search for paths find none here, as in the reference.
                 handler(request)
                 return
@@ -98,12 +98,12 @@ def _prefers_html(accept: bytes | None) -> bool:
     return accept is not None and accept.split(b",", 1)[0].partition(b";")[0].strip() == b"text/html"
 
 
-def _takes_html(accept: bytes | None) -> bool:
+def _accepts_html(accept: bytes | None) -> bool:
     """Return whether a client accepts HTML; a client without C{Accept} does."""
     if not accept:
         return True
-    taken = {clause.partition(b";")[0].strip() for clause in accept.split(b",")}
-    return not taken.isdisjoint((b"text/html", b"text/*", b"*/*"))
+    accepted = {clause.partition(b";")[0].strip() for clause in accept.split(b",")}
+    return not accepted.isdisjoint((b"text/html", b"text/*", b"*/*"))
 
 
 def with_security_headers(handler: Handler, policy: bytes) -> Handler:
@@ -171,15 +171,15 @@ class Page:
         self._send(request, found)
 
     def _send(self, request: KubeRequest, asset: Asset) -> None:
-        request.setHeader(b"ETag", asset.tag)
+        request.setHeader(b"ETag", asset.etag)
         request.setHeader(b"Vary", b"Accept-Encoding")
         known = request.header(b"if-none-match")
-        if known is not None and asset.tag in known:
+        if known is not None and asset.etag in known:
             request.respond(304, b"", b"")
             return
         body = asset.content
         accepted = request.header(b"accept-encoding") or b""
         if any(one.partition(b";")[0].strip() == b"gzip" for one in accepted.split(b",")):
             request.setHeader(b"Content-Encoding", b"gzip")
-            body = asset.packed
+            body = asset.gzipped
         request.respond(200, body, asset.media_type)

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 SESSION: Final = b"/ui/session"
 #: Maximum bytes of the body; tokens may be 64 kB long.
-_LONGEST_BODY: Final = 80 * 1024
+_MAX_BODY_SIZE: Final = 80 * 1024
 
 
-class SigningIn:
+class SessionEndpoint:
     """
     Handles sign-in (POST) and sign-out (DELETE).
 
@@ -59,7 +59,7 @@ class SigningIn:
         self._sessions = authenticator.sessions
         self._links = authenticator.links
         self._cookie = authenticator.cookie
-        self._user_of_token = authenticator.authenticate_token
+        self._authenticate_token = authenticator.authenticate_token
         self._auditor = auditor
         self.answer: Handler = with_audit_id(with_panic_recovery(with_request_info(self._answer)))
 
@@ -95,17 +95,17 @@ class SigningIn:
             answer = {"user": {"username": user.name, "groups": list(user.groups)}, "key": key}
             request.respond(201, orjson.dumps(answer), b"application/json")
 
-        def refuse(request: KubeRequest) -> None:
+        def reject(request: KubeRequest) -> None:
             request.fail(APIStatusError.unauthorized())
 
         if kind == "link":
             user = self._links.redeem(secret, request)
             if user is None:
-                refuse(request)
+                reject(request)
             else:
                 self._run_audited(begin, user, request)
         else:
-            self._authenticate_then(token, request, begin, refuse)
+            self._authenticate_then(token, request, begin, reject)
 
     def _sign_out(self, request: KubeRequest) -> None:
         key = request.header(CSRF_HEADER) or b""
@@ -113,38 +113,45 @@ class SigningIn:
         session = None if secret is None else self._sessions.find(secret, key)
         if secret is None or session is None:
             # There is no session: remove the cookie, without an audit event.
-            self._forget_cookie(request)
+            self._clear_cookie(request)
             return
 
         def end(user: UserInfo, request: KubeRequest) -> None:
             self._sessions.end(secret, key)
-            self._forget_cookie(request)
+            self._clear_cookie(request)
 
         # Users whose token is no longer valid may sign out, too.
-        as_at_sign_in = partial(self._run_audited, end, session.user)
+        end_as_session_user = partial(self._run_audited, end, session.user)
         if session.token:
-            self._authenticate_then(session.token, request, end, as_at_sign_in)
+            self._authenticate_then(session.token, request, end, end_as_session_user)
         else:
-            as_at_sign_in(request)
+            end_as_session_user(request)
 
     def _authenticate_then(
-        self, token: str, request: KubeRequest, known: Callable[[UserInfo, KubeRequest], None], unknown: Handler
+        self, token: str, request: KubeRequest, on_user: Callable[[UserInfo, KubeRequest], None], on_unknown: Handler
     ) -> None:
-        """Authenticate a token, then call C{known} with the user, or C{unknown}."""
+        """
+        Authenticate a token.
 
-        def go_on(found: TokenAuthentication) -> None:
+        @param token: The bearer token.
+        @param request: The request of the page.
+        @param on_user: Called with the user of a valid token.
+        @param on_unknown: Called if the token is not valid.
+        """
+
+        def authenticated(found: TokenAuthentication) -> None:
             if request.is_done:
                 return
             if found.user is None:
-                unknown(request)
+                on_unknown(request)
             else:
-                self._run_audited(known, found.user, request)
+                self._run_audited(on_user, found.user, request)
 
-        found = self._user_of_token(token)
+        found = self._authenticate_token(token)
         if isinstance(found, Deferred):
-            found.addCallback(go_on).addErrback(request.handle_failure)
+            found.addCallback(authenticated).addErrback(request.handle_failure)
         else:
-            go_on(found)
+            authenticated(found)
 
     def _run_audited(self, act: Callable[[UserInfo, KubeRequest], None], user: UserInfo, request: KubeRequest) -> None:
         """Run an action of a user with audit."""
@@ -152,7 +159,7 @@ class SigningIn:
         handler = partial(act, user)
         (handler if self._auditor is None else with_audit(handler, self._auditor))(request)
 
-    def _forget_cookie(self, request: KubeRequest) -> None:
+    def _clear_cookie(self, request: KubeRequest) -> None:
         self._set_cookie(request, b"", 0)
         request.respond(204, b"", b"")
 
@@ -168,8 +175,8 @@ def _read_credential(request: KubeRequest) -> tuple[str, str]:
     @raise APIStatusError: There is none, or both.
     """
     body = request.read_body()
-    if len(body) > _LONGEST_BODY:
-        raise APIStatusError.too_large(f"Request entity too large: limit is {_LONGEST_BODY}")
+    if len(body) > _MAX_BODY_SIZE:
+        raise APIStatusError.too_large(f"Request entity too large: limit is {_MAX_BODY_SIZE}")
     if (request.header(b"content-type") or b"").partition(b";")[0].strip() != b"application/json":
         raise APIStatusError.bad_request("the body must be application/json")
     try:

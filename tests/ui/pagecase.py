@@ -15,7 +15,7 @@ from kubetwist.authentication.signinlinks import SignInLinks
 from kubetwist.authentication.union import AuthenticatorUnion, TokenAuthentication
 from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.site import traverse
-from kubetwist.ui.page import with_pages
+from kubetwist.ui.page import with_ui
 from tests.http.harness import Allow, Answer, Client, Leaf, echo, make_site
 
 COOKIE = "__Host-kubetwist-6443"
@@ -57,7 +57,7 @@ class PageTestCase(SynchronousTestCase):
             authenticator=AuthenticatorUnion([authenticator]),
             authorizer=Allow(),
         )
-        self.site = make_site(with_pages(handler, authenticator, AtOnce()), clock)
+        self.site = make_site(with_ui(handler, authenticator, AtOnce()), clock)
 
     def authenticate_token(self, token: str) -> Any:
         """Only one is known."""

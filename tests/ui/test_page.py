@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication.union import TokenAuthentication
-from kubetwist.ui.page import POLICY, with_pages
+from kubetwist.ui.page import POLICY, with_ui
 from tests.http.harness import Client, make_site
 from tests.ui.pagecase import COOKIE, JSON, AtOnce, FilesTestCase, PageTestCase
 
@@ -96,7 +96,7 @@ class FilesTests(FilesTestCase):
     def test_without_swagger_ui(self) -> None:
         """It can be left out; then the page has no link to it."""
         self.assertIn(b'name="swagger-ui" content="yes"', self.ask("GET", "/ui/").body)
-        self.site = make_site(with_pages(self.handler, self.authenticator, AtOnce(), swagger_ui=False), Clock())
+        self.site = make_site(with_ui(self.handler, self.authenticator, AtOnce(), swagger_ui=False), Clock())
         self.assertEqual(self.ask("GET", "/swagger-ui/").code, 401)
         self.assertIn(b'name="swagger-ui" content="no"', self.ask("GET", "/ui/").body)
 

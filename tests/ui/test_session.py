@@ -17,7 +17,7 @@ from kubetwist.audit.policy import read_policy
 from kubetwist.authentication.sessions import SessionAuthenticator, SessionStore
 from kubetwist.authentication.signinlinks import LIFETIME, SignInLinks
 from kubetwist.authentication.union import TokenAuthentication
-from kubetwist.ui.page import with_pages
+from kubetwist.ui.page import with_ui
 
 from ..audit.events import Kept
 from ..http.harness import (
@@ -44,7 +44,7 @@ class AuditTests(SynchronousTestCase):
         self.clock = Clock()
         self.links = SignInLinks(self.clock.seconds)
         authenticator = SessionAuthenticator(self.sessions, lambda: b"__Host-c", self.authenticate_token, self.links)
-        self.site = make_site(with_pages(echo, authenticator, Clock(), auditor=auditor))
+        self.site = make_site(with_ui(echo, authenticator, Clock(), auditor=auditor))
         site: Any = self.site
         site.requestFactory = audited_request(auditor)
 
