@@ -1,7 +1,7 @@
 """
-A L{KubeAPI} in a child process, controlled through pipes: for suites that run the reactor themselves.
+A L{KubeAPI} in a child process, controlled through pipes: for test suites that run the reactor themselves.
 
-Messages are pickled, as both ends are trusted and the pipes are private.
+Messages are pickled: both ends are trusted, and the pipes are private.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 
 from attrs import frozen
 
-from ._connection import Reachable
+from ._connection import ServerHandle
 from ._process import ServerNotReady
 
 #: The target of calls to the server itself.
@@ -24,7 +24,7 @@ _SERVER: Final = 0
 
 
 class Remote:
-    """A proxy of an object in the child process: a fault, a log, a snapshot. Calls and attribute reads happen there."""
+    """A proxy of an object in the child process: a fault, a log, a snapshot. It forwards calls and attribute reads."""
 
     def __init__(self, child: ChildKubeAPI, number: _Number) -> None:
         self._child = child
@@ -33,14 +33,14 @@ class Remote:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._child._ask(self._number.number, name)
+        return self._child._get_attribute(self._number.number, name)
 
     def __enter__(self) -> Remote:
         return self
 
     def __exit__(self, *exc: object) -> None:
         if self._number.end:
-            self._child._ask(self._number.number, self._number.end)()
+            self._child._get_attribute(self._number.number, self._number.end)()
 
 
 @frozen
@@ -55,7 +55,7 @@ class _Number:
     end: str = ""
 
 
-class ChildKubeAPI(Reachable):
+class ChildKubeAPI(ServerHandle):
     """
     A context manager, or C{start()} and C{stop()}, with the methods of L{KubeAPI}.
 
@@ -104,21 +104,21 @@ class ChildKubeAPI(Reachable):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return self._ask(_SERVER, name)
+        return self._get_attribute(_SERVER, name)
 
-    def _ask(self, number: int, name: str) -> Any:
+    def _get_attribute(self, number: int, name: str) -> Any:
         """Return an attribute of an object in the child process; for a method, a function that calls it."""
         kind, value = self._exchange((number, name, None))
         if kind != "method":
-            return self._here(value)
+            return self._wrap(value)
 
-        def call(*arguments: Any, **more: Any) -> Any:
-            sent = tuple(one._number if isinstance(one, Remote) else one for one in arguments)
-            return self._here(self._exchange((number, name, (sent, more)))[1])
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            arguments_ = tuple(one._number if isinstance(one, Remote) else one for one in arguments)
+            return self._wrap(self._exchange((number, name, (arguments_, keywords)))[1])
 
         return call
 
-    def _here(self, value: Any) -> Any:
+    def _wrap(self, value: Any) -> Any:
         return Remote(self, value) if isinstance(value, _Number) else value
 
     def _exchange(self, request: Any) -> Any:
@@ -128,8 +128,8 @@ class ChildKubeAPI(Reachable):
             if request is not None:
                 process.stdin.write(pickle.dumps(request))
                 process.stdin.flush()
-            good, answer = pickle.load(process.stdout)
-        if not good:
+            ok, answer = pickle.load(process.stdout)
+        if not ok:
             raise answer
         return answer
 
@@ -138,9 +138,9 @@ def serve(arguments: list[str], requests: IO[bytes], answers: IO[bytes]) -> None
     """Serve requests in the child process until the pipe is closed."""
     from ._inprocess import KubeAPI
 
-    def answer(good: bool, value: Any) -> None:
+    def answer(ok: bool, value: Any) -> None:
         try:
-            data = pickle.dumps((good, value))
+            data = pickle.dumps((ok, value))
         except Exception as error:
             data = pickle.dumps((False, TypeError(f"this does not go to another process: {error}")))
         answers.write(data)
@@ -155,13 +155,15 @@ def serve(arguments: list[str], requests: IO[bytes], answers: IO[bytes]) -> None
             except EOFError:
                 return
             try:
-                found = getattr(objects[number], name)
+                attribute = getattr(objects[number], name)
                 if call is None:
-                    answer(True, ("method", None) if callable(found) else ("value", found))
+                    answer(True, ("method", None) if callable(attribute) else ("value", attribute))
                     continue
-                sent, more = call
-                result = found(*(objects[one.number] if isinstance(one, _Number) else one for one in sent), **more)
-                if type(result).__module__ in _KEPT:
+                positional, keywords = call
+                result = attribute(
+                    *(objects[one.number] if isinstance(one, _Number) else one for one in positional), **keywords
+                )
+                if type(result).__module__ in _REMOTE_MODULES:
                     ends = [end for end in ("remove", "stop") if hasattr(result, end)]
                     objects.append(result)
                     result = _Number(len(objects) - 1, "".join(ends))
@@ -171,7 +173,7 @@ def serve(arguments: list[str], requests: IO[bytes], answers: IO[bytes]) -> None
 
 
 #: Objects of these modules are not sent, but represented by a L{Remote}.
-_KEPT: Final = ("kubetwist.testing.requests", "kubetwist.testing.state")
+_REMOTE_MODULES: Final = ("kubetwist.testing.requests", "kubetwist.testing.state")
 
 
 def main() -> None:

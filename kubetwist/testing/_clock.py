@@ -18,24 +18,25 @@ from zope.interface import directlyProvides, implementer, providedBy
 from ..api import times
 from ..interfaces import IServerReactor
 
-#: Shorter delays pass in real time even when the clock is frozen: they pace work, and are not what tests wait for.
-SHORT: Final = 1.0
+#: Delays up to this number of seconds use real time even while the clock is frozen: they pace work, and tests do not
+#: depend on them.
+REAL_TIME_THRESHOLD: Final = 1.0
 
 
 @implementer(IDelayedCall)
-class _Later:
+class _DelayedCall:
     """A delayed call, scheduled on the reactor while the clock runs."""
 
-    __slots__ = ("_clock", "_real", "_state", "_what", "due")
+    __slots__ = ("_call", "_clock", "_real", "_state", "due")
 
-    def __init__(self, clock: ServerClock, due: float, what: Callable[[], object]) -> None:
+    def __init__(self, clock: ServerClock, due: float, call: Callable[[], object]) -> None:
         self.due = due
         self._clock = clock
-        self._what = what
+        self._call = call
         self._real: Any = None
         self._state: type[Exception] | None = None
 
-    def arrange(self) -> None:
+    def schedule(self) -> None:
         """Schedule the call on the reactor if the clock runs; immediately if it is due."""
         clock = self._clock
         delay = self.due - clock.seconds()
@@ -48,7 +49,7 @@ class _Later:
     def _run(self) -> None:
         self._state = AlreadyCalled
         self._clock.calls.pop(self, None)
-        self._what()
+        self._call()
 
     def getTime(self) -> float:
         return self.due
@@ -71,29 +72,29 @@ class _Later:
     def reset(self, seconds: float) -> None:
         self._check()
         self.due = self._clock.seconds() + seconds
-        self.arrange()
+        self.schedule()
 
     def delay(self, seconds: float) -> None:
         self._check()
         self.due += seconds
-        self.arrange()
+        self.schedule()
 
 
 class ServerClock:
     """
-    A reactor whose time can be stopped and moved; all other methods are those of the real reactor.
+    A reactor whose time can be stopped and moved; all further methods are forwarded to the real reactor.
 
-    @ivar reactor: The real one.
+    @ivar reactor: The real reactor.
     @ivar frozen: Whether the time is stopped.
-    @ivar calls: Calls that are delayed by more than L{SHORT}, unordered.
+    @ivar calls: Calls that are delayed by more than L{REAL_TIME_THRESHOLD}, unordered.
     """
 
     def __init__(self, reactor: IServerReactor) -> None:
         self.reactor = reactor
         self.frozen = False
-        self.calls: dict[_Later, None] = {}
+        self.calls: dict[_DelayedCall, None] = {}
         self._offset = 0.0
-        self._stands_at = 0.0
+        self._frozen_at = 0.0
         directlyProvides(self, providedBy(reactor))
 
     def __getattr__(self, name: str) -> Any:
@@ -103,27 +104,27 @@ class ServerClock:
 
     def seconds(self) -> float:
         """Return the time in POSIX seconds."""
-        return self._stands_at if self.frozen else self.reactor.seconds() + self._offset
+        return self._frozen_at if self.frozen else self.reactor.seconds() + self._offset
 
     def callLater(self, delay: float, call: Callable[..., object], /, *args: object, **kw: object) -> IDelayedCall:
         """Schedule a call as L{IReactorTime.callLater} does, in the time of this clock."""
-        if delay <= SHORT:
+        if delay <= REAL_TIME_THRESHOLD:
             return self.reactor.callLater(delay, call, *args, **kw)
-        later = _Later(self, self.seconds() + delay, lambda: call(*args, **kw))
-        self.calls[later] = None
-        later.arrange()
-        return later
+        delayed_call = _DelayedCall(self, self.seconds() + delay, lambda: call(*args, **kw))
+        self.calls[delayed_call] = None
+        delayed_call.schedule()
+        return delayed_call
 
     # --- for tests
 
     @property
-    def moved(self) -> bool:
+    def is_adjusted(self) -> bool:
         """Return whether the time differs from real time."""
         return self.frozen or self._offset != 0
 
     def freeze(self, at: float | None = None) -> None:
         """Stop the clock, now or at C{at}."""
-        self._stands_at = self.seconds() if at is None else at
+        self._frozen_at = self.seconds() if at is None else at
         self.frozen = True
         self._changed()
 
@@ -136,32 +137,32 @@ class ServerClock:
         if seconds < 0:
             raise ValueError("time cannot go back")
         if self.frozen:
-            self._stands_at += seconds
+            self._frozen_at += seconds
         else:
             self._offset += seconds
         self._changed()
 
     def resume(self) -> None:
-        """Continue from the time of the clock."""
+        """Let the clock run, starting at its current time."""
         if self.frozen:
-            self._offset = self._stands_at - self.reactor.seconds()
+            self._offset = self._frozen_at - self.reactor.seconds()
             self.frozen = False
             self._changed()
 
-    def right(self) -> None:
+    def restore_real_time(self) -> None:
         """Return to real time."""
-        if self.moved:
+        if self.is_adjusted:
             self.frozen = False
             self._offset = 0.0
             self._changed()
 
     def _changed(self) -> None:
-        if self.moved:
+        if self.is_adjusted:
             times.use_clock(self.seconds)
         else:
             times.use_clock()
-        for later in sorted(self.calls, key=_Later.getTime):
-            later.arrange()
+        for delayed_call in sorted(self.calls, key=_DelayedCall.getTime):
+            delayed_call.schedule()
 
 
 _clocks: dict[int, ServerClock] = {}

@@ -41,12 +41,12 @@ class Connection:
 
     @classmethod
     def from_kubeconfig(cls, kubeconfig: Path, token: str = "") -> Connection:
-        """Read the current context of C{kubeconfig}; certificates may stand in it or beside it."""
+        """Read the current context of C{kubeconfig}; certificates may be inline or in files beside it."""
         import yaml
 
         document = yaml.safe_load(kubeconfig.read_bytes())
 
-        def named(section: str, name: str) -> JSONObject:
+        def find_entry(section: str, name: str) -> JSONObject:
             found: JSONObject = next(entry for entry in document[f"{section}s"] if entry["name"] == name)[section]
             return found
 
@@ -56,8 +56,8 @@ class Connection:
             path: Path = kubeconfig.parent / entry[field]
             return path.read_text()
 
-        context = named("context", document["current-context"])
-        cluster, user = named("cluster", context["cluster"]), named("user", context["user"])
+        context = find_entry("context", document["current-context"])
+        cluster, user = find_entry("cluster", context["cluster"]), find_entry("user", context["user"])
         return cls(
             url=cluster["server"].rstrip("/"),
             kubeconfig=kubeconfig,
@@ -148,8 +148,8 @@ class Connection:
             connection.close()
 
 
-class Reachable:
-    """The attributes of all kinds of started servers."""
+class ServerHandle:
+    """Base class of started servers: their connection data, and a request function."""
 
     _connection: Connection | None = None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ..api.jsontypes import JSONObject, JSONValue
 from ._connection import (
     Connection,
-    Reachable,
+    ServerHandle,
     write_token_file,
 )
 from ._reactorthread import (
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 #: Default number of requests that a log keeps.
-LOGGED = 10_000
+MAX_LOGGED_REQUESTS = 10_000
 
 #: Flags that configure the storage, with which objects are not kept in memory.
-_STORES = ("--storage-backend", "--etcd-servers")
+_STORAGE_FLAGS = ("--storage-backend", "--etcd-servers")
 
 
-class InProcessServer(Reachable):
+class InProcessServer(ServerHandle):
     """
     A server on a running reactor, with an empty store in memory.
 
@@ -96,7 +96,7 @@ class InProcessServer(Reachable):
                 f"--data-dir={data_dir}",
                 "--bind-address=127.0.0.1",
                 "--secure-port=0",
-                *([] if any(one.startswith(_STORES) for one in self._arguments) else ["--in-memory"]),
+                *([] if any(one.startswith(_STORAGE_FLAGS) for one in self._arguments) else ["--in-memory"]),
                 f"--token-auth-file={token_auth_file}",
                 *self._arguments,
             ]
@@ -108,12 +108,12 @@ class InProcessServer(Reachable):
             await service.ready
             server = service.server
             assert server is not None, "the service is ready"
-            # Clients use real time, whatever the server's clock shows.
+            # Clients use real time, regardless of the server's clock.
             server.site.connections.now = self._reactor.seconds
             from .state import ServerState
 
             self._state = ServerState(server, self._clock)
-            await self._state.take_start()
+            await self._state.snapshot_initial()
         except BaseException:
             await self.stop()
             raise
@@ -138,7 +138,7 @@ class InProcessServer(Reachable):
             self.clear_faults()
             self._interceptor = None
             if clock is not None:
-                clock.right()
+                clock.restore_real_time()
             if service is not None and service.running:
                 await service.stopService()
         finally:
@@ -169,15 +169,15 @@ class InProcessServer(Reachable):
         """
         self.clear_faults()
         self.reset_clock()
-        await self._states.make_fresh()
+        await self._states.reset()
 
     async def snapshot(self) -> Snapshot:
         """Return a snapshot of all stored objects."""
-        return await self._states.take()
+        return await self._states.snapshot()
 
     async def restore(self, snapshot: Snapshot) -> None:
         """Restore all stored objects; watches continue, and show the changes."""
-        await self._states.put_back_for_good(snapshot)
+        await self._states.restore_until_stable(snapshot)
 
     async def compact(self) -> int:
         """Compact the storage: lists and watches from revisions before the returned one are C{410 Expired}."""
@@ -194,8 +194,8 @@ class InProcessServer(Reachable):
         Create objects from manifests, such as the output of C{kubectl get -o yaml}.
 
         @param source: Text, the path of a file or folder, or objects.
-        @param namespace: The default for objects without one. @raise kubetwist.testing.manifests.LoadError: The server
-            rejected an object.
+        @param namespace: The default for objects without one.
+        @raise kubetwist.testing.manifests.LoadError: The server rejected an object.
         """
         from twisted.internet.threads import deferToThreadPool
 
@@ -236,22 +236,25 @@ class InProcessServer(Reachable):
         """
         Inject a fault: answer requests with an error, delay them, or close their connections.
 
-        @param code: The status of the answer; L{None} for the server's answer after C{delay} seconds.
+        @param code: The status of the response; L{None} for the server's response after C{delay} seconds.
         @param times: Number of requests; L{None} for all.
-        @param retry_after: Seconds; 1 by default for 429.
-        @param hang_up: Close the connection instead of an answer.
+        @param delay: Seconds before the response.
+        @param retry_after: The C{Retry-After} header in seconds; 1 by default for 429.
+        @param reason: The reason in the Status; by default the usual reason of the code.
+        @param message: The message in the Status.
+        @param hang_up: Close the connection instead of sending a response.
         @param selection: Which requests: C{verb}, C{resource}, C{subresource}, C{namespace}, C{name}, C{group},
-            C{path}, and C{where}, called with a L{kubetwist.testing.requests.SentRequest}.
+            C{path}, and C{where}, called with a L{kubetwist.testing.requests.RecordedRequest}.
         @return: A context manager; C{remove()} ends it, C{hits} counts the affected requests.
         """
         from .requests import (
-            AnswerFault,
-            Selection,
+            RequestMatcher,
+            ResponseFault,
         )
 
-        fault = AnswerFault(
+        fault = ResponseFault(
             self._requests,
-            Selection(**selection),
+            RequestMatcher(**selection),
             times,
             code=code,
             delay=delay,
@@ -284,13 +287,13 @@ class InProcessServer(Reachable):
         @param selection: As for L{inject}.
         """
         from .requests import (
-            Selection,
+            RequestMatcher,
             WatchFault,
         )
 
-        chosen = Selection(**{"verb": "watch", **selection})
+        matcher = RequestMatcher(**{"verb": "watch", **selection})
         fault = WatchFault(
-            self._requests, chosen, times, delay=delay, duplicate=duplicate, drop=drop, break_after=break_after
+            self._requests, matcher, times, delay=delay, duplicate=duplicate, drop=drop, break_after=break_after
         )
         self._requests.add(fault)
         return fault
@@ -300,17 +303,19 @@ class InProcessServer(Reachable):
         End open watches.
 
         @param code: The code of an C{ERROR} event; after 410 clients list again. L{None} for a normal end.
-        @param hang_up: Abort the connection instead. @return: The number of ended watches.
+        @param hang_up: Abort the connection instead.
+        @param selection: As for L{inject}.
+        @return: The number of ended watches.
         """
         from ..api.errors import APIStatusError
-        from .requests import Selection
+        from .requests import RequestMatcher
 
         error: APIStatusError | None = None
         if code == 410:
             error = APIStatusError.expired("too old resource version: a test has this watch expired")
         elif code is not None:
             error = APIStatusError(code, "InternalError", "a test has this watch end")
-        watches = self._requests.open_watches(Selection(**selection))
+        watches = self._requests.open_watches(RequestMatcher(**selection))
         for request, end in watches:
             if hang_up:
                 request.abort()
@@ -318,7 +323,7 @@ class InProcessServer(Reachable):
                 end(error)
         return len(watches)
 
-    def record_requests(self, limit: int = LOGGED) -> RequestLog:
+    def record_requests(self, limit: int = MAX_LOGGED_REQUESTS) -> RequestLog:
         """
         Record requests from now on.
 
@@ -353,19 +358,19 @@ class InProcessServer(Reachable):
         self._time.freeze(at)
 
     def advance_time(self, seconds: float) -> None:
-        """Advance the clock, stopped or running: calls that are due are made now."""
+        """Advance the clock, stopped or running, and run the calls that are due."""
         self._time.advance(seconds)
 
     def resume_time(self) -> None:
-        """Continue from the time of the clock."""
+        """Let the clock run, starting at its current time."""
         self._time.resume()
 
     def reset_clock(self) -> None:
         """Return the clock to real time."""
-        self._time.right()
+        self._time.restore_real_time()
 
 
-class KubeAPI(Reachable):
+class KubeAPI(ServerHandle):
     """
     A server in this process for tests that do not use Twisted: the reactor runs in a thread.
 
@@ -446,19 +451,19 @@ class KubeAPI(Reachable):
 
         return Loader(self.connection).load(objects_of(source), namespace)
 
-    def inject(self, code: int | None = None, **what: Any) -> Fault:
+    def inject(self, code: int | None = None, **settings: Any) -> Fault:
         """As L{InProcessServer.inject}."""
-        return self._do(self._server.inject, code, **what)
+        return self._do(self._server.inject, code, **settings)
 
-    def disturb_watches(self, **what: Any) -> Fault:
+    def disturb_watches(self, **settings: Any) -> Fault:
         """As L{InProcessServer.disturb_watches}."""
-        return self._do(self._server.disturb_watches, **what)
+        return self._do(self._server.disturb_watches, **settings)
 
-    def end_watches(self, code: int | None = None, **what: Any) -> int:
+    def end_watches(self, code: int | None = None, **settings: Any) -> int:
         """As L{InProcessServer.end_watches}."""
-        return self._do(self._server.end_watches, code, **what)
+        return self._do(self._server.end_watches, code, **settings)
 
-    def record_requests(self, limit: int = LOGGED) -> RequestLog:
+    def record_requests(self, limit: int = MAX_LOGGED_REQUESTS) -> RequestLog:
         """As L{InProcessServer.record_requests}."""
         return self._do(self._server.record_requests, limit)
 

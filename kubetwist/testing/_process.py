@@ -15,7 +15,7 @@ from typing import IO
 
 from ._connection import (
     Connection,
-    Reachable,
+    ServerHandle,
     write_token_file,
 )
 
@@ -24,7 +24,7 @@ class ServerNotReady(Exception):
     """The server ended or timed out before it was ready; the text is its log."""
 
 
-class SubprocessServer(Reachable):
+class SubprocessServer(ServerHandle):
     """
     C{twist kubeapi} on a free port of 127.0.0.1, with a separate data directory.
 

@@ -11,12 +11,14 @@ import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from ..api.renamed import renamed_attributes, renamed_names
 
 #: Directories with the program if it is not on PATH.
 PROGRAM: Final = "KUBETWIST_TEST_ETCD"
 #: Seconds that members have to start and to stop.
-PATIENCE: Final = 30.0
+START_TIMEOUT: Final = 30.0
 
 
 def find_etcd() -> str:
@@ -28,9 +30,9 @@ def find_etcd() -> str:
     return shutil.which(os.environ.get(PROGRAM) or "etcd") or ""
 
 
-def why_no_etcd() -> str:
+def etcd_skip_reason() -> str:
     """Return the reason to skip a test; C{""} if etcd is installed."""
-    return "" if find_etcd() else f"there is no etcd: install Debian's etcd-server, or name it by {PROGRAM}"
+    return "" if find_etcd() else f"etcd is not installed: install Debian's etcd-server, or set {PROGRAM}"
 
 
 class EtcdNotReady(Exception):
@@ -113,13 +115,13 @@ class EtcdMember:
         @raise EtcdNotReady: The member is not ready in time.
         """
         assert self._process is not None
-        until = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + START_TIMEOUT
         while True:
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
                 return
             except OSError:
-                if self._process.poll() is not None or time.monotonic() > until:
+                if self._process.poll() is not None or time.monotonic() > deadline:
                     self.kill()
                     raise EtcdNotReady(self.log.read_text(errors="replace")[-4000:]) from None
                 time.sleep(0.005)
@@ -134,7 +136,7 @@ class EtcdMember:
         process, self._process = self._process, None
         if process is not None:
             process.send_signal(signal.SIGKILL)
-            process.wait(PATIENCE)
+            process.wait(START_TIMEOUT)
 
 
 class TLSFiles:
@@ -157,13 +159,16 @@ class EtcdServer:
     @ivar members: In the order of their names.
     """
 
+    if not TYPE_CHECKING:
+        __getattr__ = renamed_attributes("EtcdServer", {"revive": "start_stopped_members"})
+
     def __init__(self, members: int = 1, *, tls: TLSFiles | None = None, flags: tuple[str, ...] = ()) -> None:
         """
         @param flags: Further flags of each member.
         """
         # Tests write much data that need not be durable: memory is faster, if it is mounted as a file system.
-        place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        self._folder = Path(tempfile.mkdtemp(prefix="kubetwist-etcd-", dir=place))
+        parent_folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self._folder = Path(tempfile.mkdtemp(prefix="kubetwist-etcd-", dir=parent_folder))
         ports = free_ports(2 * members)
         self.members = [
             EtcdMember(f"m{number}", self._folder, (ports[2 * number], ports[2 * number + 1]), tls, flags)
@@ -187,13 +192,13 @@ class EtcdServer:
         @raise EtcdNotReady: A member did not start; all members and data are removed.
         """
         try:
-            self.revive()
+            self.start_stopped_members()
         except EtcdNotReady:
             self.stop()
             raise
         return self
 
-    def revive(self) -> None:
+    def start_stopped_members(self) -> None:
         """
         Start as L{start} does, but keep members and data after a failure, so that it can be repeated.
 
@@ -218,3 +223,7 @@ class EtcdServer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
+
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed_names(__name__, {"why_no_etcd": "etcd_skip_reason"})

@@ -10,12 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from attrs import Factory, asdict, define, field
 
 from ..api.jsontypes import JSONValue
+from ..api.renamed import renamed_names
 
 #: Later than every other time.
 NEVER: Final = float("inf")
@@ -120,7 +121,7 @@ class Operation:
 
 
 @define(eq=False)
-class Seen:
+class WatchEvent:
     """
     One event of a watch.
 
@@ -138,7 +139,7 @@ class Seen:
 
 
 @define(eq=False)
-class Watched:
+class WatchHistory:
     """
     One watch request. A client that watches again has another one.
 
@@ -151,13 +152,13 @@ class Watched:
     prefix: str
     start: int
     client: str = ""
-    events: list[Seen] = Factory(list)
+    events: list[WatchEvent] = Factory(list)
     complete: bool = False
     ended: str = ""
 
     def event(self, kind: str, key: str, revision: int, value: str = "") -> None:
         """Record an event."""
-        self.events.append(Seen(kind, key, revision, value))
+        self.events.append(WatchEvent(kind, key, revision, value))
 
     def bookmark(self, revision: int) -> None:
         """Record a bookmark."""
@@ -188,7 +189,7 @@ class History:
     initial: dict[str, tuple[int, str]] = Factory(dict)
     now: Callable[[], float] = time.monotonic
     operations: list[Operation] = Factory(list)
-    watches: list[Watched] = Factory(list)
+    watches: list[WatchHistory] = Factory(list)
 
     def begin(
         self,
@@ -216,11 +217,11 @@ class History:
         self.operations.append(operation)
         return operation
 
-    def watch(self, prefix: str, start: int, client: str = "") -> Watched:
+    def watch(self, prefix: str, start: int, client: str = "") -> WatchHistory:
         """Record the start of a watch; return the object that records its events."""
-        watched = Watched(prefix, start, client)
-        self.watches.append(watched)
-        return watched
+        watch_history = WatchHistory(prefix, start, client)
+        self.watches.append(watch_history)
+        return watch_history
 
     def dumped(self) -> bytes:
         """Return the history as lines of JSON, for reading or for joining with those of other processes."""
@@ -243,8 +244,8 @@ class History:
                 entry["items"] = {key: (revision, value) for key, (revision, value) in entry["items"].items()}
                 history.operations.append(Operation(**entry))
             else:
-                entry["events"] = [Seen(**event) for event in entry["events"]]
-                history.watches.append(Watched(**entry))
+                entry["events"] = [WatchEvent(**event) for event in entry["events"]]
+                history.watches.append(WatchHistory(**entry))
         return history
 
 
@@ -252,3 +253,7 @@ def _plain(value: object) -> JSONValue:
     if isinstance(value, Enum):
         return value.value
     raise TypeError(value)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed_names(__name__, {"Seen": "WatchEvent", "Watched": "WatchHistory"})

@@ -16,9 +16,16 @@ from ..api.jsontypes import JSONObject, JSONValue
 from ._connection import Connection
 
 #: Metadata that servers set and do not accept from clients.
-_SERVERS_OWN: Final = ("resourceVersion", "uid", "creationTimestamp", "deletionTimestamp", "generation", "selfLink")
-_SERVERS_OWN_TOO: Final = ("deletionGracePeriodSeconds", "managedFields")
-#: Objects that others depend on come first.
+_SERVER_SET_METADATA: Final = (
+    "resourceVersion",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "generation",
+    "selfLink",
+)
+_FURTHER_SERVER_SET_METADATA: Final = ("deletionGracePeriodSeconds", "managedFields")
+#: The order of kinds: dependencies come first.
 _ORDER: Final = {
     "Namespace": 0,
     "CustomResourceDefinition": 1,
@@ -33,12 +40,14 @@ _ORDER: Final = {
     "Secret": 4,
     "Node": 4,
 }
-_LAST: Final = 9
+_DEFAULT_RANK: Final = 9
 #: Seconds to wait until a custom resource definition is served.
-_ESTABLISHED: Final = 10.0
+_ESTABLISH_TIMEOUT: Final = 10.0
 
 #: Objects that every server creates itself, and that are not loaded from dumps.
-_ITS_OWN: Final = frozenset((kind, "default", "kubernetes") for kind in ("Service", "Endpoints", "EndpointSlice"))
+_SERVER_CREATED: Final = frozenset(
+    (kind, "default", "kubernetes") for kind in ("Service", "Endpoints", "EndpointSlice")
+)
 
 
 class LoadError(Exception):
@@ -62,14 +71,14 @@ def objects_of(source: str | Path | Iterable[Mapping[str, JSONValue]]) -> list[J
         documents += _documents(source)
     else:
         documents += source
-    return list(_flat(documents))
+    return list(_flatten(documents))
 
 
 def _documents(text: str) -> Iterator[JSONValue]:
     yield from yaml.load_all(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-def _flat(documents: Iterable[JSONValue]) -> Iterator[JSONObject]:
+def _flatten(documents: Iterable[JSONValue]) -> Iterator[JSONObject]:
     for document in documents:
         if document is None:
             continue
@@ -78,7 +87,7 @@ def _flat(documents: Iterable[JSONValue]) -> Iterator[JSONObject]:
         if str(document["kind"]).endswith("List") and isinstance(document.get("items"), list):
             kind = str(document["kind"]).removesuffix("List")
             for item in document["items"]:
-                yield from _flat([{"apiVersion": document["apiVersion"], "kind": kind, **item}])
+                yield from _flatten([{"apiVersion": document["apiVersion"], "kind": kind, **item}])
         else:
             yield json.loads(json.dumps(document, default=str))
 
@@ -106,37 +115,37 @@ class Loader:
         @raise LoadError: The server rejected an object; the objects before it were created.
         """
         try:
-            waiting = sorted(objects, key=lambda obj: _ORDER.get(obj["kind"], _LAST))
-            coming = {uid for obj in waiting if (uid := obj.get("metadata", {}).get("uid"))}
-            made = []
-            while waiting:
+            pending = sorted(objects, key=lambda obj: _ORDER.get(obj["kind"], _DEFAULT_RANK))
+            uids = {uid for obj in pending if (uid := obj.get("metadata", {}).get("uid"))}
+            created = []
+            while pending:
                 # Owners that depend on each other are created without these references.
-                able = [obj for obj in waiting if not self._missing(obj, coming)] or waiting
-                turn = [obj for obj in able if _rank(obj) == _rank(able[0])]
-                for obj in turn:
+                ready = [obj for obj in pending if not self._missing(obj, uids)] or pending
+                batch = [obj for obj in ready if _rank(obj) == _rank(ready[0])]
+                for obj in batch:
                     if (found := self._put(obj, namespace)) is not None:
-                        made.append(found)
-                ids = {id(obj) for obj in turn}
-                waiting = [obj for obj in waiting if id(obj) not in ids]
-            return made
+                        created.append(found)
+                ids = {id(obj) for obj in batch}
+                pending = [obj for obj in pending if id(obj) not in ids]
+            return created
         finally:
             self._http.close()
 
-    def _missing(self, obj: JSONObject, coming: set[str]) -> bool:
+    def _missing(self, obj: JSONObject, uids: set[str]) -> bool:
         owners = obj.get("metadata", {}).get("ownerReferences") or ()
-        return any(owner.get("uid") in coming and owner.get("uid") not in self._uids for owner in owners)
+        return any(owner.get("uid") in uids and owner.get("uid") not in self._uids for owner in owners)
 
     def _put(self, obj: JSONObject, default_namespace: str) -> JSONObject | None:
         meta = dict(obj.get("metadata") or {})
         uid, status = meta.get("uid"), obj.get("status")
-        for name in (*_SERVERS_OWN, *_SERVERS_OWN_TOO):
+        for name in (*_SERVER_SET_METADATA, *_FURTHER_SERVER_SET_METADATA):
             meta.pop(name, None)
         owners = meta.pop("ownerReferences", None) or ()
         known = [{**owner, "uid": self._uids[owner["uid"]]} for owner in owners if owner.get("uid") in self._uids]
         if known:
             meta["ownerReferences"] = known
         name = meta.get("name", "")
-        if (obj["kind"], meta.get("namespace", ""), name) in _ITS_OWN:
+        if (obj["kind"], meta.get("namespace", ""), name) in _SERVER_CREATED:
             return None
         resource = self._resource(obj["apiVersion"], obj["kind"])
         folder = resource["root"]
@@ -145,34 +154,36 @@ class Loader:
         folder += f"/{resource['name']}"
         body = {**obj, "metadata": meta}
         body.pop("status", None)
-        code, made = self._ask("POST", folder, body)
+        code, created = self._request("POST", folder, body)
         if code == 409 and name:
-            code, there = self._ask("GET", f"{folder}/{quote(name)}")
+            code, existing = self._request("GET", f"{folder}/{quote(name)}")
             if code == 200:
-                meta["resourceVersion"] = there["metadata"]["resourceVersion"]
-                code, made = self._ask("PUT", f"{folder}/{quote(name)}", body)
+                meta["resourceVersion"] = existing["metadata"]["resourceVersion"]
+                code, created = self._request("PUT", f"{folder}/{quote(name)}", body)
         if code not in (200, 201):
-            raise LoadError(f"{obj['kind']} {meta.get('namespace', '')}/{name}: {code}: {made.get('message', made)}")
+            raise LoadError(
+                f"{obj['kind']} {meta.get('namespace', '')}/{name}: {code}: {created.get('message', created)}"
+            )
         if status and resource["status"]:
-            here = {**made, "status": status}
-            code, answer = self._ask("PUT", f"{folder}/{quote(made['metadata']['name'])}/status", here)
+            with_status = {**created, "status": status}
+            code, answer = self._request("PUT", f"{folder}/{quote(created['metadata']['name'])}/status", with_status)
             # The server rejects a status that only it can write, and keeps its own.
-            made = answer if code == 200 else made
+            created = answer if code == 200 else created
         if uid:
-            self._uids[uid] = made["metadata"]["uid"]
+            self._uids[uid] = created["metadata"]["uid"]
         if obj["kind"] == "CustomResourceDefinition":
-            self._await_served(made)
-        return made  # type: ignore[no-any-return]
+            self._await_served(created)
+        return created  # type: ignore[no-any-return]
 
     def _await_served(self, definition: JSONObject) -> None:
         spec = definition["spec"]
         versions = [version["name"] for version in spec["versions"] if version.get("served")]
-        until = time.monotonic() + _ESTABLISHED
+        deadline = time.monotonic() + _ESTABLISH_TIMEOUT
         for version in versions:
             path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}?{urlencode({'limit': 1})}"
-            while self._ask("GET", path)[0] != 200:
-                if time.monotonic() > until:
-                    raise LoadError(f"{definition['metadata']['name']} is not served after {_ESTABLISHED:.0f} s")
+            while self._request("GET", path)[0] != 200:
+                if time.monotonic() > deadline:
+                    raise LoadError(f"{definition['metadata']['name']} is not served after {_ESTABLISH_TIMEOUT:.0f} s")
                 time.sleep(0.01)
 
     def _resource(self, api_version: str, kind: str) -> JSONObject:
@@ -180,7 +191,7 @@ class Loader:
         found = self._resources.get(key)
         if found is None:
             root = f"/api/{api_version}" if "/" not in api_version else f"/apis/{api_version}"
-            code, listed = self._ask("GET", root)
+            code, listed = self._request("GET", root)
             if code != 200:
                 raise LoadError(f"{kind}: the server has no {api_version}")
             for resource in listed["resources"]:
@@ -196,7 +207,7 @@ class Loader:
                 raise LoadError(f"the server has no {kind} in {api_version}")
         return found
 
-    def _ask(self, method: str, path: str, body: JSONValue = None) -> tuple[int, JSONValue]:
+    def _request(self, method: str, path: str, body: JSONValue = None) -> tuple[int, JSONValue]:
         headers = {"Authorization": f"Bearer {self._connection.token}", "Content-Type": "application/json"}
         self._http.request(method, path, None if body is None else json.dumps(body), headers)
         response = self._http.getresponse()
@@ -208,4 +219,4 @@ class Loader:
 
 
 def _rank(obj: JSONObject) -> int:
-    return _ORDER.get(obj["kind"], _LAST)
+    return _ORDER.get(obj["kind"], _DEFAULT_RANK)

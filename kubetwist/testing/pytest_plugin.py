@@ -29,11 +29,11 @@ _KUBECONFIG_AT_IMPORT = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the settings of this plugin."""
-    where = (
+    mode = (
         "where kube_api runs: thread (of this process), child (a process controlled by this one), process (as in "
         "production), or auto: child if pytest-twisted or trial tests use this process's reactor, otherwise thread"
     )
-    parser.addini("kubetwist_server", where, default="auto")
+    parser.addini("kubetwist_server", mode, default="auto")
     parser.addini("kubetwist_arguments", "flags of `twist kubeapi` for kube_api", default="")
 
 
@@ -59,18 +59,18 @@ def _server_kind(config: pytest.Config) -> str:
 
     @raise pytest.UsageError: The setting is unknown, or two threads would have to run the one reactor of this process.
     """
-    where: str = config.getini("kubetwist_server")
-    if where not in ("auto", "thread", "child", "process"):
-        raise pytest.UsageError(f"kubetwist_server is {where!r}, must be auto, thread, child or process")
+    mode: str = config.getini("kubetwist_server")
+    if mode not in ("auto", "thread", "child", "process"):
+        raise pytest.UsageError(f"kubetwist_server is {mode!r}, must be auto, thread, child or process")
     trial_test = config.stash.get(_TRIAL_TEST, None)
-    if where == "auto":
+    if mode == "auto":
         return "child" if trial_test or config.pluginmanager.hasplugin("twisted") else "thread"
-    if where == "thread" and trial_test:
+    if mode == "thread" and trial_test:
         raise pytest.UsageError(
             f"kubetwist_server = thread and trial tests ({trial_test}) cannot be used in one process, as both run"
             " Twisted's reactor: set kubetwist_server = child, or run the trial tests separately"
         )
-    return where
+    return mode
 
 
 @pytest.fixture(scope="session")
@@ -82,14 +82,14 @@ def kube_api_arguments(pytestconfig: pytest.Config) -> list[str]:
 @pytest.fixture(scope="session")
 def kube_api(pytestconfig: pytest.Config, kube_api_arguments: list[str]) -> Iterator[Server]:
     """A Kubernetes API server for the whole session: url, kubeconfig, token, connection, request()."""
-    where = _server_kind(pytestconfig)
+    mode = _server_kind(pytestconfig)
     # Imported late: plugins that install another reactor than the default one must come first.
     from ._child import ChildKubeAPI
     from ._inprocess import KubeAPI
     from ._process import SubprocessServer
 
     kinds: dict[str, Callable[..., Server]] = {"thread": KubeAPI, "child": ChildKubeAPI, "process": SubprocessServer}
-    with kinds[where](*kube_api_arguments) as server:
+    with kinds[mode](*kube_api_arguments) as server:
         if not isinstance(server, SubprocessServer):
             # The first test may need what controllers make, such as service accounts.
             server.settle()

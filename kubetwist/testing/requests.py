@@ -1,4 +1,4 @@
-"""Faults that answer requests in place of the server, and logs of requests."""
+"""Faults that are injected into requests, and logs of requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
 import orjson
@@ -16,13 +16,14 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from ..api.errors import APIStatusError
 from ..api.jsontypes import JSONValue
+from ..api.renamed import renamed_names
 from ..api.resource import GroupResource
 from ..http.request import Handler, KubeRequest
 from ..http.requestinfo import RequestInfo, UnknownRequest, request_info_of
 from ..http.site import KubeSite
 
 #: Larger bodies are not recorded.
-KEPT_BODY: Final = 256 * 1024
+MAX_RECORDED_BODY: Final = 256 * 1024
 
 _REASONS: Final = {
     400: "BadRequest",
@@ -40,15 +41,15 @@ _REASONS: Final = {
 
 
 @define(eq=False)
-class SentRequest:
+class RecordedRequest:
     """
     A recorded request.
 
     @ivar verb: As Kubernetes calls it: C{create}, C{list}, C{watch}; for non-resource paths, the method in lower case.
     @ivar query: The parameters; the first value of each.
-    @ivar body: The body; empty if it was larger than L{KEPT_BODY}.
+    @ivar body: The body; empty if it was larger than L{MAX_RECORDED_BODY} bytes.
     @ivar user: The user, or the impersonated user; C{""} before authentication.
-    @ivar code: The status of the answer; L{None} before.
+    @ivar code: The status of the response; L{None} before it.
     @ivar injected: Whether a fault answered it.
     """
 
@@ -74,7 +75,7 @@ class SentRequest:
         return json.loads(self.body)
 
     @classmethod
-    def of(cls, request: KubeRequest, info: RequestInfo) -> SentRequest:
+    def of(cls, request: KubeRequest, info: RequestInfo) -> RecordedRequest:
         """Return the record of a request."""
         body: bytes = request._body
         path, _, query = request.uri.decode("utf-8", "replace").partition("?")
@@ -91,16 +92,16 @@ class SentRequest:
             info.name,
             request.user_agent,
             (request.header(b"content-type") or b"").decode("latin-1"),
-            body if len(body) <= KEPT_BODY else b"",
+            body if len(body) <= MAX_RECORDED_BODY else b"",
         )
 
 
 @frozen(eq=False)
-class Selection:
+class RequestMatcher:
     """
     Selects requests; L{None} matches any value.
 
-    @ivar where: A further condition on a L{SentRequest}; called in the server's thread.
+    @ivar where: A further condition on a L{RecordedRequest}; called in the server's thread.
     """
 
     verb: str | None = None
@@ -110,22 +111,22 @@ class Selection:
     name: str | None = None
     group: str | None = None
     path: str | None = None
-    where: Callable[[SentRequest], bool] | None = None
+    where: Callable[[RecordedRequest], bool] | None = None
 
-    def matches(self, sent: SentRequest) -> bool:
+    def matches(self, recorded: RecordedRequest) -> bool:
         """Return whether a request is selected."""
-        for wanted, is_ in (
-            (self.verb, sent.verb),
-            (self.resource, sent.resource),
-            (self.subresource, sent.subresource),
-            (self.namespace, sent.namespace),
-            (self.name, sent.name),
-            (self.group, sent.group),
-            (self.path, sent.path),
+        for expected, actual in (
+            (self.verb, recorded.verb),
+            (self.resource, recorded.resource),
+            (self.subresource, recorded.subresource),
+            (self.namespace, recorded.namespace),
+            (self.name, recorded.name),
+            (self.group, recorded.group),
+            (self.path, recorded.path),
         ):
-            if wanted is not None and wanted != is_:
+            if expected is not None and expected != actual:
                 return False
-        return self.where is None or bool(self.where(sent))
+        return self.where is None or bool(self.where(recorded))
 
 
 class Fault:
@@ -135,13 +136,13 @@ class Fault:
     @ivar hits: Number of affected requests.
     """
 
-    def __init__(self, interceptor: Interceptor, selection: Selection, times: int | None) -> None:
+    def __init__(self, interceptor: Interceptor, selection: RequestMatcher, times: int | None) -> None:
         self.hits = 0
         self.selection = selection
         self._interceptor = interceptor
         self._times = times
 
-    def take(self) -> None:
+    def record_hit(self) -> None:
         """Count an affected request."""
         self.hits += 1
         if self._times is not None and self.hits >= self._times:
@@ -151,7 +152,7 @@ class Fault:
         """Remove the fault. Idempotent, and callable from any thread."""
         self._interceptor.remove(self)
 
-    def apply(self, request: KubeRequest, sent: SentRequest, handler: Handler) -> None:
+    def apply(self, request: KubeRequest, recorded: RecordedRequest, handler: Handler) -> None:
         """Apply the fault to a request: answer it, or call C{handler}."""
         raise NotImplementedError
 
@@ -162,13 +163,13 @@ class Fault:
         self.remove()
 
 
-class AnswerFault(Fault):
-    """Answers instead of the server, or delays the server's answer."""
+class ResponseFault(Fault):
+    """Responds instead of the server, or delays the server's response."""
 
     def __init__(
         self,
         interceptor: Interceptor,
-        selection: Selection,
+        selection: RequestMatcher,
         times: int | None,
         *,
         code: int | None,
@@ -188,32 +189,32 @@ class AnswerFault(Fault):
         self._message = message
         self._hang_up = hang_up
 
-    def apply(self, request: KubeRequest, sent: SentRequest, handler: Handler) -> None:
+    def apply(self, request: KubeRequest, recorded: RecordedRequest, handler: Handler) -> None:
         """See L{Fault.apply}."""
-        sent.injected = self._hang_up or self._code is not None
+        recorded.injected = self._hang_up or self._code is not None
         if self._delay > 0:
-            self._interceptor.reactor.callLater(self._delay, self._now, request, sent, handler)
+            self._interceptor.reactor.callLater(self._delay, self._now, request, recorded, handler)
         else:
-            self._now(request, sent, handler)
+            self._now(request, recorded, handler)
 
-    def _now(self, request: KubeRequest, sent: SentRequest, handler: Handler) -> None:
+    def _now(self, request: KubeRequest, recorded: RecordedRequest, handler: Handler) -> None:
         if request.disconnected:
             return
         if self._hang_up:
             request.abort()
         elif self._code is None:
             handler(request)
-        elif self._code == 410 and sent.verb == "watch":
+        elif self._code == 410 and recorded.verb == "watch":
             # The status is 200 with an ERROR event, as in the server.
-            event = {"type": "ERROR", "object": self._error(sent).status()}
+            event = {"type": "ERROR", "object": self._error(recorded).status()}
             request.respond(200, orjson.dumps(event) + b"\n", b"application/json")
         else:
-            request.fail(self._error(sent))
+            request.fail(self._error(recorded))
 
-    def _error(self, sent: SentRequest) -> APIStatusError:
+    def _error(self, recorded: RecordedRequest) -> APIStatusError:
         code, retry = self._code or 500, self._retry_after
-        if code == 409 and sent.name and self._reason is None and self._message is None:
-            return APIStatusError.modified(GroupResource(sent.group, sent.resource), sent.name)
+        if code == 409 and recorded.name and self._reason is None and self._message is None:
+            return APIStatusError.modified(GroupResource(recorded.group, recorded.resource), recorded.name)
         if code == 429 and retry is None:
             retry = 1
         details = {"retryAfterSeconds": retry} if retry else {}
@@ -227,7 +228,7 @@ class WatchFault(Fault):
     def __init__(
         self,
         interceptor: Interceptor,
-        selection: Selection,
+        selection: RequestMatcher,
         times: int | None,
         *,
         delay: float,
@@ -241,13 +242,13 @@ class WatchFault(Fault):
         self.drop = drop
         self.break_after = break_after
 
-    def apply(self, request: KubeRequest, sent: SentRequest, handler: Handler) -> None:
+    def apply(self, request: KubeRequest, recorded: RecordedRequest, handler: Handler) -> None:
         """See L{Fault.apply}."""
-        _DisturbedStream(request, self, self._interceptor.reactor)
+        _FaultyStream(request, self, self._interceptor.reactor)
         handler(request)
 
 
-class _DisturbedStream:
+class _FaultyStream:
     """A proxy between a watch and its connection."""
 
     def __init__(self, request: KubeRequest, fault: WatchFault, reactor: IReactorTime) -> None:
@@ -255,9 +256,9 @@ class _DisturbedStream:
         self._fault = fault
         self._reactor = reactor
         self._write, self._finish = request.write, request.finish
-        self._left = fault.break_after
+        self._remaining = fault.break_after
         self._drop = fault.drop
-        self._late: deque[tuple[IDelayedCall, bytes]] = deque()
+        self._delayed: deque[tuple[IDelayedCall, bytes]] = deque()
         setattr(request, "write", self.write)  # noqa: B010 - mypy refuses assignments to methods
         setattr(request, "finish", self.finish)  # noqa: B010
 
@@ -267,49 +268,49 @@ class _DisturbedStream:
             self._write(data)
             return
         if self._fault.delay > 0:
-            call = self._reactor.callLater(self._fault.delay, self._due)
-            self._late.append((call, data))
+            call = self._reactor.callLater(self._fault.delay, self._write_delayed)
+            self._delayed.append((call, data))
         else:
-            self._disturbed(data)
+            self._write_events(data)
 
-    def _due(self) -> None:
-        self._disturbed(self._late.popleft()[1])
+    def _write_delayed(self) -> None:
+        self._write_events(self._delayed.popleft()[1])
 
-    def _disturbed(self, data: bytes) -> None:
+    def _write_events(self, data: bytes) -> None:
         # Events are lines, except in protobuf, where each write is kept together.
         json_lines = data.startswith(b"{")
         for event in data.splitlines(keepends=True) if json_lines else [data]:
             if self._request.finished or self._request.disconnected:
                 return
-            if self._left is not None and self._left <= 0:
-                self._cut()
+            if self._remaining is not None and self._remaining <= 0:
+                self._close()
                 return
             if self._drop > 0:
                 self._drop -= 1
                 continue
             self._write(event * 2 if self._fault.duplicate else event)
-            if self._left is not None:
-                self._left -= 1
-        if self._left is not None and self._left <= 0:
-            self._cut()
+            if self._remaining is not None:
+                self._remaining -= 1
+        if self._remaining is not None and self._remaining <= 0:
+            self._close()
 
-    def _cut(self) -> None:
+    def _close(self) -> None:
         # Send the written data first.
         self._request.loseConnection()
 
     def finish(self) -> None:
         """End the watch: delayed events are sent now."""
-        late, self._late = self._late, deque()
-        for call, data in late:
+        delayed, self._delayed = self._delayed, deque()
+        for call, data in delayed:
             if call.active():
                 call.cancel()
-            self._disturbed(data)
+            self._write_events(data)
         self._finish()
 
 
 class RequestLog:
     """
-    Records requests since its creation; only the newest above the limit.
+    Records requests since its creation; above the limit the oldest are dropped.
 
     Its methods may be called from any thread.
     """
@@ -317,33 +318,37 @@ class RequestLog:
     def __init__(self, interceptor: Interceptor, limit: int) -> None:
         self._interceptor = interceptor
         self._lock = threading.Lock()
-        self._requests: deque[SentRequest] = deque(maxlen=limit)
+        self._requests: deque[RecordedRequest] = deque(maxlen=limit)
 
-    def add(self, sent: SentRequest) -> None:
+    def add(self, recorded: RecordedRequest) -> None:
         """Add a request."""
         with self._lock:
-            self._requests.append(sent)
+            self._requests.append(recorded)
 
     @property
-    def requests(self) -> list[SentRequest]:
+    def requests(self) -> list[RecordedRequest]:
         """Return all requests in the order of their arrival."""
         with self._lock:
             return list(self._requests)
 
-    def matching(self, code: int | None = None, user: str | None = None, **selection: Any) -> list[SentRequest]:
+    def matching(self, code: int | None = None, user: str | None = None, **selection: Any) -> list[RecordedRequest]:
         """
         Return the selected requests.
 
-        @param selection: As L{Selection}: C{verb}, C{resource}, C{namespace}, C{name}...
+        @param code: The status of the response; L{None} for any.
+        @param user: The user name; L{None} for any.
+        @param selection: See L{RequestMatcher}: C{verb}, C{resource}, C{namespace}, C{name}...
         """
-        chosen = Selection(**selection)
+        matcher = RequestMatcher(**selection)
         return [
-            sent
-            for sent in self.requests
-            if chosen.matches(sent) and (code is None or sent.code == code) and (user is None or sent.user == user)
+            recorded
+            for recorded in self.requests
+            if matcher.matches(recorded)
+            and (code is None or recorded.code == code)
+            and (user is None or recorded.user == user)
         ]
 
-    def assert_requested(self, times: int | None = None, **selection: Any) -> list[SentRequest]:
+    def assert_requested(self, times: int | None = None, **selection: Any) -> list[RecordedRequest]:
         """
         Return the selected requests; check that there is at least one, or the given number.
 
@@ -351,10 +356,12 @@ class RequestLog:
         """
         found = self.matching(**selection)
         if (not found) if times is None else (len(found) != times):
-            wanted = "any" if times is None else str(times)
-            lines = "\n".join(f"  {sent.method} {sent.path} -> {sent.code}" for sent in self.requests[-50:])
+            expected = "any" if times is None else str(times)
+            lines = "\n".join(
+                f"  {recorded.method} {recorded.path} -> {recorded.code}" for recorded in self.requests[-50:]
+            )
             raise AssertionError(
-                f"{len(found)} requests with {selection}, wanted {wanted}; the last that came:\n{lines}"
+                f"{len(found)} requests with {selection}, expected {expected}; the last requests:\n{lines}"
             )
         return found
 
@@ -384,7 +391,7 @@ class Interceptor:
     def __init__(self, site: KubeSite, reactor: IReactorTime) -> None:
         self.reactor = reactor
         self._site = site
-        self._behind: Handler = site.handler
+        self._wrapped_handler: Handler = site.handler
         self._lock = threading.Lock()
         self._faults: tuple[Fault, ...] = ()
         self._logs: tuple[RequestLog, ...] = ()
@@ -393,72 +400,79 @@ class Interceptor:
         """Add a fault; faults are applied in the order of their addition."""
         with self._lock:
             self._faults = (*self._faults, fault)
-            self._arrange()
+            self._install()
 
     def remove(self, fault: Fault) -> None:
         """Remove a fault."""
         with self._lock:
             self._faults = tuple(one for one in self._faults if one is not fault)
-            self._arrange()
+            self._install()
 
     def log(self, limit: int) -> RequestLog:
         """Add a log, which records requests from now on."""
         log = RequestLog(self, limit)
         with self._lock:
             self._logs = (*self._logs, log)
-            self._arrange()
+            self._install()
         return log
 
     def stop_log(self, log: RequestLog) -> None:
         """Stop a log."""
         with self._lock:
             self._logs = tuple(one for one in self._logs if one is not log)
-            self._arrange()
+            self._install()
 
     def clear(self) -> None:
         """Remove all faults, and stop all logs."""
         with self._lock:
             self._faults, self._logs = (), ()
-            self._arrange()
+            self._install()
 
-    def _arrange(self) -> None:
-        self._site.handler = self._handle if self._faults or self._logs else self._behind
+    def _install(self) -> None:
+        self._site.handler = self._handle if self._faults or self._logs else self._wrapped_handler
 
     def _handle(self, request: KubeRequest) -> None:
         # Faults and logs may use bodies, so bodies are read first.
-        request.collect_body(self._take)
+        request.collect_body(self._apply_faults)
 
-    def _take(self, request: KubeRequest) -> None:
+    def _apply_faults(self, request: KubeRequest) -> None:
         try:
             info = request.info = request_info_of(request.method, request.uri)
         except UnknownRequest:
-            self._behind(request)
+            self._wrapped_handler(request)
             return
-        sent = SentRequest.of(request, info)
+        recorded = RecordedRequest.of(request, info)
         logs = self._logs
         for log in logs:
-            log.add(sent)
+            log.add(recorded)
         if logs:
-            request.notifyFinish().addBoth(_ended, request, sent)
+            request.notifyFinish().addBoth(_record_result, request, recorded)
         for fault in self._faults:
-            if fault.selection.matches(sent):
-                fault.take()
-                fault.apply(request, sent, self._behind)
+            if fault.selection.matches(recorded):
+                fault.record_hit()
+                fault.apply(request, recorded, self._wrapped_handler)
                 return
-        self._behind(request)
+        self._wrapped_handler(request)
 
-    def open_watches(self, selection: Selection) -> list[tuple[KubeRequest, Callable[..., object]]]:
+    def open_watches(self, selection: RequestMatcher) -> list[tuple[KubeRequest, Callable[..., object]]]:
         """Return the open watches, and the functions that end them."""
         found = []
         for request, end in list(self._site.long_running_requests.items()):
-            sent = SentRequest.of(request, request.info)
-            if sent.verb == "watch" and selection.matches(sent):
+            recorded = RecordedRequest.of(request, request.info)
+            if recorded.verb == "watch" and selection.matches(recorded):
                 found.append((request, end))
         return found
 
 
-def _ended(_: object, request: KubeRequest, sent: SentRequest) -> None:
+def _record_result(_: object, request: KubeRequest, recorded: RecordedRequest) -> None:
     if request.startedWriting or request.finished:
-        sent.code = request.code
+        recorded.code = request.code
     if request.user is not None:
-        sent.user = request.user.name
+        recorded.user = request.user.name
+
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed_names(
+        __name__,
+        {"AnswerFault": "ResponseFault", "Selection": "RequestMatcher", "SentRequest": "RecordedRequest"},
+    )

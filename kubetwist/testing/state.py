@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from ._clock import ServerClock
 
 #: Number of keys per transaction, which limits the time in the reactor.
-AT_ONCE: Final = 500
-#: Consecutive turns of the reactor without activity after which the server is idle.
+MAX_WRITES_PER_TRANSACTION: Final = 500
+#: Number of consecutive reactor iterations without activity after which the server is idle.
 QUIET_TURNS: Final = 4
 #: Seconds that requests and controllers have to finish.
-PATIENCE: Final = 5.0
+IDLE_TIMEOUT: Final = 5.0
 #: Maximum number of restores while other clients write.
-ATTEMPTS: Final = 10
+MAX_ATTEMPTS: Final = 10
 
 
 @frozen(eq=False)
@@ -43,7 +43,8 @@ class Snapshot:
     """
     All stored objects.
 
-    @ivar items: Values by key. @ivar due: Expiry of keys with a time to live, by the server's clock.
+    @ivar items: Values by key.
+    @ivar due: Expiry of keys with a time to live, by the server's clock, in POSIX seconds.
     """
 
     items: Mapping[str, StoredValue]
@@ -70,8 +71,8 @@ class ServerState:
         self._server = server
         self._clock = clock
         self._prefix = server.config.options["etcd-prefix"].rstrip("/") + "/"
-        self._start: Snapshot | None = None
-        self._fresh: Snapshot | None = None
+        self._initial_snapshot: Snapshot | None = None
+        self._reset_snapshot: Snapshot | None = None
 
     @property
     def _apis(self) -> InstalledAPIs:
@@ -83,47 +84,50 @@ class ServerState:
     def _backend(self) -> IStorageBackend:
         return self._server.config.backend
 
-    async def take_start(self) -> None:
+    async def snapshot_initial(self) -> None:
         """Save the state after the start; save none if it cannot be decrypted yet."""
         with suppress(DecryptionUnavailable):
-            self._start = await self.take()
+            self._initial_snapshot = await self.snapshot()
 
-    async def take(self) -> Snapshot:
+    async def snapshot(self) -> Snapshot:
         """Return the current state."""
         page = await self._backend.read_page(self._prefix)
         due = getattr(self._backend, "due", None)
         return Snapshot({item.key: item for item in page.items}, {} if due is None else due())
 
-    async def put_back(self, snapshot: Snapshot) -> int:
+    async def restore(self, snapshot: Snapshot) -> int:
         """
         Restore a state.
 
         @return: The number of written keys.
         """
         written = 0
-        for _ in range(ATTEMPTS):
-            now = await self.take()
-            deletions, puts = _difference(now, snapshot, self._clock.seconds())
+        for _ in range(MAX_ATTEMPTS):
+            current = await self.snapshot()
+            deletions, puts = _difference(current, snapshot, self._clock.seconds())
             if not deletions and not puts:
                 break
             try:
                 for writes in (deletions, puts):
-                    for begin in range(0, len(writes), AT_ONCE):
-                        await self._backend.commit(writes[begin : begin + AT_ONCE])
+                    for begin in range(0, len(writes), MAX_WRITES_PER_TRANSACTION):
+                        await self._backend.commit(writes[begin : begin + MAX_WRITES_PER_TRANSACTION])
             except KeyNotFound:
                 continue  # The key was deleted in between.
             written += len(deletions) + len(puts)
             break
         return written
 
-    async def put_back_for_good(self, snapshot: Snapshot) -> None:
+    async def restore_until_stable(self, snapshot: Snapshot) -> None:
         """Restore a state, and let controllers react; undo their changes."""
-        for _ in range(ATTEMPTS):
-            written = await self.put_back(snapshot)
+        for _ in range(MAX_ATTEMPTS):
+            written = await self.restore(snapshot)
             await self.settle()
             if not written:
                 return
-        self._log.warn("the state that was put back does not stay")
+        self._log.warn(
+            "restored state is still changing: attempts={attempts}; a client or controller keeps writing",
+            attempts=MAX_ATTEMPTS,
+        )
 
     async def compact(self) -> int:
         """Compact the storage up to the current revision."""
@@ -138,32 +142,32 @@ class ServerState:
                 served.cache.progressed(served.cache.revision)
         return revision
 
-    async def make_fresh(self) -> None:
+    async def reset(self) -> None:
         """Restore the state after the start, and end all watches."""
-        assert self._start is not None, "there is a state of the start"
+        assert self._initial_snapshot is not None, "there is a state of the start"
         site = self._server.site
         site.end_long_running()
         await self._requests_finished(site)
-        if self._fresh is None:
+        if self._reset_snapshot is None:
             # The first changes by controllers are part of the state after the start.
-            await self.put_back(self._start)
+            await self.restore(self._initial_snapshot)
             await self.settle()
-            fresh = await self.take()
+            settled = await self.snapshot()
             events = f"{self._prefix}events/"
-            items = {key: item for key, item in fresh.items.items() if not key.startswith(events)}
-            self._fresh = Snapshot(items, fresh.due)
-        await self.put_back_for_good(self._fresh)
+            items = {key: item for key, item in settled.items.items() if not key.startswith(events)}
+            self._reset_snapshot = Snapshot(items, settled.due)
+        await self.restore_until_stable(self._reset_snapshot)
         await self.compact()
 
     async def _requests_finished(self, site: KubeSite) -> None:
         if not site.open_requests:
             return
         finished = site.requests_finished()
-        limit = self._clock.reactor.callLater(PATIENCE, finished.cancel)
+        timer = self._clock.reactor.callLater(IDLE_TIMEOUT, finished.cancel)
         with suppress(CancelledError):
             await finished
-        if limit.active():
-            limit.cancel()
+        if timer.active():
+            timer.cancel()
 
     async def _controllers_started(self) -> None:
         running = _running(self._apis)
@@ -172,7 +176,7 @@ class ServerState:
             running.started.chainDeferred(started)
             await started
 
-    async def settle(self, patience: float = PATIENCE) -> bool:
+    async def settle(self, patience: float = IDLE_TIMEOUT) -> bool:
         """
         Wait until controllers run and are idle.
 
@@ -180,11 +184,11 @@ class ServerState:
         """
         await self._controllers_started()
         reactor = self._clock.reactor
-        until = reactor.seconds() + patience
+        deadline = reactor.seconds() + patience
         quiet = 0
         while quiet < QUIET_TURNS:
             quiet = quiet + 1 if self._idle() else 0
-            if not quiet and reactor.seconds() > until:
+            if not quiet and reactor.seconds() > deadline:
                 return False
             turn: Deferred[None] = Deferred()
             reactor.callLater(0, turn.callback, None)
@@ -205,26 +209,26 @@ def _running(apis: InstalledAPIs) -> ControllerManager | None:
 
 
 def _queues(running: ControllerManager) -> Iterable[WorkQueue[Any]]:
-    parts = [*running.controllers.values(), *running.context._recorders.values()]
-    for part in parts:
-        for value in vars(part).values():
+    owners = [*running.controllers.values(), *running.context._recorders.values()]
+    for owner in owners:
+        for value in vars(owner).values():
             if isinstance(value, WorkQueue):
                 yield value
 
 
-def _difference(now: Snapshot, wanted: Snapshot, time: float) -> tuple[Sequence[Write], Sequence[Write]]:
+def _difference(current: Snapshot, desired: Snapshot, seconds: float) -> tuple[Sequence[Write], Sequence[Write]]:
     """Return the keys to delete, then those to write."""
     deletions, puts = [], []
-    for key, item in now.items.items():
-        before = wanted.items.get(key)
-        if before is None or (before.value != item.value and _uid(before.value) != _uid(item.value)):
+    for key, item in current.items.items():
+        target = desired.items.get(key)
+        if target is None or (target.value != item.value and _uid(target.value) != _uid(item.value)):
             deletions.append(key)
     deleted = set(deletions)
-    for key, item in wanted.items.items():
-        there = None if key in deleted else now.items.get(key)
-        if there is None or there.value != item.value:
-            due = wanted.due.get(key)
-            puts.append(Write(key, item.value, None, None if due is None else max(due - time, 0.001)))
+    for key, item in desired.items.items():
+        existing = None if key in deleted else current.items.get(key)
+        if existing is None or existing.value != item.value:
+            due = desired.due.get(key)
+            puts.append(Write(key, item.value, None, None if due is None else max(due - seconds, 0.001)))
     # Delete objects before their definitions and namespaces.
     deletions.sort(key=lambda key: ("/customresourcedefinitions/" in key, "/namespaces/" in key, key))
     return [Write(key, None, None) for key in deletions], puts

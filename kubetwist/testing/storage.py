@@ -63,8 +63,8 @@ def storage_tests(
 
     A store need not report the previous revision of a changed key, and may reorder concurrent writes to different keys.
 
-    @param make_storage: Creates an empty store that is not open; called several times in one test. @param
-        make_reactor: Creates the reactor of the store. If its time cannot be set, override the tests about time.
+    @param make_storage: Creates an empty store that is not open; called several times in one test.
+    @param make_reactor: Creates the reactor of the store. If its time cannot be set, override the tests about time.
     """
 
     class StorageTests(SynchronousTestCase):
@@ -89,7 +89,7 @@ def storage_tests(
             """Delete one key."""
             return self.reactor.run(self.storage.commit([Write(key, None, expected)]))
 
-        def refused(
+        def assert_commit_fails(
             self, kind: type[StorageError], key: str, value: bytes | None, expected: int | None
         ) -> StorageError:
             """Submit a write that must fail."""
@@ -100,9 +100,9 @@ def storage_tests(
             error: StorageError = caught.exception
             return error
 
-        def page(self, prefix: str, **how: Any) -> list[tuple[str, bytes, int]]:
+        def page(self, prefix: str, **options: Any) -> list[tuple[str, bytes, int]]:
             """Return the objects below C{prefix}."""
-            page = self.reactor.run(self.storage.read_page(prefix, **how))
+            page = self.reactor.run(self.storage.read_page(prefix, **options))
             return [(item.key, item.value, item.revision) for item in page.items]
 
         def watch(self, prefix: str, revision: int, observer: RecordingObserver) -> IStorageWatch:
@@ -114,7 +114,7 @@ def storage_tests(
             verifyObject(IStorageBackend, self.storage)
 
         def test_first_revision(self) -> None:
-            """Revisions 0 and 1 mean special things to clients, so no write gets them."""
+            """Revisions 0 and 1 have special meanings for clients, so no write gets them."""
             self.assertEqual((self.storage.revision, self.storage.compacted), (1, 0))
             self.assertEqual(self.put("/r/a"), 2)
             self.assertEqual(self.storage.revision, 2)
@@ -136,7 +136,7 @@ def storage_tests(
         def test_create_twice(self) -> None:
             """A second create of the same key fails and uses no revision."""
             revision = self.put("/r/a", b"first", 0)
-            error = self.refused(KeyExists, "/r/a", b"second", 0)
+            error = self.assert_commit_fails(KeyExists, "/r/a", b"second", 0)
             self.assertEqual(getattr(error, "revision", None), revision)
             self.assertEqual(self.page("/r/"), [("/r/a", b"first", revision)])
 
@@ -153,16 +153,16 @@ def storage_tests(
             first = self.put("/r/a", b"1", 0)
             second = self.put("/r/a", b"2", first)
             for value in (b"3", None):
-                error = self.refused(RevisionConflict, "/r/a", value, first)
+                error = self.assert_commit_fails(RevisionConflict, "/r/a", value, first)
                 self.assertEqual(getattr(error, "revision", None), second)
             self.delete("/r/a", second)
             self.assertEqual(self.page("/r/"), [])
 
         def test_nothing_to_change(self) -> None:
             """Deleting or replacing a missing key fails."""
-            self.refused(KeyNotFound, "/r/a", b"", 7)
+            self.assert_commit_fails(KeyNotFound, "/r/a", b"", 7)
             for expected in (7, 0, None):
-                self.refused(KeyNotFound, "/r/a", None, expected)
+                self.assert_commit_fails(KeyNotFound, "/r/a", None, expected)
 
         def test_unconditional(self) -> None:
             """A write without an expected revision overwrites any value."""
@@ -174,14 +174,14 @@ def storage_tests(
 
         def test_transaction(self) -> None:
             """The writes of a transaction share a revision, and none takes effect if one fails."""
-            held = self.put("/r/held")
+            kept_revision = self.put("/r/held")
             self.put("/r/old")
-            writes = [Write("/r/new", b"n", 0), Write("/r/old", None, None), Write("/r/held", b"h", held + 7)]
+            writes = [Write("/r/new", b"n", 0), Write("/r/old", None, None), Write("/r/held", b"h", kept_revision + 7)]
             before = self.page("/r/")
             with self.assertRaises(RevisionConflict):
                 self.reactor.run(self.storage.commit(writes))
             self.assertEqual(self.page("/r/"), before)
-            writes[2].expected = held
+            writes[2].expected = kept_revision
             revision = self.reactor.run(self.storage.commit(writes))
             self.assertEqual(self.page("/r/"), [("/r/held", b"h", revision), ("/r/new", b"n", revision)])
 
@@ -287,14 +287,14 @@ def storage_tests(
             self.watch("/r/", compacted, observer)
             self.assertEqual(observer.seen(), [("/r/a", b"3", compacted + 1, compacted)])
 
-        def past(self, prefix: str, after: int, until: int, most: int = 100, size: int = 1 << 20) -> _Past:
+        def past(self, prefix: str, after: int, until: int, limit: int = 100, size: int = 1 << 20) -> _Past:
             """
             Return changes as keys, values, revisions and previous values, and the revision up to which they are
             complete; see L{IStorageHistory.read_changes}.
             """
             if not IStorageHistory.providedBy(self.storage):
                 raise SkipTest("the store keeps no past")
-            history = self.reactor.run(self.storage.read_changes(prefix, after, until, most, size))
+            history = self.reactor.run(self.storage.read_changes(prefix, after, until, limit, size))
             return [(one.key, one.value, one.revision, one.former) for one in history.changes], history.revision
 
         def test_past_changes(self) -> None:
@@ -321,10 +321,10 @@ def storage_tests(
             both = [Write("/r/a", b"22", None), Write("/r/b", b"33", None)]
             self.reactor.run(self.storage.commit(both))
             end = self.put("/r/c", b"4")
-            for how in ({"most": 1}, {"size": 1}):
-                found, reached = self.past("/r/", begun, end, **how)
+            for options in ({"limit": 1}, {"size": 1}):
+                found, reached = self.past("/r/", begun, end, **options)
                 self.assertEqual((sorted(one[0] for one in found), reached), (["/r/a", "/r/b"], begun + 1))
-                self.assertEqual(self.past("/r/", reached, end, **how), ([("/r/c", b"4", end, None)], end))
+                self.assertEqual(self.past("/r/", reached, end, **options), ([("/r/c", b"4", end, None)], end))
 
         def test_past_changes_after_compaction(self) -> None:
             """Compacted changes are not read, and later ones have their previous values."""
@@ -395,16 +395,16 @@ def storage_tests(
             self.watch("/r/", self.storage.revision, observer)
             winner = self.storage.commit([Write("/r/a", b"1", 0)])
             loser = self.storage.commit([Write("/r/a", b"2", 0)])
-            told: list[int] = []
+            event_counts: list[int] = []
 
-            def refused(failure: Failure) -> Failure:
-                told.append(len(observer.events))
+            def record_failure(failure: Failure) -> Failure:
+                event_counts.append(len(observer.events))
                 return failure
 
-            loser.addErrback(refused)
+            loser.addErrback(record_failure)
             with self.assertRaises(KeyExists):
                 self.reactor.run(loser)
-            self.assertEqual(told, [1])
+            self.assertEqual(event_counts, [1])
             self.successResultOf(winner)
 
         def test_successive_writes(self) -> None:
@@ -568,10 +568,10 @@ def storage_tests(
                     past = {kept: then for kept, then in past.items() if kept >= storage.compacted}
                     continue
                 writes = [
-                    Write(key, value, _expectation(how, state[key][1] if key in state else 0))
-                    for key, value, how in step
+                    Write(key, value, _expected_revision(options, state[key][1] if key in state else 0))
+                    for key, value, options in step
                 ]
-                refusal = _expected_refusal(writes, state)
+                refusal = _expected_error(writes, state)
                 if refusal is not None:
                     with self.assertRaises(refusal):
                         self.reactor.run(storage.commit(writes))
@@ -602,11 +602,11 @@ def storage_tests(
     return StorageTests
 
 
-def _expectation(how: str, revision: int) -> int | None:
-    return {"right": revision, "wrong": revision + 1, "absent": 0, "any": None}[how]
+def _expected_revision(options: str, revision: int) -> int | None:
+    return {"right": revision, "wrong": revision + 1, "absent": 0, "any": None}[options]
 
 
-def _expected_refusal(writes: list[Write], state: dict[str, tuple[bytes, int]]) -> type[StorageError] | None:
+def _expected_error(writes: list[Write], state: dict[str, tuple[bytes, int]]) -> type[StorageError] | None:
     for write in writes:
         found = state[write.key][1] if write.key in state else 0
         if found and write.expected == 0:

@@ -91,8 +91,8 @@ class WebhookServer:
         self._reactor = reactor
         self._answer = answer
         self._authority = CertificateAuthority.make("webhook-ca")
-        given = require_client if isinstance(require_client, CertificateAuthority) else None
-        self._clients = given or CertificateAuthority.make("webhook-client-ca")
+        authority = require_client if isinstance(require_client, CertificateAuthority) else None
+        self._clients = authority or CertificateAuthority.make("webhook-client-ca")
         self._names = names
         self._tls = tls
         self._require_client = require_client
@@ -153,9 +153,9 @@ class WebhookServer:
             connection.transport.abortConnection()
         # The loss of aborted connections is reported in the next turn.
         for _ in range(2):
-            turn: Deferred[None] = Deferred()
-            self._reactor.callLater(0, turn.callback, None)
-            await turn
+            iteration: Deferred[None] = Deferred()
+            self._reactor.callLater(0, iteration.callback, None)
+            await iteration
 
     def kubeconfig(self, folder: Path, path: str = "/", *, user: JSONObject | None = None, name: str = "") -> Path:
         """Write a kubeconfig for this server into a folder."""
@@ -204,7 +204,7 @@ class _Leaf(Resource):
     async def _render(self, request: Request) -> None:
         assert request.content is not None and request.channel is not None, "the request has arrived"
         parts = urlsplit(request.uri.decode())
-        shown = getattr(request.channel.transport, "getPeerCertificate", lambda: None)()
+        certificate = getattr(request.channel.transport, "getPeerCertificate", lambda: None)()
         call = Call(
             request.method.decode(),
             parts.path,
@@ -214,10 +214,10 @@ class _Leaf(Resource):
                 for name, values in request.requestHeaders.getAllRawHeaders()
             },
             request.content.read(),
-            common_name(shown.to_cryptography()) if shown is not None else "",
+            common_name(certificate.to_cryptography()) if certificate is not None else "",
         )
-        gone = request.notifyFinish()
-        gone.addErrback(lambda _: None)
+        finished = request.notifyFinish()
+        finished.addErrback(lambda _: None)
         self._server.calls.append(call)
         result = self._server._answer(call)
         if isawaitable(result) or isinstance(result, Deferred):

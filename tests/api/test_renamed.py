@@ -21,6 +21,12 @@ RENAMED = (
     ("kubetwist.storage.errors", "ForeignValue", "UnknownFormatError"),
     ("kubetwist.storage.errors", "UnreadableValue", "CorruptObjectError"),
     ("kubetwist.storage.errors", "UnwritableValue", "TransformToStorageError"),
+    ("kubetwist.testing.etcd", "why_no_etcd", "etcd_skip_reason"),
+    ("kubetwist.testing.history", "Seen", "WatchEvent"),
+    ("kubetwist.testing.history", "Watched", "WatchHistory"),
+    ("kubetwist.testing.requests", "AnswerFault", "ResponseFault"),
+    ("kubetwist.testing.requests", "Selection", "RequestMatcher"),
+    ("kubetwist.testing.requests", "SentRequest", "RecordedRequest"),
 )
 
 

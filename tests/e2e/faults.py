@@ -268,7 +268,7 @@ class Faults:
         def end() -> None:
             for _ in range(3):
                 try:
-                    self._etcd.revive()
+                    self._etcd.start_stopped_members()
                     break
                 except EtcdNotReady as error:
                     # Its ports were given to somebody else for a moment.

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kubetwist.testing._connection import Connection
-from kubetwist.testing.history import Action, History, Operation, Outcome, Watched
+from kubetwist.testing.history import Action, History, Operation, Outcome, WatchHistory
 
 #: Seconds that an answer may take before the client takes it for lost.
 PATIENCE = 20.0
@@ -249,7 +249,7 @@ class Watcher(Client):
         finally:
             self.disconnect()
 
-    def _watch(self, watched: Watched) -> None:
+    def _watch(self, watched: WatchHistory) -> None:
         path = f"{self.path}?watch=1&allowWatchBookmarks=1&resourceVersion={watched.start}"
         try:
             connection = self.connect()
@@ -271,7 +271,7 @@ class Watcher(Client):
         finally:
             self.disconnect()
 
-    def _show(self, watched: Watched, event: Any) -> None:
+    def _show(self, watched: WatchHistory, event: Any) -> None:
         meta = event["object"]["metadata"]
         revision = int(meta["resourceVersion"])
         if event["type"] == "BOOKMARK":
@@ -280,7 +280,7 @@ class Watcher(Client):
             watched.event(event["type"], self.key(meta["name"]), revision, event["object"]["data"]["value"])
             watched.complete = meta["name"] == LAST
 
-    def _ended(self, watched: Watched, status: Any) -> None:
+    def _ended(self, watched: WatchHistory, status: Any) -> None:
         if status.get("code") == 410:
             self.expired += 1
             watched.expired()
@@ -299,7 +299,7 @@ class SlowWatcher(Watcher):
         super().__init__(history, choose, namespace, name, names)
         self.held = threading.Event()
 
-    def _show(self, watched: Watched, event: Any) -> None:
+    def _show(self, watched: WatchHistory, event: Any) -> None:
         super()._show(watched, event)
         if self.held.is_set():
             if self.dice.random() < 0.5:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from kubetwist.testing import SubprocessServer
-from kubetwist.testing.etcd import EtcdServer, why_no_etcd
+from kubetwist.testing.etcd import EtcdServer, etcd_skip_reason
 
-pytestmark = pytest.mark.skipif(bool(why_no_etcd()), reason=why_no_etcd() or "etcd is there")
+pytestmark = pytest.mark.skipif(bool(etcd_skip_reason()), reason=etcd_skip_reason() or "etcd is there")
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from kubetwist.testing import SubprocessServer
-from kubetwist.testing.etcd import EtcdServer, why_no_etcd
+from kubetwist.testing.etcd import EtcdServer, etcd_skip_reason
 from kubetwist.testing.history import Outcome
 from kubetwist.testing.historycheck import violations
 
 from .faults import RECOVERY, Faults, LocalClients, Wires
 
-pytestmark = pytest.mark.skipif(bool(why_no_etcd()), reason=why_no_etcd() or "etcd is there")
+pytestmark = pytest.mark.skipif(bool(etcd_skip_reason()), reason=etcd_skip_reason() or "etcd is there")
 
 #: Of the schedule that is tried each time.
 SEED = 10

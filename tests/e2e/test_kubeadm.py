@@ -19,11 +19,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kubetwist.testing import SubprocessServer
-from kubetwist.testing.etcd import EtcdServer, TLSFiles, why_no_etcd
+from kubetwist.testing.etcd import EtcdServer, TLSFiles, etcd_skip_reason
 
 from .test_etcd import eventually
 
-pytestmark = pytest.mark.skipif(bool(why_no_etcd()), reason=why_no_etcd() or "etcd is there")
+pytestmark = pytest.mark.skipif(bool(etcd_skip_reason()), reason=etcd_skip_reason() or "etcd is there")
 
 _BOTH = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
 

@@ -8,11 +8,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kubetwist.testing import SubprocessServer
-from kubetwist.testing.etcd import EtcdServer, why_no_etcd
+from kubetwist.testing.etcd import EtcdServer, etcd_skip_reason
 
 from .test_etcd import eventually
 
-pytestmark = pytest.mark.skipif(bool(why_no_etcd()), reason=why_no_etcd() or "etcd is there")
+pytestmark = pytest.mark.skipif(bool(etcd_skip_reason()), reason=etcd_skip_reason() or "etcd is there")
 
 
 def scraped(server: SubprocessServer) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kubetwist.testing import SubprocessServer
-from kubetwist.testing.etcd import EtcdServer, why_no_etcd
+from kubetwist.testing.etcd import EtcdServer, etcd_skip_reason
 
 FLAGS = ("--controllers=", "--authorization-mode=AlwaysAllow")
 WHERE = "/api/v1/namespaces/default"
@@ -74,7 +74,7 @@ def fill(server: SubprocessServer) -> None:
     assert server.request("POST", f"{WHERE}/events", event)[0] == 201
 
 
-@pytest.mark.skipif(bool(why_no_etcd()), reason=why_no_etcd() or "")
+@pytest.mark.skipif(bool(etcd_skip_reason()), reason=etcd_skip_reason() or "")
 def test_there_and_back(tmp_path: Path) -> None:
     """
     A server over etcd has what the one over SQLite had, uids included; and so has the one after the way back.

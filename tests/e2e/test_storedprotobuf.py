@@ -18,7 +18,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from kubetwist.testing import SubprocessServer
-from kubetwist.testing.etcd import EtcdServer, why_no_etcd
+from kubetwist.testing.etcd import EtcdServer, etcd_skip_reason
 from tests.schema.protobuf.test_encoding import (
     foreign,
     message,
@@ -28,7 +28,7 @@ from .test_etcd import ask, eventually, stored
 from .test_migration import FLAGS, encryption, twist
 from .test_twoservers import watched
 
-pytestmark = pytest.mark.skipif(bool(why_no_etcd()), reason=why_no_etcd() or "etcd is there")
+pytestmark = pytest.mark.skipif(bool(etcd_skip_reason()), reason=etcd_skip_reason() or "etcd is there")
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"

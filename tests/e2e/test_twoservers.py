@@ -18,11 +18,11 @@ import pytest
 
 from kubetwist.testing import SubprocessServer
 from kubetwist.testing._connection import Connection
-from kubetwist.testing.etcd import EtcdServer, why_no_etcd
+from kubetwist.testing.etcd import EtcdServer, etcd_skip_reason
 
 from .test_etcd import stored
 
-pytestmark = pytest.mark.skipif(bool(why_no_etcd()), reason=why_no_etcd() or "etcd is there")
+pytestmark = pytest.mark.skipif(bool(etcd_skip_reason()), reason=etcd_skip_reason() or "etcd is there")
 
 #: How many clients there are in races.
 CLIENTS = 8

@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api import times
 from kubetwist.testing._clock import (
-    SHORT,
+    REAL_TIME_THRESHOLD,
     ServerClock,
 )
 
@@ -49,16 +49,16 @@ class ServerClockTests(SynchronousTestCase):
         """While it stands, what waits long waits on, and what is short does not."""
         self.later(5)
         self.clock.freeze()
-        self.later(SHORT)
+        self.later(REAL_TIME_THRESHOLD)
         self.later(6)
         self.reactor.advance(100)
-        self.assertEqual((self.called, self.clock.seconds()), ([SHORT], 1000))
+        self.assertEqual((self.called, self.clock.seconds()), ([REAL_TIME_THRESHOLD], 1000))
         self.clock.advance(5)
         self.reactor.advance(0)
-        self.assertEqual(self.called, [SHORT, 5])
+        self.assertEqual(self.called, [REAL_TIME_THRESHOLD, 5])
         self.clock.resume()
         self.reactor.advance(1)
-        self.assertEqual((self.called, self.clock.seconds()), ([SHORT, 5, 6], 1006))
+        self.assertEqual((self.called, self.clock.seconds()), ([REAL_TIME_THRESHOLD, 5, 6], 1006))
 
     def test_wall_time(self) -> None:
         """What objects are stamped with follows it as long as it is moved."""
@@ -67,7 +67,7 @@ class ServerClockTests(SynchronousTestCase):
         self.assertEqual(times.now_micro(), "1970-01-01T00:00:00.000000Z")
         self.clock.advance(86400)
         self.assertEqual(times.utc_now().isoformat(), "1970-01-02T00:00:00+00:00")
-        self.clock.right()
+        self.clock.restore_real_time()
         self.assertGreater(times.posix_now(), 1_700_000_000)
 
     def test_advance(self) -> None:
@@ -105,7 +105,7 @@ class ServerClockTests(SynchronousTestCase):
                 moved.reset(1)
             self.called.clear()
 
-    @given(delays=lists(floats(min_value=SHORT + 0.1, max_value=1e6), max_size=20))
+    @given(delays=lists(floats(min_value=REAL_TIME_THRESHOLD + 0.1, max_value=1e6), max_size=20))
     def test_order(self, delays: list[float]) -> None:
         """However far time jumps, calls come in the order in which they are due, and none is lost."""
         reactor = Clock()

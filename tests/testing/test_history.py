@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.testing.history import Action, History, Operation, Outcome, Watched
+from kubetwist.testing.history import Action, History, Operation, Outcome, WatchHistory
 from kubetwist.testing.historycheck import violations
 
 KEYS = ("a/x", "a/y", "b/x")
@@ -98,7 +98,7 @@ class SimulatedStore:
         self.changes.append((self.revision, key, value, before and before[1]))
         return self.revision
 
-    def show(self, watch: Watched, end: int) -> None:
+    def show(self, watch: WatchHistory, end: int) -> None:
         """Send what a watch has not shown yet, up to a revision."""
         events = [one for one in self.changes if watch.last < one[0] <= end and one[1].startswith(watch.prefix)]
         if len(events) > 1 and self.fault("events change places"):

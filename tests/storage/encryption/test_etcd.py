@@ -12,7 +12,7 @@ from kubetwist.storage.encryption._configuration import (
     Provider,
 )
 from kubetwist.storage.encryption.storage import EncryptedStorage
-from kubetwist.testing.etcd import why_no_etcd
+from kubetwist.testing.etcd import etcd_skip_reason
 from kubetwist.testing.storage import RecordingObserver, storage_tests
 from tests.storage.etcd import test_storage as test_etcd
 from tests.storage.etcd.case import (
@@ -34,7 +34,7 @@ def over_etcd(case: SynchronousTestCase, reactor: Any) -> EncryptedStorage:
 class EtcdTests(storage_tests(over_etcd, TurningReactor)):
     """An encrypted store in etcd does what every store does."""
 
-    skip = why_no_etcd() or None
+    skip = etcd_skip_reason() or None
     # Time is real in etcd.
     deleted = test_etcd.EtcdStorageTests.deleted
     test_ttl = test_etcd.EtcdStorageTests.test_ttl

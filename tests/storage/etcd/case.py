@@ -21,7 +21,7 @@ from kubetwist.storage.etcd._frames import DATA
 from kubetwist.storage.etcd._messages import scan
 from kubetwist.storage.etcd.address import Address
 from kubetwist.storage.etcd.client import EtcdClient
-from kubetwist.testing.etcd import EtcdServer, why_no_etcd
+from kubetwist.testing.etcd import EtcdServer, etcd_skip_reason
 from kubetwist.testing.storage import DEAD, RecordingObserver, StorageReactor
 
 from .cutwire import CutWire
@@ -145,7 +145,7 @@ class Overheard:
 class EtcdCase(SynchronousTestCase):
     """Has an etcd, and makes stores in it."""
 
-    skip = why_no_etcd() or None
+    skip = etcd_skip_reason() or None
     members = 1
     flags: tuple[str, ...] = ()
 

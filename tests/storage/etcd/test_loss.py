@@ -32,7 +32,7 @@ from kubetwist.storage.errors import (
 from kubetwist.storage.etcd import EtcdStorage
 from kubetwist.storage.etcd import _storage as etcd
 from kubetwist.storage.etcd._errors import NoResponse
-from kubetwist.testing.etcd import EtcdServer, TLSFiles, why_no_etcd
+from kubetwist.testing.etcd import EtcdServer, TLSFiles, etcd_skip_reason
 from kubetwist.testing.storage import RecordingObserver
 
 from .case import EtcdCase, TurningReactor, etcd_storage
@@ -300,7 +300,7 @@ def server_and_client(authority: CertificateAuthority) -> CertKeyPair:
 class TLSTests(SynchronousTestCase):
     """An etcd that asks for certificates."""
 
-    skip = why_no_etcd() or None
+    skip = etcd_skip_reason() or None
 
     def setUp(self) -> None:
         """Start an etcd that shows a certificate, and wants one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubetwist.testing.etcd import why_no_etcd
+from kubetwist.testing.etcd import etcd_skip_reason
 from kubetwist.testing.storage import RecordingObserver, storage_tests
 
 from .case import (
@@ -14,7 +14,7 @@ from .case import (
 class EtcdStorageTests(storage_tests(fresh_storage, TurningReactor)):
     """L{EtcdStorage} does what every store does."""
 
-    skip = why_no_etcd() or None
+    skip = etcd_skip_reason() or None
 
     def deleted(self, observer: RecordingObserver) -> list[str]:
         """The keys whose deletion was seen."""

@@ -19,7 +19,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 import kubetwist
 from kubetwist.storage.sqlite import SQLiteStorage
-from kubetwist.testing.history import Action, History, Operation, Outcome, Watched
+from kubetwist.testing.history import Action, History, Operation, Outcome, WatchHistory
 from kubetwist.testing.historycheck import violations
 from kubetwist.testing.storage import StorageReactor
 
@@ -43,7 +43,7 @@ class HistoryTests(SynchronousTestCase):
         self.seed = int(os.environ.get("KUBETWIST_TEST_SEED") or random.randrange(1 << 30))
         self.dice = random.Random(self.seed)
         self.history = History()
-        self.watched: Watched | None = None
+        self.watched: WatchHistory | None = None
         #: What each client waits for.
         self.asked: dict[str, Operation] = {}
         self.acknowledged = 0
