@@ -1,7 +1,7 @@
 """
-Subresources that lead to another server: what those of pods, services and nodes share.
+Base class of subresources that connect to another server, for pods, services and nodes.
 
-They decide where a request goes, and whether it may go there; L{kubetwist.resources.proxy} sends it there.
+They determine the target of a request and check that it is allowed; L{kubetwist.resources.proxy} proxies the request.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ALL_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"
 
 @implementer(IConnecter)
 class ConnectSubresource:
-    """One of these subresources."""
+    """A subresource whose requests are proxied to another server (Go: C{rest.Connecter})."""
 
     subpaths = False
 
@@ -47,7 +47,13 @@ class ConnectSubresource:
         self._rules = context.connection_rules
 
     async def connect(self, scope: RequestScope, name: str, path: str, query: Query) -> Target | None:
-        """See L{IConnecter.connect}."""
+        """
+        See L{IConnecter.connect}.
+
+        @param name: The name of the object.
+        @param path: The path below the subresource.
+        @param query: The query of the request.
+        """
         if "dryRun" in query:
             raise APIStatusError.bad_request("dryRun is not supported")
         options = connect_options(self.info.resource, self.name, query, path)
@@ -56,17 +62,18 @@ class ConnectSubresource:
 
     def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
         """
-        Where such a request goes.
+        Return the target of a request.
 
-        @raise APIStatusError: Nowhere.
+        @param options: The options in the query, as an object of their kind.
+        @raise APIStatusError: There is no target.
         """
         raise NotImplementedError
 
     def pod(self, scope: RequestScope, name: str) -> JSONObject:
         """
-        The pod that is meant.
+        Return the pod of a request.
 
-        @raise APIStatusError: There is none (404).
+        @raise APIStatusError: The pod does not exist (404).
         """
         pods = self._stores.get("", "pods")
         pods.requested_key(scope, name)
@@ -78,9 +85,13 @@ class ConnectSubresource:
 
 def proxy_target(scheme: str, host: str, port: str, options: JSONObject) -> Target:
     """
-    What a proxy leads to that is no kubelet.
+    Return the target of a proxy request that is not for a kubelet.
 
-    @raise APIStatusError: There is no such port.
+    @param scheme: C{"http"}, C{"https"}, or C{""} for the default.
+    @param host: The address.
+    @param port: The number of the port.
+    @param options: The options in the query, as an object of their kind.
+    @raise APIStatusError: The port is invalid.
     """
     scheme = scheme or "http"
     return Target(

@@ -1,4 +1,4 @@
-"""What the query of a connection asks for, as the object that admission sees of it."""
+"""Conversion of the query of a connect request to the options object for admission."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ _PROXIES: Final = {"pods": "PodProxyOptions", "services": "ServiceProxyOptions",
 
 def connect_options(resource: str, subresource: str, query: Mapping[str, Sequence[str]], path: str) -> JSONObject:
     """
-    The options of C{exec}, C{attach}, C{portforward} or C{proxy}.
+    Return the options object of a request for C{exec}, C{attach}, C{portforward} or C{proxy}.
 
-    @param path: Below the subresource, with a slash in front.
-    @raise APIStatusError: The query makes no sense (400).
+    @param resource: The resource: C{"pods"}, C{"services"} or C{"nodes"}.
+    @param subresource: The subresource.
+    @param query: The values of each parameter of the query.
+    @param path: The path below the subresource, with a leading slash.
+    @raise APIStatusError: A parameter is malformed (400).
     """
     if subresource == "proxy":
         obj: JSONObject = {"kind": _PROXIES[resource], "apiVersion": "v1"}

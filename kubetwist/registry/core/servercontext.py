@@ -1,4 +1,4 @@
-"""What storage objects without objects of their own, such as reviews and connections, use of the server."""
+"""The server's components for storage without objects, such as reviews and connect subresources."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ if TYPE_CHECKING:
 
 
 class ReviewedToken(Protocol):
-    """What is found out about a token: L{kubetwist.authentication.union.TokenAuthentication}."""
+    """The result of a token authentication: L{kubetwist.authentication.union.TokenAuthentication}."""
 
     @property
     def user(self) -> UserInfo | None:
-        """Whose token it is; L{None} for no valid one."""
+        """Return the user of the token; L{None} if it is invalid."""
 
     @property
     def audiences(self) -> Sequence[str] | None:
-        """The audiences that it is meant for, of those that were asked about; L{None} for all of them."""
+        """Return the requested audiences for which the token is valid; L{None} for all of them."""
 
     @property
     def error(self) -> str:
-        """Why it is not valid; C{""} without a reason."""
+        """Return the reason why the token is invalid; C{""} without one."""
 
 
 @frozen(eq=False)
 class ServerContext:
     """
-    What such storage objects use of the server.
+    The components of the server that storage without objects uses.
 
     @ivar stores: All stores.
-    @ivar environment: The admission chain, and what its plugins see of the server.
-    @ivar authorizer: Decides what access reviews ask.
-    @ivar authenticate_token: Given a token and audiences, returns whose it is, for token reviews:
+    @ivar environment: The admission chain and its context.
+    @ivar authorizer: The authorizer for access reviews.
+    @ivar authenticate_token: Authenticates a token for audiences, for token reviews:
         L{kubetwist.server.config.ServerConfig.authenticate_token}.
-    @ivar token_issuer: Issues service account tokens; L{None} without one.
-    @ivar outgoing: Calls other servers; L{None} where no server is called.
-    @ivar connection_rules: Which addresses may be connected to, and how kubelets are found.
+    @ivar token_issuer: The issuer of service account tokens; L{None} without one.
+    @ivar outgoing: The factory of clients for other servers; L{None} if no server is called.
+    @ivar connection_rules: The options of connections to kubelets and other servers.
     """
 
     stores: Stores

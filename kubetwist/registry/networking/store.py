@@ -20,4 +20,4 @@ class ServiceCIDRStore(Store):
 
     def on_cache_synced(self) -> None:
         """Add the stored CIDRs to the allocators."""
-        self._allocators.follow(self.cache, added_ranges)
+        self._allocators.sync_allocator(self.cache, added_ranges)

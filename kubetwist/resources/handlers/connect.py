@@ -10,7 +10,7 @@ from ...client.errors import AddressNotAllowed, InvalidRESTConfig, NoSuchHost
 from ...http.negotiation import negotiate_log
 from ...http.request import KubeRequest
 from ...http.requestinfo import RequestInfo
-from ...registry.core.node.kubelets import not_allowed
+from ...registry.core.node.kubelets import address_not_allowed
 from ..endpoint import Endpoint
 from .read import check_name
 
@@ -130,7 +130,7 @@ def _fail(request: KubeRequest, error: ProxyError) -> None:
     """Answer with a client error if the client has named a target that is not allowed or does not exist."""
     cause = error.__cause__
     if isinstance(cause, AddressNotAllowed):
-        request.fail(not_allowed())
+        request.fail(address_not_allowed())
     elif isinstance(cause, NoSuchHost):
         request.fail(no_such_host(cause))
     else:

@@ -19,7 +19,7 @@ from ...api.resource import GroupResource
 from ...client.errors import AddressNotAllowed, Unreachable
 from ...client.responses import generic_server_error
 from ...http.request import KubeRequest
-from ...registry.core.node.kubelets import not_allowed
+from ...registry.core.node.kubelets import address_not_allowed
 from ...streams.handshakes import is_websocket
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ async def send_log(
         response = await request_sent
     except Unreachable as error:
         if isinstance(error, AddressNotAllowed):
-            raise not_allowed() from error
+            raise address_not_allowed() from error
         if "x509:" in str(error):
             metrics.log_of_stranger()
         raise APIStatusError.unknown(f"Get {quoted(_url(client, target))}: {error}") from error

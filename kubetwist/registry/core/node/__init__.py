@@ -1,1 +1,1 @@
-"""Nodes."""
+"""Nodes: rules, addresses of kubelets, and the graph of the node authorizer."""

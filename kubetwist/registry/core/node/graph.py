@@ -1,8 +1,8 @@
 """
-Which objects which node needs: those that the pods on it name, and the volumes behind their claims.
+The graph of the node authorizer: the objects that the pods on a node refer to, and the volumes of their claims.
 
-Read from the watch caches and kept up to date one object at a time, from the first question on. What is there at that
-moment is read in slices, so that thousands of pods do not hold up everybody else; questions wait for that.
+It is updated by watches of the caches, which the first request starts. Existing objects are read in slices, so that
+thousands of pods do not block the reactor; requests wait until all are read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: A kind of object, its namespace and its name.
 Vertex = tuple[str, str, str]
 
-#: Objects that are read in one go, when the graph is made: a few milliseconds' worth.
+#: Number of objects that are read in one slice, which takes a few milliseconds.
 BATCH_SIZE: Final = 50
 
 _log = Logger()
@@ -44,9 +44,9 @@ _log = Logger()
 
 class _VertexUse:
     """
-    An object that pods need.
+    An object that pods refer to.
 
-    @ivar nodes: How many pods on which nodes.
+    @ivar nodes: The number of pods that refer to it, by node.
     """
 
     __slots__ = ("nodes", "vertex")
@@ -67,13 +67,13 @@ class NodeGraph:
         self._filled = False
         self._waiting: list[Deferred[None]] = []
         self._needed: dict[Vertex, _VertexUse] = {}
-        #: By key: the node of a pod, and what the pod needs.
+        #: The node of each pod, and the objects that it refers to, by the key of the pod.
         self._pods: dict[str, tuple[str, tuple[_VertexUse, ...]]] = {}
-        #: By name: the claim that a volume is bound to, and its secrets.
+        #: The claim of each volume, and its secrets, by the name of the volume.
         self._volumes: dict[str, tuple[Vertex, frozenset[Vertex]]] = {}
-        #: By secret: of which volumes.
+        #: The names of the volumes of each secret.
         self._volume_secrets: dict[Vertex, set[str]] = {}
-        #: By kind and key: the node of what is about one node alone.
+        #: The node of each object that belongs to one node, by kind and key.
         self._node_of: dict[tuple[str, str], str] = {}
 
     def __len__(self) -> int:
@@ -81,9 +81,9 @@ class NodeGraph:
 
     def ready(self) -> Deferred[None] | None:
         """
-        Follow the caches from now on.
+        Start the watches of the caches unless they run.
 
-        @return: Fires when all that was there is known; L{None} when it is.
+        @return: Fires when all existing objects are read; L{None} if they are.
         @raise StorageUnavailable: The caches were never filled. The graph stays valid while a cache is refilled later.
         """
         if not self._watches:
@@ -96,9 +96,12 @@ class NodeGraph:
 
     def needs(self, node: str, kind: str, namespace: str, name: str) -> bool:
         """
-        Whether a node has to do with an object.
+        Return whether an object belongs to a node, or pods on the node refer to it.
 
-        @param kind: The plural.
+        @param node: The name of the node.
+        @param kind: The resource of the object: C{"secrets"}.
+        @param namespace: The namespace of the object.
+        @param name: The name of the object.
         """
         if kind in _NODE_OBJECTS:
             key = f"{namespace}/{name}" if namespace else name
@@ -114,12 +117,16 @@ class NodeGraph:
         return any(self._needs_volume(node, volume) for volume in self._volume_secrets.get(vertex, ()))
 
     def pods_that_need(self, kind: str, namespace: str, name: str) -> Iterator[tuple[str, str]]:
-        """The pods, by key, that lead to an object, each with its node; those that volumes lead to included."""
+        """
+        Return the keys of the pods that refer to an object, directly or by a volume, each with its node.
+
+        @param kind: The resource of the object: C{"secrets"}.
+        """
         vertex = (kind, namespace, name)
-        wanted = {vertex}
+        targets = {vertex}
         volumes = [name] if kind == "persistentvolumes" else self._volume_secrets.get(vertex, ())
-        wanted.update(self._volumes[volume][0] for volume in volumes if volume in self._volumes)
-        needs = [need for one in wanted if (need := self._needed.get(one)) is not None]
+        targets.update(self._volumes[volume][0] for volume in volumes if volume in self._volumes)
+        needs = [need for target in targets if (need := self._needed.get(target)) is not None]
         if not needs:
             return
         for key, (node, needed) in list(self._pods.items()):
@@ -133,7 +140,7 @@ class NodeGraph:
         for watch in watches:
             watch.stop()
         # Waiting requests are retried, which starts the watches again.
-        self._answer()
+        self._fire_waiting()
 
     def _needs(self, node: str, vertex: Vertex) -> bool:
         need = self._needed.get(vertex)
@@ -143,11 +150,11 @@ class NodeGraph:
         volume = self._volumes.get(name)
         return volume is not None and self._needs(node, volume[0])
 
-    # --- following
+    # --- watches
 
     def _start_watches(self) -> None:
-        found = [(kind, store) for kind, group in _FOLLOWED if (store := self._stores.find(group, kind)) is not None]
-        if not all(store.cache.ready for _, store in found):
+        stores = [(kind, store) for kind, group in _WATCHED if (store := self._stores.find(group, kind)) is not None]
+        if not all(store.cache.ready for _, store in stores):
             if self._filled:
                 return
             raise StorageUnavailable("node authorizer graph is not ready: watch caches are not synced")
@@ -160,24 +167,24 @@ class NodeGraph:
             self._node_of,
         ):
             derived.clear()
-        there: list[tuple[str, Any, list[Record]]] = []
-        for kind, store in found:
+        records_by_kind: list[tuple[str, Any, list[Record]]] = []
+        for kind, store in stores:
             self._watches.append(store.cache.watch("", sink=_ChangeSink(self, kind)))
-            there.append((kind, store.cache, store.cache.list().records))
-        self._filling = self._fill(there)
+            records_by_kind.append((kind, store.cache, store.cache.list().records))
+        self._filling = self._fill(records_by_kind)
         self._proceed(self._filling)
 
-    def _fill(self, there: Iterable[tuple[str, Any, list[Record]]]) -> Iterator[None]:
-        for kind, cache, records in there:
+    def _fill(self, records_by_kind: Iterable[tuple[str, Any, list[Record]]]) -> Iterator[None]:
+        for kind, cache, records in records_by_kind:
             for number, record in enumerate(records, 1):
-                # What has changed since has come to us already.
+                # Objects that changed since were passed on by the watches.
                 if cache.get(record.key) is record:
                     self.changed(kind, record)
                 if not number % BATCH_SIZE:
                     yield
         self._filling = None
         self._filled = True
-        self._answer()
+        self._fire_waiting()
 
     def _proceed(self, filling: Iterator[None]) -> None:
         if filling is not self._filling:
@@ -191,7 +198,7 @@ class NodeGraph:
         if self._filling is not None:
             self._reactor.callLater(0, self._proceed, filling)
 
-    def _answer(self) -> None:
+    def _fire_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
         for one in waiting:
             one.callback(None)
@@ -199,11 +206,11 @@ class NodeGraph:
     # --- changes
 
     def changed(self, kind: str, record: Record, deleted: bool = False) -> None:
-        """An object is there, is another, or is gone."""
+        """Update the graph after an object was added, changed or deleted."""
         if kind in _NODE_OBJECTS:
             self._node_object_changed(kind, record, deleted)
         elif kind == "pods":
-            # Nothing follows from a pod that is nowhere: it needs no decoding.
+            # Pods without a node are not decoded.
             self._pod_changed(record, deleted or record.fields.get("spec.nodeName") == "")
         else:
             self._volume_changed(record, deleted)
@@ -219,24 +226,24 @@ class NodeGraph:
         before = self._pods.pop(record.key, None)
         after = None if deleted else _pod_needs(orjson.loads(record.item))
         if after is not None:
-            node, wanted = after
-            if before is not None and before[0] == node and {need.vertex for need in before[1]} == wanted:
+            node, targets = after
+            if before is not None and before[0] == node and {need.vertex for need in before[1]} == targets:
                 self._pods[record.key] = before
                 return
-            self._pods[record.key] = node, tuple(self._need(vertex, node) for vertex in wanted)
+            self._pods[record.key] = node, tuple(self._add_need(vertex, node) for vertex in targets)
         if before is not None:
             node, needs = before
             for need in needs:
-                self._need_no_more(need, node)
+                self._remove_need(need, node)
 
-    def _need(self, vertex: Vertex, node: str) -> _VertexUse:
+    def _add_need(self, vertex: Vertex, node: str) -> _VertexUse:
         need = self._needed.get(vertex)
         if need is None:
             need = self._needed[vertex] = _VertexUse(vertex)
         need.nodes[node] = need.nodes.get(node, 0) + 1
         return need
 
-    def _need_no_more(self, need: _VertexUse, node: str) -> None:
+    def _remove_need(self, need: _VertexUse, node: str) -> None:
         nodes = need.nodes
         nodes[node] -= 1
         if not nodes[node]:
@@ -264,11 +271,11 @@ class NodeGraph:
             self._volume_secrets.setdefault(secret, set()).add(record.name)
 
 
-#: Objects that concern the one node that their C{spec.nodeName} names.
+#: Resources whose objects belong to the node in C{spec.nodeName}.
 _NODE_OBJECTS: Final = frozenset(("volumeattachments", "resourceslices", "podcertificaterequests"))
 
-#: What is followed, with its group.
-_FOLLOWED: Final = (
+#: The watched resources, with their groups.
+_WATCHED: Final = (
     ("pods", ""),
     ("persistentvolumes", ""),
     ("volumeattachments", "storage.k8s.io"),
@@ -279,7 +286,7 @@ _FOLLOWED: Final = (
 
 @implementer(IWatchSink)
 class _ChangeSink:
-    """Passes on the changes of one cache."""
+    """Watch sink that passes the events of one cache to the graph."""
 
     def __init__(self, graph: NodeGraph, kind: str) -> None:
         self._graph = graph
@@ -290,27 +297,27 @@ class _ChangeSink:
         self._graph.changed(self._kind, record, event_type == "DELETED")
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
-        """Nothing changed."""
+        """Ignore a bookmark."""
 
     def end(self, error: Exception | None) -> None:
-        """The cache starts over: so do we, at the next question."""
+        """Stop all watches, as the cache reloads; the next request starts them again."""
         self._graph.stop()
 
 
 def _pod_needs(pod: JSONObject) -> tuple[str, set[Vertex]] | None:
-    """The node of a pod, and what the node needs for it; L{None} while it is nowhere."""
+    """Return the node of a pod, and the objects that the node needs for it; L{None} for a pod without a node."""
     meta, spec = pod["metadata"], pod.get("spec") or {}
     node = spec.get("nodeName")
     if not node:
         return None
     if MIRROR_ANNOTATION in (meta.get("annotations") or {}):
-        # A kubelet must not be able to let itself see things by a pod that it makes.
+        # A kubelet must not gain access to objects by a mirror pod that it creates.
         return node, set()
     namespace = meta["namespace"]
-    found: list[Vertex] = [("secrets", namespace, name) for name in secret_names(pod)]
-    found += [("configmaps", namespace, name) for name in config_map_names(pod)]
-    found += [("persistentvolumeclaims", namespace, name) for name in claim_names(pod)]
-    found += [("resourceclaims", namespace, name) for name in resource_claim_names(pod)]
+    targets: list[Vertex] = [("secrets", namespace, name) for name in secret_names(pod)]
+    targets += [("configmaps", namespace, name) for name in config_map_names(pod)]
+    targets += [("persistentvolumeclaims", namespace, name) for name in claim_names(pod)]
+    targets += [("resourceclaims", namespace, name) for name in resource_claim_names(pod)]
     if spec.get("serviceAccountName"):
-        found.append(("serviceaccounts", namespace, spec["serviceAccountName"]))
-    return node, set(found)
+        targets.append(("serviceaccounts", namespace, spec["serviceAccountName"]))
+    return node, set(targets)

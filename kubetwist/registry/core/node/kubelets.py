@@ -1,4 +1,4 @@
-"""Addresses of kubelets, and addresses that connections are not proxied to."""
+"""Addresses of kubelets, and checks of addresses that requests are proxied to."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ....api.targets import Target
 if TYPE_CHECKING:
     from ...stores import Stores
 
-#: Kinds of addresses that a node is looked for at, best first, and the default port of kubelets.
+#: The types of addresses of a node, by preference.
 ADDRESS_TYPES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 PORT: Final = 10250
-#: The container runtime of nodes that are there in appearance only; what it says of itself begins so.
+#: Prefix of the container runtime version of simulated nodes.
 SIMULATED_RUNTIME_PREFIX: Final = "pretend://"
 
 
 @frozen
 class ConnectionRules:
     """
-    What the command line says of connections to other servers.
+    Options of connections to kubelets and other servers.
 
-    @ivar address_types: The kinds of a node's addresses, best first.
+    @ivar address_types: The types of addresses of nodes, by preference.
     @ivar port: The default port of kubelets.
-    @ivar loopback: Addresses of this machine are no worse than others.
-    @ivar split_streams: Whether one of a container's output streams can be asked for.
+    @ivar loopback: Whether loopback addresses are allowed.
+    @ivar split_streams: Whether requests for logs may name an output stream.
     """
 
     address_types: tuple[str, ...] = ADDRESS_TYPES
@@ -41,9 +41,9 @@ class ConnectionRules:
 @frozen
 class KubeletConnectionInfo:
     """
-    A kubelet.
+    The address of a kubelet and the features of its node.
 
-    @ivar features: What its node declares to be able to.
+    @ivar features: The features that the node declares.
     """
 
     host: str
@@ -51,7 +51,14 @@ class KubeletConnectionInfo:
     features: tuple[str, ...] = ()
 
     def target(self, path: str, query: str | None = None, *, insecure: bool = False, options: JSONObject) -> Target:
-        """What it is asked for."""
+        """
+        Return the target of a request to the kubelet.
+
+        @param path: The path of the request.
+        @param query: The query of the request; L{None} without one.
+        @param insecure: Whether the certificate of the kubelet is not verified.
+        @param options: The options object of the request; empty for logs.
+        """
         return Target(
             scheme="https",
             host=self.host,
@@ -71,9 +78,11 @@ def get_connection_info(
     """
     Return the kubelet of a node.
 
-    @param rules: How kubelets are found.
-    @param resource: The resource in the 404 message; the reference names a pod if a pod led to the node.
-    @raise APIStatusError: There is no such node (404), nothing runs on it (503), or it has no address (500).
+    @param stores: The stores.
+    @param rules: The options of connections.
+    @param name: The name of the node.
+    @param resource: The resource in the 404 error; the reference uses C{"pods"} for the node of a pod.
+    @raise APIStatusError: The node does not exist (404), is simulated (503), or has no address (500).
     """
     node = stores.get_decoded("", "nodes", "", name)
     if node is None:
@@ -88,9 +97,9 @@ def get_connection_info(
 
 def check_not_simulated(stores: Stores, pod: JSONObject) -> None:
     """
-    Refuse pods that run in appearance only: their addresses may well be those of something else.
+    Reject pods on simulated nodes, whose addresses may belong to other hosts.
 
-    @raise APIStatusError: It is on a pretend node (503).
+    @raise APIStatusError: The node is simulated (503).
     """
     name = (pod.get("spec") or {}).get("nodeName") or ""
     node = stores.get_decoded("", "nodes", "", name) if name else None
@@ -107,39 +116,40 @@ def _check_node_not_simulated(name: str, status: JSONObject) -> None:
 
 def preferred_node_address(node: JSONObject, types: tuple[str, ...]) -> str:
     """
-    The address of a node, or a name that it has.
+    Return the address or host name of a node.
 
-    @raise APIStatusError: The node has no address of these kinds (500).
+    @param types: The types of addresses, by preference.
+    @raise APIStatusError: The node has no address of these types (500).
     """
-    known = (node.get("status") or {}).get("addresses") or ()
+    addresses = (node.get("status") or {}).get("addresses") or ()
     for kind in types:
-        for one in known:
+        for one in addresses:
             if one.get("type") == kind:
                 return str(one["address"])
-    shown = " ".join(f"{{{one.get('type', '')} {one.get('address', '')}}}" for one in known)
-    raise APIStatusError.unknown(f"no preferred addresses found; known addresses: [{shown}]")
+    formatted = " ".join(f"{{{one.get('type', '')} {one.get('address', '')}}}" for one in addresses)
+    raise APIStatusError.unknown(f"no preferred addresses found; known addresses: [{formatted}]")
 
 
 def check_proxyable_ip(text: str, rules: ConnectionRules) -> None:
     """
-    Refuse addresses that must not be reached through this server: its own, its link's, metadata services.
+    Reject addresses that requests must not be proxied to: loopback and link-local ones, such as metadata services.
 
-    @param text: Names pass: their addresses are looked at when they are known.
-    @raise APIStatusError: It is one of these, or nothing at all (400).
+    @param text: The address. Host names are accepted: their addresses are checked after resolution.
+    @raise APIStatusError: The address is not allowed, or empty (400).
     """
     if not text:
-        raise not_allowed()
+        raise address_not_allowed()
     try:
         ipaddress.ip_address(text)
     except ValueError:
         return
-    # Servers that lead nowhere get on without what connections are made with.
+    # Imported here: servers that do not proxy do not need it.
     from ....client.dialing import is_internal_address
 
     if is_internal_address(text, allow_loopback=rules.loopback, interfaces_are_loopback=True):
-        raise not_allowed()
+        raise address_not_allowed()
 
 
-def not_allowed() -> APIStatusError:
-    """The error for such addresses."""
+def address_not_allowed() -> APIStatusError:
+    """Return the error for an address that requests must not be proxied to."""
     return APIStatusError.bad_request("address not allowed")

@@ -12,7 +12,7 @@ from typing import Final
 from ....api.names import validate_label_value
 from ....api.resource import JSONObject
 
-#: Text of the warning, by label.
+#: The text of the warning, by label.
 DEPRECATED_LABELS: Final = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
     "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
@@ -29,15 +29,17 @@ def term_warnings(term: JSONObject, path: str, *, values: bool = False) -> Itera
     """
     Return the warnings about a C{NodeSelectorTerm}.
 
-    @param values: Whether the values are checked, too.
+    @param term: The term.
+    @param path: The field path for warnings.
+    @param values: Whether the values are checked as well.
     """
     for index, expression in enumerate(term.get("matchExpressions") or ()):
-        here, key = f"{path}.matchExpressions[{index}]", expression.get("key") or ""
+        item_path, key = f"{path}.matchExpressions[{index}]", expression.get("key") or ""
         if key in DEPRECATED_LABELS:
-            yield f"{here}.key: {key} is {DEPRECATED_LABELS[key]}"
+            yield f"{item_path}.key: {key} is {DEPRECATED_LABELS[key]}"
         for place, value in enumerate(expression.get("values") or () if values else ()):
             for problem in validate_label_value(value):
-                yield f"{here}.values[{place}]: {value} is invalid, {problem}"
+                yield f"{item_path}.values[{place}]: {value} is invalid, {problem}"
 
 
 def selector_warnings(selector: JSONObject | None, path: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Table rows of Nodes."""
+"""Rows of Tables for Nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROLE_LABEL = "kubernetes.io/role"
 
 
 def node(obj: JSONObject) -> Iterator[Cell]:
-    """Whether it is ready, its roles and versions."""
+    """Return the cells of a node: readiness, roles, versions and addresses."""
     status = status_of(obj)
     info = status.get("nodeInfo") or {}
     ready = condition(status, "Ready")
@@ -45,12 +45,12 @@ def _roles(obj: JSONObject) -> list[str]:
 def _address(status: JSONObject, kind: str) -> str:
     for address in status.get("addresses") or ():
         if address.get("type") == kind:
-            found: str = address.get("address", "")
-            return found
+            text: str = address.get("address", "")
+            return text
     return NONE
 
 
-#: The columns of a kind's Tables.
+#: The columns of Tables, by kind.
 COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "Node": (
         NAME,
@@ -66,7 +66,7 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     ),
 }
 
-#: Makes the cells of a kind's row.
+#: The functions that return the cells of a row, by kind.
 ROWS: Final[Mapping[str, Row]] = {
     "Node": node,
 }

@@ -14,7 +14,7 @@ from .kubelets import check_proxyable_ip, get_connection_info
 
 
 class NodeProxy(ConnectSubresource):
-    """C{nodes/proxy}: the kubelet, or another port of its node."""
+    """C{nodes/proxy}: requests to the kubelet, or another port of its node."""
 
     subpaths = True
 

@@ -14,14 +14,14 @@ from . import validation
 
 
 class NodeStrategy(Strategy):
-    """v1 Node; a client that creates a node may set its status."""
+    """Strategy of v1 Node; a client that creates a node may set its status."""
 
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     has_status = True
     status_protects = ()
 
     def default(self, obj: JSONObject) -> None:
-        """What can be allocated is all there is, unless said otherwise."""
+        """Set defaults: C{allocatable} is C{capacity}."""
         obj.setdefault("spec", {})
         self._sync_cidrs(obj["spec"])
         status = obj.setdefault("status", {})
@@ -55,38 +55,38 @@ class NodeStrategy(Strategy):
             spec["podCIDR"] = many[0]
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """The status stays, but for what this release has given up."""
+        """Remove fields of removed features; the status is kept."""
         _drop_config(obj, {})
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """What this release has given up stays only where it is."""
+        """Restore the fields of removed features, which can only be removed."""
         super().prepare_for_update(obj, old)
         _drop_config(obj, old)
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """As for the main resource."""
+        """Prepare as for the main resource."""
         super().prepare_for_status_update(obj, old)
         _drop_config(obj, old)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Taints, addresses, capacities."""
+        """Validate a new node."""
         return validation.validate_node(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """What a node is given once stays; the reference looks at the new node by itself as well."""
+        """Validate immutable fields, and the new node, as in the reference."""
         return UpdateErrors(validation.validate_node(obj), validation.validate_node_update(obj, old))
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """As the main resource, but for the node by itself."""
+        """Validate immutable fields."""
         return validation.validate_node_update(obj, old)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """What has no effect any more."""
+        """Return warnings about fields without effect."""
         return validation.node_warnings(obj)
 
 
 def _drop_config(obj: JSONObject, old: JSONObject) -> None:
-    """Kubelets are not configured by the server any more."""
+    """Remove C{configSource}, a removed feature, unless the old node has it."""
     if (old.get("status") or {}).get("config") is None:
         (obj.get("status") or {}).pop("config", None)
     if (old.get("spec") or {}).get("configSource") is None:

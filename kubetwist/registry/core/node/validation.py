@@ -34,13 +34,13 @@ _feature = re.compile("[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*").fullmatch
 
 
 def validate_node(obj: JSONObject) -> list[FieldError]:
-    """A node by itself."""
+    """Return the validation errors of a node."""
     errors: ErrorList = []
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     _taints(spec, errors)
     _resources(status, errors)
     swap = ((status.get("nodeInfo") or {}).get("swap") or {}).get("capacity")
-    # The reference looks for swap below the metadata, as it does for taints.
+    # The field path of the reference begins with metadata, as for taints.
     positive(swap, "metadata.nodeSwapStatus.capacity", errors)
     _features(status.get("declaredFeatures") or [], errors)
     _cidrs(spec.get("podCIDRs") or [], errors)
@@ -48,7 +48,7 @@ def validate_node(obj: JSONObject) -> list[FieldError]:
 
 
 def _cidrs(cidrs: list[str], errors: ErrorList) -> None:
-    """Ranges of the addresses of pods, one for each family."""
+    """Validate the CIDRs of pods: one for each IP family."""
     for index, value in enumerate(cidrs):
         cidr(value, f"spec.podCIDRs[{index}]", errors)
     if len(cidrs) < 2:
@@ -67,13 +67,13 @@ def _cidrs(cidrs: list[str], errors: ErrorList) -> None:
 
 
 def _resources(status: JSONObject, errors: ErrorList) -> None:
-    for part in ("capacity", "allocatable"):
-        for name, value in sorted((status.get(part) or {}).items()):
-            resource_value(name, value, f"status.{part}.{name}", errors)
+    for field in ("capacity", "allocatable"):
+        for name, value in sorted((status.get(field) or {}).items()):
+            resource_value(name, value, f"status.{field}.{name}", errors)
 
 
 def _features(features: list[str], errors: ErrorList) -> None:
-    """Features that the kubelet declares: proper names, in order, each once."""
+    """Validate the features that the kubelet declares: valid names, sorted and unique."""
     path = "status.declaredFeatures"
     for index, feature in enumerate(features):
         text = ""
@@ -93,7 +93,7 @@ def _features(features: list[str], errors: ErrorList) -> None:
 def _taints(spec: JSONObject, errors: ErrorList) -> None:
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(spec.get("taints") or ()):
-        # The reference looks for taints below the metadata.
+        # The field path of the reference begins with metadata.
         path = f"metadata.taints[{index}]"
         key, value, effect = taint.get("key") or "", taint.get("value") or "", taint.get("effect") or ""
         check(key, f"{path}.key", validate_qualified_name, errors)
@@ -102,14 +102,14 @@ def _taints(spec: JSONObject, errors: ErrorList) -> None:
             errors.append(invalid(f"{path}.value", value, ";".join(texts)))
         one_of(effect, TAINT_EFFECTS, f"{path}.effect", errors)
         if (key, effect) in seen:
-            shown = go_json({"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint.get("timeAdded")})
-            text = f"Duplicate value: {shown}: taints must be unique by key and effect pair"
+            formatted = go_json({"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint.get("timeAdded")})
+            text = f"Duplicate value: {formatted}: taints must be unique by key and effect pair"
             errors.append(FieldError("FieldValueDuplicate", text, path))
         seen.add((key, effect))
 
 
 def validate_node_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """A successor: addresses of pods and the provider's name stay once they are there."""
+    """Return the validation errors of an update: C{podCIDRs} and C{providerID} are immutable once set."""
     errors: ErrorList = []
     spec, before = obj.get("spec") or {}, old.get("spec") or {}
     status = obj.get("status") or {}
@@ -143,35 +143,35 @@ def _addresses(status: JSONObject, errors: ErrorList) -> None:
     for index, address in enumerate(status.get("addresses") or ()):
         key = (address.get("type") or "", address.get("address") or "")
         if key in seen:
-            shown = go_json({"Type": key[0], "Address": key[1]})
+            formatted = go_json({"Type": key[0], "Address": key[1]})
             path = f"status.addresses[{index}]"
-            errors.append(FieldError("FieldValueDuplicate", f"Duplicate value: {shown}", path))
+            errors.append(FieldError("FieldValueDuplicate", f"Duplicate value: {formatted}", path))
         seen.add(key)
 
 
 def _config_source(source: JSONObject, path: str, errors: ErrorList, *, observed: bool) -> None:
     """
-    Where a kubelet has its configuration from, of which nothing is used any more.
+    Validate the configuration source of a kubelet, a removed feature.
 
-    @param observed: Whether it is in the status, where the kubelet sets uid and resourceVersion.
+    @param observed: Whether the source is in the status, where the kubelet sets uid and resourceVersion.
     """
     reference = source.get("configMap")
     if reference is None:
         errors.append(invalid_shown(path, '{"ConfigMap":null}', "exactly one reference subfield must be non-nil"))
         return
-    here = f"{path}.configMap"
+    item_path = f"{path}.configMap"
     for name in ("uid", "resourceVersion"):
         if observed and not reference.get(name):
-            errors.append(required(f"{here}.{name}"))
+            errors.append(required(f"{item_path}.{name}"))
         elif not observed and reference.get(name):
-            errors.append(forbidden(f"{here}.{name}", f"{name} must not be set in spec"))
-    need(reference.get("namespace"), f"{here}.namespace", dns_label, errors)
-    need(reference.get("name"), f"{here}.name", dns_subdomain, errors)
-    need(reference.get("kubeletConfigKey"), f"{here}.kubeletConfigKey", validate_config_map_key, errors)
+            errors.append(forbidden(f"{item_path}.{name}", f"{name} must not be set in spec"))
+    need(reference.get("namespace"), f"{item_path}.namespace", dns_label, errors)
+    need(reference.get("name"), f"{item_path}.name", dns_subdomain, errors)
+    need(reference.get("kubeletConfigKey"), f"{item_path}.kubeletConfigKey", validate_config_map_key, errors)
 
 
 def node_warnings(obj: JSONObject) -> list[str]:
-    """What has no effect any more."""
+    """Return warnings about fields without effect."""
     spec = obj.get("spec") or {}
     texts: list[str] = []
     if spec.get("configSource") is not None:

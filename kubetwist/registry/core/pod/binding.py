@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @implementer(INamedCreator)
 class PodBinding:
-    """C{pods/binding}: the scheduler's decision."""
+    """Storage of C{pods/binding}."""
 
     kind = GroupVersionKind("", "v1", "Binding")
 
@@ -34,7 +34,14 @@ class PodBinding:
         self.info = pods.info
 
     async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> JSONObject:
-        """See L{INamedCreator.create_named}."""
+        """
+        Bind a pod; see L{INamedCreator.create_named}.
+
+        @param name: The name of the pod.
+        @param obj: The C{Binding}.
+        @param options: The options of the request.
+        @return: The Status.
+        """
         self._pods.check_namespace(scope, obj["metadata"])
         attributes = self._pods.attributes("CREATE", scope, name, obj, None, options, "binding", self.kind)
         await self._pods.admit(attributes)
@@ -53,7 +60,13 @@ class PodBinding:
         """
         Bind a pod, after mutating admission.
 
-        @raise APIStatusError: Validating admission refuses, the pod does not exist (404), or it cannot be bound (409).
+        @param name: The name of the pod.
+        @param obj: The C{Binding}.
+        @param options: The options of the request.
+        @param attributes: The attributes for validating admission.
+        @return: The Status.
+        @raise APIStatusError: Validating admission rejects the request, the pod does not exist (404), or it cannot be
+            bound (409).
         """
         target = obj.get("target") or {}
         errors = validate_binding(obj)
@@ -63,10 +76,12 @@ class PodBinding:
         def bound(pod: JSONObject | None) -> JSONObject:
             assert pod is not None, "bindings do not create pods"
             key = self._pods.cache_key(scope.namespace, name)
-            for what, field in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
-                wanted, found = obj["metadata"].get(field), pod["metadata"][field]
-                if wanted and wanted != found:
-                    raise failed_precondition(self._pods, key, name, what, wanted, found, dry_run=options.dry_run)
+            for precondition, field in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
+                required, actual = obj["metadata"].get(field), pod["metadata"][field]
+                if required and required != actual:
+                    raise failed_precondition(
+                        self._pods, key, name, precondition, required, actual, dry_run=options.dry_run
+                    )
             self._assign(pod, target["name"], obj["metadata"])
             return pod
 
@@ -99,7 +114,7 @@ class PodBinding:
 
 def _set_condition(conditions: list[JSONObject], kind: str) -> None:
     """
-    Set a pod's condition to true, at its position in the list; see C{UpdatePodCondition} in C{pkg/api/v1/pod/util.go}.
+    Set a condition of a pod to true, at its position in the list (C{UpdatePodCondition} in C{pkg/api/v1/pod/util.go}).
     """
     new = {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": times.now()}
     for index, one in enumerate(conditions):
@@ -113,7 +128,7 @@ def _set_condition(conditions: list[JSONObject], kind: str) -> None:
 
 @implementer(ICreator)
 class Bindings:
-    """C{bindings}: the same by an older path, where the body alone names the pod."""
+    """Storage of C{bindings}, the older path, in which only the body contains the name of the pod."""
 
     def __init__(self, info: ResourceInfo, pods: Store) -> None:
         self.info = info

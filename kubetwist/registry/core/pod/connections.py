@@ -1,5 +1,5 @@
 """
-Subresources of pods that lead to a kubelet or to the pod: log, exec, attach, portforward, proxy.
+Subresources of pods that connect to the kubelet or the pod: log, exec, attach, portforward and proxy.
 
 @see: kubernetes/kubernetes, C{pkg/registry/core/pod/strategy.go}.
 """
@@ -23,31 +23,38 @@ from ..node.kubelets import check_not_simulated, check_proxyable_ip, get_connect
 from ..service.backends import pod_addresses
 from .logoptions import log_options
 
-#: What kubelets call the switches of a stream.
-_SWITCHES: Final = (("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty"))
+#: The parameters of streams in the options and in requests to kubelets.
+_STREAMS: Final = (("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty"))
 
 
 class PodLog(ConnectSubresource):
-    """C{pods/log}: text from the kubelet; a pod that is on no node has none."""
+    """C{pods/log}, answered by the kubelet; the log of a pod without a node is empty."""
 
     async def connect(self, scope: RequestScope, name: str, path: str, query: Query) -> Target | None:
-        """See L{IConnecter.connect}; reading logs runs no admission."""
+        """
+        See L{IConnecter.connect}. Logs are read without admission.
+
+        @param name: The name of the pod.
+        @param path: Ignored.
+        @param query: The query of the request.
+        @return: The target; L{None} for a pod without a node.
+        """
         rules = self._rules
-        asked = log_options(query)
-        asked.check(name, split_streams=rules.split_streams)
+        log_request = log_options(query)
+        log_request.check(name, split_streams=rules.split_streams)
         pod = self.pod(scope, name)
-        container = chosen_container(pod, asked.container)
+        container = chosen_container(pod, log_request.container)
         node = (pod.get("spec") or {}).get("nodeName")
         if not node:
             return None
         kubelet = get_connection_info(self._stores, self._rules, node, "pods")
         path = f"/containerLogs/{scope.namespace}/{name}/{container}"
-        wanted = asked.kubelet_query(split_streams=rules.split_streams)
-        return kubelet.target(path, wanted, insecure=asked.insecure, options={})
+        kubelet_query = log_request.kubelet_query(split_streams=rules.split_streams)
+        return kubelet.target(path, kubelet_query, insecure=log_request.insecure, options={})
 
 
 class PodStream(ConnectSubresource):
-    """C{pods/exec}, C{pods/attach} and C{pods/portforward}: bytes both ways, through the kubelet."""
+    """C{pods/exec}, C{pods/attach} and C{pods/portforward}: streams through the kubelet."""
 
     def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
         """See L{Connection.target}."""
@@ -56,21 +63,21 @@ class PodStream(ConnectSubresource):
         if self.name == "portforward":
             path = f"/portForward/{path}"
             ports = ",".join(map(str, options.get("ports") or ()))
-            asked = [("port", ports)] if ports else []
+            parameters = [("port", ports)] if ports else []
         else:
             path = f"/{self.name}/{path}/{chosen_container(pod, options.get('container', ''))}"
-            asked = [("command", part) for part in options.get("command") or ()]
-            asked += [(there, "1") for here, there in _SWITCHES if options.get(here)]
+            parameters = [("command", argument) for argument in options.get("command") or ()]
+            parameters += [(kubelet_name, "1") for option, kubelet_name in _STREAMS if options.get(option)]
         node = (pod.get("spec") or {}).get("nodeName")
         if not node:
             raise APIStatusError.bad_request(f"pod {name} does not have a host assigned")
-        # Sorted by name, as Go has it; of one name in their order.
-        query = urlencode(sorted(asked, key=lambda one: one[0]))
+        # Sorted by name, as in Go; the order of parameters with the same name is kept.
+        query = urlencode(sorted(parameters, key=lambda parameter: parameter[0]))
         return get_connection_info(self._stores, self._rules, node, "pods").target(path, query, options=options)
 
 
 class PodProxy(ConnectSubresource):
-    """C{pods/proxy}: a port of a pod."""
+    """C{pods/proxy}: requests to a port of a pod."""
 
     subpaths = True
 
@@ -90,9 +97,10 @@ class PodProxy(ConnectSubresource):
 
 def chosen_container(pod: JSONObject, name: str) -> str:
     """
-    The container that is meant.
+    Return the name of the container of a request.
 
-    @raise APIStatusError: There is none of that name, or it has to be chosen among several (400).
+    @param name: The name in the request; C{""} for the only container.
+    @raise APIStatusError: The container does not exist, or the pod has several and none is named (400).
     """
     spec = pod.get("spec") or {}
     pod_name = pod["metadata"]["name"]
@@ -116,7 +124,7 @@ def _first_port(pod: JSONObject) -> str:
 
 
 def _named_port(pod: JSONObject, name: str) -> str:
-    """The number of a port that a container names; what no container names stays as it is."""
+    """Return the number of a port that a container of the pod names; C{name} if there is none."""
     for container in pod["spec"].get("containers") or ():
         for port in container.get("ports") or ():
             if port.get("name") == name:

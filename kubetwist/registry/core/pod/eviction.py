@@ -1,4 +1,4 @@
-"""C{pods/eviction}: a deletion that respects disruption budgets."""
+"""C{pods/eviction}: deletion of pods that respects PodDisruptionBudgets."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 EVICTION = GroupVersionKind("policy", "v1", "Eviction")
 _UNREADABLE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
-#: Seconds after which a refused eviction may be tried again, when its budget is not up to date yet.
+#: Seconds after which a client should retry an eviction that was rejected because its budget is not up to date.
 BUDGET_RETRY = 10
-#: So many pods may be on their way out of one budget.
-MOST_DISRUPTED = 2000
+#: Maximum number of pods in C{disruptedPods} of a budget.
+MAX_DISRUPTED_PODS = 2000
 
 
 def success(code: int) -> JSONObject:
-    """The Status of an action that worked."""
+    """Return the Status of a successful action."""
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code}
 
 
 @implementer(INamedCreator)
 class PodEviction:
-    """C{pods/eviction}: a deletion that respects disruption budgets."""
+    """Storage of C{pods/eviction}."""
 
     def __init__(self, pods: Store, budgets: Store | None) -> None:
         self._pods = pods
@@ -47,7 +47,14 @@ class PodEviction:
         self.info = pods.info
 
     async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> JSONObject:
-        """See L{INamedCreator.create_named}."""
+        """
+        Evict a pod; see L{INamedCreator.create_named}.
+
+        @param name: The name of the pod.
+        @param obj: The C{Eviction}.
+        @param options: The options of the request.
+        @return: The Status.
+        """
         self._pods.check_namespace(scope, obj["metadata"])
         attributes = self._pods.attributes("CREATE", scope, name, obj, None, options, "eviction", EVICTION)
         await self._pods.admit(attributes)
@@ -56,25 +63,25 @@ class PodEviction:
         delete_options = self._delete_options(name, obj, options)
         await self._pods.admission.validate(attributes)
         record = self._pods.existing(scope, name)
-        # The eviction has been admitted as a whole.
+        # Admission ran for the eviction.
         scope = scope.without_admission()
         pod = orjson.loads(record.item)
         if self._budgets is not None and not can_ignore_pdb(pod):
             await self._decrement_pdb(self._budgets, scope, pod, delete_options.dry_run)
-        # What was spent is not given back when the pod turns out to be another one; neither is it in the reference.
+        # As in the reference, the budget stays decremented if the preconditions fail.
         deletion.check_preconditions(delete_options, pod["metadata"], self._pods.group_kind, name)
         if not delete_options.dry_run:
-            await self._tell(scope, name)
-            # The version that the client knew is not the newest any more, by our own doing.
+            await self._add_disruption_target_condition(scope, name)
+            # The condition that was just set changed the resourceVersion.
             delete_options.precondition_resource_version = None
         await self._pods.delete(scope, name, delete_options)
         return success(201)
 
-    async def _tell(self, scope: RequestScope, name: str) -> None:
-        """Have the pod's status say why the pod ends."""
+    async def _add_disruption_target_condition(self, scope: RequestScope, name: str) -> None:
+        """Set the condition C{DisruptionTarget} of a pod (Go: C{addConditionAndDeletePod})."""
 
         def with_condition(pod: JSONObject | None) -> JSONObject:
-            assert pod is not None, "evictions make no pods"
+            assert pod is not None, "evictions do not create pods"
             conditions = pod.setdefault("status", {}).setdefault("conditions", [])
             if not any(one.get("type") == "DisruptionTarget" for one in conditions):
                 conditions.append(
@@ -93,21 +100,21 @@ class PodEviction:
         await self._pods.update(scope, name, with_condition, UpdateOptions(), rules, patching=True)
 
     def _delete_options(self, name: str, obj: JSONObject, options: CreateOptions) -> DeleteOptions:
-        said = obj.get("deleteOptions") or {}
-        if said.get(_UNREADABLE):
+        delete_options = obj.get("deleteOptions") or {}
+        if delete_options.get(_UNREADABLE):
             text = "can not be set for pod eviction, try after removing the option"
             field_error = invalid(f"deleteOptions.{_UNREADABLE}", True, text)
             raise APIStatusError.invalid(GroupKind(EVICTION.group, EVICTION.kind), name, [field_error])
-        runs = said.get("dryRun") or []
-        if options.dry_run and runs and runs != ["All"]:
-            text = f"Non-matching dry-run options in request and content: [All] and [{' '.join(map(str, runs))}]"
+        dry_run = delete_options.get("dryRun") or []
+        if options.dry_run and dry_run and dry_run != ["All"]:
+            text = f"Non-matching dry-run options in request and content: [All] and [{' '.join(map(str, dry_run))}]"
             raise APIStatusError.unknown(text)
         try:
-            found = delete_options_from_body(said)
+            parsed = delete_options_from_body(delete_options)
         except BodyError as error:
             raise APIStatusError.bad_request(str(error)) from None
-        found.dry_run = found.dry_run or options.dry_run
-        return found
+        parsed.dry_run = parsed.dry_run or options.dry_run
+        return parsed
 
     async def _decrement_pdb(self, budgets: Store, scope: RequestScope, pod: JSONObject, dry_run: bool) -> None:
         labels = pod["metadata"].get("labels") or {}
@@ -129,57 +136,57 @@ class PodEviction:
         conditions = (pod.get("status") or {}).get("conditions") or ()
         ready = any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
-        def spent(budget: JSONObject | None) -> JSONObject:
-            assert budget is not None, "evictions make no budgets"
-            if ready or not spares(budget):
+        def with_decrement(budget: JSONObject | None) -> JSONObject:
+            assert budget is not None, "evictions do not create budgets"
+            if ready or not can_evict_unhealthy(budget):
                 before = orjson.loads(orjson.dumps(budget))
-                spend(budget, pod_name)
+                check_and_decrement(budget, pod_name)
                 budgets.update_managed_fields(before, budget, "status", SERVER)
             return budget
 
         rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
         server = RequestScope(scope.namespace)
-        await budgets.update(server, matching[0], spent, UpdateOptions(dry_run=dry_run), rules, patching=True)
+        await budgets.update(server, matching[0], with_decrement, UpdateOptions(dry_run=dry_run), rules, patching=True)
 
 
 def can_ignore_pdb(pod: JSONObject) -> bool:
-    """Whether the end of a pod disrupts nothing: it has ended, not begun, or is ending."""
+    """Return whether a pod is terminated, pending or being deleted, so that its eviction disrupts nothing."""
     phase = (pod.get("status") or {}).get("phase", "")
     return phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]
 
 
-def spares(budget: JSONObject) -> bool:
-    """Whether a pod that is not ready may go without counting: it adds nothing to what the budget protects."""
+def can_evict_unhealthy(budget: JSONObject) -> bool:
+    """Return whether pods that are not ready can be evicted without a decrement of the budget."""
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status = budget.get("status") or {}
-    wanted = status.get("desiredHealthy", 0)
-    return bool(0 < wanted <= status.get("currentHealthy", 0))
+    desired = status.get("desiredHealthy", 0)
+    return bool(0 < desired <= status.get("currentHealthy", 0))
 
 
-def spend(budget: JSONObject, pod: str) -> None:
+def check_and_decrement(budget: JSONObject, pod: str) -> None:
     """
-    Take one disruption from a budget, in place.
+    Decrement the allowed disruptions of a budget, in place (Go: C{checkAndDecrement}).
 
-    @raise APIStatusError: None is left (429).
+    @raise APIStatusError: No disruption is allowed, or the budget is not up to date (429).
     """
     meta, status = budget["metadata"], budget.setdefault("status", {})
     name = meta["name"]
     refused = "Cannot evict pod as it would violate the pod's disruption budget."
     if status.get("observedGeneration", 0) < meta.get("generation", 0):
-        why = f"The disruption budget {name} is still being processed by the server."
-        raise budget_error(refused, why, BUDGET_RETRY)
+        reason = f"The disruption budget {name} is still being processed by the server."
+        raise budget_error(refused, reason, BUDGET_RETRY)
     allowed = status.get("disruptionsAllowed", 0)
     if allowed < 0:
         raise APIStatusError.forbidden(
             GroupResource("policy", "poddisruptionbudget"), name, "pdb disruptions allowed is negative"
         )
     disrupted = status.setdefault("disruptedPods", {})
-    if len(disrupted) > MOST_DISRUPTED:
-        why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
-        raise APIStatusError.forbidden(GroupResource("policy", "poddisruptionbudget"), name, why)
+    if len(disrupted) > MAX_DISRUPTED_PODS:
+        reason = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise APIStatusError.forbidden(GroupResource("policy", "poddisruptionbudget"), name, reason)
     if allowed == 0:
-        raise budget_error(refused, _why_not(name, status), 0)
+        raise budget_error(refused, _denial_reason(name, status), 0)
     now = times.now()
     status["disruptionsAllowed"] = allowed - 1
     if allowed == 1:
@@ -187,24 +194,24 @@ def spend(budget: JSONObject, pod: str) -> None:
     disrupted[pod] = now
 
 
-def _why_not(name: str, status: JSONObject) -> str:
-    """Why a budget allows no disruption."""
+def _denial_reason(name: str, status: JSONObject) -> str:
+    """Return the reason why a budget allows no disruption."""
     conditions = status.get("conditions") or ()
     condition: JSONObject = next((one for one in conditions if one.get("type") == "DisruptionAllowed"), {})
     text = condition.get("message", "") if condition.get("status") == "False" else ""
     reason = condition.get("reason", "")
     refused = f"The disruption budget {name} does not allow evicting pods currently"
     if text and reason == "SyncFailed":
-        # Its counts are not reliable then.
+        # The counts in the status are not reliable.
         return f"{refused} because it failed sync: {text}"
-    wanted, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
-    if healthy <= wanted:
-        return f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
+    desired, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+    if healthy <= desired:
+        return f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
     return f"{refused} ({reason}): {text}" if text else refused
 
 
 def _update_disruption_allowed_condition(status: JSONObject, now: str) -> None:
-    """Have the budget's condition say so; its time is that of the change."""
+    """Update the condition C{DisruptionAllowed} of a budget, with the time of the change."""
     conditions = status.setdefault("conditions", [])
     condition = next((one for one in conditions if one.get("type") == "DisruptionAllowed"), None)
     if condition is None:
@@ -216,10 +223,16 @@ def _update_disruption_allowed_condition(status: JSONObject, now: str) -> None:
     condition.update(status="False", reason="InsufficientPods", message="", observedGeneration=observed)
 
 
-def budget_error(message: str, why: str, retry: int) -> APIStatusError:
-    """The 429 of an eviction that has to wait."""
+def budget_error(message: str, reason: str, retry: int) -> APIStatusError:
+    """
+    Return the 429 TooManyRequests for an eviction that the budget does not allow.
+
+    @param message: The message of the Status.
+    @param reason: The message of the cause.
+    @param retry: Seconds after which the client should retry; 0 for none.
+    """
     error = APIStatusError.too_many_requests(message, retry)
-    error.details = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
+    error.details = {"causes": [{"reason": "DisruptionBudget", "message": reason}]}
     if retry:
         error.details["retryAfterSeconds"] = retry
     return error

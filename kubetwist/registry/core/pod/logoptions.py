@@ -1,5 +1,5 @@
 """
-What is asked of a log.
+Options of requests for logs.
 
 @see: kubernetes/kubernetes, C{pkg/apis/core/validation}: C{ValidatePodLogOptions}; C{pkg/registry/core/pod}:
     C{LogLocation}.
@@ -30,8 +30,8 @@ class LogOptions:
     """
     The options of C{pods/log}.
 
-    @ivar insecure: The kubelet may show any certificate.
-    @ivar stream: Which of the output streams; L{None} when nothing is said of them.
+    @ivar insecure: Whether the certificate of the kubelet is not verified.
+    @ivar stream: The output stream; L{None} if the request names none.
     """
 
     container: str = ""
@@ -47,11 +47,11 @@ class LogOptions:
 
     def check(self, name: str, *, split_streams: bool = False) -> None:
         """
-        Refuse what makes no sense.
+        Validate the options.
 
-        @param name: Of the pod.
-        @param split_streams: Whether a stream can be chosen.
-        @raise APIStatusError: Something does not (422).
+        @param name: The name of the pod.
+        @param split_streams: Whether the request may name an output stream.
+        @raise APIStatusError: The options are invalid (422).
         """
         errors: list[FieldError] = []
         if self.tail_lines is not None and self.tail_lines < 0:
@@ -60,7 +60,7 @@ class LogOptions:
             errors.append(invalid("limitBytes", self.limit_bytes, "must be greater than 0"))
         if self.since_seconds is not None:
             if self.since_time is not None:
-                # The reference's path has no name in it.
+                # The field path of the reference has no name.
                 errors.append(forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
             elif self.since_seconds < 1:
                 errors.append(invalid("sinceSeconds", self.since_seconds, "must be greater than 0"))
@@ -81,8 +81,8 @@ class LogOptions:
         return errors
 
     def kubelet_query(self, *, split_streams: bool = False) -> str:
-        """The same as a kubelet is asked."""
-        asked: dict[str, object] = {
+        """Return the query of the request to the kubelet."""
+        parameters: dict[str, object] = {
             "follow": "true" if self.follow else None,
             "limitBytes": self.limit_bytes,
             "previous": "true" if self.previous else None,
@@ -92,14 +92,14 @@ class LogOptions:
             "tailLines": self.tail_lines,
             "timestamps": "true" if self.timestamps else None,
         }
-        return urlencode({name: value for name, value in asked.items() if value is not None})
+        return urlencode({name: value for name, value in parameters.items() if value is not None})
 
 
 def log_options(query: Query) -> LogOptions:
     """
-    Read a query.
+    Parse the query of a request for a log.
 
-    @raise APIStatusError: Something is no number, or no time (400).
+    @raise APIStatusError: A number or time is malformed (400).
     """
     try:
         return LogOptions(
@@ -119,7 +119,7 @@ def log_options(query: Query) -> LogOptions:
 
 
 def flag(query: Query, name: str) -> bool:
-    """A switch as the reference reads it: everything is a yes, but these."""
+    """Return the boolean of a parameter: as in the reference, all texts except a few mean true."""
     value = _first(query, name)
     return value is not None and value.lower() not in ("false", "0")
 

@@ -1,4 +1,4 @@
-"""What C{pods/ephemeralcontainers} and C{pods/resize} may write."""
+"""Update rules of C{pods/ephemeralcontainers} and C{pods/resize}."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def ephemeral_containers_rules(store: Store) -> UpdateRules:
-    """What C{pods/ephemeralcontainers} may write: containers added for debugging."""
+    """Return the update rules of C{pods/ephemeralcontainers}, which adds containers for debugging."""
     strategy = store.strategy
     assert isinstance(strategy, PodStrategy)
     return UpdateRules(
@@ -21,7 +21,7 @@ def ephemeral_containers_rules(store: Store) -> UpdateRules:
 
 
 def resize_rules(store: Store) -> UpdateRules:
-    """What C{pods/resize} may write: the resources of containers."""
+    """Return the update rules of C{pods/resize}, which changes the resources of containers."""
     strategy = store.strategy
     assert isinstance(strategy, PodStrategy)
     return UpdateRules("resize", strategy.prepare_for_resize, strategy.validate_resize, main=True)

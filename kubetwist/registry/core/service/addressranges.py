@@ -1,4 +1,4 @@
-"""Ranges of addresses for services: which belong to one, and which ServiceCIDRs add to those of the command line."""
+"""Ranges of cluster IPs, and the ranges that ServiceCIDRs add."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ Network = IPv4Network | IPv6Network
 @frozen
 class AddressRange:
     """
-    The addresses of one network that services can have.
+    The addresses of one network that can be cluster IPs.
 
-    @ivar first: The first of them; the network's own is none.
-    @ivar last: The last one; in IPv4 the broadcast's is none.
-    @ivar split: The first that is given out while there are any; those below are for people who choose theirs.
+    @ivar first: The first address, after the address of the network.
+    @ivar last: The last address; in IPv4 before the broadcast address.
+    @ivar split: The first address of the upper part, from which addresses are allocated dynamically until it is full;
+        the lower part is for static allocation.
     """
 
     network: Network
@@ -29,9 +30,9 @@ class AddressRange:
     @classmethod
     def read(cls, cidr: str) -> AddressRange:
         """
-        Make one of a text.
+        Parse a CIDR.
 
-        @raise ValueError: It is none.
+        @raise ValueError: The text is not a CIDR.
         """
         network = ip_network(cidr)
         base, size = int(network.network_address), network.num_addresses
@@ -41,23 +42,23 @@ class AddressRange:
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Return the number of addresses."""
         return self.last - self.first + 1
 
     def covers(self, address: IPv4Address | IPv6Address) -> bool:
-        """Whether an address is one of them."""
+        """Return whether the range contains an address."""
         return address.version == self.network.version and self.first <= int(address) <= self.last
 
     def text(self, number: int) -> str:
-        """One of them as it is written."""
+        """Return the text of an address, from its number."""
         return str(IPv4Address(number) if self.network.version == 4 else IPv6Address(number))
 
 
 def usable_ranges(service_cidr: JSONObject) -> tuple[str, ...]:
     """
-    What a ServiceCIDR adds: nothing once it is deleted, nor while it is said that it is not ready.
+    Return the ranges of a ServiceCIDR, unless it is being deleted or its condition is not ready.
 
-    Without a condition, since no controller sets one, it is ready.
+    A ServiceCIDR without a condition is ready, since this server has no controller that sets it.
     """
     if "deletionTimestamp" in service_cidr["metadata"]:
         return ()

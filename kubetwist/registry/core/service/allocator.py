@@ -1,10 +1,9 @@
 """
 Allocation of cluster IPs and node ports to services.
 
-What is in use is what services and C{IPAddress} objects hold, whoever wrote them: the allocator follows their caches
-(L{kubetwist.registry.core.service.allocatorsync}). Besides, a number belongs to the write that is to store it, until
-that is done or has failed, so that concurrent writes never get the same one. What other servers do at that moment is
-noticed by the transaction of the write.
+The numbers in use are those of the stored services and C{IPAddress} objects of all servers, which the allocator gets
+from watches (L{kubetwist.registry.core.service.allocatorsync}), and those reserved by pending writes, so that
+concurrent writes do not get the same number. The transaction of a write detects conflicts with other servers.
 
 See kubernetes, C{pkg/registry/core/service/storage/alloc.go}.
 """
@@ -21,7 +20,7 @@ from ....api.go.quote import quoted
 from ....api.resource import GroupKind, JSONObject
 from .addressranges import AddressRange, usable_ranges
 from .ipallocator import ClusterIPAllocator
-from .ipfamilies import settle_families
+from .ipfamilies import default_ip_families
 from .numberallocator import AllocationError
 from .portallocator import NodePortAllocator
 from .validation import gets_node_ports, is_headless, needs_health_check
@@ -32,9 +31,9 @@ _SERVICE: Final = GroupKind("", "Service")
 @frozen
 class ObservedAllocations:
     """
-    The numbers that a stored object holds, each once.
+    The numbers that a stored object uses, without duplicates.
 
-    @ivar ranges: The address ranges that it adds for allocation.
+    @ivar ranges: The address ranges that the object adds for allocation.
     """
 
     addresses: tuple[str, ...] = ()
@@ -68,21 +67,23 @@ class Reservation:
 
 class ServiceAllocator:
     """
-    Allocates addresses and ports of services, around the writes that store them.
+    The allocator of addresses and ports for writes of services.
 
-    Call L{allocate} with the object before it is encoded, and L{settle} with what it returned when the write is done,
-    has failed, or was none.
+    Call L{allocate} with the object before it is encoded, and L{settle} with the reservation after the write, whether
+    it succeeded, failed or did not take place.
     """
 
     def __init__(self, ranges: Iterable[str] = ("10.0.0.0/24",), ports: NodePortAllocator | None = None) -> None:
         """
-        @param ranges: C{--service-cluster-ip-range}: one range, or one of each family; the first is the default one.
+        @param ranges: The ranges of C{--service-cluster-ip-range}: one, or one of each IP family; the first is the
+            default.
+        @param ports: The allocator of node ports.
         """
         self.ips = {one.family: one for one in (ClusterIPAllocator(cidr) for cidr in ranges)}
         self.families = list(self.ips)
         self.ports = ports or NodePortAllocator()
 
-    # --- knowing
+    # --- synchronization
 
     def change(self, before: ObservedAllocations, now: ObservedAllocations) -> None:
         """Replace the numbers of a stored object: none before its creation and after its deletion."""
@@ -106,15 +107,17 @@ class ServiceAllocator:
 
     def allocate(self, obj: JSONObject, old: JSONObject | None, *, dry_run: bool = False) -> Reservation:
         """
-        Set the addresses and ports in C{obj} that it needs and does not have.
+        Allocate the missing addresses and ports of a service, and set them.
 
-        @param old: The service before this update; L{None} for a new one.
-        @raise APIStatusError: The allocation failed (422); no number stays allocated.
+        @param obj: The service; modified.
+        @param old: The stored service; L{None} when it is created.
+        @param dry_run: Whether nothing is stored.
+        @raise APIStatusError: The allocation failed (422); no number stays reserved.
         """
         reservation = Reservation()
         before = (old or {}).get("spec") or {}
         try:
-            settle_families(obj, before, self.families)
+            default_ip_families(obj, before, self.families)
             self._cluster_ips(obj, before, reservation, dry_run)
             self._node_ports(obj, before, reservation, dry_run)
             self._health_check(obj, before, reservation, dry_run)
@@ -138,7 +141,7 @@ class ServiceAllocator:
         """
         Allocate the addresses of a new service or those that an update adds, and release those that it removes.
 
-        An update that changes an address allocates nothing: validation refuses it (C{updateClusterIPs} in C{alloc.go}).
+        An update that changes an address allocates nothing: validation rejects it (C{updateClusterIPs} in C{alloc.go}).
 
         @param obj: The service; its addresses are set.
         @param before: The spec of the stored service; empty for a new one.
@@ -149,7 +152,7 @@ class ServiceAllocator:
         kind, families = spec.get("type"), spec.get("ipFamilies") or ()
         if not before or before.get("type") == "ExternalName":
             if kind != "ExternalName" and not is_headless(spec):
-                self._take_addresses(obj, 0, reservation, dry_run)
+                self._allocate_addresses(obj, 0, reservation, dry_run)
             return
         held = _ips(before)
         if not held or is_headless(spec):
@@ -157,13 +160,13 @@ class ServiceAllocator:
         if kind == "ExternalName":
             reservation.freed_ips.extend(held)
         elif len(held) == 1 and len(families) == 2:
-            self._take_addresses(obj, 1, reservation, dry_run)
+            self._allocate_addresses(obj, 1, reservation, dry_run)
         elif len(held) == 2 and len(families) == 1:
             reservation.freed_ips.append(held[1])
 
-    def _take_addresses(self, obj: JSONObject, first: int, reservation: Reservation, dry_run: bool) -> None:
+    def _allocate_addresses(self, obj: JSONObject, first: int, reservation: Reservation, dry_run: bool) -> None:
         """
-        Allocate an address per family, the requested one or any.
+        Allocate an address for each IP family, the requested one or any.
 
         @param obj: The service; its addresses are set.
         @param first: Index of the first family.
@@ -172,10 +175,10 @@ class ServiceAllocator:
         """
         spec = obj["spec"]
         addresses = list(spec.get("clusterIPs") or ())
-        given = list(addresses)
+        requested = list(addresses)
         for index, family in enumerate(spec["ipFamilies"][first:], first):
             if index < len(addresses):
-                self._take(obj, self.ips[family], addresses[index], given, reservation, dry_run)
+                self._allocate_address(obj, self.ips[family], addresses[index], requested, reservation, dry_run)
                 continue
             try:
                 address = self.ips[family].allocate_next()
@@ -188,12 +191,12 @@ class ServiceAllocator:
         spec["clusterIPs"] = addresses
         spec["clusterIP"] = addresses[0]
 
-    def _take(
+    def _allocate_address(
         self,
         obj: JSONObject,
         allocator: ClusterIPAllocator,
         address: str,
-        given: list[str],
+        requested: list[str],
         reservation: Reservation,
         dry_run: bool,
     ) -> None:
@@ -204,7 +207,7 @@ class ServiceAllocator:
                 allocator.allocate(address)
         except AllocationError as error:
             text = str(error)
-            field_error = invalid("spec.clusterIPs", given, f"failed to allocate IP {address}: {text}")
+            field_error = invalid("spec.clusterIPs", requested, f"failed to allocate IP {address}: {text}")
             raise APIStatusError.invalid(_SERVICE, obj["metadata"].get("name", ""), [field_error]) from None
         if not dry_run:
             reservation.ips.append(address)
@@ -230,21 +233,21 @@ class ServiceAllocator:
         ports = obj["spec"].get("ports") or ()
         shared: dict[int, int] = {}
         for index, port in enumerate(ports):
-            wanted, number = port.get("nodePort") or 0, port.get("port") or 0
+            node_port, number = port.get("nodePort") or 0, port.get("port") or 0
             path = f"spec.ports[{index}].nodePort"
-            if not wanted and not gets_node_ports(obj["spec"]):
+            if not node_port and not gets_node_ports(obj["spec"]):
                 continue
             if number not in shared:
                 # Any of the ports with this number may request a node port.
-                asked = (one.get("nodePort") for one in ports if (one.get("port") or 0) == number)
-                first = next(filter(None, asked), 0)
+                requested = (one.get("nodePort") for one in ports if (one.get("port") or 0) == number)
+                first = next(filter(None, requested), 0)
                 if first:
-                    self._take_port(obj, first, path, reservation, dry_run)
+                    self._allocate_port(obj, first, path, reservation, dry_run)
                 port["nodePort"] = shared[number] = first or self._next_port(reservation)
-            elif not wanted:
+            elif not node_port:
                 port["nodePort"] = shared[number]
-            elif wanted != shared[number]:
-                self._take_port(obj, wanted, path, reservation, dry_run)
+            elif node_port != shared[number]:
+                self._allocate_port(obj, node_port, path, reservation, dry_run)
 
     def _update_node_ports(self, obj: JSONObject, held: list[int], reservation: Reservation, dry_run: bool) -> None:
         """
@@ -255,14 +258,14 @@ class ServiceAllocator:
         @raise APIStatusError: A node port cannot be allocated (422), or occurs twice in one protocol (500).
         """
         spec = obj["spec"]
-        taken: set[int] = set()
+        added: set[int] = set()
         seen: set[tuple[str, int]] = set()
         for index, port in enumerate(spec.get("ports") or ()):
             number = port.get("nodePort") or 0
             if number:
-                if number not in held and number not in taken:
-                    self._take_port(obj, number, f"spec.ports[{index}].nodePort", reservation, dry_run)
-                    taken.add(number)
+                if number not in held and number not in added:
+                    self._allocate_port(obj, number, f"spec.ports[{index}].nodePort", reservation, dry_run)
+                    added.add(number)
             elif gets_node_ports(spec):
                 port["nodePort"] = number = self._next_port(reservation)
             else:
@@ -282,7 +285,7 @@ class ServiceAllocator:
         reservation.ports.append(number)
         return number
 
-    def _take_port(self, obj: JSONObject, number: int, path: str, reservation: Reservation, dry_run: bool) -> None:
+    def _allocate_port(self, obj: JSONObject, number: int, path: str, reservation: Reservation, dry_run: bool) -> None:
         try:
             self.ports.allocate(number, anywhere=dry_run)
         except AllocationError as error:
@@ -307,14 +310,14 @@ class ServiceAllocator:
             return
         if needed:
             return
-        wanted = spec.get("healthCheckNodePort") or 0
-        if wanted:
+        requested = spec.get("healthCheckNodePort") or 0
+        if requested:
             try:
-                self.ports.allocate(wanted, anywhere=dry_run)
+                self.ports.allocate(requested, anywhere=dry_run)
             except AllocationError as error:
-                text = f"failed to allocate requested HealthCheck NodePort {wanted}: {error}"
+                text = f"failed to allocate requested HealthCheck NodePort {requested}: {error}"
                 raise APIStatusError.internal(text) from None
-            reservation.ports.append(wanted)
+            reservation.ports.append(requested)
             return
         try:
             number = self.ports.allocate_next()

@@ -1,4 +1,4 @@
-"""Keeps the allocator in sync with the stored objects, by watches of their caches."""
+"""Synchronization of the allocator with stored objects, by watches of their caches."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ....storage.errors import StorageUnavailable
 from .allocator import NO_ALLOCATIONS, ObservedAllocations, ServiceAllocator
 
 #: Interval, in seconds, of attempts to watch a cache that is being refilled.
-RETRY: Final = 0.5
+RETRY_INTERVAL: Final = 0.5
 
 
 @implementer(IWatchSink)
 class AllocatorSync:
-    """Updates an allocator with the numbers that the objects of one resource hold."""
+    """Watch sink that updates an allocator with the numbers of the objects of one resource."""
 
     _log = Logger()
 
@@ -40,9 +40,9 @@ class AllocatorSync:
         self._allocator = allocator
         self._holdings = holdings
         self._clock = clock
-        #: The numbers of each object that holds some, by its key.
-        self._known: dict[str, ObservedAllocations] = {}
-        self._retry: IDelayedCall | None = None
+        #: The numbers of objects, by key.
+        self._allocations: dict[str, ObservedAllocations] = {}
+        self._retry_call: IDelayedCall | None = None
 
     def start(self) -> None:
         """
@@ -50,35 +50,35 @@ class AllocatorSync:
 
         @raise StorageUnavailable: The cache is not filled, or has corrupt objects.
         """
-        before = dict(self._known)
+        before = dict(self._allocations)
         self._cache.watch("", sink=self, initial=True)
-        # Objects deleted while there was no watch.
+        # Objects that were deleted while no watch was running.
         for key in before:
             if self._cache.get(key) is None:
-                self._put(key, NO_ALLOCATIONS)
+                self._replace(key, NO_ALLOCATIONS)
 
     def stop(self) -> None:
         """Stop retrying."""
-        if self._retry is not None and self._retry.active():
-            self._retry.cancel()
+        if self._retry_call is not None and self._retry_call.active():
+            self._retry_call.cancel()
 
-    def _put(self, key: str, now: ObservedAllocations) -> None:
-        before = self._known.pop(key, NO_ALLOCATIONS)
+    def _replace(self, key: str, now: ObservedAllocations) -> None:
+        before = self._allocations.pop(key, NO_ALLOCATIONS)
         if now != NO_ALLOCATIONS:
-            self._known[key] = now
+            self._allocations[key] = now
         if now != before:
             self._allocator.change(before, now)
 
     def send(self, event_type: str, record: Record, event: object) -> None:
         """See L{IWatchSink.send}."""
-        found = NO_ALLOCATIONS
+        allocations = NO_ALLOCATIONS
         if event_type != DELETED:
             try:
-                found = self._holdings(orjson.loads(record.item))
+                allocations = self._holdings(orjson.loads(record.item))
             except Exception:
                 # Written by another server, in an invalid form.
                 self._log.failure("cannot decode allocations of a stored object: key={key}", key=record.key)
-        self._put(record.key, found)
+        self._replace(record.key, allocations)
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Ignore a bookmark."""
@@ -86,10 +86,10 @@ class AllocatorSync:
     def end(self, error: Exception | None) -> None:
         """Watch the cache again when it is refilled; keep the known numbers until then."""
         if error is not None:
-            self._retry = self._clock.callLater(RETRY, self._again)
+            self._retry_call = self._clock.callLater(RETRY_INTERVAL, self._retry)
 
-    def _again(self) -> None:
+    def _retry(self) -> None:
         try:
             self.start()
         except StorageUnavailable:
-            self._retry = self._clock.callLater(RETRY, self._again)
+            self._retry_call = self._clock.callLater(RETRY_INTERVAL, self._retry)

@@ -1,5 +1,5 @@
 """
-Which pod answers for a service that is reached through a proxy.
+Choice of the pod that answers a request to C{services/proxy}.
 
 @see: kubernetes/kubernetes, C{pkg/registry/core/service/storage}: C{ResourceLocation}.
 """
@@ -18,7 +18,7 @@ from ..node.kubelets import check_not_simulated
 if TYPE_CHECKING:
     from ...stores import Stores
 
-#: Number of endpoints that one is chosen from.
+#: Returns the index of an endpoint, from the number of endpoints.
 Choose = Callable[[int], int]
 
 
@@ -26,11 +26,16 @@ def service_backend(
     stores: Stores, namespace: str, name: str, port: str, whole: str, choose: Choose = randrange
 ) -> tuple[str, int]:
     """
-    The address and port of a ready pod of a service, another one each time.
+    Return the address and port of a ready pod of a service, chosen at random.
 
-    @param port: Its name or number; C{""} for the one without a name.
-    @param whole: How the service and its port were named together.
-    @raise APIStatusError: There is no such service (404), port or pod, or the pod runs nowhere (503).
+    @param stores: The stores.
+    @param namespace: The namespace of the service.
+    @param name: The name of the service.
+    @param port: The name or number of the port; C{""} for the port without a name.
+    @param whole: The text of the request with name and port, for errors.
+    @param choose: Returns the index of an endpoint.
+    @raise APIStatusError: The service does not exist (404), it has no such port or no ready pod, or the pod is on a
+        simulated node (503).
     """
     port = _port_name(stores, namespace, name, port)
     endpoints = stores.get_decoded("", "endpoints", namespace, name)
@@ -38,7 +43,7 @@ def service_backend(
         raise stores.get("", "services").not_found(name)
     subsets = endpoints.get("subsets") or ()
     if not subsets:
-        raise _nobody(name)
+        raise _no_endpoints_error(name)
     first = choose(len(subsets))
     for number in range(len(subsets)):
         subset = subsets[(first + number) % len(subsets)]
@@ -55,7 +60,7 @@ def service_backend(
                 if pod is not None:
                     check_not_simulated(stores, pod)
                     return str(address["ip"]), int(one["port"])
-    raise _nobody(whole)
+    raise _no_endpoints_error(whole)
 
 
 def _port_name(stores: Stores, namespace: str, name: str, port: str) -> str:
@@ -74,7 +79,7 @@ def _port_name(stores: Stores, namespace: str, name: str, port: str) -> str:
 
 
 def _pod_at(stores: Stores, namespace: str, address: JSONObject) -> JSONObject | None:
-    """The pod in the namespace that has an address, if one has: endpoints are not trusted."""
+    """Return the pod with an address if it is in the namespace; endpoints with other addresses are not trusted."""
     reference = address.get("targetRef")
     if reference is None or reference.get("namespace", "") != namespace:
         return None
@@ -83,11 +88,11 @@ def _pod_at(stores: Stores, namespace: str, address: JSONObject) -> JSONObject |
 
 
 def pod_addresses(pod: JSONObject) -> list[str]:
-    """The addresses of a pod, the main one first."""
+    """Return the addresses of a pod, the primary one first."""
     status = pod.get("status") or {}
     listed = [str(one.get("ip", "")) for one in status.get("podIPs") or ()]
     return listed or [str(status["podIP"])] if listed or status.get("podIP") else []
 
 
-def _nobody(name: str) -> APIStatusError:
+def _no_endpoints_error(name: str) -> APIStatusError:
     return APIStatusError.service_unavailable(f'no endpoints available for service "{name}"')

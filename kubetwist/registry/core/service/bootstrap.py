@@ -1,4 +1,4 @@
-"""The service C{kubernetes}, by which pods find the servers, and its endpoints."""
+"""The service C{kubernetes}, by which pods reach the API servers, and its endpoints."""
 
 from __future__ import annotations
 
@@ -27,11 +27,14 @@ async def kubernetes_service(
     node_port: int = 0,
 ) -> None:
     """
-    Return the service C{kubernetes}, by which pods find this server, and its endpoints.
+    Create the service C{kubernetes} and its endpoints, unless they exist.
 
+    @param stores: The stores.
+    @param cidrs: The ranges of cluster IPs.
     @param service_ip: The first address of the first of C{cidrs}.
     @param address: The advertised address; C{""} if a reconciler writes the endpoints.
     @param port: The port on which the server listens.
+    @param public_port: The port of the service.
     @param node_port: The node port of the service; 0 for none.
     """
     cidr_store = stores.find("networking.k8s.io", "servicecidrs")
@@ -76,7 +79,7 @@ def is_about_loopback(field_error: FieldError) -> bool:
 
 
 def kubernetes_endpoints(addresses: Sequence[str], port: int) -> JSONObject:
-    """Where the servers can be reached that are behind the service."""
+    """Return the Endpoints of the service."""
     ports = [{"name": "https", "port": port, "protocol": "TCP"}]
     return {
         "metadata": {
@@ -89,7 +92,7 @@ def kubernetes_endpoints(addresses: Sequence[str], port: int) -> JSONObject:
 
 
 def kubernetes_slice(addresses: Sequence[str], port: int) -> JSONObject:
-    """The same as a slice; all addresses are of one family."""
+    """Return the EndpointSlice of the service; all addresses have the same IP family."""
     return {
         "metadata": {
             "name": "kubernetes",

@@ -1,4 +1,4 @@
-"""The C{IPAddress} objects that show whose every cluster IP is; those of services are written with the service."""
+"""The store of C{IPAddress} objects; those of services are written in the transaction of the service."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 GROUP: Final = "networking.k8s.io"
 FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
 MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
-#: Seconds that an address may be there before its service is.
-GRACE: Final = 60.0
-#: What L{MANAGED_BY} says of those that are ours.
+#: Seconds that an IPAddress may exist before its service.
+GRACE_PERIOD: Final = 60.0
+#: The value of the label L{MANAGED_BY} of objects of the allocator.
 ALLOCATOR: Final = "ipallocator.k8s.io"
 _FIELDS: Final[JSONObject] = {
     "f:metadata": {"f:labels": {".": {}, f"f:{FAMILY}": {}, f"f:{MANAGED_BY}": {}}},
@@ -37,7 +37,7 @@ _FIELDS: Final[JSONObject] = {
 
 
 def address_object(address: str, namespace: str, service: str) -> JSONObject:
-    """What stands for an address of a service."""
+    """Return the IPAddress object for an address of a service."""
     now = times.now()
     return {
         "metadata": {
@@ -61,14 +61,14 @@ def address_object(address: str, namespace: str, service: str) -> JSONObject:
 
 
 def addresses_of(service: JSONObject) -> list[str]:
-    """The cluster IPs that a service holds."""
+    """Return the cluster IPs of a service."""
     spec = service.get("spec") or {}
     given = spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
     return [canonical(one) for one in given if one and one != "None"]
 
 
 def canonical(address: str) -> str:
-    """An address as its object is named."""
+    """Return the canonical text of an address, which is the name of its IPAddress object."""
     try:
         return str(ipaddress.ip_address(address))
     except ValueError:
@@ -76,22 +76,24 @@ def canonical(address: str) -> str:
 
 
 class IPAddressStore(Store):
-    """All of them, also those that clients make to keep an address for themselves."""
+    """The store of IPAddress objects, including those that clients create to reserve an address."""
 
     def __init__(
         self, resource: StoredResource, environment: StoreEnvironment, allocators: ServiceAllocators, stores: Stores
     ) -> None:
         """
-        @param allocators: What services allocate from.
-        @param stores: Where services are.
+        @param resource: The resource and its storage options.
+        @param environment: The shared components of stores.
+        @param allocators: The allocators of cluster IPs and node ports.
+        @param stores: The container with the store of services.
         """
         self._allocators = allocators
         self._stores = stores
         super().__init__(resource, environment)
 
     def on_cache_synced(self) -> None:
-        """None of these is free."""
-        self._allocators.follow(self.cache, lambda obj: ObservedAllocations((obj["metadata"]["name"],)))
+        """Add the addresses of the objects to the allocator."""
+        self._allocators.sync_allocator(self.cache, lambda obj: ObservedAllocations((obj["metadata"]["name"],)))
 
     def _held(self, obj: JSONObject) -> bool:
         parent = (obj.get("spec") or {}).get("parentRef") or {}
@@ -101,31 +103,31 @@ class IPAddressStore(Store):
         return service is not None and obj["metadata"]["name"] in addresses_of(service)
 
     def _expected(self, obj: JSONObject) -> bool:
-        """Whether the service may be about to come: kube-apiserver makes the address first."""
+        """Return whether the service may be created soon: kube-apiserver creates the IPAddress first."""
         if find_shared_storage(self.backend) is None:
             return False
-        made = obj["metadata"].get("creationTimestamp")
-        return made is not None and times.posix_now() < times.seconds_since_epoch(made) + GRACE
+        created = obj["metadata"].get("creationTimestamp")
+        return created is not None and times.posix_now() < times.seconds_since_epoch(created) + GRACE_PERIOD
 
-    def taking(self, address: str, namespace: str, service: str) -> Write:
+    def create_write(self, address: str, namespace: str, service: str) -> Write:
         """The write that makes the object of a service's address."""
         draft = self.encode(address_object(address, namespace, service))
         return Write(self.storage_key(self.cache_key("", address)), self.encode_value(draft), 0, None, draft)
 
-    def dropping(self, address: str) -> list[Write]:
-        """The write that deletes it; none when it is not there."""
+    def delete_writes(self, address: str) -> list[Write]:
+        """Return the write that deletes the object of an address; empty if it does not exist."""
         key = self.cache_key("", address)
         return [] if self.cache.get(key) is None else [Write(self.storage_key(key), None, None)]
 
     async def repair(self) -> None:
-        """Make what services have no object for, and delete our objects that no service has."""
+        """Create missing objects of services, and delete objects of the allocator that no service uses."""
         services = [orjson.loads(record.item) for record in self._stores.get("", "services").cache.list().records]
         for service in services:
             meta = service["metadata"]
             for address in addresses_of(service):
                 if self.cache.get(self.cache_key("", address)) is None:
                     try:
-                        await self.backend.commit([self.taking(address, meta["namespace"], meta["name"])])
+                        await self.backend.commit([self.create_write(address, meta["namespace"], meta["name"])])
                     except KeyExists:
                         continue
         for record in self.cache.list().records:

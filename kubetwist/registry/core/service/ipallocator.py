@@ -1,4 +1,4 @@
-"""Allocates cluster IPs."""
+"""Allocator of cluster IPs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .numberallocator import AllocationError, NumberAllocator
 
 class ClusterIPAllocator(NumberAllocator):
     """
-    The addresses of one family, for services.
+    The allocator of cluster IPs of one IP family.
 
-    Addresses that clients do not choose come from the upper part of the range as long as there are any, so that the
-    lower part, where people choose theirs, stays free; from other ranges only when this one is full.
+    Dynamic allocation uses the upper part of the range until it is full, so that the lower part stays free for static
+    allocation, and then the ranges of ServiceCIDRs.
 
     @ivar network: The range of the command line.
     """
@@ -21,40 +21,40 @@ class ClusterIPAllocator(NumberAllocator):
     def __init__(self, cidr: str) -> None:
         """
         @param cidr: One range of C{--service-cluster-ip-range}.
-        @raise ValueError: It is none.
+        @raise ValueError: The text is not a CIDR.
         """
         super().__init__()
         self._range = AddressRange.read(cidr)
-        #: Those that are added besides, by how many ServiceCIDRs.
-        self._more: dict[AddressRange, int] = {}
+        #: The ranges of ServiceCIDRs, with the number of ServiceCIDRs that have them.
+        self._added: dict[AddressRange, int] = {}
         self.network = self._range.network
         self.family = "IPv4" if self.network.version == 4 else "IPv6"
         self.size = self._range.size
 
-    def add(self, more: AddressRange) -> None:
-        """Addresses of this range can be had, too."""
-        if more.network.version == self.network.version and more != self._range:
-            self._more[more] = self._more.get(more, 0) + 1
+    def add(self, added: AddressRange) -> None:
+        """Add one reference to a range."""
+        if added.network.version == self.network.version and added != self._range:
+            self._added[added] = self._added.get(added, 0) + 1
 
-    def remove(self, more: AddressRange) -> None:
+    def remove(self, added: AddressRange) -> None:
         """Drop one reference to a range."""
-        left = self._more.pop(more, 0) - 1
+        left = self._added.pop(added, 0) - 1
         if left > 0:
-            self._more[more] = left
+            self._added[added] = left
 
     def allocate(self, text: str) -> None:
         """
-        Take this address.
+        Allocate a requested address.
 
-        @raise AllocationError: It is taken or out of the range.
+        @raise AllocationError: The address is in use or out of the range.
         """
         self.allocations.count("static", lambda: self._allocate(text))
 
     def check_in_range(self, text: str) -> None:
         """
-        Look whether an address could be taken, for a dry run: who has it is not asked then.
+        Check that an address is in the range, for a dry run, which does not check whether it is in use.
 
-        @raise AllocationError: It is out of the range; the message differs from that of L{allocate}.
+        @raise AllocationError: The address is out of the range; the message differs from that of L{allocate}.
         """
         if not self._covers(text):
             raise AllocationError(
@@ -63,7 +63,7 @@ class ClusterIPAllocator(NumberAllocator):
 
     def _covers(self, text: str) -> bool:
         address = ip_address(text)
-        return self._range.covers(address) or any(more.covers(address) for more in self._more)
+        return self._range.covers(address) or any(added.covers(address) for added in self._added)
 
     def _allocate(self, text: str) -> None:
         if not self._covers(text):
@@ -75,14 +75,14 @@ class ClusterIPAllocator(NumberAllocator):
 
     def allocate_next(self) -> str:
         """
-        Take any address.
+        Allocate any free address.
 
-        @raise AllocationError: All are taken.
+        @raise AllocationError: All addresses are in use.
         """
         return self.allocations.count("dynamic", self._allocate_next)
 
     def _allocate_next(self) -> str:
-        for one in (self._range, *self._more):
+        for one in (self._range, *self._added):
             for low, high in ((one.split, one.last), (one.first, one.split - 1)):
                 number = self.pick(low, high)
                 if number is not None:
@@ -91,7 +91,7 @@ class ClusterIPAllocator(NumberAllocator):
         raise AllocationError("range is full")
 
     def number(self, text: str) -> int | None:
-        """What an address is here; L{None} where it is of another family, or none at all."""
+        """Return the number of an address; L{None} for an invalid one, or one of the other IP family."""
         try:
             address = ip_address(text)
         except ValueError:
@@ -99,5 +99,5 @@ class ClusterIPAllocator(NumberAllocator):
         return int(address) if address.version == self.network.version else None
 
     def has(self, text: str) -> bool:
-        """Whether an address is in use."""
+        """Return whether an address is in use."""
         return self.in_use(int(ip_address(text)))

@@ -20,13 +20,14 @@ _REQUIRED: Final = "RequireDualStack"
 _POLICY: Final = "spec.ipFamilyPolicy"
 
 
-def settle_families(obj: JSONObject, before: JSONObject, configured: Sequence[str]) -> None:
+def default_ip_families(obj: JSONObject, before: JSONObject, configured: Sequence[str]) -> None:
     """
-    Fill in policy and families.
+    Set the defaults of C{ipFamilyPolicy} and C{ipFamilies}.
 
-    @param before: The C{spec} before this update; empty for a new service.
-    @param configured: The families that there are addresses of, the default one first.
-    @raise APIStatusError: What is said does not fit together, or not what is configured (422).
+    @param obj: The service; modified.
+    @param before: The C{spec} of the stored service; empty for a new one.
+    @param configured: The IP families of the server's ranges, the default one first.
+    @raise APIStatusError: The fields contradict each other or the configured families (422).
     """
     spec = obj["spec"]
     if spec.get("type") == "ExternalName" or _stays_preferred(spec, before):
@@ -39,9 +40,9 @@ def settle_families(obj: JSONObject, before: JSONObject, configured: Sequence[st
     errors = _reduced(spec, before) + _too_many(spec)
     families = list(spec.get("ipFamilies") or ())
     errors += _infer(spec, families, configured)
-    _refuse(name, errors)
+    _reject(name, errors)
     if not selectorless:
-        _refuse(name, _not_configured(spec, families, configured))
+        _reject(name, _not_configured(spec, families, configured))
     families = families or [configured[0]]
     # Endpoints of a service without selector may have any family.
     if spec["ipFamilyPolicy"] != _SINGLE and len(families) == 1 and (selectorless or len(configured) > 1):
@@ -49,7 +50,7 @@ def settle_families(obj: JSONObject, before: JSONObject, configured: Sequence[st
     spec["ipFamilies"] = families
 
 
-def _refuse(name: str, errors: Sequence[FieldError]) -> None:
+def _reject(name: str, errors: Sequence[FieldError]) -> None:
     if errors:
         raise APIStatusError.invalid(_SERVICE, name, errors)
 
@@ -59,7 +60,7 @@ def _addresses(spec: JSONObject) -> list[str]:
 
 
 def _stays_preferred(spec: JSONObject, before: JSONObject) -> bool:
-    """Whether nothing is said that would give a service a family more, or one less, now that the cluster may do so."""
+    """Return whether an update of a service with C{PreferDualStack} leaves its families unchanged."""
     return (
         bool(before)
         and before.get("type") == spec.get("type")
@@ -79,7 +80,7 @@ def _same(spec: JSONObject, before: JSONObject, field: str) -> bool:
 
 
 def _reduce(spec: JSONObject, before: JSONObject) -> None:
-    """Let go of the second family where nothing but the policy says so."""
+    """Remove the second address and family if the policy changes to C{SingleStack} and they are unchanged."""
     if spec["ipFamilyPolicy"] != _SINGLE or not before:
         return
     if _same_addresses(spec, before) and len(_addresses(spec)) > 1:
@@ -94,8 +95,8 @@ def _reduced(spec: JSONObject, before: JSONObject) -> list[FieldError]:
     if policy == _SINGLE:
         return []
     return [
-        invalid(_POLICY, policy, f"must be 'SingleStack' to release the secondary {what}")
-        for field, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family"))
+        invalid(_POLICY, policy, f"must be 'SingleStack' to release the secondary {name}")
+        for field, name in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family"))
         if spec.get(field) and len(spec[field]) < len(before.get(field) or ())
     ]
 
@@ -105,14 +106,14 @@ def _too_many(spec: JSONObject) -> list[FieldError]:
     if policy != _SINGLE:
         return []
     return [
-        invalid(_POLICY, policy, f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified")
-        for field, what in (("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families"))
+        invalid(_POLICY, policy, f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {name} are specified")
+        for field, name in (("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families"))
         if len(spec.get(field) or ()) == 2
     ]
 
 
 def _infer(spec: JSONObject, families: list[str], configured: Sequence[str]) -> list[FieldError]:
-    """Add the families of the addresses to those that are named."""
+    """Add the families of the addresses to the requested ones; return the errors."""
     errors: list[FieldError] = []
     addresses = _addresses(spec)
     for index, address in enumerate(addresses):

@@ -15,66 +15,68 @@ _T = TypeVar("_T")
 
 
 class AllocationError(Exception):
-    """A number cannot be allocated; the text has the reason."""
+    """The error for a number that cannot be allocated; the message is the reason."""
 
 
 class AllocatorMetrics:
     """
     Metrics of an allocator, by scope: C{static} for requested numbers, C{dynamic} for any.
 
-    @ivar given: Successful allocations.
-    @ivar refused: Failed allocations.
-    @ivar seconds: Durations of successful allocations.
+    @ivar allocations_total: Numbers of successful allocations.
+    @ivar allocation_errors_total: Numbers of failed allocations.
+    @ivar durations: Durations of successful allocations, in seconds.
     """
 
     def __init__(self) -> None:
-        self.given = dict.fromkeys(_SCOPES, 0)
-        self.refused = dict.fromkeys(_SCOPES, 0)
+        self.allocations_total = dict.fromkeys(_SCOPES, 0)
+        self.allocation_errors_total = dict.fromkeys(_SCOPES, 0)
         self.seconds = Histogram(_SECONDS)
 
     def count(self, scope: str, take: Callable[[], _T]) -> _T:
         """
-        Count one attempt.
+        Call C{take} and count the attempt.
 
-        @raise AllocationError: C{take} has raised it.
+        @param scope: C{"static"} or C{"dynamic"}.
+        @param take: Allocates a number.
+        @raise AllocationError: C{take} raised it.
         """
         began = perf_counter()
         try:
-            taken = take()
+            result = take()
         except AllocationError:
-            self.refused[scope] += 1
+            self.allocation_errors_total[scope] += 1
             raise
-        self.given[scope] += 1
+        self.allocations_total[scope] += 1
         self.seconds.observe(perf_counter() - began)
-        return taken
+        return result
 
 
 class NumberAllocator:
     """
-    The numbers in use: those of stored objects, and those reserved by pending writes.
+    Base class of allocators: the numbers of stored objects, and those reserved by pending writes.
 
     @ivar allocations: The metrics.
     """
 
     def __init__(self) -> None:
         self.allocations = AllocatorMetrics()
-        #: Number of stored objects that hold each: a service, and its IPAddress object.
+        #: Number of stored objects that use each number, such as a service and its IPAddress object.
         self._held: dict[int, int] = {}
         self._taken: set[int] = set()
 
     def in_use(self, number: int) -> bool:
-        """Return whether a number is held or reserved."""
+        """Return whether a number is used or reserved."""
         return number in self._held or number in self._taken
 
     def add_reference(self, number: int) -> None:
-        """Count one more stored object with this number."""
+        """Add one reference of a stored object to a number."""
         self._held[number] = self._held.get(number, 0) + 1
 
     def drop_reference(self, number: int) -> None:
-        """Count one stored object with this number less."""
-        left = self._held.get(number, 0) - 1
-        if left > 0:
-            self._held[number] = left
+        """Drop one reference of a stored object to a number."""
+        references = self._held.get(number, 0) - 1
+        if references > 0:
+            self._held[number] = references
         else:
             self._held.pop(number, None)
 

@@ -1,4 +1,4 @@
-"""Allocates node ports."""
+"""Allocator of node ports."""
 
 from __future__ import annotations
 
@@ -9,42 +9,46 @@ from .numberallocator import AllocationError, NumberAllocator
 
 class NodePortAllocator(NumberAllocator):
     """
-    The ports that services have on every node; those that clients do not choose come from the upper part first.
+    The allocator of node ports. Dynamic allocation uses the upper part of the range first.
 
     @ivar low: The first port of the range.
     @ivar high: The last port of the range.
     """
 
     def __init__(
-        self, low: int = 30000, high: int = 32767, is_taken_elsewhere: Callable[[int], bool] | None = None
+        self, low: int = 30000, high: int = 32767, is_allocated_in_storage: Callable[[int], bool] | None = None
     ) -> None:
         """
-        @param is_taken_elsewhere: Returns whether the servers that share the storage record a port as taken; L{None}
-            where no other server uses the storage.
+        @param low: The first port of the range.
+        @param high: The last port of the range.
+        @param is_allocated_in_storage: Returns whether a port is allocated in the object that servers share; L{None} if
+            no other server uses the storage.
         """
         super().__init__()
         self.low = low
         self.high = high
-        self._is_taken_elsewhere = is_taken_elsewhere
+        self._is_allocated_in_storage = is_allocated_in_storage
 
     def in_use(self, number: int) -> bool:
         """See L{NumberAllocator.in_use}."""
-        return super().in_use(number) or (self._is_taken_elsewhere is not None and self._is_taken_elsewhere(number))
+        return super().in_use(number) or (
+            self._is_allocated_in_storage is not None and self._is_allocated_in_storage(number)
+        )
 
     def most(self) -> int:
         """See L{NumberAllocator.most}."""
-        return super().most() if self._is_taken_elsewhere is None else self.high - self.low
+        return super().most() if self._is_allocated_in_storage is None else self.high - self.low
 
     def held(self) -> set[int]:
-        """The ports in the range that services have."""
+        """Return the ports in the range that services use."""
         return {port for port in self._held if self.low <= port <= self.high}
 
     def allocate(self, port: int, *, anywhere: bool = False) -> None:
         """
-        Take this port.
+        Allocate a requested port.
 
-        @param anywhere: Whether it may be out of the range, as dry runs do not look at that.
-        @raise AllocationError: It is taken or out of the range.
+        @param anywhere: Whether the port may be out of the range, which dry runs do not check.
+        @raise AllocationError: The port is in use or out of the range.
         """
         self.allocations.count("static", lambda: self._allocate(port, anywhere))
 
@@ -59,9 +63,9 @@ class NodePortAllocator(NumberAllocator):
 
     def allocate_next(self) -> int:
         """
-        Take any port.
+        Allocate any free port.
 
-        @raise AllocationError: All are taken.
+        @raise AllocationError: All ports are in use.
         """
         return self.allocations.count("dynamic", self._allocate_next)
 

@@ -1,9 +1,9 @@
 """
-Which node ports are taken, where several servers share a storage: an object there says it, and transactions compare it.
+Node ports of several servers that share a storage, which are recorded in a C{RangeAllocation} object.
 
-It is kube-apiserver's C{RangeAllocation}, at its key and as it writes it, so that its servers can take part. Here it is
-written in the same transaction as the service, so nothing leaks when a server dies; what others left is mended now and
-then.
+The key and format are those of kube-apiserver, so that both can share a storage. This server writes the object in the
+transaction of the service, so that no port leaks if the server stops; ports that kube-apiserver leaked are freed by a
+periodic repair.
 
 @see: kubernetes, C{pkg/registry/core/service/portallocator} and C{allocator/storage}.
 """
@@ -42,17 +42,17 @@ from ...generic.cacheerrors import translate_cache_error
 if TYPE_CHECKING:
     from .portallocator import NodePortAllocator
 
-#: Where the objects of ranges are, below the storage's prefix; and that of node ports.
+#: The prefix of the keys of RangeAllocations below the prefix of the storage, and the name of that of node ports.
 DIRECTORY: Final = "ranges/"
 NAME: Final = "servicenodeports"
-#: Seconds between two repairs, and how often a port must be found without a service before it is free.
+#: Interval of repairs in seconds, and the number of repairs without a service after which a port is freed.
 REPAIR_INTERVAL: Final = 180.0
 NUM_REPAIRS_BEFORE_LEAK_CLEANUP: Final = 3
 #: Maximum number of attempts of a write after conflicts with other servers.
 ATTEMPTS: Final = 100
 #: Maximum size, in bytes, of the bitmap of a range.
 _MAX_BYTES: Final = 65536 // 8
-#: The object in protobuf, which the definitions do not have, and its metadata: fields that say nothing.
+#: The protobuf message of a RangeAllocation, which is not in the type definitions, and its empty metadata.
 _NO_METADATA: Final = bytes.fromhex("0a0012001a0022002a00320038004200")
 _RANGE: Final = MessageDecoder(
     "RangeAllocation", lambda: (FieldDescriptor(2, TEXT, "range"), FieldDescriptor(3, VALUE, "data", decode_bytes))
@@ -60,7 +60,7 @@ _RANGE: Final = MessageDecoder(
 
 
 def encode_bitmap(ports: Iterable[int], low: int) -> int:
-    """Ports as the object has them: a bit each, the lowest one that of C{low}."""
+    """Return the bitmap of ports as an integer, whose lowest bit is the port C{low}."""
     bits = 0
     for port in ports:
         bits |= 1 << (port - low)
@@ -68,17 +68,24 @@ def encode_bitmap(ports: Iterable[int], low: int) -> int:
 
 
 def decode_bitmap(bits: int, low: int) -> set[int]:
-    """The ports whose bits are set."""
-    found = set()
+    """Return the ports whose bits are set."""
+    ports = set()
     while bits:
         lowest = bits & -bits
-        found.add(low + lowest.bit_length() - 1)
+        ports.add(low + lowest.bit_length() - 1)
         bits ^= lowest
-    return found
+    return ports
 
 
-def encoded(low: int, high: int, ports: Iterable[int], *, protobuf: bool = False) -> bytes:
-    """The object as it is stored."""
+def encode_range(low: int, high: int, ports: Iterable[int], *, protobuf: bool = False) -> bytes:
+    """
+    Return the stored form of the object.
+
+    @param low: The first port of the range.
+    @param high: The last port of the range.
+    @param ports: The allocated ports.
+    @param protobuf: Whether the object is encoded as protobuf instead of JSON.
+    """
     bits = encode_bitmap((port for port in ports if low <= port <= high), low)
     octets_of_bits = bits.to_bytes((bits.bit_length() + 7) // 8, "big")
     if protobuf:
@@ -93,12 +100,12 @@ def encoded(low: int, high: int, ports: Iterable[int], *, protobuf: bool = False
     return orjson.dumps(obj) + b"\n"
 
 
-def decoded(value: bytes) -> tuple[int, int]:
+def decode_range(value: bytes) -> tuple[int, int]:
     """
-    What a stored object says.
+    Decode a stored object.
 
-    @return: The bits, and the port that the lowest one stands for.
-    @raise UnknownFormatError: It is none of these objects.
+    @return: The bitmap, and the port of its lowest bit.
+    @raise UnknownFormatError: The value is not a RangeAllocation.
     """
     try:
         obj = _read(value)
@@ -112,24 +119,24 @@ def decoded(value: bytes) -> tuple[int, int]:
 
 
 def _read(value: bytes) -> JSONValue:
-    """An object as it would be in JSON; of protobuf, what is looked at."""
+    """Parse a stored object; of protobuf, only the used fields."""
     if not is_protobuf(value):
         return orjson.loads(value)
-    found = read_envelope(value)
-    obj: dict[str, Any] = {"kind": found.kind}
+    message = read_envelope(value)
+    obj: dict[str, Any] = {"kind": message.kind}
     try:
-        _RANGE.read(found.raw, 0, len(found.raw), obj, 0)
+        _RANGE.read(message.raw, 0, len(message.raw), obj, 0)
     except IndexError:
         raise WireError(UNEXPECTED_EOF) from None
     return obj
 
 
 def _record(key: str, value: bytes, revision: int) -> Record:
-    # The cache keeps JSON that has metadata first. Other ranges are nothing to us.
+    # The cache contains JSON that begins with metadata. Other RangeAllocations are ignored.
     if key != NAME:
         value = b""
     else:
-        decoded(value)
+        decode_range(value)
         if is_protobuf(value):
             value = orjson.dumps(_read(value))
     return Record.from_draft(key, revision, Draft(b'{"metadata":{"value":%b}}' % orjson.dumps(value.decode()), {}, {}))
@@ -137,7 +144,7 @@ def _record(key: str, value: bytes, revision: int) -> Record:
 
 class RecordedPorts:
     """
-    Reads the object that records which node ports are taken.
+    Reader of the object with the allocated node ports.
 
     @ivar key: The key of the object in the storage.
     @ivar cache: The cache of the object.
@@ -146,27 +153,28 @@ class RecordedPorts:
     def __init__(self, backend: IStorageBackend, prefix: str, low: int, clock: IReactorTime) -> None:
         """
         @param backend: The storage that the servers share.
-        @param prefix: The prefix of all keys in it.
-        @param low: The first port of this server's range.
+        @param prefix: The prefix of all keys in the storage.
+        @param low: The first port of the range of this server.
+        @param clock: The reactor, or a clock in tests.
         """
         self.key = f"{prefix}{DIRECTORY}{NAME}"
         self.cache = WatchCache(backend, f"{prefix}{DIRECTORY}", _record, clock, translate=translate_cache_error)
         self._low = low
-        #: The revision that was decoded last, with its bits and the port of the lowest bit.
+        #: The last decoded revision, its bitmap, and the port of the lowest bit.
         self._known: tuple[int, int, int] = (0, 0, low)
 
     def state(self) -> tuple[int, int, int]:
-        """Return the object's revision, its bits, and the port of the lowest one; revision 0 if there is no object."""
+        """Return the revision of the object, its bitmap, and the port of the lowest bit; revision 0 without object."""
         record = self.cache.get(NAME)
         if record is None:
             return 0, 0, self._low
         if record.revision != self._known[0]:
-            bits, low = decoded(orjson.loads(record.item)["metadata"]["value"].encode())
+            bits, low = decode_range(orjson.loads(record.item)["metadata"]["value"].encode())
             self._known = record.revision, bits, low
         return self._known
 
-    def is_taken(self, port: int) -> bool:
-        """Return whether the object records a port as taken."""
+    def is_allocated(self, port: int) -> bool:
+        """Return whether the object records a port as allocated."""
         _, bits, low = self.state()
         return port >= low and bool(bits >> (port - low) & 1)
 
@@ -187,9 +195,10 @@ class NodePortRegistry:
     ) -> None:
         """
         @param backend: The storage that the servers share.
-        @param recorded: Reads what the servers have recorded.
-        @param allocator: The allocator of this server, which reads C{recorded} as well.
-        @param protobuf: Whether the object is written as protobuf, and not as JSON.
+        @param recorded: The reader of the object.
+        @param allocator: The allocator of this server, which uses C{recorded} as well.
+        @param clock: The reactor, or a clock in tests.
+        @param protobuf: Whether the object is written as protobuf instead of JSON.
         """
         self.key = recorded.key
         self.cache = recorded.cache
@@ -199,7 +208,7 @@ class NodePortRegistry:
         self._clock = clock
         self._protobuf = protobuf
         self._lock = DeferredLock()
-        #: How often each port was found without a service.
+        #: Number of repairs that found a port without a service, by port.
         self._leaks: dict[int, int] = {}
         self._call: IDelayedCall | None = None
         self._stopped = False
@@ -210,11 +219,13 @@ class NodePortRegistry:
         self, taken: Sequence[int], freed: Sequence[int], write: Callable[[Sequence[Write]], Awaitable[int]]
     ) -> int:
         """
-        Write a service, and that it has taken some ports and freed others.
+        Write a service together with the object of allocated ports.
 
-        @param write: Commits the service along with what it is given.
-        @return: The revision.
-        @raise AllocationConflict: Another server has given away one of C{taken}.
+        @param taken: The ports that the write allocates.
+        @param freed: The ports that the write releases.
+        @param write: Commits the service together with the given writes.
+        @return: The revision of the write.
+        @raise AllocationConflict: Another server allocated one of the ports.
         """
         await self._lock.acquire()
         try:
@@ -236,9 +247,9 @@ class NodePortRegistry:
         raise APIStatusError.internal("the node ports in use are changed by others all the time")
 
     def _change(self, revision: int, ports: set[int]) -> Write:
-        """The write of the object."""
+        """Return the write that sets the ports of the object."""
         low, high = self._allocator.low, self._allocator.high
-        return Write(self.key, encoded(low, high, ports, protobuf=self._protobuf), revision)
+        return Write(self.key, encode_range(low, high, ports, protobuf=self._protobuf), revision)
 
     # --- repair
 
@@ -261,7 +272,7 @@ class NodePortRegistry:
         """
         Set the recorded ports to those of services, now and every C{REPAIR_INTERVAL}; free leaked ports.
 
-        @param services: The cache of services, which the allocator follows.
+        @param services: The cache of services, with which the allocator is synchronized.
         """
         try:
             await self._repair(services)
@@ -290,7 +301,7 @@ class NodePortRegistry:
             try:
                 await self._backend.commit([self._change(revision, ports)])
             except (RevisionConflict, KeyExists, KeyNotFound) as error:
-                # Another server writes it: the rest is repaired next time.
+                # Another server changed the object: it is repaired next time.
                 await self.cache.seen(error.revision)
         finally:
             self._lock.release()

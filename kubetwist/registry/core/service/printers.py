@@ -1,4 +1,4 @@
-"""Table rows of Services."""
+"""Rows of Tables for Services."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...generic.printers.texts import NONE, labels_cell, name_of, spec_of, statu
 
 
 def service(obj: JSONObject) -> Iterator[Cell]:
-    """Type, addresses and ports."""
+    """Return the cells of a service: type, addresses and ports."""
     spec = spec_of(obj)
     addresses = spec.get("clusterIPs") or ()
     yield name_of(obj)
@@ -49,7 +49,7 @@ def _service_port(port: JSONObject) -> str:
     return f"{number}:{port['nodePort']}/{protocol}" if port.get("nodePort") else f"{number}/{protocol}"
 
 
-#: The columns of a kind's Tables.
+#: The columns of Tables, by kind.
 COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "Service": (
         NAME,
@@ -62,7 +62,7 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     ),
 }
 
-#: Makes the cells of a kind's row.
+#: The functions that return the cells of a row, by kind.
 ROWS: Final[Mapping[str, Row]] = {
     "Service": service,
 }

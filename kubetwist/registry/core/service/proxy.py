@@ -13,7 +13,7 @@ from .backends import service_backend
 
 
 class ServiceProxy(ConnectSubresource):
-    """C{services/proxy}: a port of some ready pod of a service."""
+    """C{services/proxy}: requests to a port of a ready pod of a service."""
 
     subpaths = True
 

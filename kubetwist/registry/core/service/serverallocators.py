@@ -1,4 +1,4 @@
-"""What services allocate from: cluster IPs, node ports, and the record of node ports in a shared storage."""
+"""The allocators of cluster IPs and node ports, with the registry of node ports in a shared storage."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ class ServiceAllocators:
     """
     The allocators of one server.
 
-    @ivar services: Allocates the cluster IPs and node ports of services.
-    @ivar shared_ports: Records node ports for the servers that share the storage; L{None} if no other server uses it.
+    @ivar services: The allocator of cluster IPs and node ports of services.
+    @ivar shared_ports: The registry of node ports of the servers that share the storage; L{None} if no other server
+        uses it.
     """
 
     def __init__(
@@ -38,10 +39,12 @@ class ServiceAllocators:
         protobuf: bool = False,
     ) -> None:
         """
+        @param backend: The storage.
+        @param reactor: The reactor, or a clock in tests.
         @param prefix: The prefix of all keys in the backend.
-        @param ranges: Where cluster IPs come from: one range, or one of each family.
+        @param ranges: The ranges of cluster IPs: one, or one of each IP family.
         @param node_ports: The first and the last node port.
-        @param protobuf: Whether the record of node ports is written as protobuf, and not as JSON.
+        @param protobuf: Whether the object of node ports is written as protobuf instead of JSON.
         """
         self._reactor = reactor
         self._following: list[AllocatorSync] = []
@@ -52,15 +55,15 @@ class ServiceAllocators:
         from .portregistry import NodePortRegistry, RecordedPorts
 
         recorded = RecordedPorts(backend, prefix, node_ports[0], reactor)
-        ports = NodePortAllocator(*node_ports, recorded.is_taken)
+        ports = NodePortAllocator(*node_ports, recorded.is_allocated)
         self.services = ServiceAllocator(ranges, ports)
         self.shared_ports = NodePortRegistry(backend, recorded, ports, reactor, protobuf=protobuf)
 
-    def follow(self, cache: WatchCache, holdings: Callable[[JSONObject], ObservedAllocations]) -> None:
+    def sync_allocator(self, cache: WatchCache, holdings: Callable[[JSONObject], ObservedAllocations]) -> None:
         """
-        Keep what the objects of a cache hold allocated, from now on.
+        Synchronize the allocator with the objects of a cache.
 
-        @param holdings: Returns what an object holds.
+        @param holdings: Returns the numbers that an object uses.
         """
         following = AllocatorSync(cache, self.services, holdings, self._reactor)
         self._following.append(following)
@@ -68,7 +71,7 @@ class ServiceAllocators:
 
     async def start(self) -> None:
         """
-        Read what other servers have recorded.
+        Read the node ports that are allocated by all servers.
 
         @raise StorageError: The storage cannot be read.
         """
@@ -76,7 +79,7 @@ class ServiceAllocators:
             await self.shared_ports.start()
 
     def stop(self) -> None:
-        """Stop following caches and the record of node ports."""
+        """Stop the synchronization and the registry of node ports."""
         for following in self._following:
             following.stop()
         if self.shared_ports is not None:

@@ -1,4 +1,4 @@
-"""Services: cluster IPs and node ports are allocated with the write of a service, and released with it."""
+"""The store of Services, which allocates and releases cluster IPs and node ports with the writes of services."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 class ServiceAllocation(Allocation):
     """
-    What one write of a service takes.
+    The allocation of one write of a service.
 
-    @ivar reservation: The numbers.
+    @ivar reservation: The allocated and released numbers.
     """
 
     __slots__ = ("_allocator", "_spec", "_writes", "reservation")
@@ -42,7 +42,10 @@ class ServiceAllocation(Allocation):
         self, allocator: ServiceAllocator, reservation: Reservation, writes: Sequence[Write], spec: bytes
     ) -> None:
         """
-        @param spec: The service's, as JSON, before anything was filled in.
+        @param allocator: The allocator of the reservation.
+        @param reservation: The allocated and released numbers.
+        @param writes: The writes of IPAddress objects.
+        @param spec: The JSON of the spec of the service before the allocation.
         """
         self._allocator = allocator
         self._writes = writes
@@ -54,7 +57,7 @@ class ServiceAllocation(Allocation):
         return self._writes
 
     def commit(self) -> None:
-        """See L{Allocation.commit}; numbers that an update released are free from now on."""
+        """See L{Allocation.commit}; the released numbers are free now."""
         self._allocator.settle(self.reservation)
 
     def cancel(self) -> None:
@@ -67,21 +70,21 @@ class ServiceAllocation(Allocation):
 
 
 class AllocationWithWrites(Allocation):
-    """A hold, and what else is written along with it."""
+    """An allocation with additional writes."""
 
-    __slots__ = ("_hold", "_more")
+    __slots__ = ("_allocation", "_more")
 
     def __init__(self, allocation: Allocation, more: Sequence[Write]) -> None:
-        self._hold = allocation
+        self._allocation = allocation
         self._more = more
 
     def writes(self) -> Sequence[Write]:
         """See L{Allocation.writes}."""
-        return [*self._hold.writes(), *self._more]
+        return [*self._allocation.writes(), *self._more]
 
 
 class AllocationRelease(Allocation):
-    """What goes with a service that is deleted."""
+    """The allocation of the deletion of a service: the writes that delete its IPAddress objects."""
 
     __slots__ = ("_writes",)
 
@@ -93,11 +96,12 @@ class AllocationRelease(Allocation):
         return self._writes
 
 
-def complete_families(spec: JSONObject, first: str) -> None:
+def default_families_on_read(spec: JSONObject, first: str) -> None:
     """
-    Tell the families of a service that was written when there was only one.
+    Set the IP families of a service that was stored before dual-stack support.
 
-    @param first: This cluster's first family.
+    @param spec: The spec of the service; modified.
+    @param first: The default IP family of the cluster.
     @see: C{pkg/registry/core/service/storage/storage.go}, defaultOnReadIPFamilies.
     """
     if spec["type"] == "ExternalName" or spec.get("ipFamilies"):
@@ -131,12 +135,12 @@ class ServiceStore(Store):
 
     def on_cache_synced(self) -> None:
         """What stored services hold is taken."""
-        self._allocators.follow(self.cache, holdings)
+        self._allocators.sync_allocator(self.cache, holdings)
 
     def default_on_read(self, obj: JSONObject) -> None:
         """Set the IP families of services that old releases stored without them."""
         super().default_on_read(obj)
-        complete_families(obj["spec"], self._services.families[0])
+        default_families_on_read(obj["spec"], self._services.families[0])
 
     @property
     def addresses(self) -> IPAddressStore | None:
@@ -158,9 +162,9 @@ class ServiceStore(Store):
         if addresses is not None and not dry_run:
             meta = obj["metadata"]
             for address in reservation.ips:
-                writes.append(addresses.taking(canonical(address), meta["namespace"], meta["name"]))
+                writes.append(addresses.create_write(canonical(address), meta["namespace"], meta["name"]))
             for address in reservation.freed_ips:
-                writes += addresses.dropping(canonical(address))
+                writes += addresses.delete_writes(canonical(address))
         return ServiceAllocation(allocator, reservation, writes, spec)
 
     def guard(
@@ -231,7 +235,7 @@ class ServiceStore(Store):
             freed = held.ports
             if addresses is not None:
                 allocation = AllocationRelease(
-                    [write for address in held.addresses for write in addresses.dropping(canonical(address))]
+                    [write for address in held.addresses for write in addresses.delete_writes(canonical(address))]
                 )
 
         async def commit(more: Sequence[Write]) -> int:

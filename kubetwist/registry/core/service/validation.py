@@ -32,7 +32,7 @@ from ...generic.validation.fields import (
 )
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
-# Dry runs show the node ports after this one.
+# Dry runs return the node ports after this one.
 _DRY_PORT: Final = 32768
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _FAMILIES: Final = ("IPv4", "IPv6")
@@ -50,15 +50,15 @@ def _addresses(spec: JSONObject) -> list[str]:
 
 
 def is_headless(spec: JSONObject) -> bool:
-    """A service without an address of its own."""
+    """Return whether a service has no cluster IP."""
     many = _addresses(spec)
     return len(many) == 1 and many[0] == "None"
 
 
 def validate_service(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
-    """A service as it may stand; addresses that an older server let through in C{old} may stay."""
+    """Return the validation errors of a service; invalid addresses that C{old} also has are accepted."""
     errors = validate_cluster_ips(obj["spec"], {} if old is None else old["spec"])
-    # The reference gives addresses out before it looks at anything else, and does not go on from here.
+    # In the reference, errors of addresses occur in the allocation, before validation.
     return errors or _validate_rest(obj, {} if old is None else old)
 
 
@@ -168,7 +168,7 @@ def _affinity(spec: JSONObject, errors: ErrorList) -> None:
 
 
 def validate_cluster_ips(spec: JSONObject, before: JSONObject) -> ErrorList:
-    """The addresses of a service and the families that they are of."""
+    """Return the errors of the cluster IPs and IP families of a service."""
     errors: ErrorList = []
     if spec.get("type") == "ExternalName":
         return errors
@@ -183,11 +183,11 @@ def validate_cluster_ips(spec: JSONObject, before: JSONObject) -> ErrorList:
         errors.append(invalid(path, many, "must be empty when `clusterIP` is not specified"))
     seen: set[str] = set()
     for index, family in enumerate(families):
-        where = f"spec.ipFamilies[{index}]"
+        item_path = f"spec.ipFamilies[{index}]"
         if family not in _FAMILIES:
-            errors.append(unsupported(where, family, _FAMILIES))
+            errors.append(unsupported(item_path, family, _FAMILIES))
         if family in seen:
-            errors.append(duplicate(where, family))
+            errors.append(duplicate(item_path, family))
         seen.add(family)
     policy = spec.get("ipFamilyPolicy")
     if policy is not None and policy not in _POLICIES:
@@ -229,24 +229,24 @@ def gets_node_ports(spec: JSONObject) -> bool:
 
 def _numbered(spec: JSONObject) -> list[JSONObject]:
     """
-    Return the ports of a new service with the node ports that the reference has allocated before validation.
+    Return the ports of a new service with node ports, which the reference allocates before validation.
 
-    Their values do not matter for a service that is refused; these are the ones of the reference's dry runs.
+    The values are those of dry runs in the reference, since an invalid service is not stored.
     """
     ports: list[JSONObject] = spec.get("ports") or []
     if not gets_node_ports(spec):
         return ports
-    asked: dict[int, int] = {}
+    requested: dict[int, int] = {}
     for port in ports:
         if port.get("nodePort"):
-            asked.setdefault(port.get("port") or 0, port["nodePort"])
+            requested.setdefault(port.get("port") or 0, port["nodePort"])
     shared: dict[int, int] = {}
     taken: set[int] = set()
     numbered: list[JSONObject] = []
     for port in ports:
         number = port.get("port") or 0
         if number not in shared:
-            shared[number] = asked.get(number) or max(taken, default=_DRY_PORT) + 1
+            shared[number] = requested.get(number) or max(taken, default=_DRY_PORT) + 1
         node_port = port.get("nodePort") or shared[number]
         taken.add(node_port)
         numbered.append({**port, "nodePort": node_port})
@@ -254,7 +254,7 @@ def _numbered(spec: JSONObject) -> list[JSONObject]:
 
 
 def _duplicate_node_ports(ports: list[JSONObject], errors: ErrorList) -> None:
-    """Check that no node port occurs twice in a protocol; most duplicates are refused earlier, by allocation."""
+    """Check that no node port occurs twice in a protocol; the allocation rejects most duplicates earlier."""
     seen: set[tuple[Any, Any]] = set()
     for index, port in enumerate(ports):
         key = (port.get("protocol"), port.get("nodePort"))
@@ -268,7 +268,7 @@ def _duplicate_ports(ports: list[JSONObject], errors: ErrorList) -> None:
     for index, port in enumerate(ports):
         key = (port.get("protocol"), port.get("port"))
         if key in seen:
-            shown = {
+            duplicate_port = {
                 "Name": "",
                 "Protocol": key[0],
                 "AppProtocol": None,
@@ -277,14 +277,14 @@ def _duplicate_ports(ports: list[JSONObject], errors: ErrorList) -> None:
                 "NodePort": 0,
             }
             errors.append(
-                FieldError("FieldValueDuplicate", f"Duplicate value: {go_json(shown)}", f"spec.ports[{index}]")
+                FieldError("FieldValueDuplicate", f"Duplicate value: {go_json(duplicate_port)}", f"spec.ports[{index}]")
             )
         seen.add(key)
 
 
 def _source_ranges(obj: JSONObject, old: JSONObject, kind: str, errors: ErrorList) -> None:
     ranges = obj["spec"].get("loadBalancerSourceRanges")
-    # The reference's path begins with a capital letter.
+    # The field path of the reference begins with a capital letter.
     path = "spec.LoadBalancerSourceRanges"
     annotation = (obj["metadata"].get("annotations") or {}).get(_SOURCE_RANGES)
     if ranges:
@@ -295,23 +295,23 @@ def _source_ranges(obj: JSONObject, old: JSONObject, kind: str, errors: ErrorLis
             if value.strip() not in held:
                 cidr(value.strip(), f"{path}[{index}]", errors)
     elif annotation is not None:
-        where = f"metadata.annotations[{_SOURCE_RANGES}]"
+        item_path = f"metadata.annotations[{_SOURCE_RANGES}]"
         if kind != "LoadBalancer":
-            errors.append(forbidden(where, "may only be used when `type` is 'LoadBalancer'"))
+            errors.append(forbidden(item_path, "may only be used when `type` is 'LoadBalancer'"))
         before = (old.get("metadata") or {}).get("annotations") or {}
         if annotation.strip() and annotation != before.get(_SOURCE_RANGES):
             for value in annotation.strip().split(","):
-                cidr(value.strip(), where, errors)
+                cidr(value.strip(), item_path, errors)
 
 
 def _outside(spec: JSONObject) -> bool:
-    """Whether the service can be reached from outside of the cluster."""
+    """Return whether the service is reachable from outside of the cluster."""
     kind = spec.get("type")
     return kind in ("NodePort", "LoadBalancer") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
 def needs_health_check(spec: JSONObject) -> bool:
-    """Whether balancers have to ask nodes for pods of the service."""
+    """Return whether a service needs a port for health checks of load balancers."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
@@ -342,11 +342,11 @@ def _traffic(spec: JSONObject, kind: str, errors: ErrorList) -> None:
 
 
 def validate_service_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """The addresses of a service stay, as long as its type does."""
+    """Return the validation errors of an update of a service, whose addresses are immutable."""
     errors: ErrorList = []
     spec, before = obj["spec"], old["spec"]
     kind, was = spec.get("type"), before.get("type")
-    # Addresses are given out before anything else is looked at.
+    # In the reference, errors of addresses occur in the allocation, before validation.
     wrong = validate_cluster_ips(spec, before)
     if wrong:
         return wrong
@@ -355,8 +355,8 @@ def validate_service_update(obj: JSONObject, old: JSONObject) -> list[FieldError
         _keep_families(spec, before, errors)
     balancer, held_class = spec.get("loadBalancerClass"), before.get("loadBalancerClass")
     if kind == "LoadBalancer" and was == "LoadBalancer" and balancer != held_class:
-        shown = "null" if balancer is None else go_json(balancer)
-        errors.append(invalid_shown("spec.loadBalancerClass", shown, "may not change once set"))
+        formatted = "null" if balancer is None else go_json(balancer)
+        errors.append(invalid_shown("spec.loadBalancerClass", formatted, "may not change once set"))
     _balancer_class(spec, errors)
     health, held_health = (one.get("healthCheckNodePort") or 0 for one in (spec, before))
     if health != held_health and needs_health_check(before) and needs_health_check(spec):
@@ -366,7 +366,7 @@ def validate_service_update(obj: JSONObject, old: JSONObject) -> list[FieldError
 
 
 def _keep_addresses(spec: JSONObject, before: JSONObject, errors: ErrorList) -> None:
-    """The second address may come and go, the latter on request only."""
+    """Validate that the first address is unchanged; the second one may be added or removed."""
     path = "spec.clusterIPs"
     new, held = _addresses(spec), _addresses(before)
     if is_headless(spec) and is_headless(before):
@@ -383,12 +383,12 @@ def _keep_addresses(spec: JSONObject, before: JSONObject, errors: ErrorList) -> 
 
 
 def _keep_families(spec: JSONObject, before: JSONObject, errors: ErrorList) -> None:
-    """So may the second family; a headless service may have others."""
+    """Validate that the first IP family is unchanged; the second one may be added or removed."""
     path = "spec.ipFamilies[0]"
     new, held = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
     if is_headless(spec) or is_headless(before):
         return
-    # The reference reports the addresses here, not the families, unless their number is unchanged.
+    # The reference reports the addresses instead of the families, unless their number is unchanged.
     addresses = go_json(_addresses(spec) or None)
     if len(new) == len(held):
         for now, then in zip(new, held, strict=True):
@@ -474,12 +474,12 @@ def _drop_unchanged(spec: JSONObject, before: JSONObject, name: str) -> None:
 
 
 def needs_no_load_balancer(spec: JSONObject) -> bool:
-    """Whether no balancer can belong to the service any more."""
+    """Return whether a service cannot have a load balancer."""
     return spec.get("type") != "LoadBalancer"
 
 
 def validate_service_status(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """The addresses of a balancer; those that an older server let through may stay."""
+    """Return the validation errors of the status: the addresses of the load balancer."""
     errors: ErrorList = []
     ingresses = _ingresses(obj)
     if ingresses and obj["spec"].get("type") != "LoadBalancer":
@@ -499,10 +499,13 @@ def balancer_ingress(
     ingress: JSONObject, path: str, errors: ErrorList, *, mode: bool, held: Collection[str] = frozenset()
 ) -> None:
     """
-    One address of a balancer.
+    Validate one address of a load balancer.
 
-    @param mode: Whether it may have C{ipMode}.
-    @param held: Addresses that may stay whatever they look like.
+    @param ingress: The entry in the status.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    @param mode: Whether C{ipMode} is allowed.
+    @param held: The addresses of the stored object, which are accepted in any form.
     """
     address, host, how = ingress.get("ip") or "", ingress.get("hostname") or "", ingress.get("ipMode")
     if address and address not in held:
@@ -521,7 +524,7 @@ def balancer_ingress(
 
 
 def service_warnings(obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-    """See C{pkg/api/service/warnings.go}."""
+    """Return the warnings of C{pkg/api/service/warnings.go}."""
     spec = obj["spec"]
     kind, external = spec.get("type"), spec.get("externalIPs") or ()
     headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
@@ -565,14 +568,14 @@ def range_warnings(text: str, path: str) -> list[str]:
         choice = f"(should be {quote(str(network))} or {quote(single)}?)"
         texts.append(f"{path}: CIDR value {quote(text)} is ambiguous in this context {choice}")
     if validate_cidr(str(network), canonical=False) or any("0s" in one for one in validate_cidr(text)):
-        texts.append(f"{path}: non-standard CIDR value {quote(text)} is invalid: use {quote(_shown_range(network))}")
+        texts.append(f"{path}: non-standard CIDR value {quote(text)} is invalid: use {quote(_format_range(network))}")
     if not texts and address.version == 6 and str(network) != text:
         form = f"should be in RFC 5952 canonical format ({quote(str(network))})"
         texts.append(f"{path}: IPv6 CIDR value {quote(text)} {form}")
     return texts
 
 
-def _shown_range(network: Network) -> str:
-    """A block in its canonical form; that of IPv4 within IPv6 is IPv4's."""
-    shown = format_ip(network.network_address)
-    return f"{shown}/{network.prefixlen - 96}" if "." in shown and network.version == 6 else str(network)
+def _format_range(network: Network) -> str:
+    """Return the canonical form of a CIDR; an IPv4-mapped one is formatted as IPv4."""
+    formatted = format_ip(network.network_address)
+    return f"{formatted}/{network.prefixlen - 96}" if "." in formatted and network.version == 6 else str(network)

@@ -1,4 +1,4 @@
-"""Table rows of ServiceAccounts."""
+"""Rows of Tables for ServiceAccounts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 from ...generic.printers.columns import AGE, NAME, Column, Row
 from ...generic.printers.rows import name_and_age
 
-#: The columns of a kind's Tables.
+#: The columns of Tables, by kind.
 COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "ServiceAccount": (NAME, AGE),
 }
 
-#: Makes the cells of a kind's row.
+#: The functions that return the cells of a row, by kind.
 ROWS: Final[Mapping[str, Row]] = {
     "ServiceAccount": name_and_age,
 }

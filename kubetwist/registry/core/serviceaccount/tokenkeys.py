@@ -1,4 +1,4 @@
-"""The public keys that tokens of service accounts are verified by, and as clients elsewhere get them."""
+"""The public keys that verify tokens of service accounts, and their form as JSON Web Keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cryptography.x509 import load_pem_x509_certificate
 
 from ....api.jsontypes import JSONValue
 
-#: By the name of the curve: the algorithm, the name that JSON Web Keys have for the curve, and the bytes of a number.
+#: The algorithm, the curve in JSON Web Keys, and the size of a coordinate in bytes, by the name of the curve.
 _CURVES: Final = {
     "secp256r1": ("ES256", "P-256", 32),
     "secp384r1": ("ES384", "P-384", 48),
@@ -30,16 +30,16 @@ _BLOCK: Final = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", 
 
 
 class BadVerificationKey(ValueError):
-    """A file or key that cannot verify tokens."""
+    """The error for a file or key that cannot verify tokens."""
 
 
 @frozen(eq=False)
 class TokenKey:
     """
-    One public key.
+    A public key.
 
-    @ivar key: As C{cryptography} has it.
-    @ivar algorithm: The only one that it is used with: C{"RS256"}.
+    @ivar key: The key of the library C{cryptography}.
+    @ivar algorithm: The only algorithm of its signatures: C{"RS256"}.
     @ivar key_id: The C{kid} header of tokens: a digest of the public key.
     """
 
@@ -50,9 +50,9 @@ class TokenKey:
     @classmethod
     def of(cls, key: JSONValue) -> TokenKey:
         """
-        Of a public key, RSA or elliptic.
+        Return the token key of an RSA or elliptic curve public key.
 
-        @raise BadVerificationKey: It is of another kind.
+        @raise BadVerificationKey: The key has another type.
         """
         if isinstance(key, rsa.RSAPublicKey):
             algorithm = "RS256"
@@ -64,7 +64,7 @@ class TokenKey:
         return cls(key, algorithm, _base64(hashlib.sha256(encoded).digest()))
 
     def as_jwk(self) -> Mapping[str, str]:
-        """The key as a JSON Web Key: RFC 7517."""
+        """Return the JSON Web Key (RFC 7517)."""
         shown = {"use": "sig", "kty": "RSA", "kid": self.key_id, "alg": self.algorithm}
         numbers = self.key.public_numbers()
         if isinstance(self.key, rsa.RSAPublicKey):
@@ -75,9 +75,9 @@ class TokenKey:
 
 def load_token_keys(pem: bytes) -> list[TokenKey]:
     """
-    All keys in a file: public ones, the public parts of private ones, those of certificates.
+    Return the public keys in a file, including those of private keys and certificates.
 
-    @raise BadVerificationKey: There is no key, or one that cannot verify tokens.
+    @raise BadVerificationKey: The file has no key, or a key that cannot verify tokens.
     """
     keys = []
     for block in _BLOCK.finditer(pem):
@@ -90,7 +90,7 @@ def load_token_keys(pem: bytes) -> list[TokenKey]:
             elif label == b"CERTIFICATE":
                 key = load_pem_x509_certificate(block[0]).public_key()
             else:
-                # Such as the parameters of a curve, which stand before keys.
+                # Other blocks are skipped, such as the parameters of a curve before a key.
                 continue
         except (ValueError, TypeError) as error:
             raise BadVerificationKey(f"a damaged key: {error}") from error

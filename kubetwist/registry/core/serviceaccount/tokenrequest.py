@@ -1,4 +1,4 @@
-"""C{serviceaccounts/token}: issues a token."""
+"""C{serviceaccounts/token}: creation of tokens."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 TOKEN_REQUEST = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
-#: What tokens can end with, by kind.
+#: The kinds and resources of objects that tokens can be bound to.
 BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
 @implementer(INamedCreator)
 class TokenRequests:
-    """C{serviceaccounts/token}: tokens for an account, signed by the server's L{TokenIssuer}."""
+    """Storage of C{serviceaccounts/token}, which creates tokens with the L{TokenIssuer} of the server."""
 
     def __init__(self, accounts: Store, context: ServerContext) -> None:
         self._accounts = accounts
@@ -40,7 +40,14 @@ class TokenRequests:
         self.info = accounts.info
 
     async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> JSONObject:
-        """See L{INamedCreator.create_named}."""
+        """
+        Create a token for a service account; see L{INamedCreator.create_named}.
+
+        @param name: The name of the service account.
+        @param obj: The C{TokenRequest}.
+        @param options: The options of the request.
+        @return: The C{TokenRequest} with the token.
+        """
         self._accounts.check_namespace(scope, obj["metadata"])
         attributes = self._accounts.attributes("CREATE", scope, name, obj, None, options, "token", TOKEN_REQUEST)
         await self._accounts.admit(attributes)
@@ -48,26 +55,26 @@ class TokenRequests:
         account = orjson.loads(self._accounts.existing(scope, name).item)
         meta, owner = obj["metadata"], account["metadata"]
         if meta.get("uid") and meta["uid"] != owner["uid"]:
-            why = (
+            reason = (
                 f"the UID in the token request ({meta['uid']}) does not match the UID of the service account"
                 f" ({owner['uid']})"
             )
-            raise APIStatusError.conflict(GroupResource("authentication.k8s.io", "TokenRequest"), name, why)
+            raise APIStatusError.conflict(GroupResource("authentication.k8s.io", "TokenRequest"), name, reason)
         issuer = self._issuer
         if issuer is None:
             raise APIStatusError.service_unavailable("no issuer of service account tokens is configured")
         spec = obj.get("spec") or {}
         audiences = spec.get("audiences") or list(issuer.audiences)
-        asked = spec.get("expirationSeconds")
-        seconds = 3600 if asked is None else int(asked)
+        requested_seconds = spec.get("expirationSeconds")
+        seconds = 3600 if requested_seconds is None else int(requested_seconds)
         check_expiry(seconds)
         await self._accounts.admission.validate(attributes)
         reference = spec.get("boundObjectRef")
         bound = {} if reference is None else self._bound(scope.namespace, name, reference)
         now = times.utc_now()
-        if issuer.longest and seconds > issuer.longest:
-            scope.warn(f"requested expiration of {seconds} seconds shortened to {issuer.longest} seconds")
-            seconds = issuer.longest
+        if issuer.max_seconds and seconds > issuer.max_seconds:
+            scope.warn(f"requested expiration of {seconds} seconds shortened to {issuer.max_seconds} seconds")
+            seconds = issuer.max_seconds
         extended = (
             issuer.extend and seconds == RENEWED_SECONDS and "pod" in bound and set(audiences) <= set(issuer.audiences)
         )
@@ -93,9 +100,9 @@ class TokenRequests:
 
     def _bound(self, namespace: str, account: str, reference: JSONObject) -> dict[str, JSONObject]:
         """
-        The object that a token ends with, and the node of a pod.
+        Return the object that a token is bound to, and the node of a pod.
 
-        @raise APIStatusError: There is no such object (404), its uid differs (409), or it cannot be bound (400).
+        @raise APIStatusError: The object does not exist (404), its uid differs (409), or it cannot be bound (400).
         """
         kind, name = reference.get("kind") or "", reference.get("name") or ""
         group, _, version = (reference.get("apiVersion") or "").rpartition("/")
@@ -104,26 +111,26 @@ class TokenRequests:
             shown = f"{group}/{version}" if group else f"/{version}"
             raise APIStatusError.bad_request(f"cannot bind token to object of type {shown}, Kind={kind}")
         check_key(name)
-        found = self._stores.get_copy("", resource, namespace if kind != "Node" else "", name)
-        if found is None:
+        target = self._stores.get_copy("", resource, namespace if kind != "Node" else "", name)
+        if target is None:
             raise APIStatusError.not_found(GroupResource("", resource), name)
-        bound = {kind.lower(): found}
+        bound = {kind.lower(): target}
         if kind == "Pod":
-            if found["spec"].get("serviceAccountName") != account:
-                why = (
+            if target["spec"].get("serviceAccountName") != account:
+                reason = (
                     f'cannot bind token for serviceaccount "{account}" to pod running with different '
                     "serviceaccount name."
                 )
-                raise APIStatusError.bad_request(why)
-            node = found["spec"].get("nodeName")
+                raise APIStatusError.bad_request(reason)
+            node = target["spec"].get("nodeName")
             if node:
-                known = self._stores.get_copy("", "nodes", "", node)
-                bound["node"] = known or {"metadata": {"name": node, "uid": ""}}
-        uid, wanted = found["metadata"]["uid"], reference.get("uid")
-        if wanted and wanted != uid:
-            why = (
-                f"the UID in the bound object reference ({wanted}) does not match the UID in record. "
+                existing_node = self._stores.get_copy("", "nodes", "", node)
+                bound["node"] = existing_node or {"metadata": {"name": node, "uid": ""}}
+        uid, expected = target["metadata"]["uid"], reference.get("uid")
+        if expected and expected != uid:
+            reason = (
+                f"the UID in the bound object reference ({expected}) does not match the UID in record. "
                 "The object might have been deleted and then recreated"
             )
-            raise APIStatusError.conflict(GroupResource(group, kind), name, why)
+            raise APIStatusError.conflict(GroupResource(group, kind), name, reason)
         return bound

@@ -1,5 +1,5 @@
 """
-Tokens of service accounts: what they say, and the key that signs them.
+Tokens of service accounts: their claims and signatures.
 
 @see: kubernetes, C{pkg/serviceaccount/claims.go} and C{jwt.go}.
 """
@@ -22,9 +22,10 @@ from ....api.jsontypes import JSONValue
 from ....api.resource import GroupKind, JSONObject
 from ....api.users import service_account_user
 
-#: What kubelets ask for pods; such tokens live longer where clients that read them only once still need them.
+#: The lifetime in seconds that kubelets request for tokens of pods. Such tokens are extended for clients that do not
+#: reload them.
 RENEWED_SECONDS: Final = 3607
-#: How long those live.
+#: The extended lifetime in seconds.
 EXTENDED_SECONDS: Final = 365 * 24 * 3600
 
 _CURVES: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
@@ -32,18 +33,18 @@ _KIND: Final = GroupKind("authentication.k8s.io", "TokenRequest")
 
 
 class BadSigningKey(ValueError):
-    """A key that cannot sign tokens."""
+    """The error for a key that cannot sign tokens."""
 
 
 @frozen(eq=False)
 class TokenIssuer:
     """
-    Signs tokens.
+    The issuer of tokens.
 
-    @ivar issuer: Who says so: the first of C{--service-account-issuer}.
-    @ivar audiences: Whom tokens are for that do not say it.
-    @ivar longest: For how many seconds tokens are good at the most; 0 for no limit.
-    @ivar extend: Whether L{EXTENDED_SECONDS} is how long those of pods live that are renewed before.
+    @ivar issuer: The claim C{iss}: the first value of C{--service-account-issuer}.
+    @ivar audiences: The default audiences.
+    @ivar max_seconds: The maximum lifetime of tokens in seconds; 0 for no limit.
+    @ivar extend: Whether tokens of pods get the lifetime L{EXTENDED_SECONDS}.
     """
 
     issuer: str
@@ -51,7 +52,7 @@ class TokenIssuer:
     _key: Any
     _algorithm: str
     _key_id: str
-    longest: int = 0
+    max_seconds: int = 0
     extend: bool = True
 
     @classmethod
@@ -60,23 +61,28 @@ class TokenIssuer:
         pem: bytes,
         issuer: str,
         audiences: Sequence[str],
-        longest: int = 0,
+        max_seconds: int = 0,
         extend: bool = True,
         *,
         own: bool = False,
     ) -> TokenIssuer:
         """
-        Make one with a private key, RSA or elliptic.
+        Return an issuer with an RSA or elliptic curve private key.
 
-        @param own: The key was made here, so whether its numbers are prime is not looked at each time.
-        @raise BadSigningKey: It is none.
+        @param pem: The private key.
+        @param issuer: The claim C{iss}.
+        @param audiences: The default audiences.
+        @param max_seconds: The maximum lifetime of tokens in seconds; 0 for no limit.
+        @param extend: Whether tokens of pods get the lifetime L{EXTENDED_SECONDS}.
+        @param own: Whether this server generated the key, so that it need not be validated.
+        @raise BadSigningKey: The file has no such key.
         """
         try:
             key = load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=own)
         except ValueError as error:
             raise BadSigningKey("no private key can be read from it") from error
         except TypeError as error:
-            # So the library says that it wants a password.
+            # The library raises this error if a password is required.
             raise BadSigningKey("its private key is encrypted") from error
         if isinstance(key, rsa.RSAPrivateKey):
             algorithm = "RS256"
@@ -86,32 +92,32 @@ class TokenIssuer:
             raise BadSigningKey("only RSA keys and those on the curves P-256, P-384 and P-521 can sign tokens")
         public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         key_id = urlsafe_b64encode(hashlib.sha256(public).digest()).rstrip(b"=").decode()
-        return cls(issuer, tuple(audiences), key, algorithm, key_id, longest, extend)
+        return cls(issuer, tuple(audiences), key, algorithm, key_id, max_seconds, extend)
 
     def sign(self, claims: Mapping[str, JSONValue]) -> str:
-        """A token that says C{claims}, and who issued it."""
+        """Return a signed token with the claims and the issuer."""
         payload = {"iss": self.issuer, **claims}
         return jwt.encode(payload, self._key, algorithm=self._algorithm, headers={"kid": self._key_id})
 
 
 def check_token_request(obj: JSONObject, name: str, namespace: str) -> None:
     """
-    Compare a request with the path it came on.
+    Compare a TokenRequest with the path of the request.
 
-    @raise APIStatusError: It is for another account (422).
+    @raise APIStatusError: The TokenRequest names another account (422).
     """
     meta = obj["metadata"]
-    for field, wanted in (("name", name), ("namespace", namespace)):
-        if meta.get(field) and meta[field] != wanted:
+    for field, expected in (("name", name), ("namespace", namespace)):
+        if meta.get(field) and meta[field] != expected:
             text = f"must match the service account {field} if specified"
             raise APIStatusError.invalid(_KIND, name, [invalid(f"metadata.{field}", meta[field], text)])
 
 
 def check_expiry(seconds: int) -> None:
     """
-    Tokens live for ten minutes at least.
+    Validate the requested lifetime of a token.
 
-    @raise APIStatusError: This one would not (422).
+    @raise APIStatusError: It is less than ten minutes (422).
     """
     errors: list[FieldError] = []
     if seconds < 600:
@@ -132,12 +138,14 @@ def token_claims(
     warn_after: int = 0,
 ) -> dict[str, JSONValue]:
     """
-    What the token of an account says.
+    Return the claims of a token of a service account.
 
-    @param bound: The objects it ends with, by C{"pod"}, C{"secret"} and C{"node"}.
-    @param now: In seconds since the epoch, as all times.
-    @param seconds: How long it is good for.
-    @param warn_after: After how many of them its use is strange; 0 for never.
+    @param account: The service account.
+    @param bound: The objects that the token is bound to, by C{"pod"}, C{"secret"} and C{"node"}.
+    @param audiences: The audiences.
+    @param now: The current time in seconds since the epoch.
+    @param seconds: The lifetime in seconds.
+    @param warn_after: The number of seconds after which a use of the token is reported; 0 for never.
     """
     meta = account["metadata"]
     private: dict[str, Any] = {"namespace": meta["namespace"], "serviceaccount": _reference(account)}

@@ -9,7 +9,7 @@ from zope.interface.verify import verifyObject
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions
 from kubetwist.interfaces import INamedCreator
-from kubetwist.registry.core.pod.eviction import PodEviction, spend
+from kubetwist.registry.core.pod.eviction import PodEviction, check_and_decrement
 from kubetwist.registry.generic.parts import status_rules
 from tests.registry.storetools import StoreTestCase
 from tests.resources.server import pod
@@ -114,7 +114,7 @@ class EvictionTests(StoreTestCase):
         ):
             status = {"desiredHealthy": 1, "currentHealthy": healthy, "conditions": [condition]}
             budget: dict[str, Any] = {"metadata": {"name": "b"}, "status": status}
-            error = self.assertRaises(APIStatusError, spend, budget, "p")
+            error = self.assertRaises(APIStatusError, check_and_decrement, budget, "p")
             assert error.details is not None
             self.assertEqual(error.details["causes"][0]["message"], why)
 

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import JSONObject
 from kubetwist.api.storage import Write
-from kubetwist.registry.core.service.store import complete_families
+from kubetwist.registry.core.service.store import default_families_on_read
 from kubetwist.registry.strategies import strategy_for
 from tests.registry.storetools import StoreTestCase
 
@@ -82,8 +82,8 @@ class CompleteTests(SynchronousTestCase):
             ({}, "IPv4", ["IPv4", "IPv6"], "RequireDualStack"),
         ):
             spec = {**headless, "selector": selector}
-            complete_families(spec, first)
+            default_families_on_read(spec, first)
             self.assertEqual((spec["ipFamilies"], spec["ipFamilyPolicy"]), (families, policy))
         known = {**headless, "ipFamilies": ["IPv4"]}
-        complete_families(known, "IPv6")
+        default_families_on_read(known, "IPv6")
         self.assertEqual(known, {**headless, "ipFamilies": ["IPv4"]})

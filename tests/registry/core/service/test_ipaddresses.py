@@ -122,7 +122,7 @@ class IPAddressTests(StoreTestCase):
 
     def test_client_first(self) -> None:
         """An address whose object somebody makes while a service is written with it stays theirs after the refusal."""
-        others = self.addresses.taking("10.0.0.9", "default", "other")
+        others = self.addresses.create_write("10.0.0.9", "default", "other")
         self.meddler(self.services).before.append(lambda: self.server.backend.commit([others]))
         obj = service("s", "10.0.0.9")
         self.services.strategy.default(obj)
@@ -142,7 +142,7 @@ class IPAddressTests(StoreTestCase):
         """At start missing objects are made, and ours that no service has are deleted; clients' own stay."""
         self.made(self.services, service("s", "10.0.0.9"))
         self.delete(self.addresses, "10.0.0.9")
-        self.successResultOf(self.server.backend.commit([self.addresses.taking("10.0.0.8", "default", "gone")]))
+        self.successResultOf(self.server.backend.commit([self.addresses.create_write("10.0.0.8", "default", "gone")]))
         parent = {"resource": "gateways", "group": "example.org", "name": "g"}
         self.made(self.addresses, {"metadata": {"name": "10.0.0.7"}, "spec": {"parentRef": parent}})
         self.successResultOf(Deferred.fromCoroutine(self.addresses.repair()))
@@ -153,7 +153,7 @@ class IPAddressTests(StoreTestCase):
         """After a restart what is stored is known to be taken."""
         self.made(self.services, service("s", "10.0.0.9", type="NodePort"))
         port = self.stored(self.services, "s")["spec"]["ports"][0]["nodePort"]
-        self.successResultOf(self.server.backend.commit([self.addresses.taking("10.0.0.8", "default", "gone")]))
+        self.successResultOf(self.server.backend.commit([self.addresses.create_write("10.0.0.8", "default", "gone")]))
         again = ResourceRegistry(self.server.backend, self.server.clock, self.server.infos)
         self.successResultOf(Deferred.fromCoroutine(again.start()))
         allocator = again.allocators.services

@@ -7,7 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.registry.core.service.ipfamilies import settle_families
+from kubetwist.registry.core.service.ipfamilies import default_ip_families
 
 BOTH = ("IPv4", "IPv6")
 
@@ -15,12 +15,12 @@ BOTH = ("IPv4", "IPv6")
 def settled(*configured: str, before: dict[str, Any] | None = None, **spec: Any) -> tuple[Any, Any]:
     """Policy and families of a service."""
     obj = {"metadata": {"name": "s"}, "spec": {"selector": {"a": "b"}, **spec}}
-    settle_families(obj, before or {}, configured or ("IPv4",))
+    default_ip_families(obj, before or {}, configured or ("IPv4",))
     return obj["spec"].get("ipFamilyPolicy"), obj["spec"].get("ipFamilies")
 
 
 class FamilyTests(SynchronousTestCase):
-    """Tests for L{settle_families}."""
+    """Tests for L{default_ip_families}."""
 
     def refused(self, *configured: str, **spec: Any) -> list[str]:
         """The fields for which a service is refused."""

@@ -22,9 +22,9 @@ from kubetwist.registry.core.service.portregistry import (
     NUM_REPAIRS_BEFORE_LEAK_CLEANUP,
     REPAIR_INTERVAL,
     decode_bitmap,
-    decoded,
+    decode_range,
     encode_bitmap,
-    encoded,
+    encode_range,
 )
 from kubetwist.registry.stores import Stores
 from kubetwist.storage.errors import KeyNotFound, RevisionCompacted, UnknownFormatError
@@ -53,13 +53,13 @@ class FormatTests(SynchronousTestCase):
     @given(st.sets(st.integers(30000, 32767)))
     def test_round_trip(self, ports: set[int]) -> None:
         """What is written is what is read."""
-        bits, low = decoded(encoded(30000, 32767, ports))
+        bits, low = decode_range(encode_range(30000, 32767, ports))
         self.assertEqual(decode_bitmap(bits, low), ports)
         self.assertEqual(encode_bitmap(ports, low), bits)
 
     def test_as_the_reference_writes_it(self) -> None:
         """The object is a RangeAllocation whose data is a big number, the lowest port in the lowest bit."""
-        value = encoded(30000, 32767, [30000, 30009])
+        value = encode_range(30000, 32767, [30000, 30009])
         self.assertTrue(value.endswith(b"}\n"))
         obj = orjson.loads(value)
         self.assertEqual((obj["kind"], obj["apiVersion"], obj["range"]), ("RangeAllocation", "v1", "30000-32767"))
@@ -79,8 +79,8 @@ class FormatTests(SynchronousTestCase):
             b'{"kind":"RangeAllocation","range":"99999-32767","data":""}',
             b'{"kind":"RangeAllocation","range":"30000-32767","data":"%b"}' % (b"A" * 20_000),
         ):
-            self.assertRaises(UnknownFormatError, decoded, value)
-        self.assertEqual(decoded(b'{"kind":"RangeAllocation","range":"30000-32767","data":null}'), (0, 30000))
+            self.assertRaises(UnknownFormatError, decode_range, value)
+        self.assertEqual(decode_range(b'{"kind":"RangeAllocation","range":"30000-32767","data":null}'), (0, 30000))
 
 
 class SharedNumbersTests(SharedStoresTestCase):
@@ -90,7 +90,7 @@ class SharedNumbersTests(SharedStoresTestCase):
 
     def stored(self) -> set[int]:
         """The ports that the object in the storage has."""
-        return decode_bitmap(*decoded(self.done(self.backend.read(KEY)).value))
+        return decode_bitmap(*decode_range(self.done(self.backend.read(KEY)).value))
 
     def meddle(self, stores: Stores) -> Meddler:
         """Have somebody else write before a server does."""
@@ -195,7 +195,7 @@ class SharedNumbersTests(SharedStoresTestCase):
     def test_repair(self) -> None:
         """What services have and the object does not say is added at once; what no service has goes after a while."""
         made = self.make(self.one, "services", service("a", 30001))
-        self.done(self.backend.commit([Write(KEY, encoded(30000, 30009, [30005]), None)]))
+        self.done(self.backend.commit([Write(KEY, encode_range(30000, 30009, [30005]), None)]))
         shared_ports = self.allocators(self.one).shared_ports
         assert shared_ports is not None
         self.done(shared_ports.repair(self.one.get("", "services").cache))
@@ -216,7 +216,7 @@ class SharedNumbersTests(SharedStoresTestCase):
 
     def test_other_range(self) -> None:
         """A server with another range takes over what is in it."""
-        self.done(self.backend.commit([Write(KEY, encoded(29990, 30005, [29995, 30003]), 0)]))
+        self.done(self.backend.commit([Write(KEY, encode_range(29990, 30005, [29995, 30003]), 0)]))
         self.assertTrue(self.allocators(self.one).services.ports.in_use(30003))
         self.make(self.one, "services", service("a", 30001))
         self.assertEqual(self.stored(), {30001, 30003})

@@ -76,7 +76,7 @@ class TokenRequestTests(StoreTestCase):
 
     def test_limit(self) -> None:
         """A limit shortens what is asked for, with a warning; what pods renew lives longer, unless that is off."""
-        self.use_issuer(evolve(self.issuer, longest=3600))
+        self.use_issuer(evolve(self.issuer, max_seconds=3600))
         answer = self.successResultOf(Deferred.fromCoroutine(self.asked(expirationSeconds=7200)))
         said = self.claims(answer)
         self.assertEqual((answer["spec"]["expirationSeconds"], said["exp"] - said["iat"]), (3600, 3600))
@@ -86,7 +86,7 @@ class TokenRequestTests(StoreTestCase):
         self.made(self.store("pods"), running)
         reference = {"kind": "Pod", "apiVersion": "v1", "name": "p"}
         for extend, seconds in ((True, 365 * 24 * 3600), (False, 3607)):
-            self.use_issuer(evolve(self.issuer, longest=7200, extend=extend))
+            self.use_issuer(evolve(self.issuer, max_seconds=7200, extend=extend))
             answer = self.successResultOf(
                 Deferred.fromCoroutine(self.asked(boundObjectRef=reference, expirationSeconds=3607))
             )
