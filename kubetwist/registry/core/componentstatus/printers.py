@@ -1,4 +1,4 @@
-"""Table rows of ComponentStatuses."""
+"""Rows of Tables for ComponentStatuses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...generic.printers.texts import condition, name_of
 
 
 def component_status(obj: JSONObject) -> Iterator[Cell]:
-    """Whether it is healthy; there is no age."""
+    """Return the cells of a component: its health, without an age."""
     healthy = condition(obj, "Healthy")
     yield name_of(obj)
     if healthy is None:

@@ -29,7 +29,7 @@ _COMPONENTS: Final = (
     ("scheduler", "https://127.0.0.1:10259/healthz"),
     ("controller-manager", "https://127.0.0.1:10257/healthz"),
 )
-#: The storage is this server's own: a server that answers has one.
+#: The name of the storage, which is healthy if this server answers.
 _STORAGE: Final = "etcd-0"
 #: Timeout of a health check, in seconds.
 _TIMEOUT: Final = 20.0
@@ -44,9 +44,7 @@ class ComponentStatuses:
     """
 
     def __init__(self, info: ResourceInfo, outgoing: ClientFactory | None) -> None:
-        """
-        @param outgoing: Calls the components; L{None} in servers that call no others.
-        """
+        """@param outgoing: The factory of clients; L{None} in servers that call no other servers."""
         self.info = info
         self._outgoing = outgoing
 
@@ -54,22 +52,22 @@ class ComponentStatuses:
         """See L{IGetter.get}."""
         if name == _STORAGE:
             return _status(name, True, "ok")
-        for known, url in _COMPONENTS:
-            if name == known:
+        for component, url in _COMPONENTS:
+            if name == component:
                 return await self._probed(name, url)
         raise APIStatusError.not_found(GroupResource("", "componentstatus"), name)
 
     async def list(self, scope: RequestScope, options: ListOptions) -> Any:
         """See L{ILister.list}; components have neither labels nor a revision."""
-        found: list[JSONObject] = []
+        statuses: list[JSONObject] = []
         if parse_label_selector(options.label_selector).matches({}):
             calls = [
                 Deferred.fromCoroutine(self._probed(name, url)) for name, url in _COMPONENTS if _selects(options, name)
             ]
-            found = await gatherResults(calls)
+            statuses = await gatherResults(calls)
             if _selects(options, _STORAGE):
-                found.append(_status(_STORAGE, True, "ok"))
-        return Listing([_record(one) for one in found], 0)
+                statuses.append(_status(_STORAGE, True, "ok"))
+        return Listing([_record(status) for status in statuses], 0)
 
     async def _probed(self, name: str, url: str) -> JSONObject:
         """Call a component, and return its condition, also after a failure."""

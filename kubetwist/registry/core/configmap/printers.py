@@ -1,4 +1,4 @@
-"""Table rows of ConfigMaps."""
+"""Rows of Tables for ConfigMaps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...generic.printers.texts import name_of
 
 
 def config_map(obj: JSONObject) -> Iterator[Cell]:
-    """How many keys it has."""
+    """Return the cells of a ConfigMap: the number of its keys."""
     yield name_of(obj)
     yield len(obj.get("data") or ()) + len(obj.get("binaryData") or ())
     yield age(obj)

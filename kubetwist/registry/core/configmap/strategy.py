@@ -13,20 +13,20 @@ from . import validation
 
 
 class ConfigMapStrategy(Strategy):
-    """v1 ConfigMap."""
+    """Strategy of v1 ConfigMap."""
 
     metadata_update_rules: Sequence[Rule] = ("compare", "whole")
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Keys and size."""
+        """Validate the keys and the size."""
         return validation.validate_config_map(obj)
 
     def compares_empties(self, old: JSONObject) -> bool:
-        """Return whether the data are immutable, and so compared as they are (C{reflect.DeepEqual})."""
+        """Return whether the data are immutable, and thus compared with C{reflect.DeepEqual} in the reference."""
         return bool(old.get("immutable"))
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """What is marked immutable stays."""
+        """Validate that immutable data are unchanged."""
         return validation.validate_config_map_update(obj, old)
 
 

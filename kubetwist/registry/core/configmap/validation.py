@@ -17,12 +17,12 @@ _FROZEN: Final = "field is immutable when `immutable` is set"
 
 
 def decoded_size(text: str | None) -> int:
-    """How many bytes a value in base64 stands for."""
+    """Return the size in bytes of a value in base64."""
     return 0 if not text else len(text) // 4 * 3 - (2 if text.endswith("==") else text.endswith("="))
 
 
 def validate_config_map(obj: JSONObject) -> list[FieldError]:
-    """Keys that can be files' names, each once, and not too much in all."""
+    """Return the validation errors of a ConfigMap: invalid or duplicate keys, and the total size."""
     errors: ErrorList = []
     data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
     size = 0
@@ -36,7 +36,7 @@ def validate_config_map(obj: JSONObject) -> list[FieldError]:
         check(key, f"binaryData[{key}]", validate_config_map_key, errors)
         size += decoded_size(binary[key])
     if size > MAX_DATA:
-        # The path is the empty one, in the reference's spelling.
+        # The empty field path, as the reference formats it.
         errors.append(too_long("[]", MAX_DATA))
     return errors
 
@@ -44,7 +44,15 @@ def validate_config_map(obj: JSONObject) -> list[FieldError]:
 def check_frozen(
     obj: JSONObject, old: JSONObject, names: tuple[str, ...], errors: ErrorList, semantic: str = ""
 ) -> None:
-    """Check that an immutable object keeps its data."""
+    """
+    Check that the data of an immutable object are unchanged.
+
+    @param obj: The new object.
+    @param old: The stored object.
+    @param names: The names of the fields with data.
+    @param errors: Receives the errors.
+    @param semantic: The name of the field in which an empty map equals a missing one; C{""} for none.
+    """
     if not old.get("immutable"):
         return
     if not obj.get("immutable"):
@@ -59,7 +67,7 @@ def check_frozen(
 
 
 def validate_config_map_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """What is marked immutable stays."""
+    """Return the validation errors of an update: immutable data must be unchanged."""
     errors: ErrorList = []
     check_frozen(obj, old, ("data", "binaryData"), errors, semantic="data")
     return UpdateErrors(errors, validate_config_map(obj))

@@ -1,4 +1,4 @@
-"""Table rows of Endpoints."""
+"""Rows of Tables for Endpoints."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ...generic.printers.texts import NONE, first_few, join_host_port, name_of
 
 
 def endpoints(obj: JSONObject) -> Iterator[Cell]:
-    """The first addresses."""
+    """Return the cells of Endpoints: the first addresses."""
     yield name_of(obj)
     subsets = obj.get("subsets") or ()
-    shown = []
+    texts = []
     for subset in subsets:
         addresses = [address.get("ip", "") for address in subset.get("addresses") or ()]
         ports = subset.get("ports") or ()
-        shown += [join_host_port(address, port.get("port", 0)) for port in ports for address in addresses]
+        texts += [join_host_port(address, port.get("port", 0)) for port in ports for address in addresses]
         if not ports:
-            shown += addresses
-    yield first_few(shown, 3, empty="") if subsets else NONE
+            texts += addresses
+    yield first_few(texts, 3, empty="") if subsets else NONE
     yield age(obj)
 
 

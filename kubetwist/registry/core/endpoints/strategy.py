@@ -13,24 +13,24 @@ from . import validation
 
 
 class EndpointsStrategy(Strategy):
-    """v1 Endpoints."""
+    """Strategy of v1 Endpoints."""
 
     metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     allow_create_on_update = True
 
     def default(self, obj: JSONObject) -> None:
-        """Ports are TCP."""
+        """Set defaults: the protocol of ports is TCP."""
         for subset in obj.get("subsets") or ():
             for port in subset.get("ports") or ():
                 if not port.get("protocol"):
                     port["protocol"] = "TCP"
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Addresses and ports."""
+        """Validate addresses and ports."""
         return validation.validate_endpoints(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Addresses and ports, where they change."""
+        """Validate addresses and ports, if they changed."""
         return validation.validate_endpoints_update(obj, old)
 
 

@@ -19,35 +19,35 @@ from ..service.validation import PROTOCOLS
 
 
 def validate_endpoints_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """What an older server let through may stay."""
+    """Return the validation errors of an update; unchanged subsets are not validated."""
     return [] if obj.get("subsets") == old.get("subsets") else validate_endpoints(obj)
 
 
 def validate_endpoints(obj: JSONObject) -> list[FieldError]:
-    """Addresses and the ports at them."""
+    """Return the validation errors of addresses and ports."""
     errors: ErrorList = []
     for index, subset in enumerate(obj.get("subsets") or ()):
         path = f"subsets[{index}]"
         if not subset.get("addresses") and not subset.get("notReadyAddresses"):
             errors.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
         for name in ("addresses", "notReadyAddresses"):
-            for place, address in enumerate(subset.get(name) or ()):
-                here = f"{path}.{name}[{place}]"
-                ip(address.get("ip") or "", f"{here}.ip", errors)
+            for item, address in enumerate(subset.get(name) or ()):
+                item_path = f"{path}.{name}[{item}]"
+                ip(address.get("ip") or "", f"{item_path}.ip", errors)
                 if address.get("hostname"):
-                    check(address["hostname"], f"{here}.hostname", dns_label, errors)
+                    check(address["hostname"], f"{item_path}.hostname", dns_label, errors)
                 if address.get("nodeName") is not None:
-                    check(address["nodeName"], f"{here}.nodeName", dns_subdomain, errors)
-                non_special_ip(address.get("ip") or "", f"{here}.ip", errors)
+                    check(address["nodeName"], f"{item_path}.nodeName", dns_subdomain, errors)
+                non_special_ip(address.get("ip") or "", f"{item_path}.ip", errors)
         several = len(subset.get("ports") or ()) > 1
-        for place, port in enumerate(subset.get("ports") or ()):
-            here = f"{path}.ports[{place}]"
+        for item, port in enumerate(subset.get("ports") or ()):
+            item_path = f"{path}.ports[{item}]"
             if several and not port.get("name"):
-                errors.append(required(f"{here}.name"))
+                errors.append(required(f"{item_path}.name"))
             elif port.get("name"):
-                check(port["name"], f"{here}.name", dns_label, errors)
-            port_number(port.get("port"), f"{here}.port", errors)
-            one_of(port.get("protocol"), PROTOCOLS, f"{here}.protocol", errors)
+                check(port["name"], f"{item_path}.name", dns_label, errors)
+            port_number(port.get("port"), f"{item_path}.port", errors)
+            one_of(port.get("protocol"), PROTOCOLS, f"{item_path}.protocol", errors)
             if port.get("appProtocol") is not None:
-                check(port["appProtocol"], f"{here}.appProtocol", validate_qualified_name, errors)
+                check(port["appProtocol"], f"{item_path}.appProtocol", validate_qualified_name, errors)
     return errors

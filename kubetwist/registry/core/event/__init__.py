@@ -1,1 +1,1 @@
-"""Events, in the shape of the core group."""
+"""Events in the core group."""

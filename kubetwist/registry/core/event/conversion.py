@@ -1,4 +1,4 @@
-"""Events: those of the core group and those of events.k8s.io are the same objects under other names."""
+"""Conversion between Events of the core group and of events.k8s.io, the same objects with other field names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ....api.resource import GroupVersionKind, JSONObject
 CORE = GroupVersionKind("", "v1", "Event")
 EVENTS = GroupVersionKind("events.k8s.io", "v1", "Event")
 
-#: Core names and what events.k8s.io calls the same thing; all others are the same.
+#: The names of fields in the core group and in events.k8s.io; other fields have the same name.
 NAMES = {
     "involvedObject": "regarding",
     "message": "note",
@@ -21,7 +21,7 @@ NAMES = {
 }
 _BACK = {name: core for core, name in NAMES.items()}
 
-#: What the core version always shows, even when nothing is known.
+#: Fields that the core version never omits.
 _ALWAYS: JSONObject = {
     "involvedObject": {},
     "source": {},
@@ -33,7 +33,7 @@ _ALWAYS: JSONObject = {
 }
 
 
-#: What the version of events.k8s.io always shows.
+#: Fields that the version of events.k8s.io never omits.
 _ALWAYS_IN_EVENTS: JSONObject = {
     "eventTime": None,
     "regarding": {},

@@ -1,4 +1,4 @@
-"""Table rows of Events."""
+"""Rows of Tables for Events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .conversion import NAMES
 
 
 def event(obj: JSONObject) -> Iterator[Cell]:
-    """What happened to what, when and how often; the name comes last."""
+    """Return the cells of an event: time, type, reason, object and message; the name is last."""
     if obj.get("apiVersion", "v1") != "v1":
         obj = {core: obj[name] for core, name in NAMES.items() if name in obj} | obj
     first_time = obj.get("firstTimestamp") or obj.get("eventTime")

@@ -1,4 +1,4 @@
-"""Strategy of Events, in the shape of the core group."""
+"""Strategy of Events, in the version of the core group."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from . import validation
 
 
 class EventStrategy(Strategy):
-    """v1 Event."""
+    """Strategy of v1 Event."""
 
-    #: Little is asked of older ones: the kind looks at metadata no more than the registry.
+    #: The validation of Events does not check metadata, which the registry checks.
     metadata_update_rules: Sequence[Rule] = ()
     checks_metadata = False
     allow_create_on_update = True
 
     def default(self, obj: JSONObject) -> None:
-        """Structs and times in Go: always there."""
+        """Set fields that Go never omits."""
         obj.setdefault("involvedObject", {})
         obj.setdefault("source", {})
         for name in ("firstTimestamp", "lastTimestamp", "eventTime"):
@@ -31,11 +31,11 @@ class EventStrategy(Strategy):
             obj.setdefault(name, "")
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
-        """Whatever can be a part of a path."""
+        """Return the errors of a name, which must be a path segment."""
         return validate_path_segment_name(name, prefix)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The namespace fits the object that the event is about."""
+        """Validate the namespace, which must be that of the involved object."""
         return validation.validate_event(obj)
 
 

@@ -1,7 +1,8 @@
 """
-Events; see kubernetes, C{pkg/apis/core/validation/events.go}.
+Validation of Events; see kubernetes, C{pkg/apis/core/validation/events.go}.
 
-Of those that come by the core group little is asked, as it ever was; of those that come by C{events.k8s.io} more.
+
+Events of the core group have few rules, for compatibility; those of C{events.k8s.io} have more.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ....api.names import validate_qualified_name
 from ....api.resource import JSONObject
 from ...generic.validation.fields import ErrorList, check, dns_subdomain, invalid_shown
 
-#: Where events are about what has no namespace; the latter only of those that have an C{eventTime}.
+#: The namespaces of events about cluster-scoped objects; C{kube-system} only for events with C{eventTime}.
 _DEFAULT: Final = "default"
 _SYSTEM: Final = "kube-system"
 _ELSEWHERE: Final = "does not match event.namespace"
@@ -21,9 +22,9 @@ _ELSEWHERE: Final = "does not match event.namespace"
 
 def validate_event(obj: JSONObject, controller: str = "reportingComponent") -> list[FieldError]:
     """
-    What every event has to be.
+    Return the validation errors of an event.
 
-    @param controller: What errors call the field for who reports.
+    @param controller: The name of the field for the reporting controller in errors.
     """
     errors: ErrorList = []
     namespace = obj["metadata"].get("namespace") or ""
@@ -40,7 +41,7 @@ def validate_event(obj: JSONObject, controller: str = "reportingComponent") -> l
 
 
 def _reported(obj: JSONObject, controller: str, errors: ErrorList) -> None:
-    """Who reports what."""
+    """Validate the reporting controller, action and reason."""
     component = obj.get("reportingComponent") or ""
     if not component:
         errors.append(required(controller))

@@ -14,13 +14,13 @@ from . import validation
 
 
 class LimitRangeStrategy(Strategy):
-    """v1 LimitRange."""
+    """Strategy of v1 LimitRange."""
 
     metadata_update_rules: Sequence[Rule] = ("whole",)
     allow_create_on_update = True
 
     def default(self, obj: JSONObject) -> None:
-        """For containers, limits default to maxima, and requests to limits or else to minima."""
+        """Set the defaults of limits to maxima, and of requests to limits or minima, for containers."""
         spec = obj.setdefault("spec", {})
         spec.setdefault("limits", None)
         for item in spec["limits"] or ():
@@ -42,14 +42,14 @@ class LimitRangeStrategy(Strategy):
                 item["defaultRequest"] = requests
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """A limit range without a name gets one."""
+        """Generate a name for a LimitRange without one."""
         if not obj["metadata"].get("name"):
             from uuid import uuid4
 
             obj["metadata"]["name"] = str(uuid4())
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The limits agree with each other."""
+        """Validate that the limits are consistent."""
         return validation.validate_limit_range(obj)
 
 

@@ -12,7 +12,7 @@ from ..pod.validation.resources import container_resource_name, is_extended, is_
 
 
 def validate_limit_range(obj: JSONObject) -> list[FieldError]:
-    """Limits that agree with each other, one list per kind of thing."""
+    """Return the validation errors of the limits of each type, which must be consistent."""
     errors: ErrorList = []
     kinds: set[str] = set()
     for index, item in enumerate(obj["spec"].get("limits") or ()):
@@ -32,9 +32,9 @@ def validate_limit_range(obj: JSONObject) -> list[FieldError]:
 def _limits(item: JSONObject, kind: str, path: str, errors: ErrorList) -> None:
     parts = {name: item.get(name) or {} for name in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")}
     check_name = container_resource_name if kind in ("Container", "Pod") else resource_name
-    for name, found in parts.items():
+    for name, amounts in parts.items():
         if name in ("default", "defaultRequest") and kind == "Pod":
-            if found:
+            if amounts:
                 errors.append(forbidden(f"{path}.{name}", "may not be specified when `type` is 'Pod'"))
                 parts[name] = {}
             continue
@@ -42,14 +42,14 @@ def _limits(item: JSONObject, kind: str, path: str, errors: ErrorList) -> None:
         if name == "maxLimitRequestRatio" and kind == "PersistentVolumeClaim" and not stored:
             text = "either minimum or maximum storage value is required, but neither was provided"
             errors.append(required(f"{path}.limits", text))
-        for resource in sorted(found):
+        for resource in sorted(amounts):
             check_name(resource, f"{path}.{name}[{resource}]", errors)
     resources = sorted(set().union(*parts.values()))
     for resource in resources:
         _compare(parts, resource, path, errors)
 
 
-#: Of two amounts, which must not be the greater, which is the other, below which the cause stands, and what it shows.
+#: Pairs of lower and upper limits, the field of the error, the field of the value in the error, and the message.
 _ORDER: Final = (
     ("min", "max", "min", "min", "min value {} is greater than max value {}"),
     *(
@@ -65,15 +65,17 @@ _ORDER: Final = (
 )
 
 
-#: The greatest amount whose thousandths are a number of Go's.
-_MOST_MILLI: Final = ((1 << 63) - 1) // 1000
+#: The greatest quantity whose thousandths fit in an int64.
+_MAX_MILLI: Final = ((1 << 63) - 1) // 1000
 
 
 def _compare(parts: JSONObject, resource: str, path: str, errors: ErrorList) -> None:
-    for lower, upper, below, shown, text in _ORDER:
+    for lower, upper, below, value_field, text in _ORDER:
         low, high = parts[lower].get(resource), parts[upper].get(resource)
         if low is not None and high is not None and quantity(low) > quantity(high):
-            errors.append(invalid(f"{path}.{below}[{resource}]", str(parts[shown][resource]), text.format(low, high)))
+            errors.append(
+                invalid(f"{path}.{below}[{resource}]", str(parts[value_field][resource]), text.format(low, high))
+            )
     _ratio(parts, resource, path, errors)
     firm = is_extended(resource) or is_huge_pages(resource)
     limit, request = parts["default"].get(resource), parts["defaultRequest"].get(resource)
@@ -86,16 +88,16 @@ def _ratio(parts: JSONObject, resource: str, path: str, errors: ErrorList) -> No
     ratio = parts["maxLimitRequestRatio"].get(resource)
     if ratio is None:
         return
-    where = f"{path}.maxLimitRequestRatio[{resource}]"
+    ratio_path = f"{path}.maxLimitRequestRatio[{resource}]"
     if quantity(ratio) < quantity("1"):
-        errors.append(invalid(where, str(ratio), f"ratio {ratio} is less than 1"))
+        errors.append(invalid(ratio_path, str(ratio), f"ratio {ratio} is less than 1"))
     low, high = parts["min"].get(resource), parts["max"].get(resource)
     if low is None or high is None:
         return
     amounts = [quantity(one) for one in (ratio, high, low)]
-    # Thousandths, unless one of them has too many.
-    exponent = -3 if all(one.scaled() < _MOST_MILLI for one in amounts) else 0
+    # In thousandths, unless one of them overflows.
+    exponent = -3 if all(one.scaled() < _MAX_MILLI for one in amounts) else 0
     most, highest, lowest = (one.scaled(exponent) for one in amounts)
-    wanted = most / 1000 if exponent else float(most)
-    if lowest and wanted > highest / lowest:
-        errors.append(invalid(where, str(ratio), f"ratio {ratio} is greater than max/min = {highest / lowest:f}"))
+    max_ratio = most / 1000 if exponent else float(most)
+    if lowest and max_ratio > highest / lowest:
+        errors.append(invalid(ratio_path, str(ratio), f"ratio {ratio} is greater than max/min = {highest / lowest:f}"))

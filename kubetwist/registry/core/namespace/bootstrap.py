@@ -1,4 +1,4 @@
-"""The namespaces that a server makes for itself."""
+"""Creation of the system namespaces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "de
 
 
 async def system_namespaces(stores: Stores) -> None:
-    """The namespaces that everything else takes for granted."""
+    """Create the namespaces C{default}, C{kube-system} and others, unless they exist."""
     store = stores.get("", "namespaces")
     for name in SYSTEM_NAMESPACES:
         await ensure(store, {"metadata": {"name": name}})

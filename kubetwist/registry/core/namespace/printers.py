@@ -1,4 +1,4 @@
-"""Table rows of Namespaces."""
+"""Rows of Tables for Namespaces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...generic.printers.texts import name_of, status_of
 
 
 def namespace(obj: JSONObject) -> Iterator[Cell]:
-    """Its phase."""
+    """Return the cells of a namespace: its phase."""
     yield name_of(obj)
     yield status_of(obj).get("phase", "")
     yield age(obj)

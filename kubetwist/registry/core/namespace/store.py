@@ -23,12 +23,19 @@ from .validation import validate_namespace_finalize
 
 @implementer_only(ICreator, IGetter, ILister, IWatcher, IPatcher, IGracefulDeleter)
 class NamespaceStore(Store):
-    """C{spec.finalizers} hold a deleted namespace until C{finalize} takes the last of them away."""
+    """The store of namespaces, which are removed after C{finalize} removed the last of C{spec.finalizers}."""
 
     async def begin_deletion(
         self, scope: RequestScope, key: str, record: Record, options: DeleteOptions
     ) -> tuple[Record, bool] | None:
-        """Mark a namespace as terminating first; delete it only when nothing holds it any more."""
+        """
+        Mark a namespace as terminating; remove it if it has no finalizers.
+
+        @param key: The key of the namespace in the cache.
+        @param record: The current state of the namespace.
+        @param options: The options of the request.
+        @return: The result of the request; L{None} to remove the namespace.
+        """
         old = orjson.loads(record.item)
         deletion.check_first_preconditions(options, old["metadata"], self.group_resource, record.name)
         if "deletionTimestamp" not in old["metadata"]:
@@ -44,17 +51,17 @@ class NamespaceStore(Store):
         return (record, False) if held(old) else None
 
     def should_delete_during_update(self, obj: JSONObject, old: JSONObject) -> bool:
-        """An update lets a namespace go only when its C{spec.finalizers} are gone, too."""
+        """Return whether an update removes the last finalizer, including those of C{spec.finalizers}."""
         return not held(obj) and super().should_delete_during_update(obj, old)
 
 
 def held(namespace: JSONObject) -> bool:
-    """Whether C{spec.finalizers} hold a namespace."""
+    """Return whether a namespace has C{spec.finalizers}."""
     return bool((namespace.get("spec") or {}).get("finalizers"))
 
 
 def finalize_rules(store: Store) -> UpdateRules:
-    """What C{namespaces/finalize} may write: C{spec.finalizers}."""
+    """Return the update rules of C{namespaces/finalize}, which changes C{spec.finalizers}."""
 
     def prepare(obj: JSONObject, old: JSONObject) -> None:
         if "status" in old:

@@ -1,4 +1,4 @@
-"""Table rows of PersistentVolumeClaims."""
+"""Rows of Tables for PersistentVolumeClaims."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..persistentvolume.printers import access_modes, class_name, phase_of, stor
 
 
 def persistent_volume_claim(obj: JSONObject) -> Iterator[Cell]:
-    """Return phase and volume; capacity and access modes only once the claim is bound."""
+    """Return the cells of a claim: phase and volume; capacity and access modes only once it is bound."""
     spec, status = spec_of(obj), status_of(obj)
     bound = bool(spec.get("volumeName"))
     yield name_of(obj)

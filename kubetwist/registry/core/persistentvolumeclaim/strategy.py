@@ -16,12 +16,12 @@ from . import validation
 _DATA_SOURCES: Final = ("dataSource", "dataSourceRef")
 
 
-#: What the older of the two fields for data sources was made for.
+#: The groups and kinds that the older field C{dataSource} supports.
 _OLD_SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 
 
 class PersistentVolumeClaimStrategy(Strategy):
-    """v1 PersistentVolumeClaim."""
+    """Strategy of v1 PersistentVolumeClaim."""
 
     metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     has_status = True
@@ -29,11 +29,11 @@ class PersistentVolumeClaimStrategy(Strategy):
     delete_returns_object = True
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Parts of a byte, and an annotation that is a field now."""
+        """Return warnings about fractional bytes and a deprecated annotation."""
         return [*validation.claim_annotation_warnings(obj), *claim_warnings(obj["spec"], "spec")]
 
     def default(self, obj: JSONObject) -> None:
-        """See C{pkg/apis/core/v1/defaults.go}."""
+        """Set the defaults of C{pkg/apis/core/v1/defaults.go}."""
         default_claim_spec(obj.setdefault("spec", {}))
         status = obj.setdefault("status", {})
         if not status.get("phase"):
@@ -42,11 +42,11 @@ class PersistentVolumeClaimStrategy(Strategy):
             round_up(status.get(name))
 
     def reset_status(self, obj: JSONObject) -> None:
-        """Pending."""
+        """Set the phase Pending."""
         obj["status"] = {"phase": "Pending"}
 
     def default_on_read(self, obj: JSONObject) -> None:
-        """Older releases knew one of the two fields for data sources."""
+        """Set C{dataSource} and C{dataSourceRef} from each other, since older releases stored only one."""
         super().default_on_read(obj)
         complete_data_sources(obj["spec"])
 
@@ -57,28 +57,29 @@ class PersistentVolumeClaimStrategy(Strategy):
         complete_data_sources(obj["spec"])
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Likewise."""
+        """Set C{dataSource} and C{dataSourceRef} from each other."""
         super().prepare_for_update(obj, old)
         _drop_data_sources(obj["spec"], old["spec"])
         complete_data_sources(obj["spec"])
         complete_data_sources(old["spec"])
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Size, access, class, data source."""
+        """Validate a new claim."""
         return validation.validate_claim(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Nothing changes but the size, once the claim is bound."""
+        """Validate that only the size and the attributes class of a bound claim change."""
         return validation.validate_claim_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Quantities."""
+        """Validate the quantities of the status."""
         return validation.validate_claim_status_update(obj, old)
 
 
 def _drop_data_sources(spec: JSONObject, old: JSONObject) -> None:
     """
-    Drop from C{spec} sources in other namespaces, and by the older field all but claims and snapshots.
+    Drop sources in other namespaces from C{spec}, and unsupported kinds in C{dataSource}.
+
 
     See C{pkg/api/persistentvolumeclaim/util.go}.
     """

@@ -41,7 +41,7 @@ _RESIZES: Final = (
 
 
 def validate_claim(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
-    """A claim as it may stand; what an older server let through in C{old} may stay."""
+    """Return the validation errors of a claim; invalid values that C{old} also has are accepted."""
     errors: ErrorList = []
     before = {} if old is None else old["spec"]
     validate_claim_spec(
@@ -58,10 +58,13 @@ def validate_claim_spec(
     spec: JSONObject, path: str, errors: ErrorList, *, values: bool = True, groups: bool = True
 ) -> None:
     """
-    Size, access, class, data source; also of claims that are templates.
+    Validate the spec of a claim or a claim template.
 
-    @param values: Whether the values that the selector compares with have to be possible ones.
-    @param groups: Whether the groups of data sources have to be possible ones.
+    @param spec: The spec.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    @param values: Whether the values of the selector must be valid values of labels.
+    @param groups: Whether the groups of data sources must be valid.
     """
     modes = spec.get("accessModes") or []
     if not modes:
@@ -80,8 +83,8 @@ def validate_claim_spec(
         errors.append(unsupported(f"{path}.volumeMode", spec["volumeMode"], VOLUME_MODES))
     _data_sources(spec, path, errors, groups)
     if spec.get("volumeAttributesClassName"):
-        where = f"{path}.volumeAttributesClassName"
-        check(spec["volumeAttributesClassName"], where, dns_subdomain, errors)
+        class_path = f"{path}.volumeAttributesClassName"
+        check(spec["volumeAttributesClassName"], class_path, dns_subdomain, errors)
 
 
 def _data_sources(spec: JSONObject, path: str, errors: ErrorList, groups: bool) -> None:
@@ -119,7 +122,7 @@ def _data_source(data: JSONObject, path: str, errors: ErrorList, groups: bool) -
 
 
 def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Only a bound claim may change, and only in size and attributes."""
+    """Return the validation errors of an update: only size and attributes of a bound claim may change."""
     errors = validate_claim(obj, old)
     spec, before = dict(obj["spec"]), dict(old["spec"])
     if not before.get("volumeName"):
@@ -148,13 +151,13 @@ def _annotated_class(obj: JSONObject) -> str | None:
 
 
 def _is_given_class(obj: JSONObject, old: JSONObject) -> bool:
-    """Whether a claim without a class gets one, which is that of its annotation if it has that."""
+    """Return whether an update sets the missing storage class, to that of the annotation if there is one."""
     new, annotated = obj["spec"].get("storageClassName"), _annotated_class(old)
     return new is not None and old["spec"].get("storageClassName") is None and annotated in (None, new)
 
 
 def _storage_class(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
-    """The annotation stays, unless the field that took its place takes over."""
+    """Validate that the annotation is unchanged, or removed in favor of the field."""
     new, held = _annotated_class(obj), _annotated_class(old)
     takes_over = held is not None and _is_given_class(obj, old) and new in (None, held)
     if not takes_over:
@@ -162,7 +165,7 @@ def _storage_class(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
 
 
 def _attributes(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
-    """A volume that was given attributes can have others, but not none."""
+    """Validate that the attributes class is not removed once the volume has one."""
     held, new = old["spec"].get("volumeAttributesClassName"), obj["spec"].get("volumeAttributesClassName")
     if held == new or new or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
         return
@@ -172,7 +175,7 @@ def _attributes(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
 
 
 def claim_annotation_warnings(obj: JSONObject) -> list[str]:
-    """Of an annotation that is a field now."""
+    """Return a warning about the deprecated annotation of the storage class."""
     if _annotated_class(obj) is None:
         return []
     return [f"metadata.annotations[{STORAGE_CLASS}]: {OLD_STORAGE_CLASS}"]
@@ -186,7 +189,7 @@ def _carry(target: JSONObject, source: JSONObject, name: str) -> None:
 
 
 def _size(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
-    """A claim does not shrink below what it has."""
+    """Validate that the requested size is at least the capacity."""
 
     def storage(holder: JSONObject, *path: str) -> JSONValue:
         found: Any = holder
@@ -202,7 +205,7 @@ def _size(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
 
 
 def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Amounts."""
+    """Return the validation errors of the status."""
     errors: ErrorList = []
     if not obj["spec"].get("accessModes"):
         errors.append(required("Spec.accessModes"))
@@ -214,7 +217,7 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Field
     for name, value in sorted((status.get("allocatedResourceStatuses") or {}).items()):
         _resizable(name, path, errors)
         if value not in _RESIZES:
-            # The reference shows the resource here, not what was said of it.
+            # The value in the error of the reference is the resource.
             errors.append(unsupported(path, name, _RESIZES))
     path = "status.allocatedResources"
     for name, value in sorted((status.get("allocatedResources") or {}).items()):
@@ -224,7 +227,7 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Field
 
 
 def _resizable(name: str, path: str, errors: ErrorList) -> bool:
-    """Whether a claim can have been given some of a resource: storage, or what is not Kubernetes' own."""
+    """Return whether C{allocatedResources} may contain a resource: storage, or one of another domain."""
     texts = validate_qualified_name(name)
     if texts:
         errors.extend(invalid(path, name, text) for text in texts)

@@ -1,1 +1,1 @@
-"""Pods, and pod templates as all workloads have them."""
+"""Pods and pod templates."""

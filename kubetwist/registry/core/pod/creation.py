@@ -1,4 +1,4 @@
-"""What is written into a pod when it is created, beyond its defaults."""
+"""Changes to new pods besides defaults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .warnings import APP_ARMOR, OLD_APP_ARMOR, app_armor_profile
 
 def merge_match_label_keys(spec: JSONObject, labels: JSONObject) -> None:
     """
-    Write what C{matchLabelKeys} and C{mismatchLabelKeys} mean for this pod into the selectors beside them.
+    Add the labels of the pod for C{matchLabelKeys} and C{mismatchLabelKeys} to the label selectors.
+
 
     See kubernetes, C{pkg/registry/core/pod/strategy.go}.
     """
@@ -27,9 +28,9 @@ def merge_match_label_keys(spec: JSONObject, labels: JSONObject) -> None:
 
 def _affinity_terms(affinity: JSONObject) -> Iterator[JSONObject]:
     for kind in ("podAffinity", "podAntiAffinity"):
-        found = affinity.get(kind) or {}
-        yield from found.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
-        for weighted in found.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
+        terms = affinity.get(kind) or {}
+        yield from terms.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+        for weighted in terms.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
             if weighted.get("podAffinityTerm"):
                 yield weighted["podAffinityTerm"]
 
@@ -54,7 +55,7 @@ def app_armor_warnings(metadata: JSONObject, spec: JSONObject) -> list[str]:
 
 
 def apply_app_armor_annotations(metadata: JSONObject, spec: JSONObject) -> None:
-    """Let a container's annotation of old stand for the field, where the field is not set."""
+    """Set missing AppArmor fields of containers from deprecated annotations."""
     for container, profile in _annotated(metadata, spec):
         if profile is not None and profile != _whole_profile(spec):
             context = container.get("securityContext") or {}
@@ -62,12 +63,12 @@ def apply_app_armor_annotations(metadata: JSONObject, spec: JSONObject) -> None:
 
 
 def _whole_profile(spec: JSONObject) -> JSONObject | None:
-    found: JSONObject | None = (spec.get("securityContext") or {}).get("appArmorProfile")
-    return found
+    profile: JSONObject | None = (spec.get("securityContext") or {}).get("appArmorProfile")
+    return profile
 
 
 def _annotated(metadata: JSONObject, spec: JSONObject) -> Iterator[tuple[JSONObject, JSONObject | None]]:
-    """Containers with an annotation but no field, and what the annotation means; L{None} if that is no profile."""
+    """Return containers with an annotation but no field, and the profile in it; L{None} if it is invalid."""
     annotations = metadata.get("annotations")
     if not annotations or not any(key.startswith(APP_ARMOR) for key in annotations):
         return
@@ -79,9 +80,9 @@ def _annotated(metadata: JSONObject, spec: JSONObject) -> Iterator[tuple[JSONObj
             continue
         profile = app_armor_profile(text)
         local = None if profile is None else profile.get("localhostProfile")
-        bad = local is not None and (not local or local != local.strip() or len(local.encode()) > _LONGEST_PROFILE)
+        bad = local is not None and (not local or local != local.strip() or len(local.encode()) > _MAX_PROFILE_LENGTH)
         yield container, None if bad else profile
 
 
-#: In bytes.
-_LONGEST_PROFILE: Final = 4095
+#: Maximum length of a profile name in bytes.
+_MAX_PROFILE_LENGTH: Final = 4095

@@ -1,7 +1,8 @@
 """
-What pods and pod templates default to; used by every kind that holds one.
+Defaults of pods and pod templates.
 
-See kubernetes, C{pkg/apis/core/v1/defaults.go}; a few fields are filled in there by conversion, and here with the rest.
+
+See kubernetes, C{pkg/apis/core/v1/defaults.go}. The reference sets a few of these in its conversion.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ def drop_init_container_annotations(meta: JSONObject) -> None:
     """Remove the annotations that formerly represented init containers: see C{pkg/apis/core/v1/conversion.go}."""
     annotations = meta.get("annotations")
     if annotations and not _INIT_CONTAINERS.isdisjoint(annotations):
-        kept = {name: text for name, text in annotations.items() if name not in _INIT_CONTAINERS}
-        if kept:
-            meta["annotations"] = kept
+        remaining = {name: text for name, text in annotations.items() if name not in _INIT_CONTAINERS}
+        if remaining:
+            meta["annotations"] = remaining
         else:
             del meta["annotations"]
 
 
 def default_pod_template(template: JSONObject) -> None:
-    """A template has a spec, if only an empty one."""
+    """Set the defaults of a template, which always has a spec."""
     drop_init_container_annotations(template.setdefault("metadata", {}))
     spec = template.get("spec")
     if spec is None:
@@ -42,7 +43,7 @@ def default_pod_template(template: JSONObject) -> None:
 
 
 def default_pod_spec(spec: JSONObject) -> None:
-    """Everything that holds for pods as for templates."""
+    """Set the defaults of the spec of pods and templates."""
     if not spec.get("dnsPolicy"):
         spec["dnsPolicy"] = "ClusterFirst"
     if not spec.get("restartPolicy"):
@@ -65,7 +66,7 @@ def default_pod_spec(spec: JSONObject) -> None:
 
 
 def default_pod(obj: JSONObject) -> None:
-    """What only pods get: service links, ports of the node's network, and requests out of limits."""
+    """Set the defaults of pods only: service links, host ports, and requests from limits."""
     drop_init_container_annotations(obj["metadata"])
     spec = obj.get("spec")
     if spec is None:
@@ -95,7 +96,7 @@ def default_pod(obj: JSONObject) -> None:
 
 
 def _default_pod_limits(spec: JSONObject, resources: JSONObject) -> None:
-    """Huge pages of the whole pod, unless it asks for some: those of its containers."""
+    """Set the limits of the pod for huge pages to those of its containers, unless the pod requests some."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     if not limits and not requests:
         return
@@ -107,7 +108,7 @@ def _default_pod_limits(spec: JSONObject, resources: JSONObject) -> None:
 
 
 def _default_pod_requests(spec: JSONObject, resources: JSONObject) -> None:
-    """Requests of the whole pod: what its containers ask for, or else its limits."""
+    """Set the requests of the pod to those of its containers, or to its limits."""
     requests = resources.get("requests") or {}
     for name, quantity in _altogether(spec, "requests").items():
         if name in _OVERCOMMITTED:
@@ -119,12 +120,12 @@ def _default_pod_requests(spec: JSONObject, resources: JSONObject) -> None:
         resources["requests"] = requests
 
 
-#: What a pod can ask for as a whole, without being given all of it.
+#: Resources of pods that can be overcommitted.
 _OVERCOMMITTED: Final = ("cpu", "memory")
 
 
 def _altogether(spec: JSONObject, part: str) -> dict[str, Quantity]:
-    """What containers have at the same time: those that go on, or more while those that start do, one after another."""
+    """Return the resources that containers use at the same time, including those of init containers."""
     running: dict[str, Quantity] = {}
     for container in spec.get("containers") or ():
         _add(running, _amounts(container, part))
@@ -200,7 +201,7 @@ def _default_container(container: JSONObject) -> None:
 
 
 def round_up_resources(resources: JSONObject | None) -> None:
-    """Limits and requests."""
+    """Round up limits and requests."""
     if resources:
         for part in ("limits", "requests"):
             round_up(resources.get(part))
@@ -220,19 +221,19 @@ def round_up(amounts: JSONObject | None) -> None:
 
 
 def pull_policy(image: str) -> str:
-    """How to pull an image whose user does not say: always when it is the newest of its name."""
-    found = _IMAGE.fullmatch(image) if len(image) <= _LONGEST_IMAGE else None
-    if found is None or len(found["path"]) > _LONGEST_PATH - (0 if "/" in image else len("library/")):
+    """Return the default pull policy of an image: Always for the tag C{latest}."""
+    match = _IMAGE.fullmatch(image) if len(image) <= _MAX_IMAGE_LENGTH else None
+    if match is None or len(match["path"]) > _MAX_PATH_LENGTH - (0 if "/" in image else len("library/")):
         return "IfNotPresent"
-    tag, digest = found["tag"], found["digest"]
+    tag, digest = match["tag"], match["digest"]
     return "Always" if tag == "latest" or not (tag or digest) else "IfNotPresent"
 
 
 #: Maximum length of a repository path, C{library/} included for paths with one name only.
-_LONGEST_PATH: Final = 255
-#: More than the longest name, tag and digest.
-_LONGEST_IMAGE: Final = 600
-#: A reference to an image: where it comes from, if that looks like a host, its path, its tag and its digest.
+_MAX_PATH_LENGTH: Final = 255
+#: Maximum length of an image reference that is parsed; more than any valid one.
+_MAX_IMAGE_LENGTH: Final = 600
+#: An image reference: the registry host, the path, the tag and the digest.
 _HOST: Final = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _PATH: Final = "[a-z0-9]+(?:(?:[.]|__?|-+)[a-z0-9]+)*"
 _IMAGE: Final = re.compile(
@@ -271,7 +272,7 @@ def _default_http_get(get: JSONObject) -> None:
 
 
 def default_volume(volume: JSONObject) -> None:
-    """A volume without a source is an empty directory."""
+    """Set the default source of a volume, an empty directory, and the defaults of its source."""
     empty = True
     for name, source in list(volume.items()):
         if name == "name" or source is None:
@@ -330,14 +331,14 @@ def _ephemeral(source: JSONObject) -> None:
 
 
 def default_claim_spec(spec: JSONObject) -> None:
-    """The spec of a claim, wherever it stands."""
+    """Set the defaults of the spec of a claim or claim template."""
     if spec.get("volumeMode") is None:
         spec["volumeMode"] = "Filesystem"
     round_up_resources(spec.setdefault("resources", {}))
 
 
 def complete_data_sources(spec: JSONObject) -> None:
-    """C{dataSource} and C{dataSourceRef} say the same, unless the reference crosses namespaces."""
+    """Set C{dataSource} and C{dataSourceRef} from each other, unless the reference has a namespace."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and reference is None:
         spec["dataSourceRef"] = dict(source)
@@ -359,7 +360,7 @@ def _azure_disk(source: JSONObject) -> None:
     _fill(cachingMode="ReadWrite", kind="Shared", fsType="ext4", readOnly=False)(source)
 
 
-#: Shared with persistent volumes, whose sources carry the same names.
+#: The defaults of volume sources, also for PersistentVolumes.
 VOLUME_SOURCE_DEFAULTS: Final[dict[str, Callable[[JSONObject], None]]] = {
     "hostPath": _host_path,
     "iscsi": _fill(iscsiInterface="default"),

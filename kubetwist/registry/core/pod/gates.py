@@ -1,4 +1,4 @@
-"""What is dropped of pods and of templates since it is behind a feature gate that is closed; what is there stays."""
+"""Removal of the fields of pods and templates whose feature gates are disabled; existing values are kept."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Final
 from ....api.podspecs import containers
 from ....api.resource import JSONObject
 
-#: Finds, in a spec, what has a field, and which: the object that the field is in, and its name.
+#: Returns the occurrences of a field in a spec: the object that contains it, and its name.
 _Find = Callable[[JSONObject], Iterator[tuple[JSONObject, str]]]
 
 
 def drop_disabled_fields(spec: JSONObject, old: JSONObject | None, open_gates: Collection[str]) -> None:
     """
-    Drop from the spec of a pod what is behind gates that are closed.
+    Drop the fields of disabled feature gates from the spec of a pod.
 
-    @param old: The spec as it was, when this is a change: what it has, it keeps.
+    @param spec: The spec; modified.
+    @param old: The spec of the old object, whose fields are kept; L{None} when it is created.
+    @param open_gates: The enabled feature gates.
     """
     for gate, find in _GATES.items():
         if gate in open_gates or (old is not None and any(find(old))):
@@ -28,7 +30,7 @@ def drop_disabled_fields(spec: JSONObject, old: JSONObject | None, open_gates: C
 
 
 def drop_disabled_status(status: JSONObject, old: JSONObject, open_gates: Collection[str]) -> None:
-    """Drop from the status of a pod what is behind gates that are closed, unless C{old} has it."""
+    """Drop the fields of disabled feature gates from the status of a pod, unless C{old} has them."""
     name = "nodeAllocatableResourceClaimStatuses"
     if "DRANodeAllocatableResources" not in open_gates and not old.get(name):
         status.pop(name, None)
@@ -38,13 +40,13 @@ def drop_disabled_status(status: JSONObject, old: JSONObject, open_gates: Collec
 
 
 def drop_of_template(template: JSONObject | None, old: JSONObject | None, open_gates: Collection[str]) -> None:
-    """L{drop_disabled_fields} for a template."""
+    """Drop the fields of disabled feature gates from a template; see L{drop_disabled_fields}."""
     if template and template.get("spec"):
         drop_disabled_fields(template["spec"], (old or {}).get("spec"), open_gates)
 
 
 def _stop_signals(spec: JSONObject) -> Iterator[tuple[JSONObject, str]]:
-    """The containers that say how they are stopped."""
+    """Return the lifecycles with stop signals."""
     for container, _, _ in containers(spec):
         lifecycle = container.get("lifecycle") or {}
         if lifecycle.get("stopSignal") is not None:
@@ -60,7 +62,7 @@ def _drop_empty_lifecycle(spec: JSONObject, lifecycle: JSONObject) -> None:
 
 
 def _projections(kind: str) -> _Find:
-    """Sources of volumes of one kind."""
+    """Return a function that finds the projected volume sources of one kind."""
 
     def find(spec: JSONObject) -> Iterator[tuple[JSONObject, str]]:
         for volume in spec.get("volumes") or ():
@@ -77,7 +79,7 @@ def _scheduling_group(spec: JSONObject) -> Iterator[tuple[JSONObject, str]]:
 
 
 def _mounts(status: JSONObject) -> Iterator[JSONObject]:
-    """Volumes of containers that tell of themselves."""
+    """Return the statuses of volume mounts."""
     for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         for one in status.get(kind) or ():
             for mount in one.get("volumeMounts") or ():

@@ -1,4 +1,4 @@
-"""The row of a Pod, which sums up its containers."""
+"""Rows of Tables for Pods, which summarize the containers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ...generic.printers.ages import AgeCell, Cell, age, parse_time
 from ...generic.printers.columns import AGE, NAME, Column, Row, core_field, wide
 from ...generic.printers.texts import NONE, condition, name_of, spec_of, status_of
 
-#: The reason of pods on nodes that do not answer.
+#: The reason of pods on unreachable nodes.
 NODE_LOST = "NodeLost"
 
 
 @define
 class _Restarts:
-    """How often containers were restarted, and when the last one was."""
+    """The number of restarts of containers, and the time of the last one."""
 
     count: int = 0
     last: float = 0.0
@@ -35,7 +35,7 @@ class _Restarts:
 
 
 def pod(obj: JSONObject) -> Iterator[Cell]:
-    """Name, ready containers, what it is doing, restarts, age; where it runs."""
+    """Return the cells of a pod: name, ready containers, status, restarts and age; and those of wide output."""
     spec, status, metadata = spec_of(obj), status_of(obj), obj["metadata"]
     reason = status.get("reason") or status.get("phase") or ""
     for one in status.get("conditions") or ():
@@ -83,7 +83,7 @@ def _completed(reason: str, message: str) -> JSONObject:
 
 
 def _sidecars(spec: JSONObject) -> set[str]:
-    """The init containers that go on beside the others."""
+    """Return the names of the restartable init containers."""
     return {
         container.get("name", "")
         for container in spec.get("initContainers") or ()
@@ -92,7 +92,7 @@ def _sidecars(spec: JSONObject) -> set[str]:
 
 
 def _init_containers(spec: JSONObject, status: JSONObject, sidecars: set[str]) -> tuple[str, int, _Restarts, _Restarts]:
-    """What the first init container that is not done is about (C{""} when all are), ready sidecars, restarts."""
+    """Return the reason of the first init container that is not done (C{""} for none), ready sidecars, and restarts."""
     ready = 0
     restarts, sidecar_restarts = _Restarts(), _Restarts()
     for place, container in enumerate(status.get("initContainerStatuses") or ()):
@@ -150,8 +150,8 @@ def _readiness_gates(spec: JSONObject, status: JSONObject) -> str:
         return NONE
     met = 0
     for gate in gates:
-        found = condition(status, gate.get("conditionType", ""))
-        met += found is not None and found.get("status") == "True"
+        gate_condition = condition(status, gate.get("conditionType", ""))
+        met += gate_condition is not None and gate_condition.get("status") == "True"
     return f"{met}/{len(gates)}"
 
 

@@ -1,5 +1,6 @@
 """
-The quality of service of a pod, as its resources ask for it.
+The quality of service class of a pod, from the resources of its containers.
+
 
 See kubernetes, C{pkg/apis/core/helper/qos/qos.go}.
 """
@@ -16,7 +17,7 @@ _COUNTED: Final = ("cpu", "memory")
 
 
 def qos_class(spec: JSONObject) -> str:
-    """C{Guaranteed}, C{Burstable} or C{BestEffort}."""
+    """Return the class: C{Guaranteed}, C{Burstable} or C{BestEffort}."""
     whole = spec.get("resources")
     if whole is not None:
         containers = [whole]
@@ -35,14 +36,14 @@ def qos_class(spec: JSONObject) -> str:
 
 
 def _count(quantities: JSONObject | None, total: dict[str, Quantity]) -> set[str]:
-    """Add what is asked for to C{total}; what is zero counts as not asked for."""
-    found = set()
+    """Add quantities to C{total}, and return the names of those that are not zero."""
+    names = set()
     for name in _COUNTED:
         text = (quantities or {}).get(name)
         if text is None:
             continue
         quantity = Quantity.parse(text)
         if quantity.sign() == 1:
-            found.add(name)
+            names.add(name)
             total[name] = total[name] + quantity if name in total else quantity
-    return found
+    return names

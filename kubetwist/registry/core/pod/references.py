@@ -8,7 +8,7 @@ from typing import Final
 from ....api.podspecs import containers
 from ....api.resource import JSONObject
 
-#: On pods that a kubelet has made for those that it runs from files.
+#: The annotation of mirror pods, which a kubelet creates for its static pods.
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 
 #: Sources of volumes that name a secret, and the field with a reference to it.
@@ -22,7 +22,7 @@ _WITH_SECRET: Final = (
     ("storageos", "secretRef"),
     ("csi", "nodePublishSecretRef"),
 )
-#: The same in persistent volumes, as far as kubelets are concerned: controllers use others.
+#: The same for PersistentVolumes, only of the secrets that kubelets use.
 _VOLUME_SECRETS: Final = {
     "cephfs": ("secretRef",),
     "cinder": ("secretRef",),
@@ -36,7 +36,7 @@ _VOLUME_SECRETS: Final = {
 #: Volume types whose secret reference needs a namespace; for others the claim's namespace is the default.
 _OWN_NAMESPACE: Final = frozenset(("cinder", "storageos", "csi"))
 
-#: Volumes that are an object of the API, and how it is said that a pod has one.
+#: Volume sources that refer to an object, with the resource of the object.
 _OBJECT_VOLUMES: Final = (
     ("configMap", "configmaps (via configmap volumes)"),
     ("secret", "secrets (via secret volumes)"),
@@ -56,7 +56,7 @@ _OBJECT_PROJECTIONS: Final = (
 
 
 def secret_names(pod: JSONObject) -> Iterator[str]:
-    """The secrets that a pod names, all of its own namespace; some perhaps several times."""
+    """Return the names of the secrets that a pod refers to, in its namespace; names may be repeated."""
     spec = pod.get("spec") or {}
     for reference in spec.get("imagePullSecrets") or ():
         yield from _name(reference)
@@ -75,7 +75,7 @@ def secret_names(pod: JSONObject) -> Iterator[str]:
 
 
 def config_map_names(pod: JSONObject) -> Iterator[str]:
-    """The config maps that a pod names, likewise."""
+    """Return the names of the ConfigMaps that a pod refers to, in its namespace; names may be repeated."""
     spec = pod.get("spec") or {}
     yield from _from_containers(spec, "configMapRef", "configMapKeyRef")
     for volume in spec.get("volumes") or ():
@@ -85,7 +85,7 @@ def config_map_names(pod: JSONObject) -> Iterator[str]:
 
 
 def claim_names(pod: JSONObject) -> Iterator[str]:
-    """The persistent volume claims of a pod, those included that are made for it."""
+    """Return the names of the PersistentVolumeClaims of a pod, including those of ephemeral volumes."""
     for volume in (pod.get("spec") or {}).get("volumes") or ():
         claim = claim_of(pod, volume)
         if claim:
@@ -93,7 +93,7 @@ def claim_names(pod: JSONObject) -> Iterator[str]:
 
 
 def claim_of(pod: JSONObject, volume: JSONObject) -> str:
-    """The persistent volume claim behind one volume; C{""} when there is none."""
+    """Return the name of the PersistentVolumeClaim of a volume; C{""} if it has none."""
     if volume.get("persistentVolumeClaim") is not None:
         name: str = volume["persistentVolumeClaim"].get("claimName", "")
         return name
@@ -103,13 +103,13 @@ def claim_of(pod: JSONObject, volume: JSONObject) -> str:
 
 
 def resource_claim_names(pod: JSONObject) -> Iterator[str]:
-    """The resource claims of a pod, as far as they are known: those that are made for it its status names."""
+    """Return the names of the ResourceClaims of a pod; those from templates are read from its status."""
     status = pod.get("status") or {}
-    made = {one.get("name"): one.get("resourceClaimName") for one in status.get("resourceClaimStatuses") or ()}
+    generated = {one.get("name"): one.get("resourceClaimName") for one in status.get("resourceClaimStatuses") or ()}
     for claim in (pod.get("spec") or {}).get("resourceClaims") or ():
         name = claim.get("resourceClaimName")
         if not name and claim.get("resourceClaimTemplateName"):
-            name = made.get(claim.get("name"))
+            name = generated.get(claim.get("name"))
         if name:
             yield name
     extended = (status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName")
@@ -119,7 +119,8 @@ def resource_claim_names(pod: JSONObject) -> Iterator[str]:
 
 def object_reference(pod: JSONObject) -> str:
     """
-    The first thing by which a pod needs the API, as a plural; C{""} when it needs nothing of it.
+    Return the resource of the first object that a pod refers to; C{""} if there is none.
+
 
     @see: kubernetes, C{HasAPIObjectReference} in C{pkg/api/pod/util.go}.
     """
@@ -133,18 +134,18 @@ def object_reference(pod: JSONObject) -> str:
     if spec.get("resourceClaims"):
         return "resourceclaims"
     for volume in spec.get("volumes") or ():
-        for field, shown in _OBJECT_VOLUMES:
+        for field, resource in _OBJECT_VOLUMES:
             if volume.get(field) is not None:
-                return shown
+                return resource
         for source in _projections(volume):
-            for field, shown in _OBJECT_PROJECTIONS:
+            for field, resource in _OBJECT_PROJECTIONS:
                 if source.get(field) is not None:
-                    return shown
+                    return resource
     return ""
 
 
 def volume_secrets(volume: JSONObject) -> Iterator[tuple[str, str]]:
-    """The secrets, by namespace and name, that a kubelet needs for a persistent volume that is bound to a claim."""
+    """Return the secrets, by namespace and name, that a kubelet needs for a bound PersistentVolume."""
     spec = volume.get("spec") or {}
     claim_namespace = (spec.get("claimRef") or {}).get("namespace", "")
     azure = spec.get("azureFile")

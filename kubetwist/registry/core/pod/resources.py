@@ -1,4 +1,4 @@
-"""What a pod asks for and may use in all: containers at a time, init containers one after the other, and overhead."""
+"""Total requests and limits of a pod: its containers, init containers and overhead."""
 
 from __future__ import annotations
 
@@ -12,44 +12,45 @@ ResourceList = dict[str, Quantity]
 
 
 def amounts(values: Mapping[str, object] | None) -> ResourceList:
-    """Named quantities, parsed."""
+    """Parse a map of quantities."""
     return {name: Quantity.parse(value) for name, value in (values or {}).items()}
 
 
 def pod_resources(spec: JSONObject, which: Literal["requests", "limits"]) -> ResourceList:
     """
-    The requests or the limits of a whole pod.
+    Return the requests or the limits of a pod.
 
-    Init containers that are restarted run beside all that come after them. What is said for the pod as a whole counts
-    instead of what its containers say.
+
+    Restartable init containers run concurrently with all later containers. Pod-level resources replace those of
+    containers.
 
     @see: kubernetes, C{component-helpers/resource/helpers.go}.
     """
     total = aggregate_container_resources(spec, which)
     total.update(amounts((spec.get("resources") or {}).get(which)))
     for name, amount in amounts(spec.get("overhead")).items():
-        # What has no limit does not get one by its overhead.
+        # The overhead is not added to a resource without a limit.
         if which == "requests" or name in total:
             total[name] = total[name] + amount if name in total else amount
     return total
 
 
 def aggregate_container_resources(spec: JSONObject, which: Literal["requests", "limits"]) -> ResourceList:
-    """The same as the containers of a pod have it, whatever is said for it as a whole."""
+    """Return the total of the containers of a pod, without pod-level resources."""
     total: ResourceList = {}
     for container in spec.get("containers") or ():
         _add(total, _of(container, which))
     beside: ResourceList = {}
     peak: ResourceList = {}
     for container in spec.get("initContainers") or ():
-        wanted = _of(container, which)
+        current = _of(container, which)
         if container.get("restartPolicy") == "Always":
-            _add(total, wanted)
-            _add(beside, wanted)
-            wanted = dict(beside)
+            _add(total, current)
+            _add(beside, current)
+            current = dict(beside)
         else:
-            _add(wanted, beside)
-        _raise_to(peak, wanted)
+            _add(current, beside)
+        _raise_to(peak, current)
     _raise_to(total, peak)
     return total
 

@@ -1,4 +1,4 @@
-"""Pods, and the binding of pods to nodes."""
+"""Strategies of Pods and Bindings."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 #: Fields of a container that a resize changes.
 _SIZES: Final = ("resources", "resizePolicy")
-#: Phases that a pod does not leave again.
+#: Final phases of pods.
 FINISHED: Final = ("Succeeded", "Failed")
 
 
 class PodStrategy(Strategy):
-    """v1 Pod."""
+    """Strategy of v1 Pod."""
 
     metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     has_generation = True
@@ -37,14 +37,14 @@ class PodStrategy(Strategy):
     delete_returns_object = True
 
     def default(self, obj: JSONObject) -> None:
-        """The spec, and the list of addresses that belongs to the first of them, which is right if they differ."""
+        """Set the defaults of the spec, and C{podIPs} from C{podIP}, which has precedence."""
         default_pod(obj)
         status = obj.get("status")
         if status:
             _default_status(status)
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """What the spec says in one place and means in another is written out; who tells the quality is believed."""
+        """Prepare a new pod: set derived fields, drop fields of disabled gates, and set the status."""
         spec = obj["spec"]
         merge_match_label_keys(spec, obj["metadata"].get("labels") or {})
         drop_disabled_fields(spec, None, self.open_gates)
@@ -55,12 +55,12 @@ class PodStrategy(Strategy):
             obj["status"]["qosClass"] = qos_class
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """What was dropped when the pod was made does not come back."""
+        """Restore the status, and drop fields of disabled gates unless the old pod has them."""
         super().prepare_for_update(obj, old)
         drop_disabled_fields(obj["spec"], old["spec"], self.open_gates)
 
     def reset_status(self, obj: JSONObject) -> None:
-        """Pending, of the quality of service that its resources ask for; gated while it has scheduling gates."""
+        """Set the phase Pending, the QoS class, and the condition of scheduling gates."""
         status: JSONObject = {"phase": "Pending"}
         if obj["spec"].get("schedulingGates"):
             status["conditions"] = [
@@ -77,7 +77,7 @@ class PodStrategy(Strategy):
         obj["status"] = status
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """The quality of service and what was observed stay when nothing is said of them."""
+        """Restore the QoS class and observed generations if they are omitted."""
         super().prepare_for_status_update(obj, old)
         status, before = obj.get("status"), old.get("status") or {}
         if status is None:
@@ -89,63 +89,64 @@ class PodStrategy(Strategy):
         drop_disabled_status(status, before, self.open_gates)
 
     def prepare_for_ephemeral_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Take nothing but the ephemeral containers from C{obj}."""
-        wanted = obj["spec"].get("ephemeralContainers")
+        """Restore everything in C{obj} except the ephemeral containers."""
+        requested = obj["spec"].get("ephemeralContainers")
         _take(obj, old)
-        if wanted:
-            obj["spec"]["ephemeralContainers"] = wanted
+        if requested:
+            obj["spec"]["ephemeralContainers"] = requested
         else:
             obj["spec"].pop("ephemeralContainers", None)
         drop_disabled_fields(obj["spec"], old["spec"], self.open_gates)
 
     def prepare_for_resize(self, obj: JSONObject, old: JSONObject) -> None:
-        """Take nothing but the resources and the resize policies of containers from C{obj}."""
-        wanted, before = obj["spec"], old["spec"]
+        """Restore everything in C{obj} except the resources and resize policies of containers."""
+        requested, before = obj["spec"], old["spec"]
         kinds = ("containers", "initContainers")
-        if any(len(wanted.get(name) or ()) != len(before.get(name) or ()) for name in kinds):
-            return  # Validation refuses what was sent, as it was sent.
+        if any(len(requested.get(name) or ()) != len(before.get(name) or ()) for name in kinds):
+            return  # Validation rejects the object.
         _take(obj, old)
         for name in kinds:
-            if wanted.get(name):
-                obj["spec"][name] = _resized(wanted[name], before[name])
-        if "resources" in wanted:
-            obj["spec"]["resources"] = wanted["resources"]
+            if requested.get(name):
+                obj["spec"][name] = _resized(requested[name], before[name])
+        if "resources" in requested:
+            obj["spec"]["resources"] = requested["resources"]
         else:
             obj["spec"].pop("resources", None)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The spec of a new one."""
+        """Validate a new pod."""
         return pods.validate_pod_create(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The few fields that may change."""
+        """Validate that only mutable fields change."""
         return podupdates.validate_pod_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Container states that may not go back, and addresses."""
+        """Validate container states, whose transitions are restricted, and addresses."""
         return podupdates.validate_pod_status_update(obj, old)
 
     def validate_ephemeral_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Ephemeral containers are added, never changed or removed."""
+        """Validate that ephemeral containers are only added."""
         return podupdates.validate_ephemeral_update(obj, old)
 
     def validate_resize(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Resources may change, the quality of service may not."""
+        """Validate that the QoS class does not change."""
         return podupdates.validate_resize(obj, old)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Duplicates and deprecated fields; updates, which are the work of controllers mostly, are spared."""
+        """Return warnings for new pods; updates are mostly by controllers and get none."""
         if old is not None:
             return ()
         return pod_name_warnings(obj["metadata"].get("name", "")) + pod_warnings(obj["spec"], obj["metadata"])
 
     def early_warnings(self, obj: JSONObject) -> Sequence[str]:
-        """Annotations of old."""
+        """Return warnings about deprecated annotations."""
         return app_armor_warnings(obj["metadata"], obj["spec"])
 
     def grace_period(self, obj: JSONObject, options: DeleteOptions) -> int | None:
         """
-        What the DELETE says or the spec; nothing when there is no kubelet that would have to stop containers.
+        Return the grace period of the options or of the spec; 0 if no kubelet must stop containers.
+
 
         See C{pkg/registry/core/pod/strategy.go}, CheckGracefulDelete.
         """
@@ -179,26 +180,28 @@ def _container_statuses(status: JSONObject) -> Iterator[JSONObject]:
 
 
 def _keep_observed(conditions: Sequence[JSONObject], before: Sequence[JSONObject]) -> None:
-    """Conditions that do not say at which generation they were observed have that of the last one of their type."""
-    known: dict[str | None, list[int]] = {}
+    """Set missing observed generations of conditions to those of the last old condition of the type."""
+    observed: dict[str | None, list[int]] = {}
     for condition in reversed(before):
-        known.setdefault(condition.get("type"), []).append(condition.get("observedGeneration") or 0)
+        observed.setdefault(condition.get("type"), []).append(condition.get("observedGeneration") or 0)
     for condition in conditions:
-        generations = known.get(condition.get("type"))
+        generations = observed.get(condition.get("type"))
         generation = generations.pop() if generations else 0
         if generation and not condition.get("observedGeneration"):
             condition["observedGeneration"] = generation
 
 
-def _resized(wanted: Sequence[JSONObject], before: Sequence[JSONObject]) -> list[JSONObject]:
+def _resized(requested: Sequence[JSONObject], before: Sequence[JSONObject]) -> list[JSONObject]:
     """
-    Return the containers of C{before} with the resources of C{wanted}; C{wanted} itself if names differ, which is
-    refused.
+    Return the containers of C{before} with the resources of C{requested}; C{requested} if names differ.
+
+
+    Validation rejects different names.
     """
     containers = []
-    for new, old in zip(wanted, before, strict=True):
+    for new, old in zip(requested, before, strict=True):
         if new.get("name") != old.get("name"):
-            return list(wanted)
+            return list(requested)
         container: JSONObject = {name: value for name, value in old.items() if name not in _SIZES}
         container.update((name, new[name]) for name in _SIZES if name in new)
         containers.append(container)
@@ -206,10 +209,10 @@ def _resized(wanted: Sequence[JSONObject], before: Sequence[JSONObject]) -> list
 
 
 def _take(obj: JSONObject, old: JSONObject) -> None:
-    """Make C{obj} what C{old} is, but for the metadata that carries preconditions."""
+    """Make C{obj} equal to C{old}, except for the uid and resourceVersion of preconditions."""
     metadata = obj["metadata"]
     sent = {name: metadata[name] for name in ("resourceVersion", "managedFields") if name in metadata}
-    # The store holds on to this dictionary.
+    # Modified in place: the store refers to this dictionary.
     metadata.clear()
     metadata.update(old["metadata"], **sent)
     obj.clear()
@@ -223,10 +226,10 @@ def _take(obj: JSONObject, old: JSONObject) -> None:
 
 
 class BindingStrategy(Strategy):
-    """v1 Binding: not stored, but checked."""
+    """Strategy of v1 Binding, which is validated but not stored."""
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """It names a node."""
+        """Validate that the target is a node."""
         return pods.validate_binding(obj)
 
 

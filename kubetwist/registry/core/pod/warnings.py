@@ -1,5 +1,6 @@
 """
-What is accepted of pods and their templates, but hardly meant; the texts of C{Warning} headers.
+Warnings about pods and pod templates, for C{Warning} headers.
+
 
 @see: kubernetes, C{pkg/api/pod/warnings.go}.
 """
@@ -46,10 +47,11 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 def pod_warnings(spec: JSONObject, metadata: JSONObject, path: str = "") -> list[str]:
     """
-    Return warnings for the writer of a pod or pod template.
+    Return the warnings about a pod or pod template.
 
-    @param metadata: Of the pod or the template.
-    @param path: Of the template in its object; C{""} for a pod.
+    @param spec: The spec.
+    @param metadata: The metadata of the pod or the template.
+    @param path: The field path of the template in its object; C{""} for a pod.
     """
     prefix = f"{path}." if path else ""
     here = f"{prefix}spec"
@@ -59,7 +61,7 @@ def pod_warnings(spec: JSONObject, metadata: JSONObject, path: str = "") -> list
         for name in spec.get("nodeSelector") or ()
         if name in DEPRECATED_LABELS
     ]
-    # What most pods do not have is asked about first: each of them is looked at when it is made.
+    # Rare fields are checked first, since this runs for each new pod.
     affinity = spec.get("affinity")
     if affinity:
         texts += _node_affinity(affinity, f"{here}.affinity")
@@ -104,7 +106,7 @@ def pod_warnings(spec: JSONObject, metadata: JSONObject, path: str = "") -> list
 
 
 def template_warnings(template: JSONObject | None, path: str) -> list[str]:
-    """The same for a template; nothing if there is none."""
+    """Return the warnings about a template; empty without one."""
     if template is None:
         return []
     return pod_warnings(template.get("spec") or {}, template.get("metadata") or {}, path)
@@ -200,7 +202,7 @@ def _pull_secrets(spec: JSONObject, path: str) -> Iterator[str]:
 
 
 def _overlaps(volume: JSONObject) -> Iterator[str]:
-    """Files of a volume that would be the same file, or one in the place of another's directory."""
+    """Return warnings about equal paths in a volume, and files at the path of a directory."""
     start = f"volume {quote(volume.get('name') or '')}"
     for kind, named in (("configMap", "name"), ("secret", "secretName"), ("downwardAPI", "")):
         source = volume.get(kind)
@@ -221,7 +223,7 @@ def _overlaps(volume: JSONObject) -> Iterator[str]:
 
 
 #: Maximum number of warnings about overlapping paths of a volume: a client receives some kilobytes of warnings.
-MOST_OVERLAPS: Final = 100
+MAX_OVERLAPS: Final = 100
 _SHOWN: Final = {"configMap": "ConfigMap", "secret": "Secret", "downwardAPI": "DownwardAPI"}
 
 
@@ -231,7 +233,7 @@ def _cleaned(item: JSONObject) -> str:
 
 
 def _projected(source: JSONObject) -> list[tuple[str, str]]:
-    """The paths of one source of a projected volume, each with where it comes from."""
+    """Return the paths of one source of a projected volume, each with a description of the source."""
     for kind, shown in _SHOWN.items():
         found = source.get(kind)
         if found is not None and found.get("items") is not None:
@@ -254,8 +256,8 @@ class _Directory:
     """
     A directory or file of a volume.
 
-    @ivar here: Numbers of the paths that end here.
-    @ivar below: Numbers of the paths that continue below.
+    @ivar here: The numbers of the paths that end here.
+    @ivar below: The numbers of the paths that continue below.
     """
 
     __slots__ = ("below", "here", "inner")
@@ -268,11 +270,12 @@ class _Directory:
 
 def _overlapping(paths: Iterable[tuple[str, str]]) -> Iterator[str]:
     """
-    Return each path with the earlier paths that are equal to it, above or below it; at most L{MOST_OVERLAPS}.
+    Return each path with the earlier equal, parent or child paths; at most L{MAX_OVERLAPS}.
+
 
     As C{checkForOverlap} in kubernetes, C{pkg/api/pod/warnings.go}, which compares all pairs of paths.
     """
-    root, seen, left = _Directory(), [], MOST_OVERLAPS
+    root, seen, remaining = _Directory(), [], MAX_OVERLAPS
     for number, (path, origin) in enumerate(paths):
         seen.append((path, origin))
         if not path:
@@ -286,10 +289,10 @@ def _overlapping(paths: Iterable[tuple[str, str]]) -> Iterator[str]:
         place = place.inner.setdefault(last, _Directory())
         found += place.here + place.below
         place.here.append(number)
-        for other in sorted(found)[:left]:
+        for other in sorted(found)[:remaining]:
             yield f"{_shown_path(path, origin)} with {_shown_path(*seen[other])}"
-        left -= min(len(found), left)
-        if not left:
+        remaining -= min(len(found), remaining)
+        if not remaining:
             return
 
 
@@ -310,7 +313,7 @@ def _fractions(amounts: JSONObject | None, path: str) -> list[str]:
     texts = []
     for name in ("memory", "ephemeral-storage", "storage"):
         value = None if amounts is None else amounts.get(name)
-        # Only a suffix smaller than one, a point or an exponent makes parts of one.
+        # Only quantities with a suffix below one, a point or an exponent can be fractions.
         if value is None or (type(value) is str and value.isalnum() and value[-1] not in "mun"):
             continue
         try:
@@ -323,11 +326,11 @@ def _fractions(amounts: JSONObject | None, path: str) -> list[str]:
 
 
 def _profiles(container: JSONObject, spec: JSONObject, annotations: JSONObject, prefix: str) -> Iterator[str]:
-    """Annotations of a container that have become fields."""
+    """Return warnings about annotations of a container that have become fields."""
     name, context = container.get("name") or "", container.get("securityContext") or {}
     if f"{SECCOMP}{name}" in annotations and context.get("seccompProfile") is None:
         yield f"{prefix}metadata.annotations[{SECCOMP}{name}]: {_OLD_SECCOMP}"
-    # For pods, the warning is sent where the field is set from the annotation.
+    # For pods, the warning is sent when the field is set from the annotation.
     if not prefix or f"{APP_ARMOR}{name}" not in annotations or context.get("appArmorProfile") is not None:
         return
     whole = (spec.get("securityContext") or {}).get("appArmorProfile")
@@ -336,7 +339,7 @@ def _profiles(container: JSONObject, spec: JSONObject, annotations: JSONObject, 
 
 
 def app_armor_profile(text: str) -> JSONObject | None:
-    """What an annotation of old means as a field; L{None} if it means nothing."""
+    """Return the profile in a deprecated annotation; L{None} if it is invalid."""
     if text == "runtime/default":
         return {"type": "RuntimeDefault"}
     if text == "unconfined":
@@ -350,7 +353,7 @@ def _variables(container: JSONObject, path: str) -> Iterator[str]:
     seen: set[str] = set()
     for index, variable in enumerate(container.get("env") or ()):
         name, value = variable.get("name") or "", variable.get("value") or ""
-        # A value that has more in it than the one before it extends it.
+        # A value that contains a reference to the previous value extends it.
         extends = variable.get("valueFrom") is None and f"$({name})" in value and value != f"$({name})"
         if name in seen and not extends:
             yield (
@@ -362,9 +365,9 @@ def _variables(container: JSONObject, path: str) -> Iterator[str]:
 
 def _all_ports(spec: JSONObject, path: str, *, serving: bool) -> Iterator[tuple[JSONObject, str]]:
     """
-    All ports with their paths.
+    Return all ports with their field paths.
 
-    @param serving: Leave out containers that have ended before the pod serves.
+    @param serving: Whether containers that end before the pod serves are omitted.
     """
     for container, place, kind in containers(spec, path):
         if serving and kind == "init container" and container.get("restartPolicy") != "Always":

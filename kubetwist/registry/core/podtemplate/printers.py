@@ -1,4 +1,4 @@
-"""Table rows of PodTemplates."""
+"""Rows of Tables for PodTemplates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...generic.printers.texts import container_cells, labels_cell, name_of
 
 
 def pod_template(obj: JSONObject) -> Iterator[Cell]:
-    """Containers, images and labels, but no age."""
+    """Return the cells of a template: containers, images and labels, without an age."""
     template = obj.get("template") or {}
     yield name_of(obj)
     yield from container_cells(template)

@@ -15,33 +15,33 @@ from . import validation
 
 
 class PodTemplateStrategy(Strategy):
-    """v1 PodTemplate."""
+    """Strategy of v1 PodTemplate."""
 
     has_generation = True
     delete_returns_object = True
 
     def default(self, obj: JSONObject) -> None:
-        """The template is a struct in Go: always there."""
+        """Set the defaults of the template."""
         default_pod_template(obj.setdefault("template", {}))
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop what is behind gates that are closed."""
+        """Drop fields of disabled feature gates."""
         drop_of_template(obj.get("template"), None, self.open_gates)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Likewise, but for what is there already."""
+        """Drop fields of disabled feature gates, unless the old object has them."""
         drop_of_template(obj.get("template"), old.get("template"), self.open_gates)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The template."""
+        """Validate the template."""
         return validation.validate_pod_template(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The template."""
+        """Validate the template."""
         return validation.validate_pod_template(obj, old)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """The template."""
+        """Return the warnings about the template."""
         return [] if unchanged(obj, old) else template_warnings(obj.get("template"), "template")
 
 

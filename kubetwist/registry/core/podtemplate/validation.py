@@ -9,7 +9,7 @@ from ..pod.validation.template import validate_template
 
 
 def validate_pod_template(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
-    """A template that is an object of its own."""
+    """Return the validation errors of a PodTemplate."""
     errors: ErrorList = []
     validate_template(obj.get("template") or {}, "template", errors)
     return errors

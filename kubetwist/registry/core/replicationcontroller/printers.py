@@ -1,4 +1,4 @@
-"""Table rows of ReplicationControllers."""
+"""Rows of Tables for ReplicationControllers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...generic.printers.texts import container_cells, labels_cell, name_of, spe
 
 
 def replication_controller(obj: JSONObject) -> Iterator[Cell]:
-    """Its selector is plain labels."""
+    """Return the cells of a ReplicationController, whose selector is a map of labels."""
     yield from replicas_row(obj)
     yield from container_cells(spec_of(obj).get("template"))
     yield labels_cell(spec_of(obj).get("selector"))

@@ -16,7 +16,7 @@ from . import validation
 
 
 class ReplicationControllerStrategy(Strategy):
-    """v1 ReplicationController."""
+    """Strategy of v1 ReplicationController."""
 
     has_generation = True
     has_status = True
@@ -24,11 +24,11 @@ class ReplicationControllerStrategy(Strategy):
     default_garbage_collection = "orphan"
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
-        """See L{validate_long_name}."""
+        """Return the errors of a name; see L{validate_long_name}."""
         return validate_long_name(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
-        """Selector and labels come from the template, where they are not given."""
+        """Set the defaults of the selector and labels, which are the labels of the template."""
         spec = obj.setdefault("spec", {})
         template = spec.get("template")
         if template is not None:
@@ -44,33 +44,33 @@ class ReplicationControllerStrategy(Strategy):
             spec["replicas"] = 1
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop what is behind gates that are closed."""
+        """Drop fields of disabled feature gates."""
         super().prepare_for_create(obj)
         drop_of_template(obj["spec"].get("template"), None, self.open_gates)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Likewise, but for what is there already."""
+        """Drop fields of disabled feature gates, unless the old object has them."""
         super().prepare_for_update(obj, old)
         drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.open_gates)
 
     def reset_status(self, obj: JSONObject) -> None:
-        """No replicas yet."""
+        """Set the number of replicas to 0."""
         obj["status"] = {"replicas": 0}
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The spec of a new one."""
+        """Validate the spec."""
         return validation.validate_replication_controller(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The spec; even the selector may change."""
+        """Validate the spec, whose selector may change."""
         return validation.validate_replication_controller(obj)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The counts."""
+        """Validate the numbers of replicas."""
         return validation.validate_replica_set_status(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """The name, which is part of the names of pods, and the template."""
+        """Return warnings about the name, which is part of the names of pods, and the template."""
         texts = [] if old else name_warnings(obj["metadata"]["name"])
         return texts if unchanged(obj, old) else texts + template_warnings(obj["spec"].get("template"), "spec.template")
 

@@ -13,7 +13,7 @@ _BEYOND: Final = "cannot be greater than status.replicas"
 
 
 def check_within_replicas(status: JSONObject, names: tuple[str, ...], errors: ErrorList) -> None:
-    """Check that counts in a status are not greater than C{replicas}."""
+    """Check that numbers in a status are not greater than C{replicas}."""
     replicas = status.get("replicas") or 0
     for name in names:
         count = status.get(name) or 0
@@ -22,7 +22,7 @@ def check_within_replicas(status: JSONObject, names: tuple[str, ...], errors: Er
 
 
 def validate_replica_set_status(obj: JSONObject) -> list[FieldError]:
-    """Counts that fit each other."""
+    """Return the validation errors of the numbers in a status."""
     errors: ErrorList = []
     status = obj.get("status") or {}
     names = (
@@ -43,7 +43,7 @@ def validate_replica_set_status(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_replication_controller(obj: JSONObject) -> list[FieldError]:
-    """A replication controller as it may stand."""
+    """Return the validation errors of a ReplicationController."""
     errors: ErrorList = []
     spec = obj["spec"]
     not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds", errors)
@@ -54,11 +54,11 @@ def validate_replication_controller(obj: JSONObject) -> list[FieldError]:
     if template is None:
         errors.append(required("spec.template"))
         return errors
-    found = (template.get("metadata") or {}).get("labels")
-    labels = found or {}
+    template_labels = (template.get("metadata") or {}).get("labels")
+    labels = template_labels or {}
     if selector and any(labels.get(key) != value for key, value in selector.items()):
         text = "`selector` does not match template `labels`"
-        errors.append(invalid("spec.template.metadata.labels", found, text))
+        errors.append(invalid("spec.template.metadata.labels", template_labels, text))
     validate_template(template, "spec.template", errors)
     always_restarts(template.get("spec") or {}, "spec.template", "ReplicationController", errors)
     return errors

@@ -1,4 +1,4 @@
-"""Table rows of Secrets."""
+"""Rows of Tables for Secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...generic.printers.texts import name_of
 
 
 def secret(obj: JSONObject) -> Iterator[Cell]:
-    """Its type, and how many keys it has."""
+    """Return the cells of a Secret: its type and the number of its keys."""
     yield name_of(obj)
     yield obj.get("type", "")
     yield len(obj.get("data") or ())

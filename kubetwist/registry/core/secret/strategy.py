@@ -14,12 +14,12 @@ from . import validation
 
 
 class SecretStrategy(Strategy):
-    """v1 Secret."""
+    """Strategy of v1 Secret."""
 
     metadata_update_rules: Sequence[Rule] = ("compare", "whole")
 
     def default(self, obj: JSONObject) -> None:
-        """C{stringData} is for writing only; C{data} holds the same in base64."""
+        """Set the default type, and move C{stringData}, which is write-only, to C{data}."""
         strings = obj.pop("stringData", None)
         if strings:
             data = obj.get("data")
@@ -30,27 +30,27 @@ class SecretStrategy(Strategy):
             obj["type"] = "Opaque"
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """A type that is left out stays as it was."""
+        """Keep the type of the old object if it is omitted."""
         if not obj.get("type"):
             obj["type"] = old.get("type", "Opaque")
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Keys, size, and what the type asks for."""
+        """Validate keys, size and the requirements of the type."""
         return validation.validate_secret(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """A certificate that no server could use."""
+        """Return a warning about an invalid certificate."""
         if obj.get("type") != "kubernetes.io/tls":
             return ()
         problem = tls_problem(obj.get("data") or {})
         return (problem,) if problem else ()
 
     def compares_empties(self, old: JSONObject) -> bool:
-        """Return whether the data are immutable, and so compared as they are (C{reflect.DeepEqual})."""
+        """Return whether the data are immutable, and thus compared with C{reflect.DeepEqual} in the reference."""
         return bool(old.get("immutable"))
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The type stays, and what is marked immutable."""
+        """Validate that the type and immutable data are unchanged."""
         return validation.validate_secret_update(obj, old)
 
 

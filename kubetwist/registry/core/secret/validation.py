@@ -17,12 +17,12 @@ _ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 
 
 def encoded(strings: JSONObject) -> dict[str, str]:
-    """Texts as C{data} holds them."""
+    """Return texts encoded as in C{data}."""
     return {key: b64encode((text or "").encode()).decode() for key, text in strings.items()}
 
 
 def validate_secret(obj: JSONObject) -> list[FieldError]:
-    """Keys that can be files' names, not too much in all, and what the type asks for."""
+    """Return the validation errors of a Secret: keys, total size, and the requirements of its type."""
     errors: ErrorList = []
     data = obj.get("data") or {}
     size = 0
@@ -60,9 +60,9 @@ def _json(data: JSONObject, key: str, errors: ErrorList) -> None:
         return
     text = ""
     try:
-        found = decode_json(b64decode(data[key] or "")).value
-        if found is not None and not isinstance(found, dict):
-            text = f"json: cannot unmarshal {json_type(found)} into Go value of type map[string]interface {{}}"
+        value = decode_json(b64decode(data[key] or "")).value
+        if value is not None and not isinstance(value, dict):
+            text = f"json: cannot unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
     except BodyError as error:
         text = str(error)
     if text:
@@ -70,7 +70,7 @@ def _json(data: JSONObject, key: str, errors: ErrorList) -> None:
 
 
 def validate_secret_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """The type stays, and what is marked immutable."""
+    """Return the validation errors of an update: the type and immutable data must be unchanged."""
     errors: ErrorList = []
     immutable(obj.get("type"), old.get("type"), "type", errors)
     check_frozen(obj, old, ("data",), errors)

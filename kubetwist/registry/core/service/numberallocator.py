@@ -24,7 +24,7 @@ class AllocatorMetrics:
 
     @ivar allocations_total: Numbers of successful allocations.
     @ivar allocation_errors_total: Numbers of failed allocations.
-    @ivar durations: Durations of successful allocations, in seconds.
+    @ivar seconds: Durations of successful allocations, in seconds.
     """
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.quantity import Quantity
 from kubetwist.api.resource import JSONObject
-from kubetwist.registry.core.pod.warnings import MOST_OVERLAPS, _overlapping, pod_warnings
+from kubetwist.registry.core.pod.warnings import MAX_OVERLAPS, _overlapping, pod_warnings
 from kubetwist.registry.generic.validation.addresses import address_warnings
 from kubetwist.registry.strategies import strategy_for
 from tests.registry.strategytools import CONTAINER, made, problems
@@ -361,7 +361,7 @@ class OverlapTests(SynchronousTestCase):
     def test_as_compared(self, paths: list[str]) -> None:
         """Overlaps are those of a comparison of all pairs of paths, in the same order."""
         named = [(path, "") for path in paths]
-        self.assertEqual(list(_overlapping(named)), self._slowly(named)[:MOST_OVERLAPS])
+        self.assertEqual(list(_overlapping(named)), self._slowly(named)[:MAX_OVERLAPS])
 
     def test_linear(self) -> None:
         """Thousands of paths are looked up in a tree, and not compared with one another."""
@@ -385,7 +385,7 @@ class OverlapTests(SynchronousTestCase):
 
     def test_bounded(self) -> None:
         """If all paths overlap, the number of warnings is bounded instead of quadratic."""
-        self.assertEqual(len(list(_overlapping([("a", "")] * 5000))), MOST_OVERLAPS)
+        self.assertEqual(len(list(_overlapping([("a", "")] * 5000))), MAX_OVERLAPS)
 
 
 class PortWarningTests(SynchronousTestCase):

@@ -51,8 +51,8 @@ class ClusterIPTests(SynchronousTestCase):
         self.assertRaises(AllocationError, allocator.allocate_next)
         self.assertRaises(AllocationError, allocator.allocate_next)
         counted = allocator.allocations
-        self.assertEqual(counted.given, {"static": 1, "dynamic": 1})
-        self.assertEqual(counted.refused, {"static": 1, "dynamic": 2})
+        self.assertEqual(counted.allocations_total, {"static": 1, "dynamic": 1})
+        self.assertEqual(counted.allocation_errors_total, {"static": 1, "dynamic": 2})
         self.assertEqual(counted.seconds.count, 2)
 
     def test_upper_part_first(self) -> None:

@@ -53,6 +53,6 @@ class AllocationsTests(SynchronousTestCase):
 
         self.assertEqual(counted.count("static", lambda: 3), 3)
         self.assertRaises(AllocationError, counted.count, "dynamic", refuse)
-        self.assertEqual(counted.given, {"static": 1, "dynamic": 0})
-        self.assertEqual(counted.refused, {"static": 0, "dynamic": 1})
+        self.assertEqual(counted.allocations_total, {"static": 1, "dynamic": 0})
+        self.assertEqual(counted.allocation_errors_total, {"static": 0, "dynamic": 1})
         self.assertEqual(counted.seconds.count, 1)

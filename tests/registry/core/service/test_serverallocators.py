@@ -7,7 +7,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.storage import Write
-from kubetwist.registry.core.service.portregistry import DIRECTORY, NAME, encoded
+from kubetwist.registry.core.service.portregistry import DIRECTORY, NAME, encode_range
 from kubetwist.registry.core.service.serverallocators import ServiceAllocators
 from kubetwist.storage.memory import MemoryStorage
 from tests.registry.sharedstores import SharedMemory
@@ -42,6 +42,8 @@ class ServiceAllocatorsTests(SynchronousTestCase):
         allocators = self.allocators(backend)
         self.assertIsNotNone(allocators.shared_ports)
         self.assertFalse(allocators.services.ports.in_use(30003))
-        self.successResultOf(backend.commit([Write(f"/registry/{DIRECTORY}{NAME}", encoded(30000, 30009, [30003]), 0)]))
+        self.successResultOf(
+            backend.commit([Write(f"/registry/{DIRECTORY}{NAME}", encode_range(30000, 30009, [30003]), 0)])
+        )
         self.assertTrue(allocators.services.ports.in_use(30003))
         self.assertFalse(allocators.services.ports.in_use(30004))
