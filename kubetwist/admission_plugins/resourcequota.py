@@ -22,15 +22,15 @@ from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
 from ..registry.core.pod.resources import ResourceList, amounts
 from ..registry.core.resourcequota.usage import (
-    counts,
-    in_scope,
+    handles,
     in_text,
+    matches_quota,
     matching_resources,
     matching_scopes,
     missing_constraints,
     scopes_of,
-    stays,
     usage,
+    usage_unchanged,
 )
 from .pluginconfig import (
     collect_causes,
@@ -105,13 +105,13 @@ class ResourceQuota:
         namespace, resource = attributes.namespace, attributes.resource
         if not namespace or attributes.object is None or (resource == "namespaces" and not attributes.group):
             return
-        if not counts(attributes.operation, attributes.group, resource, attributes.subresource):
+        if not handles(attributes.operation, attributes.group, resource, attributes.subresource):
             return
         quotas = attributes.context.list_decoded("", "resourcequotas", namespace)
         if not quotas and not self.limited:
             return
         old = attributes.old_object
-        if old is not None and stays(resource, attributes.subresource, attributes.object, old):
+        if old is not None and usage_unchanged(resource, attributes.subresource, attributes.object, old):
             return
         charges = self._quota_deltas(quotas, attributes, attributes.object)
         for quota in quotas:
@@ -171,7 +171,7 @@ class ResourceQuota:
         added = _delta_usage(used, attributes)
         deltas = {}
         for quota in matching:
-            was_in_scope = attributes.old_object is None or in_scope(quota, group, resource, attributes.old_object)
+            was_in_scope = attributes.old_object is None or matches_quota(quota, group, resource, attributes.old_object)
             delta = added if was_in_scope else {name: amount for name, amount in used.items() if amount}
             if delta:
                 deltas[quota["metadata"]["name"]] = delta
@@ -240,7 +240,7 @@ def _restricted_resources(quota: JSONObject, attributes: AdmissionAttributes, ob
     """
     group, resource = attributes.group, attributes.resource
     restricted = matching_resources(group, resource, _hard(quota))
-    if not restricted or not in_scope(quota, group, resource, obj):
+    if not restricted or not matches_quota(quota, group, resource, obj):
         return set()
     name = quota["metadata"]["name"]
     if not group and resource == "pods":

@@ -15,7 +15,7 @@ from ..api.quantity import Quantity
 from ..api.record import Record
 from ..api.resource import GroupResource, JSONObject
 from ..registry.core.pod.resources import ResourceList, amounts
-from ..registry.core.resourcequota.usage import in_scope, matching_resources, measured, scopes_of, usage
+from ..registry.core.resourcequota.usage import matches_quota, matching_resources, measured, scopes_of, usage
 from ..registry.generic.resourceinfo import ResourceInfo
 from ..registry.stores import decoded_object
 from ..storage.cache.window import DELETED, MODIFIED
@@ -123,7 +123,7 @@ class ResourceQuotaController(Controller[str]):
             return {name: Quantity.parse(len(records)) for name in usage(*resource, {})}
         total: ResourceList = {}
         for number, record in enumerate(records, 1):
-            if not scoped or in_scope(quota, *resource, decoded_object(record)):
+            if not scoped or matches_quota(quota, *resource, decoded_object(record)):
                 for name, amount in _used(resource, record).items():
                     total[name] = total[name] + amount if name in total else amount
             if number % _YIELD_EVERY == 0:

@@ -404,15 +404,17 @@ def _services(allocator: ServiceAllocator) -> Iterator[MetricSnapshot]:
     yield MetricSnapshot(f"{prefix}allocation_duration_seconds", "histogram", text, ("cidr",), seconds)
     ports = allocator.ports
     count = len(ports.held() | ports.pending())
-    for which, text in (("given", "Number of {} allocations."), ("refused", "Number of errors trying to allocate {}.")):
-        name = "allocation_total" if which == "given" else "allocation_errors_total"
+    for name, attribute, text in (
+        ("allocation_total", "allocations_total", "Number of {} allocations."),
+        ("allocation_errors_total", "allocation_errors_total", "Number of errors trying to allocate {}."),
+    ):
         by_range = [
             ((cidr, str(scope)), float(count))
             for cidr, one in ranges
-            for scope, count in getattr(one.allocations, which).items()
+            for scope, count in getattr(one.allocations, attribute).items()
         ]
         yield _counter(f"{prefix}{name}", text.format("cluster IP"), ("cidr", "scope"), by_range)
-        values = [((scope,), float(count)) for scope, count in getattr(ports.allocations, which).items()]
+        values = [((scope,), float(count)) for scope, count in getattr(ports.allocations, attribute).items()]
         yield _counter(f"{_PORTS}{name}", text.format("NodePort"), ("scope",), values)
     yield _gauge(f"{_PORTS}allocated_ports", "Number of allocated NodePorts.", (), [((), float(count))])
     free = float(ports.high - ports.low + 1 - count)

@@ -12,12 +12,12 @@ from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
 from . import validation
 
-#: The label by which selectors can choose a namespace by name.
+#: The label with the name of the namespace, for selectors.
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
 class NamespaceStrategy(Strategy):
-    """v1 Namespace; how it ends is the store's business."""
+    """Strategy of v1 Namespace; L{kubetwist.registry.core.namespace.store.NamespaceStore} deletes namespaces."""
 
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     has_status = True
@@ -25,11 +25,11 @@ class NamespaceStrategy(Strategy):
     delete_returns_object = True
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
-        """A namespace's name is a label in DNS."""
+        """Return the errors of a name, which must be a DNS label."""
         return validate_dns1123_label(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
-        """C{spec} and C{status} are structs in Go: always there."""
+        """Set C{spec} and C{status}, which Go never omits."""
         obj.setdefault("spec", {})
         status = obj.setdefault("status", {})
         if not status.get("phase"):
@@ -46,7 +46,7 @@ class NamespaceStrategy(Strategy):
             labels[NAME_LABEL] = name
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """A new namespace is active and waits, when it is deleted, for its contents to go."""
+        """Set the status and the finalizer C{kubernetes} of a new namespace."""
         super().prepare_for_create(obj)
         finalizers = obj["spec"].setdefault("finalizers", [])
         if "kubernetes" not in finalizers:
@@ -54,11 +54,11 @@ class NamespaceStrategy(Strategy):
         self._set_name_label(obj)
 
     def reset_status(self, obj: JSONObject) -> None:
-        """Active."""
+        """Set the phase Active."""
         obj["status"] = {"phase": "Active"}
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """C{spec.finalizers} belong to the finalize subresource, status to its own."""
+        """Restore C{spec.finalizers}, which only the subresource finalize changes, and the status."""
         finalizers = (old.get("spec") or {}).get("finalizers")
         if finalizers:
             obj["spec"]["finalizers"] = finalizers
@@ -67,15 +67,15 @@ class NamespaceStrategy(Strategy):
         super().prepare_for_update(obj, old)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Finalizers with proper names."""
+        """Validate the names of finalizers."""
         return validation.validate_namespace(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Nothing that could be wrong may change."""
+        """Return no errors, as all fields that need validation are restored."""
         return ()
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The phase follows the deletion."""
+        """Validate that the phase is Terminating if and only if the namespace is being deleted."""
         return validation.validate_namespace_status(obj)
 
 

@@ -13,7 +13,7 @@ _STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 
 
 def validate_namespace(obj: JSONObject) -> list[FieldError]:
-    """Finalizers with proper names; the reference's error does not name the wrong one."""
+    """Return the validation errors of the finalizers; as in the reference, paths have no index."""
     errors: ErrorList = []
     for name in (obj.get("spec") or {}).get("finalizers") or ():
         _finalizer(name, "spec.finalizers", errors)
@@ -21,7 +21,7 @@ def validate_namespace(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_namespace_finalize(obj: JSONObject) -> list[FieldError]:
-    """Finalizers with proper names."""
+    """Return the validation errors of the finalizers."""
     errors: ErrorList = []
     for index, name in enumerate((obj.get("spec") or {}).get("finalizers") or ()):
         _finalizer(name, f"spec.finalizers[{index}]", errors)
@@ -35,7 +35,7 @@ def _finalizer(name: str, path: str, errors: ErrorList) -> None:
 
 
 def validate_namespace_status(obj: JSONObject) -> list[FieldError]:
-    """A namespace is terminating when it is being deleted, and only then."""
+    """Return the validation errors of the status: the phase is Terminating if the namespace is being deleted."""
     errors: ErrorList = []
     phase = (obj.get("status") or {}).get("phase") or ""
     deleted = obj["metadata"].get("deletionTimestamp") is not None

@@ -1,4 +1,4 @@
-"""Table rows of PersistentVolumes."""
+"""Rows of Tables for PersistentVolumes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _ACCESS_MODES = {
 }
 
 
-#: Where the class of a volume was before it had a field.
+#: The deprecated annotation with the storage class.
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 def persistent_volume(obj: JSONObject) -> Iterator[Cell]:
-    """Size, modes, state and claim."""
+    """Return the cells of a volume: capacity, modes, status and claim."""
     spec, status = spec_of(obj), status_of(obj)
     claim = spec.get("claimRef")
     yield name_of(obj)

@@ -15,7 +15,7 @@ from . import validation
 
 
 class PersistentVolumeStrategy(Strategy):
-    """v1 PersistentVolume."""
+    """Strategy of v1 PersistentVolume."""
 
     metadata_update_rules: Sequence[Rule] = ("whole", "whole")
     has_status = True
@@ -23,7 +23,7 @@ class PersistentVolumeStrategy(Strategy):
     delete_returns_object = True
 
     def default(self, obj: JSONObject) -> None:
-        """See C{pkg/apis/core/v1/defaults.go}."""
+        """Set the defaults of C{pkg/apis/core/v1/defaults.go}."""
         spec = obj.setdefault("spec", {})
         if not spec.get("persistentVolumeReclaimPolicy"):
             spec["persistentVolumeReclaimPolicy"] = "Retain"
@@ -38,30 +38,30 @@ class PersistentVolumeStrategy(Strategy):
         round_up(spec.get("capacity"))
 
     def reset_status(self, obj: JSONObject) -> None:
-        """Pending, since now."""
+        """Set the phase Pending and the time of its transition."""
         obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": obj["metadata"].get("creationTimestamp")}
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Set the time of the last phase transition."""
         super().prepare_for_status_update(obj, old)
         status, before = obj.setdefault("status", {}), old.get("status") or {}
-        requested, known = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+        requested, current = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
         if status.get("phase") == before.get("phase"):
-            if requested is None and known is not None:
-                status["lastPhaseTransitionTime"] = known
-        elif requested in (None, known):
+            if requested is None and current is not None:
+                status["lastPhaseTransitionTime"] = current
+        elif requested in (None, current):
             status["lastPhaseTransitionTime"] = now()
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Capacity, access and exactly one source."""
+        """Validate a new volume."""
         return validation.validate_volume(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The source stays."""
+        """Validate an update; the source is immutable."""
         return validation.validate_volume_update(obj, old)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """What is not the way to do it any more."""
+        """Return warnings about deprecated fields and volume types."""
         return tuple(validation.volume_warnings(obj))
 
 

@@ -38,7 +38,7 @@ NEGATIVE: Final = "must be a valid resource quantity"
 _MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
 STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 OLD_STORAGE_CLASS: Final = 'deprecated since v1.8; use "storageClassName" attribute instead'
-#: Volumes for which mount options may be given by annotation.
+#: Volume types that support the annotation with mount options.
 _MOUNTED_WITH_OPTIONS: Final = (
     "gcePersistentDisk",
     "awsElasticBlockStore",
@@ -85,7 +85,7 @@ def access_modes(modes: list[str], path: str, errors: ErrorList) -> None:
 
 
 def validate_volume(obj: JSONObject) -> list[FieldError]:
-    """A volume as it may stand."""
+    """Return the validation errors of a volume."""
     errors = _volume(obj)
     _mount_options(obj, errors)
     return errors
@@ -107,9 +107,12 @@ def _mount_options(obj: JSONObject, errors: ErrorList) -> None:
 
 def validate_volume_spec(spec: JSONObject, path: str, errors: ErrorList, name: str = "") -> None:
     """
-    Capacity, access, and where the data are.
+    Validate the spec of a volume: capacity, access modes and source.
 
-    @param name: The name of the volume, of which some initiators make one of their own.
+    @param spec: The spec.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    @param name: The name of the volume, which is part of some iSCSI initiator names.
     """
     modes, reclaim = spec.get("accessModes") or [], spec.get("persistentVolumeReclaimPolicy")
     if not modes:
@@ -120,11 +123,11 @@ def validate_volume_spec(spec: JSONObject, path: str, errors: ErrorList, name: s
         errors.append(unsupported(f"{path}.persistentVolumeReclaimPolicy", reclaim, _RECLAIM))
     affinity = spec.get("nodeAffinity")
     if affinity is not None:
-        here = f"{path}.nodeAffinity.required"
+        item_path = f"{path}.nodeAffinity.required"
         if affinity.get("required") is not None:
-            validate_node_selector(affinity["required"], here, errors)
+            validate_node_selector(affinity["required"], item_path, errors)
         else:
-            errors.append(required(here, "must specify required node constraints"))
+            errors.append(required(item_path, "must specify required node constraints"))
     _sources(spec, path, name, errors)
     _recycled_root(spec, path, errors)
     if spec.get("storageClassName"):
@@ -133,44 +136,46 @@ def validate_volume_spec(spec: JSONObject, path: str, errors: ErrorList, name: s
         errors.append(unsupported(f"{path}.volumeMode", spec["volumeMode"], VOLUME_MODES))
     attributes = spec.get("volumeAttributesClassName")
     if attributes is not None:
-        here = f"{path}.volumeAttributesClassName"
+        item_path = f"{path}.volumeAttributesClassName"
         if attributes:
-            check(attributes, here, dns_subdomain, errors)
+            check(attributes, item_path, dns_subdomain, errors)
         else:
-            errors.append(required(here, "an empty string is disallowed"))
+            errors.append(required(item_path, "an empty string is disallowed"))
         if spec.get("csi") is None:
             errors.append(required(f"{path}.csi", "has to be specified when using volumeAttributesClassName"))
 
 
 def validate_inline_volume_spec(spec: JSONObject, path: str, errors: ErrorList) -> None:
-    """A volume that is part of an attachment and nowhere else: a CSI one, of which less can be said."""
-    where = "in the context of inline volumes"
+    """Validate the inline volume of an attachment, which must be a CSI volume with few other fields."""
+    source_path = "in the context of inline volumes"
     for name in ("claimRef", "capacity"):
         if spec.get(name) is not None and (spec[name] or name == "claimRef"):
-            errors.append(forbidden(f"{path}.{name}", f"may not be specified {where}"))
+            errors.append(forbidden(f"{path}.{name}", f"may not be specified {source_path}"))
     if spec.get("csi") is None:
-        errors.append(required(f"{path}.csi", f"has to be specified {where}"))
+        errors.append(required(f"{path}.csi", f"has to be specified {source_path}"))
     modes, reclaim = spec.get("accessModes") or [], spec.get("persistentVolumeReclaimPolicy")
     if not modes:
         errors.append(required(f"{path}.accessModes"))
     access_modes(modes, f"{path}.accessModes", errors)
     if reclaim and reclaim != "Retain":
-        errors.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", f"may only be Retain {where}"))
+        errors.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", f"may only be Retain {source_path}"))
     if spec.get("nodeAffinity") is not None:
-        errors.append(forbidden(f"{path}.nodeAffinity", f"may not be specified {where}"))
+        errors.append(forbidden(f"{path}.nodeAffinity", f"may not be specified {source_path}"))
     _sources(spec, path, "", errors)
     _recycled_root(spec, path, errors)
     if spec.get("storageClassName"):
-        errors.append(forbidden(f"{path}.storageClassName", f"may not be specified {where}"))
+        errors.append(forbidden(f"{path}.storageClassName", f"may not be specified {source_path}"))
     if spec.get("volumeMode") not in (None, "Filesystem"):
-        errors.append(forbidden(f"{path}.volumeMode", f"may not specify volumeMode other than Filesystem {where}"))
+        errors.append(
+            forbidden(f"{path}.volumeMode", f"may not specify volumeMode other than Filesystem {source_path}")
+        )
 
 
 def _recycled_root(spec: JSONObject, path: str, errors: ErrorList) -> None:
-    where = (spec.get("hostPath") or {}).get("path") or ""
+    source_path = (spec.get("hostPath") or {}).get("path") or ""
     if (
-        where.startswith("/")
-        and not normpath(where).strip("/")
+        source_path.startswith("/")
+        and not normpath(source_path).strip("/")
         and spec.get("persistentVolumeReclaimPolicy") == "Recycle"
     ):
         text = "may not be 'recycle' for a hostPath mount of '/'"
@@ -182,34 +187,34 @@ def _capacity(given: JSONObject | None, path: str, errors: ErrorList) -> None:
     if not capacity:
         errors.append(required(path))
     if set(capacity) != {"storage"}:
-        shown = None if given is None else dict(sorted(capacity.items()))
-        errors.append(unsupported(path, shown, ("storage",)))
+        formatted = None if given is None else dict(sorted(capacity.items()))
+        errors.append(unsupported(path, formatted, ("storage",)))
     for name, value in sorted(capacity.items()):
-        here = f"{path}[{name}]"
+        item_path = f"{path}[{name}]"
         if quantity(value).sign() < 0:
-            errors.append(invalid(here, quantity(value).scaled(), NEGATIVE))
-        quantity_positive(value, here, errors)
+            errors.append(invalid(item_path, quantity(value).scaled(), NEGATIVE))
+        quantity_positive(value, item_path, errors)
 
 
 def _sources(spec: JSONObject, path: str, name: str, errors: ErrorList) -> None:
-    """Exactly one source."""
+    """Validate that there is exactly one source, and the source."""
     count = 0
     for kind, validate in _SOURCES.items():
         source = spec.get(kind)
         if source is None:
             continue
         count += 1
-        # The reference forgets to refuse this one.
+        # The reference does not reject a second source of this type.
         if count > 1 and kind != "flexVolume":
-            shown = "cephFS" if kind == "cephfs" else kind
-            errors.append(forbidden(f"{path}.{shown}", "may not specify more than 1 volume type"))
+            kind_name = "cephFS" if kind == "cephfs" else kind
+            errors.append(forbidden(f"{path}.{kind_name}", "may not specify more than 1 volume type"))
             continue
-        # The reference has another name for it, here only.
-        here = f"{path}.{'persistentDisk' if kind == 'gcePersistentDisk' else kind}"
+        # The field path of the reference has another name for this type.
+        item_path = f"{path}.{'persistentDisk' if kind == 'gcePersistentDisk' else kind}"
         if kind == "iscsi":
-            _iscsi(source, here, errors, name)
+            _iscsi(source, item_path, errors, name)
         else:
-            validate(source, here, errors)
+            validate(source, item_path, errors)
         if kind == "local" and spec.get("nodeAffinity") is None:
             errors.append(required(f"{path}.nodeAffinity", "Local volume requires node affinity"))
     if not count:
@@ -217,21 +222,21 @@ def _sources(spec: JSONObject, path: str, name: str, errors: ErrorList) -> None:
 
 
 def _local(source: JSONObject, path: str, errors: ErrorList) -> None:
-    where = source.get("path")
-    if not where:
+    source_path = source.get("path")
+    if not source_path:
         errors.append(required(f"{path}.path"))
     else:
-        no_backsteps(where, f"{path}.path", errors)
+        no_backsteps(source_path, f"{path}.path", errors)
 
 
 def _glusterfs(source: JSONObject, path: str, errors: ErrorList) -> None:
     SHARED_SOURCES["glusterfs"](source, path, errors)
-    namespace, here = source.get("endpointsNamespace"), f"{path}.endpointsNamespace"
+    namespace, item_path = source.get("endpointsNamespace"), f"{path}.endpointsNamespace"
     if namespace == "":
         text = "if the endpointnamespace is set, it must be a valid namespace name"
-        errors.append(invalid(here, namespace, text))
+        errors.append(invalid(item_path, namespace, text))
     elif namespace is not None:
-        check(namespace, here, dns_label, errors)
+        check(namespace, item_path, dns_label, errors)
 
 
 def _iscsi(source: JSONObject, path: str, errors: ErrorList, name: str = "") -> None:
@@ -277,7 +282,7 @@ def _storage_os(source: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def _secret(source: JSONObject, path: str, errors: ErrorList) -> None:
-    """A secret that has to be named in full."""
+    """Validate that a reference to a secret has a name and a namespace."""
     if source.get("secretRef") is not None:
         for part in ("name", "namespace"):
             if not source["secretRef"].get(part):
@@ -288,15 +293,15 @@ def _csi(source: JSONObject, path: str, errors: ErrorList) -> None:
     csi_driver_name(source.get("driver") or "", f"{path}.driver", errors)
     if not source.get("volumeHandle"):
         errors.append(required(f"{path}.volumeHandle"))
-    # The reference does not look at the secret for staging.
+    # The reference does not validate the secret for staging.
     for name in ("controllerPublish", "controllerExpand", "nodePublish", "nodeExpand"):
-        reference, here = source.get(f"{name}SecretRef"), f"{path}.{name}SecretRef"
+        reference, item_path = source.get(f"{name}SecretRef"), f"{path}.{name}SecretRef"
         if reference is not None:
-            need(reference.get("name"), f"{here}.name", dns_subdomain, errors)
-            need(reference.get("namespace"), f"{here}.namespace", dns_label, errors)
+            need(reference.get("name"), f"{item_path}.name", dns_subdomain, errors)
+            need(reference.get("namespace"), f"{item_path}.namespace", dns_label, errors)
 
 
-#: In the reference's order, which decides which of several sources is the one too many.
+#: In the order of the reference, since only the first of several sources is valid.
 _SOURCES: Final[Mapping[str, Source]] = {
     **{name: SHARED_SOURCES[name] for name in ("hostPath", "gcePersistentDisk", "awsElasticBlockStore")},
     "glusterfs": _glusterfs,
@@ -314,17 +319,21 @@ _SOURCES: Final[Mapping[str, Source]] = {
 
 
 def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Where the data are does not change; the reference looks at the new volume by itself twice."""
+    """
+    Return the validation errors of an update; the source is immutable.
+
+    As in the reference, errors of the new volume occur twice.
+    """
     first = validate_volume(obj)
     errors = _volume(obj)
     spec, before = obj["spec"], old["spec"]
     new, was = _source(spec), _source(before)
     if "csi" in new and "csi" in was and was["csi"].get("controllerExpandSecretRef") is None:
-        # This one may be added later.
+        # This field may be added later.
         new["csi"] = {name: part for name, part in new["csi"].items() if name != "controllerExpandSecretRef"}
     if new != was:
-        shown = diff(*(go_struct(one, "PersistentVolumeSource") for one in (was, new)))
-        text = f"spec.persistentvolumesource is immutable after creation\n{shown}"
+        formatted = diff(*(go_struct(one, "PersistentVolumeSource") for one in (was, new)))
+        text = f"spec.persistentvolumesource is immutable after creation\n{formatted}"
         errors.append(forbidden("spec.persistentvolumesource", text))
     immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode", errors)
     affinity, held = spec.get("nodeAffinity"), before.get("nodeAffinity")
@@ -343,7 +352,7 @@ def _source(spec: JSONObject) -> JSONObject:
 
 
 def _renamed(old: JSONValue, new: JSONValue) -> JSONValue:
-    """C{old} with those of its labels by their new names that C{new} has by them."""
+    """Return C{old} with the new names of its node labels where C{new} uses them."""
     if isinstance(old, dict) and isinstance(new, dict):
         changed = {name: _renamed(part, new.get(name)) for name, part in old.items()}
         name = _RENAMED_LABELS.get(old.get("key") or "")
@@ -356,7 +365,7 @@ def _renamed(old: JSONValue, new: JSONValue) -> JSONValue:
 
 
 def volume_warnings(obj: JSONObject) -> Iterator[str]:
-    """What is not the way to do it any more."""
+    """Return warnings about deprecated fields and volume types."""
     spec, annotations = obj["spec"], obj["metadata"].get("annotations") or {}
     if STORAGE_CLASS in annotations:
         yield f"metadata.annotations[{STORAGE_CLASS}]: {OLD_STORAGE_CLASS}"

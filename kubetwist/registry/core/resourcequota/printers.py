@@ -1,4 +1,4 @@
-"""Table rows of ResourceQuotas."""
+"""Rows of Tables for ResourceQuotas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...generic.printers.texts import name_of, status_of
 
 
 def resource_quota(obj: JSONObject) -> Iterator[Cell]:
-    """Used of allowed, requests and limits apart."""
+    """Return the cells of a quota: used and hard amounts of requests and limits."""
     status = status_of(obj)
     used = status.get("used") or {}
     texts: tuple[list[str], list[str]] = [], []

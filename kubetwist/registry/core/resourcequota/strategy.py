@@ -13,33 +13,33 @@ from . import validation
 
 
 class ResourceQuotaStrategy(Strategy):
-    """v1 ResourceQuota."""
+    """Strategy of v1 ResourceQuota."""
 
     has_status = True
     status_protects = ()
     delete_returns_object = True
 
     def default(self, obj: JSONObject) -> None:
-        """C{spec} is a struct in Go: always there."""
+        """Set C{spec}, which Go never omits."""
         round_up(obj.setdefault("spec", {}).get("hard"))
         status = obj.get("status") or {}
         for name in ("hard", "used"):
             round_up(status.get(name))
 
     def reset_status(self, obj: JSONObject) -> None:
-        """Nothing is counted yet."""
+        """Remove the status of a new quota."""
         obj["status"] = {}
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """Resources and scopes that exist."""
+        """Validate resources and scopes."""
         return validation.validate_resource_quota(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The scopes stay."""
+        """Validate an update; the scopes are immutable."""
         return validation.validate_resource_quota_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Quantities."""
+        """Validate the quantities of the status."""
         return validation.validate_resource_quota_status(obj)
 
 

@@ -1,5 +1,6 @@
 """
-What objects count for in resource quotas, and which quotas count them.
+Quota evaluation: the usage of objects, and the quotas that match them.
+
 
 @see: kubernetes, C{pkg/quota/v1/evaluator/core}.
 """
@@ -18,20 +19,29 @@ from ..pod.resources import ResourceList, amounts, pod_resources
 _ONE: Final = Quantity.parse("1")
 _ZERO: Final = Quantity.parse("0")
 _POD_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
-#: What containers have to say where a quota counts it.
-_MUST_SAY: Final = frozenset(("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"))
-#: Kinds that are counted under their own name, too.
+#: Resources that containers must specify if a quota constrains them.
+_REQUIRED_RESOURCES: Final = frozenset(
+    ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
+)
+#: Resources that are also counted by their name without C{count/}.
 _NAMED: Final = frozenset(("configmaps", "secrets", "replicationcontrollers", "resourcequotas"))
 _CLASS: Final = ".storageclass.storage.k8s.io/"
 _RESOURCE: Final = "resource.k8s.io"
 _DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
-#: What a claim of all devices gets at the most.
-_MOST_DEVICES: Final = 32
+#: Maximum number of devices of a claim of all devices.
+_MAX_DEVICES: Final = 32
 _OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 
 
-def counts(operation: str, group: str, resource: str, subresource: str) -> bool:
-    """Whether such a write may use up anything."""
+def handles(operation: str, group: str, resource: str, subresource: str) -> bool:
+    """
+    Return whether a request can increase the usage of a quota.
+
+    @param operation: The operation of the request: C{"CREATE"}.
+    @param group: The group of the resource.
+    @param resource: The resource.
+    @param subresource: The subresource; C{""} for the main resource.
+    """
     if resource == "events" and not group:
         return False
     if operation == "CREATE":
@@ -39,12 +49,19 @@ def counts(operation: str, group: str, resource: str, subresource: str) -> bool:
     return operation == "UPDATE" and not group and (resource, subresource) in _UPDATES
 
 
-def stays(resource: str, subresource: str, obj: JSONObject, old: JSONObject) -> bool:
-    """Whether an update that L{counts} leaves an object among those of the same quotas, and as large as it was."""
+def usage_unchanged(resource: str, subresource: str, obj: JSONObject, old: JSONObject) -> bool:
+    """
+    Return whether an update leaves the matching quotas and the usage of an object unchanged.
+
+    @param resource: The resource of the object.
+    @param subresource: The subresource; C{""} for the main resource.
+    @param obj: The new object.
+    @param old: The stored object.
+    """
     return (resource, subresource) == ("pods", "") and _ends(obj["spec"]) == _ends(old["spec"])
 
 
-#: Updates that may use up more: resources of the core group, with their subresources.
+#: Updates that can increase the usage: resources and subresources of the core group.
 _UPDATES: Final = frozenset(
     (
         ("services", ""),
@@ -57,12 +74,12 @@ _UPDATES: Final = frozenset(
 
 
 def measured(group: str, resource: str) -> bool:
-    """Whether objects of a kind count for more than their number, so that they may come to count for less."""
+    """Return whether the usage of objects includes more than their number, so that updates can decrease it."""
     return (group, resource) in _MEASURES
 
 
 def usage(group: str, resource: str, obj: JSONObject) -> ResourceList:
-    """What an object uses, by the names that quotas have for it."""
+    """Return the usage of an object, by the names of resources in quotas."""
     used = {f"count/{resource}.{group}" if group else f"count/{resource}": _ONE}
     if not group and resource in _NAMED:
         used[resource] = _ONE
@@ -122,7 +139,7 @@ def _claim_usage(claim: JSONObject) -> ResourceList:
 
 
 def _claimed(claim: JSONObject) -> Quantity | None:
-    """How much storage a claim wants, or has been given already, if that is more; in whole bytes."""
+    """Return the storage that a claim requests or has allocated, whichever is more, in whole bytes."""
     storage = amounts((claim["spec"].get("resources") or {}).get("requests")).get("storage")
     if storage is None:
         return None
@@ -133,15 +150,15 @@ def _claimed(claim: JSONObject) -> Quantity | None:
 
 
 def _device_usage(claim: JSONObject) -> ResourceList:
-    """The devices of each class that a claim may get at the most."""
+    """Return the maximum number of devices that a claim may get, by device class."""
     used: ResourceList = {}
     for request in (claim["spec"].get("devices") or {}).get("requests") or ():
-        # Of several that will do, it gets one: the largest of each class counts.
-        ways = request.get("firstAvailable") or [request.get("exactly") or request]
+        # Only one of several alternatives is allocated: the maximum of each class counts.
+        alternatives = request.get("firstAvailable") or [request.get("exactly") or request]
         most: ResourceList = {}
-        for way in ways:
-            devices = _MOST_DEVICES if way.get("allocationMode") == "All" else way.get("count") or 1
-            name = f"{way.get('deviceClassName') or ''}{_DEVICES}"
+        for alternative in alternatives:
+            devices = _MAX_DEVICES if alternative.get("allocationMode") == "All" else alternative.get("count") or 1
+            name = f"{alternative.get('deviceClassName') or ''}{_DEVICES}"
             most[name] = max(most.get(name, _ZERO), Quantity.parse(devices))
         for name, amount in most.items():
             used[name] = used[name] + amount if name in used else amount
@@ -157,22 +174,22 @@ _MEASURES: Final[dict[tuple[str, str], Callable[[JSONObject], ResourceList]]] = 
 
 
 def matching_resources(group: str, resource: str, names: Iterable[str]) -> set[str]:
-    """Which of the resources that a quota names are about this kind."""
+    """Return the names of a quota that constrain a resource."""
     own = {f"count/{resource}.{group}" if group else f"count/{resource}"}
     if not group and (resource in _NAMED or (group, resource) in _MEASURES):
         own.add(resource)
-    found = own.intersection(names)
+    matching = own.intersection(names)
     if group:
         if (group, resource) in _MEASURES:
-            found.update(name for name in names if name.endswith(_DEVICES))
-        return found
+            matching.update(name for name in names if name.endswith(_DEVICES))
+        return matching
     if resource == "pods":
-        found.update(name for name in names if _is_of_pods(name))
+        matching.update(name for name in names if _is_of_pods(name))
     elif resource == "services":
-        found.update(name for name in names if name.startswith("services."))
+        matching.update(name for name in names if name.startswith("services."))
     elif resource == "persistentvolumeclaims":
-        found.update(name for name in names if name == "requests.storage" or _CLASS in name)
-    return found
+        matching.update(name for name in names if name == "requests.storage" or _CLASS in name)
+    return matching
 
 
 def _is_of_pods(name: str) -> bool:
@@ -185,8 +202,8 @@ def _is_of_pods(name: str) -> bool:
 
 
 def missing_constraints(pod: JSONObject, names: Iterable[str]) -> str:
-    """Which containers do not say what these quota resources need, as a text; C{""} when all do."""
-    needed = _MUST_SAY.intersection(names)
+    """Return the containers that do not specify required resources, as a text; C{""} if there are none."""
+    needed = _REQUIRED_RESOURCES.intersection(names)
     spec = pod["spec"]
     whole = spec.get("resources") or {}
     if not needed or whole.get("requests") or whole.get("limits"):
@@ -194,8 +211,8 @@ def missing_constraints(pod: JSONObject, names: Iterable[str]) -> str:
     missing: dict[str, set[str]] = {}
     for container, _, _ in declared(spec):
         resources = container.get("resources") or {}
-        said = _compute(amounts(resources.get("requests")), amounts(resources.get("limits")))
-        for name in needed.difference(said):
+        specified = _compute(amounts(resources.get("requests")), amounts(resources.get("limits")))
+        for name in needed.difference(specified):
             missing.setdefault(name, set()).add(container.get("name", ""))
     if not missing:
         return ""
@@ -204,26 +221,40 @@ def missing_constraints(pod: JSONObject, names: Iterable[str]) -> str:
 
 
 def scopes_of(quota: JSONObject) -> list[JSONObject]:
-    """What objects must have for a quota to count them, as requirements."""
+    """Return the scopes of a quota as requirements."""
     spec = quota.get("spec") or {}
-    wanted: list[JSONObject] = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
-    return wanted + list((spec.get("scopeSelector") or {}).get("matchExpressions") or ())
+    requirements: list[JSONObject] = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
+    return requirements + list((spec.get("scopeSelector") or {}).get("matchExpressions") or ())
 
 
 def matching_scopes(scopes: Iterable[JSONObject], group: str, resource: str, obj: JSONObject) -> list[JSONObject]:
-    """Those of the requirements that an object meets; pods and claims of storage can."""
+    """
+    Return the requirements that an object meets, which is a pod or a PersistentVolumeClaim.
+
+    @param scopes: The requirements.
+    @param group: The group of the object.
+    @param resource: The resource of the object.
+    @param obj: The object.
+    """
     has = None if group else _SCOPED.get(resource)
     return [] if has is None else [one for one in scopes if has(obj, one)]
 
 
-def in_scope(quota: JSONObject, group: str, resource: str, obj: JSONObject) -> bool:
-    """Whether an object has all that a quota is limited to."""
-    wanted = scopes_of(quota)
-    return not wanted or len(matching_scopes(wanted, group, resource, obj)) == len(wanted)
+def matches_quota(quota: JSONObject, group: str, resource: str, obj: JSONObject) -> bool:
+    """
+    Return whether an object meets all scopes of a quota.
+
+    @param quota: The quota.
+    @param group: The group of the object.
+    @param resource: The resource of the object.
+    @param obj: The object.
+    """
+    requirements = scopes_of(quota)
+    return not requirements or len(matching_scopes(requirements, group, resource, obj)) == len(requirements)
 
 
-def _claim_has_scope(claim: JSONObject, wanted: JSONObject) -> bool:
-    if wanted.get("scopeName") != "VolumeAttributesClass":
+def _claim_has_scope(claim: JSONObject, requirement: JSONObject) -> bool:
+    if requirement.get("scopeName") != "VolumeAttributesClass":
         return False
     status = claim.get("status") or {}
     named = (
@@ -231,28 +262,28 @@ def _claim_has_scope(claim: JSONObject, wanted: JSONObject) -> bool:
         status.get("currentVolumeAttributesClassName"),
         (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
     )
-    return any(_selects(wanted, name) for name in {name for name in named if name} or {""})
+    return any(_selects(requirement, name) for name in {name for name in named if name} or {""})
 
 
-def _selects(wanted: JSONObject, name: str) -> bool:
-    """Whether a name, or none at all, is what a requirement is about."""
-    operator = wanted.get("operator")
+def _selects(requirement: JSONObject, name: str) -> bool:
+    """Return whether a requirement matches a name; C{""} for no name."""
+    operator = requirement.get("operator")
     if operator == "Exists":
         return bool(name)
     if operator == "DoesNotExist":
         return not name
-    return bool(name in (wanted.get("values") or ())) == bool(operator == "In")
+    return bool(name in (requirement.get("values") or ())) == bool(operator == "In")
 
 
-def _pod_has_scope(pod: JSONObject, wanted: JSONObject) -> bool:
-    return _has_scope(pod["spec"], wanted)
+def _pod_has_scope(pod: JSONObject, requirement: JSONObject) -> bool:
+    return _has_scope(pod["spec"], requirement)
 
 
 _SCOPED: Final = {"pods": _pod_has_scope, "persistentvolumeclaims": _claim_has_scope}
 
 
-def _has_scope(spec: JSONObject, wanted: JSONObject) -> bool:
-    scope: str = wanted.get("scopeName") or ""
+def _has_scope(spec: JSONObject, requirement: JSONObject) -> bool:
+    scope: str = requirement.get("scopeName") or ""
     if scope in ("Terminating", "NotTerminating"):
         return _ends(spec) == (scope == "Terminating")
     if scope in ("BestEffort", "NotBestEffort"):
@@ -260,12 +291,12 @@ def _has_scope(spec: JSONObject, wanted: JSONObject) -> bool:
     if scope == "CrossNamespacePodAffinity":
         return _crosses_namespaces(spec)
     if scope == "PriorityClass":
-        return _selects(wanted, spec.get("priorityClassName") or "")
+        return _selects(requirement, spec.get("priorityClassName") or "")
     return False
 
 
 def _ends(spec: JSONObject) -> bool:
-    """Whether a pod is one that comes to an end by itself."""
+    """Return whether a pod is terminating: it has C{activeDeadlineSeconds}."""
     return spec.get("activeDeadlineSeconds") is not None
 
 
@@ -282,5 +313,5 @@ def _crosses_namespaces(spec: JSONObject) -> bool:
 
 
 def in_text(used: ResourceList, names: Iterable[str]) -> str:
-    """Amounts as messages list them."""
+    """Return the text of amounts for messages."""
     return ",".join(f"{name}={used.get(name, _ZERO)}" for name in sorted(names))

@@ -31,12 +31,12 @@ _SCOPES: Final = (
 
 def _amounts(found: JSONObject | None, path: str, errors: ErrorList) -> None:
     for name in sorted(found or {}):
-        here = f"{path}[{name}]"
-        _quota_name(name, here, errors)
+        item_path = f"{path}[{name}]"
+        _quota_name(name, item_path, errors)
         value = (found or {})[name]
-        quantity_not_negative(value, here, errors)
+        quantity_not_negative(value, item_path, errors)
         if is_integer(name) and quantity(value).scaled(-3) % 1000:
-            errors.append(invalid(here, str(value), "must be an integer"))
+            errors.append(invalid(item_path, str(value), "must be an integer"))
 
 
 def _quota_name(name: str, path: str, errors: ErrorList) -> None:
@@ -75,42 +75,43 @@ _QUOTA: Final = frozenset(
 
 
 def validate_resource_quota(obj: JSONObject) -> list[FieldError]:
-    """Resources and scopes that can be counted."""
+    """Return the validation errors of a quota: resources and scopes."""
     errors: ErrorList = []
     spec = obj["spec"]
     _amounts(spec.get("hard"), "spec.hard", errors)
     hard, scopes = spec.get("hard") or {}, spec.get("scopes") or []
-    beyond = _Beyond(hard)
+    unsupported_resources = _UnsupportedResources(hard)
     unknown: FieldError | None = None
     for scope in scopes:
         if scope not in _SCOPES:
-            # Said once, as it quotes the whole list; as is what goes beyond a scope.
+            # Reported once, since the error quotes the whole list.
             unknown = unknown or invalid("spec.scopes", scopes, "unsupported scope")
             errors.append(unknown)
-        beyond.report(scope, lambda: invalid("spec.scopes", scopes, _BEYOND), errors)
+        unsupported_resources.report(scope, lambda: invalid("spec.scopes", scopes, _BEYOND), errors)
     _conflicts(scopes, "spec.scopes", scopes, errors)
     expressions = (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
-    beyond = _Beyond(hard)
+    unsupported_resources = _UnsupportedResources(hard)
     for expression in expressions:
-        _scope_expression(expression, expressions, beyond, errors)
-    # The reference shows C{scopes} here, too.
+        _scope_expression(expression, expressions, unsupported_resources, errors)
+    # As in the reference, the value in the error is C{scopes}.
     _conflicts([one.get("scopeName") for one in expressions], _EXPRESSIONS, spec.get("scopes"), errors)
     return errors
 
 
 def _conflicts(scopes: Sequence[JSONValue], path: str, shown: JSONValue, errors: ErrorList) -> None:
-    """Scopes that nothing is in both of."""
+    """Validate that scopes do not exclude each other."""
     for one, other in (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")):
         if one in scopes and other in scopes:
             errors.append(invalid(path, shown, "conflicting scopes"))
 
 
-class _Beyond:
+class _UnsupportedResources:
     """
-    Tells of resources that a scope says nothing about.
+    Reporter of resources that a scope does not support.
 
-    What quotes all scopes is made once, and how many there are found out once per scope; no more is told than anybody
-    reads, so that thousands of scopes and resources do not make millions of errors.
+
+    Errors quote all scopes, so the quoted text and the number of resources are computed once, and the number of
+    errors is limited.
     """
 
     def __init__(self, hard: JSONObject) -> None:
@@ -120,9 +121,9 @@ class _Beyond:
 
     def report(self, scope: str, make: Callable[[], FieldError], errors: ErrorList) -> None:
         """
-        Add a cause for each resource that is beyond C{scope}.
+        Add an error for each resource that C{scope} does not support.
 
-        @param make: Makes it, at the first of them.
+        @param make: Returns the error; called once.
         """
         count = self._counts.get(scope)
         if count is None:
@@ -135,7 +136,7 @@ class _Beyond:
 
 
 def _counted_within(scope: str) -> tuple[str, ...] | None:
-    """The standard resources that a scope can be applied to; L{None} if there is no such scope."""
+    """Return the standard resources that a scope supports; L{None} if the scope does not exist."""
     if scope not in _SCOPES:
         return None
     if scope == "VolumeAttributesClass":
@@ -152,18 +153,21 @@ _ALWAYS_EXISTS: Final = (
 
 
 _BEYOND: Final = "unsupported scope applied to resource"
-#: The reference leaves the index out.
+#: The field path of the reference has no index.
 _EXPRESSIONS: Final = "spec.scopeSelector.matchExpressions"
 
 
 def _scope_expression(
-    expression: JSONObject, expressions: Sequence[JSONObject], beyond: _Beyond, errors: ErrorList
+    expression: JSONObject,
+    expressions: Sequence[JSONObject],
+    unsupported_resources: _UnsupportedResources,
+    errors: ErrorList,
 ) -> None:
     name, operator = expression.get("scopeName") or "", expression.get("operator") or ""
     values, path = expression.get("values") or (), _EXPRESSIONS
     if name not in _SCOPES:
         errors.append(invalid_name(f"{path}.scopeName", name, "unsupported scope"))
-    beyond.report(name, lambda: invalid_shown(path, _shown_selector(expressions), _BEYOND), errors)
+    unsupported_resources.report(name, lambda: invalid_shown(path, _format_selector(expressions), _BEYOND), errors)
     if name in _SCOPES and name not in ("PriorityClass", "VolumeAttributesClass") and operator != "Exists":
         errors.append(invalid(f"{path}.operator", operator, _ALWAYS_EXISTS))
     if operator in ("In", "NotIn"):
@@ -178,8 +182,8 @@ def _scope_expression(
         errors.append(invalid_name(f"{path}.operator", operator, "not a valid selector operator"))
 
 
-def _shown_selector(expressions: Sequence[JSONObject]) -> str:
-    """As Go has it."""
+def _format_selector(expressions: Sequence[JSONObject]) -> str:
+    """Return a scope selector as Go prints it."""
     parts = [
         {"ScopeName": one.get("scopeName"), "Operator": one.get("operator"), "Values": one.get("values")}
         for one in expressions
@@ -188,7 +192,7 @@ def _shown_selector(expressions: Sequence[JSONObject]) -> str:
 
 
 def validate_resource_quota_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """The scopes stay."""
+    """Return the validation errors of an update; the scopes are immutable."""
     errors = validate_resource_quota(obj)
     new, was = obj["spec"].get("scopes"), old["spec"].get("scopes")
     if set(new or ()) != set(was or ()):
@@ -197,7 +201,7 @@ def validate_resource_quota_update(obj: JSONObject, old: JSONObject) -> list[Fie
 
 
 def validate_resource_quota_status(obj: JSONObject) -> list[FieldError]:
-    """Amounts."""
+    """Return the validation errors of the amounts in a status."""
     errors: ErrorList = []
     status = obj.get("status") or {}
     _amounts(status.get("hard"), "status.hard", errors)

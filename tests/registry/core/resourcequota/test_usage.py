@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubetwist.admission_plugins.resourcequota import ResourceQuota
-from kubetwist.registry.core.resourcequota.usage import in_scope, usage
+from kubetwist.registry.core.resourcequota.usage import matches_quota, usage
 from tests.admission_plugins.fakes import Context, write
 from tests.admission_plugins.fakes import PluginTestCase as SinglePluginTestCase
 
@@ -47,5 +47,5 @@ class UsageTests(SinglePluginTestCase):
         asked = {"spec": {"volumeAttributesClassName": "gold"}}
         has = {"spec": {"volumeAttributesClassName": "tin"}, "status": {"currentVolumeAttributesClassName": "gold"}}
         for claim, counted in ((asked, True), (has, True), ({"spec": {}}, False)):
-            self.assertEqual(in_scope(quota, "", "persistentvolumeclaims", claim), counted)
-        self.assertFalse(in_scope(quota, "", "configmaps", asked))
+            self.assertEqual(matches_quota(quota, "", "persistentvolumeclaims", claim), counted)
+        self.assertFalse(matches_quota(quota, "", "configmaps", asked))

@@ -1,4 +1,4 @@
-"""Where pods want to run: affinities, node selectors, spreading over topologies."""
+"""Validation of affinities, node selectors and topology spread constraints."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def validate_affinity(affinity: JSONObject, path: str, errors: ErrorList) -> None:
-    """To nodes, to pods, away from pods."""
+    """Validate node affinity, pod affinity and pod anti-affinity."""
     nodes = affinity.get("nodeAffinity")
     if nodes is not None:
-        here = f"{path}.nodeAffinity"
+        item_path = f"{path}.nodeAffinity"
         if nodes.get(_REQUIRED) is not None:
-            validate_node_selector(nodes[_REQUIRED], f"{here}.{_REQUIRED}", errors)
+            validate_node_selector(nodes[_REQUIRED], f"{item_path}.{_REQUIRED}", errors)
         for index, term in enumerate(nodes.get(_PREFERRED) or ()):
-            where = f"{here}.{_PREFERRED}[{index}]"
-            _weight(term, where, errors)
-            _node_term(term.get("preference") or {}, f"{where}.preference", errors, values=False)
+            term_path = f"{item_path}.{_PREFERRED}[{index}]"
+            _weight(term, term_path, errors)
+            _node_term(term.get("preference") or {}, f"{term_path}.preference", errors, values=False)
     for name in ("podAffinity", "podAntiAffinity"):
         pods = affinity.get(name)
         if pods is None:
@@ -40,9 +40,9 @@ def validate_affinity(affinity: JSONObject, path: str, errors: ErrorList) -> Non
         for index, term in enumerate(pods.get(_REQUIRED) or ()):
             _pod_term(term, f"{path}.{name}.{_REQUIRED}[{index}]", errors)
         for index, weighted in enumerate(pods.get(_PREFERRED) or ()):
-            where = f"{path}.{name}.{_PREFERRED}[{index}]"
-            _weight(weighted, where, errors)
-            _pod_term(weighted.get("podAffinityTerm") or {}, f"{where}.podAffinityTerm", errors)
+            term_path = f"{path}.{name}.{_PREFERRED}[{index}]"
+            _weight(weighted, term_path, errors)
+            _pod_term(weighted.get("podAffinityTerm") or {}, f"{term_path}.podAffinityTerm", errors)
 
 
 def _weight(term: JSONObject, path: str, errors: ErrorList) -> None:
@@ -52,7 +52,7 @@ def _weight(term: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def validate_node_selector(selector: JSONObject, path: str, errors: ErrorList) -> None:
-    """Terms, one of which has to match."""
+    """Validate a node selector and its terms."""
     terms = selector.get("nodeSelectorTerms")
     if not terms:
         errors.append(required(f"{path}.nodeSelectorTerms", "must have at least one node selector term"))
@@ -69,30 +69,30 @@ def _node_term(term: JSONObject, path: str, errors: ErrorList, *, values: bool) 
 
 
 def _node_expression(expression: JSONObject, path: str, errors: ErrorList, values: bool) -> None:
-    operator, wanted = expression.get("operator") or "", expression.get("values") or ()
+    operator, match_values = expression.get("operator") or "", expression.get("values") or ()
     if operator in ("In", "NotIn"):
-        if not wanted:
+        if not match_values:
             errors.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
     elif operator in ("Exists", "DoesNotExist"):
-        if wanted:
+        if match_values:
             text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
             errors.append(forbidden(f"{path}.values", text))
     elif operator in ("Gt", "Lt"):
-        if len(wanted) != 1:
+        if len(match_values) != 1:
             text = "must be specified single value when `operator` is 'Lt' or 'Gt'"
             errors.append(required(f"{path}.values", text))
     else:
         errors.append(invalid_name(f"{path}.operator", operator, "not a valid selector operator"))
     check(expression.get("key") or "", f"{path}.key", validate_qualified_name, errors)
     if values:
-        for index, value in enumerate(wanted):
+        for index, value in enumerate(match_values):
             check(value, f"{path}.values[{index}]", validate_label_value, errors)
 
 
 def _node_field(expression: JSONObject, path: str, errors: ErrorList) -> None:
-    operator, wanted = expression.get("operator") or "", expression.get("values") or ()
+    operator, match_values = expression.get("operator") or "", expression.get("values") or ()
     if operator in ("In", "NotIn"):
-        if len(wanted) != 1:
+        if len(match_values) != 1:
             text = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
             errors.append(required(f"{path}.values", text))
     else:
@@ -101,7 +101,7 @@ def _node_field(expression: JSONObject, path: str, errors: ErrorList) -> None:
     if key != "metadata.name":
         errors.append(invalid(f"{path}.key", key, "not a valid field selector key"))
     else:
-        for index, value in enumerate(wanted):
+        for index, value in enumerate(match_values):
             check(value, f"{path}.values[{index}]", dns_subdomain, errors)
 
 
@@ -118,7 +118,7 @@ def _pod_term(term: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def _label_keys(holder: JSONObject, path: str, errors: ErrorList) -> None:
-    """The labels that are compared with those of the pod itself, or have to differ from them."""
+    """Validate C{matchLabelKeys} and C{mismatchLabelKeys}."""
     same, other = holder.get("matchLabelKeys") or [], holder.get("mismatchLabelKeys") or []
     if not same and not other:
         return
@@ -140,50 +140,50 @@ def _label_keys(holder: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def _selected_twice(selector: JSONObject, keys: list[str], path: str, errors: ErrorList) -> None:
-    """By now, the selector has an expression for each of the keys: there may be nothing else for them."""
-    places = {key: index for index, key in enumerate(keys)}
+    """Report keys that the label selector already uses, besides the expressions that were added for the keys."""
+    indexes = {key: index for index, key in enumerate(keys)}
     seen = set(selector.get("matchLabels") or ())
     for expression in selector.get("matchExpressions") or ():
         key = expression.get("key") or ""
-        if key in places and key in seen:
-            # The reference leaves the name of the list out of the path.
+        if key in indexes and key in seen:
+            # The field path of the reference has no name of the list.
             text = "exists in both matchLabelKeys and labelSelector"
-            errors.append(invalid(f"{path}[{places[key]}]", key, text))
+            errors.append(invalid(f"{path}[{indexes[key]}]", key, text))
         seen.add(key)
 
 
 def _spread_key(constraint: JSONObject) -> tuple[str, str]:
-    """What no two constraints may have in common."""
+    """Return the fields that must be unique among constraints."""
     return constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
 
 
 def validate_topology_spread(constraints: list[JSONObject], path: str, errors: ErrorList) -> None:
-    """How evenly pods are to be spread."""
-    left = Counter(map(_spread_key, constraints))
+    """Validate topology spread constraints."""
+    remaining = Counter(map(_spread_key, constraints))
     for index, constraint in enumerate(constraints):
-        here = f"{path}[{index}]"
+        item_path = f"{path}[{index}]"
         skew, domains = constraint.get("maxSkew") or 0, constraint.get("minDomains")
         topology, otherwise = constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
         if skew <= 0:
-            errors.append(invalid(f"{here}.maxSkew", skew, "must be greater than zero"))
+            errors.append(invalid(f"{item_path}.maxSkew", skew, "must be greater than zero"))
         if not topology:
-            errors.append(required(f"{here}.topologyKey", "can not be empty"))
+            errors.append(required(f"{item_path}.topologyKey", "can not be empty"))
         if otherwise not in ("DoNotSchedule", "ScheduleAnyway"):
             choice = ("DoNotSchedule", "ScheduleAnyway")
-            errors.append(unsupported(f"{here}.whenUnsatisfiable", otherwise, choice))
-        # Of equal ones, all but the last are reported.
-        left[topology, otherwise] -= 1
-        if left[topology, otherwise]:
-            where = f"{here}.{{topologyKey, whenUnsatisfiable}}"
-            errors.append(duplicate(where, f"{{{topology}, {otherwise}}}"))
+            errors.append(unsupported(f"{item_path}.whenUnsatisfiable", otherwise, choice))
+        # All but the last of equal constraints are reported.
+        remaining[topology, otherwise] -= 1
+        if remaining[topology, otherwise]:
+            term_path = f"{item_path}.{{topologyKey, whenUnsatisfiable}}"
+            errors.append(duplicate(term_path, f"{{{topology}, {otherwise}}}"))
         if domains is not None:
             if domains <= 0:
-                errors.append(invalid(f"{here}.minDomains", domains, "must be greater than zero"))
+                errors.append(invalid(f"{item_path}.minDomains", domains, "must be greater than zero"))
             if otherwise != "DoNotSchedule":
                 text = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {otherwise}"
-                errors.append(invalid(f"{here}.minDomains", domains, text))
+                errors.append(invalid(f"{item_path}.minDomains", domains, text))
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             if constraint.get(name) is not None and constraint[name] not in ("Honor", "Ignore"):
-                errors.append(unsupported(f"{here}.{name}", constraint[name], ("Honor", "Ignore")))
-        _label_keys(constraint, here, errors)
-        label_selector(constraint.get("labelSelector"), f"{here}.labelSelector", errors)
+                errors.append(unsupported(f"{item_path}.{name}", constraint[name], ("Honor", "Ignore")))
+        _label_keys(constraint, item_path, errors)
+        label_selector(constraint.get("labelSelector"), f"{item_path}.labelSelector", errors)

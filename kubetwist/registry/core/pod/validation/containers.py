@@ -1,4 +1,4 @@
-"""The containers of a pod, of all sorts; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
+"""Validation of the containers of a pod; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ ENV_FIELDS: Final = (
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _RESTART: Final = ("Always", "Never", "OnFailure")
 _RESTART_ACTIONS: Final = ("Restart", "RestartAllContainers")
-_MOST_RESTART_RULES: Final = 20
-_MOST_EXIT_CODES: Final = 255
+_MAX_RESTART_RULES: Final = 20
+_MAX_EXIT_CODES: Final = 255
 _SIDECAR_ONLY: Final = "may not be set for init containers without restartPolicy=Always"
-#: What ephemeral containers may not have; in the order of the struct in Go.
+#: Fields that ephemeral containers must not have, in the order of the struct in Go.
 _NOT_EPHEMERAL: Final = (
     "ports",
     "resources",
@@ -65,12 +65,12 @@ _NOT_EPHEMERAL: Final = (
     "startupProbe",
     "lifecycle",
 )
-#: Those of them that are there as soon as they are named, if only with nothing in them.
+#: Fields of L{_NOT_EPHEMERAL} that are pointers in Go: empty values are errors, too.
 _POINTERS: Final = frozenset(("livenessProbe", "readinessProbe", "startupProbe", "lifecycle"))
 
 
 class PodContext:
-    """What the containers of a pod have to know of it."""
+    """The parts of a pod that the validation of its containers needs."""
 
     __slots__ = ("claims", "grace", "host_users", "old", "restart_policy", "volumes")
 
@@ -84,20 +84,27 @@ class PodContext:
 
 
 def validate_containers(containers: list[JSONObject] | None, pod: PodContext, path: str, errors: ErrorList) -> None:
-    """The regular ones."""
+    """
+    Validate the regular containers.
+
+    @param containers: The containers.
+    @param pod: The pod of the containers.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    """
     if not containers:
         errors.append(required(path))
         return
     names: set[str] = set()
     for index, container in enumerate(containers):
-        here = f"{path}[{index}]"
-        _common(container, pod, here, errors)
+        item_path = f"{path}[{index}]"
+        _common(container, pod, item_path, errors)
         name = container.get("name") or ""
         if name in names:
-            errors.append(duplicate(f"{here}.name", name))
+            errors.append(duplicate(f"{item_path}.name", name))
         names.add(name)
-        _lifecycle_and_probes(container, pod, here, errors)
-        _restart(container, here, errors)
+        _lifecycle_and_probes(container, pod, item_path, errors)
+        _restart(container, item_path, errors)
     _host_ports(containers, path, errors)
 
 
@@ -108,44 +115,52 @@ def validate_init_containers(
     path: str,
     errors: ErrorList,
 ) -> None:
-    """Those that run before the others, and those of them that go on running."""
+    """
+    Validate the init containers, including restartable ones.
+
+    @param containers: The init containers.
+    @param regular: The regular containers of the pod.
+    @param pod: The pod of the containers.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    """
     names = {container.get("name") or "" for container in regular or ()}
     tolerated = pod.old is not None and any(
         one.get("restartPolicy") != "Always" and _restarted_for(one) for one in pod.old.get("initContainers") or ()
     )
     for index, container in enumerate(containers or ()):
-        here = f"{path}[{index}]"
-        _common(container, pod, here, errors)
+        item_path = f"{path}[{index}]"
+        _common(container, pod, item_path, errors)
         policy = container.get("restartPolicy")
-        _restart(container, here, errors, starting=True)
+        _restart(container, item_path, errors, starting=True)
         name = container.get("name") or ""
         if name in names:
-            errors.append(duplicate(f"{here}.name", name))
+            errors.append(duplicate(f"{item_path}.name", name))
         elif name:
             names.add(name)
         _host_ports([container], path, errors)
         if policy == "Always":
-            _lifecycle_and_probes(container, pod, here, errors)
+            _lifecycle_and_probes(container, pod, item_path, errors)
         else:
             for field in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
                 if container.get(field) is not None:
-                    errors.append(forbidden(f"{here}.{field}", _SIDECAR_ONLY))
-            for place in () if tolerated else _restarted_for(container):
+                    errors.append(forbidden(f"{item_path}.{field}", _SIDECAR_ONLY))
+            for position in () if tolerated else _restarted_for(container):
                 text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-                errors.append(invalid(f"{here}.resizePolicy[{place}].restartPolicy", "RestartContainer", text))
+                errors.append(invalid(f"{item_path}.resizePolicy[{position}].restartPolicy", "RestartContainer", text))
 
 
 def _restarted_for(container: JSONObject) -> list[int]:
-    """Which of its policies have a container restarted when it gets more of something."""
+    """Return the indexes of resize policies that restart the container."""
     policies = container.get("resizePolicy") or ()
-    return [place for place, one in enumerate(policies) if one.get("restartPolicy") == "RestartContainer"]
+    return [position for position, one in enumerate(policies) if one.get("restartPolicy") == "RestartContainer"]
 
 
 def _restart(container: JSONObject, path: str, errors: ErrorList, *, starting: bool = False) -> None:
     """
-    When a container of its own, rather than its pod's, rules is started again.
+    Validate the restart policy of a container and its rules.
 
-    @param starting: Whether it is one of those that start a pod.
+    @param starting: Whether the container is an init container.
     """
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     if policy is not None and policy not in _RESTART:
@@ -155,51 +170,58 @@ def _restart(container: JSONObject, path: str, errors: ErrorList, *, starting: b
         errors.append(required(f"{path}.restartPolicy", text))
         if starting:
             return
-    if len(rules) > _MOST_RESTART_RULES:
-        errors.append(too_many(f"{path}.restartPolicyRules", len(rules), _MOST_RESTART_RULES))
+    if len(rules) > _MAX_RESTART_RULES:
+        errors.append(too_many(f"{path}.restartPolicyRules", len(rules), _MAX_RESTART_RULES))
     for index, rule in enumerate(rules):
-        here, codes = f"{path}.restartPolicyRules[{index}]", rule.get("exitCodes")
+        item_path, codes = f"{path}.restartPolicyRules[{index}]", rule.get("exitCodes")
         if rule.get("action") not in _RESTART_ACTIONS:
-            errors.append(unsupported(f"{here}.action", rule.get("action") or "", _RESTART_ACTIONS))
+            errors.append(unsupported(f"{item_path}.action", rule.get("action") or "", _RESTART_ACTIONS))
         if codes is None:
-            errors.append(required(f"{here}.exitCodes", "must be specified"))
+            errors.append(required(f"{item_path}.exitCodes", "must be specified"))
             continue
         if codes.get("operator") not in ("In", "NotIn"):
-            errors.append(unsupported(f"{here}.exitCodes.operator", codes.get("operator") or "", ("In", "NotIn")))
+            errors.append(unsupported(f"{item_path}.exitCodes.operator", codes.get("operator") or "", ("In", "NotIn")))
         values = codes.get("values") or ()
-        if len(values) > _MOST_EXIT_CODES:
-            errors.append(too_many(f"{here}.exitCodes.values", len(values), _MOST_EXIT_CODES))
+        if len(values) > _MAX_EXIT_CODES:
+            errors.append(too_many(f"{item_path}.exitCodes.values", len(values), _MAX_EXIT_CODES))
 
 
 def validate_ephemeral_containers(spec: JSONObject, pod: PodContext, path: str, errors: ErrorList) -> None:
-    """Those that are added to a running pod."""
-    others = {
+    """
+    Validate the ephemeral containers.
+
+    @param spec: The spec of the pod.
+    @param pod: The pod of the containers.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    """
+    container_names = {
         container.get("name") or "" for kind in ("containers", "initContainers") for container in spec.get(kind) or ()
     }
-    names = set(others)
+    names = set(container_names)
     for index, container in enumerate(spec.get("ephemeralContainers") or ()):
-        here = f"{path}[{index}]"
-        _common(container, pod, here, errors)
-        trimmed_image(container, here, errors)
+        item_path = f"{path}[{index}]"
+        _common(container, pod, item_path, errors)
+        trimmed_image(container, item_path, errors)
         name = container.get("name") or ""
         if name in names:
-            errors.append(duplicate(f"{here}.name", name))
+            errors.append(duplicate(f"{item_path}.name", name))
         names.add(name)
         target = container.get("targetContainerName")
-        if target and target not in others:
-            errors.append(not_found(f"{here}.targetContainerName", target))
+        if target and target not in container_names:
+            errors.append(not_found(f"{item_path}.targetContainerName", target))
         for field in _NOT_EPHEMERAL:
             if container.get(field) or (field in _POINTERS and container.get(field) is not None):
-                errors.append(forbidden(f"{here}.{field}", "cannot be set for an Ephemeral Container"))
-        for place, mount in enumerate(container.get("volumeMounts") or ()):
+                errors.append(forbidden(f"{item_path}.{field}", "cannot be set for an Ephemeral Container"))
+        for position, mount in enumerate(container.get("volumeMounts") or ()):
             for field in ("subPath", "subPathExpr"):
                 if mount.get(field):
-                    where = f"{here}.volumeMounts[{place}].{field}"
-                    errors.append(forbidden(where, "cannot be set for an Ephemeral Container"))
+                    target_path = f"{item_path}.volumeMounts[{position}].{field}"
+                    errors.append(forbidden(target_path, "cannot be set for an Ephemeral Container"))
 
 
 def trimmed_image(container: JSONObject, path: str, errors: ErrorList) -> None:
-    """Pods, though not templates, need the name of an image without spaces around it."""
+    """Validate that the image has no surrounding spaces, a rule for pods but not for templates."""
     image = container.get("image") or ""
     if image != image.strip():
         errors.append(invalid(f"{path}.image", image, "must not have leading or trailing whitespace"))
@@ -237,32 +259,32 @@ def _common(container: JSONObject, pod: PodContext, path: str, errors: ErrorList
 def _ports(ports: list[JSONObject], path: str, errors: ErrorList) -> None:
     names: set[str] = set()
     for index, port in enumerate(ports):
-        here = f"{path}[{index}]"
+        item_path = f"{path}[{index}]"
         name = port.get("name")
-        if name and check(name, f"{here}.name", validate_port_name, errors):
+        if name and check(name, f"{item_path}.name", validate_port_name, errors):
             if name in names:
-                errors.append(duplicate(f"{here}.name", name))
+                errors.append(duplicate(f"{item_path}.name", name))
             names.add(name)
         if not port.get("containerPort"):
-            errors.append(required(f"{here}.containerPort"))
+            errors.append(required(f"{item_path}.containerPort"))
         else:
-            port_number(port["containerPort"], f"{here}.containerPort", errors)
+            port_number(port["containerPort"], f"{item_path}.containerPort", errors)
         if port.get("hostPort"):
-            port_number(port["hostPort"], f"{here}.hostPort", errors)
-        one_of(port.get("protocol"), _PROTOCOLS, f"{here}.protocol", errors)
+            port_number(port["hostPort"], f"{item_path}.hostPort", errors)
+        one_of(port.get("protocol"), _PROTOCOLS, f"{item_path}.protocol", errors)
 
 
 def _host_ports(containers: list[JSONObject], path: str, errors: ErrorList) -> None:
-    taken: set[str] = set()
+    host_ports: set[str] = set()
     for index, container in enumerate(containers):
-        for place, port in enumerate(container.get("ports") or ()):
+        for position, port in enumerate(container.get("ports") or ()):
             number = port.get("hostPort")
             if not number:
                 continue
             text = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{number}"
-            if text in taken:
-                errors.append(duplicate(f"{path}[{index}].ports[{place}].hostPort", text))
-            taken.add(text)
+            if text in host_ports:
+                errors.append(duplicate(f"{path}[{index}].ports[{position}].hostPort", text))
+            host_ports.add(text)
 
 
 def _env(variables: list[JSONObject], path: str, errors: ErrorList) -> None:
@@ -290,12 +312,12 @@ def _env_source(variable: JSONObject, source: JSONObject, path: str, errors: Err
         if reference is None:
             continue
         count += 1
-        here = f"{path}.{kind}"
-        check(reference.get("name") or "", f"{here}.name", dns_subdomain, errors)
+        item_path = f"{path}.{kind}"
+        check(reference.get("name") or "", f"{item_path}.name", dns_subdomain, errors)
         if not reference.get("key"):
-            errors.append(required(f"{here}.key"))
+            errors.append(required(f"{item_path}.key"))
         else:
-            check(reference["key"], f"{here}.key", validate_config_map_key, errors)
+            check(reference["key"], f"{item_path}.key", validate_config_map_key, errors)
     if source.get("fileKeyRef") is not None:
         count += 1
         _file_key(source["fileKeyRef"], f"{path}.fileKeyRef", errors)
@@ -309,7 +331,7 @@ def _env_source(variable: JSONObject, source: JSONObject, path: str, errors: Err
 
 
 def _file_key(reference: JSONObject, path: str, errors: ErrorList) -> None:
-    """A variable in a file that a container before this one has written."""
+    """Validate a reference to a variable in a file that another container writes."""
     need(reference.get("key"), f"{path}.key", validate_env_var_name, errors)
     need(reference.get("volumeName"), f"{path}.volumeName", dns_label, errors)
     if not reference.get("path"):
@@ -322,30 +344,35 @@ def validate_files_of_variables(
     containers: Iterable[tuple[JSONObject, str]], volumes: list[JSONObject] | None, errors: ErrorList
 ) -> None:
     """
-    The files that variables are read from are in volumes that the pod has for itself.
+    Validate that files with variables are in volumes of type emptyDir.
 
-    @param containers: All of a pod, with their paths.
+    @param containers: All containers of a pod, with their field paths.
+    @param volumes: The volumes of the pod.
+    @param errors: Receives the errors.
     """
-    known: dict[str, JSONObject] | None = None
+    volumes_by_name: dict[str, JSONObject] | None = None
     for container, path in containers:
         for index, variable in enumerate(container.get("env") or ()):
             reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
             if reference is None:
                 continue
-            if known is None:
-                known = {volume.get("name") or "": volume for volume in volumes or ()}
-            where, name = f"{path}.env[{index}].valueFrom.fileKeyRef.volumeName", reference.get("volumeName") or ""
-            if name not in known:
-                errors.append(not_found(where, name))
-            elif known[name].get("emptyDir") is None:
-                errors.append(invalid(where, name, "referenced volume must be of type emptyDir"))
+            if volumes_by_name is None:
+                volumes_by_name = {volume.get("name") or "": volume for volume in volumes or ()}
+            target_path, name = (
+                f"{path}.env[{index}].valueFrom.fileKeyRef.volumeName",
+                reference.get("volumeName") or "",
+            )
+            if name not in volumes_by_name:
+                errors.append(not_found(target_path, name))
+            elif volumes_by_name[name].get("emptyDir") is None:
+                errors.append(invalid(target_path, name, "referenced volume must be of type emptyDir"))
 
 
 def _env_from(sources: list[JSONObject], path: str, errors: ErrorList) -> None:
     for index, source in enumerate(sources):
-        here = f"{path}[{index}]"
+        item_path = f"{path}[{index}]"
         if source.get("prefix"):
-            check(source["prefix"], f"{here}.prefix", validate_env_var_name, errors)
+            check(source["prefix"], f"{item_path}.prefix", validate_env_var_name, errors)
         count = 0
         for kind in ("configMapRef", "secretRef"):
             reference = source.get(kind)
@@ -353,11 +380,11 @@ def _env_from(sources: list[JSONObject], path: str, errors: ErrorList) -> None:
                 continue
             count += 1
             if not reference.get("name"):
-                errors.append(required(f"{here}.{kind}.name"))
+                errors.append(required(f"{item_path}.{kind}.name"))
             else:
-                # As if more were to come after it.
+                # Validated as a prefix, which a hyphen may end.
                 for text in validate_dns1123_subdomain(reference["name"], True):
-                    errors.append(invalid(f"{here}.{kind}.name", reference["name"], text))
+                    errors.append(invalid(f"{item_path}.{kind}.name", reference["name"], text))
         if not count:
             errors.append(invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
         elif count > 1:
@@ -376,29 +403,31 @@ def _mounts(
     device_names = {device.get("name") for device in devices}
     device_paths = {device.get("devicePath") for device in devices}
     for index, mount in enumerate(mounts):
-        here = f"{path}[{index}]"
-        name, where = mount.get("name") or "", mount.get("mountPath") or ""
+        item_path = f"{path}[{index}]"
+        name, target_path = mount.get("name") or "", mount.get("mountPath") or ""
         if not name:
-            errors.append(required(f"{here}.name"))
+            errors.append(required(f"{item_path}.name"))
         if name not in volumes:
-            errors.append(not_found(f"{here}.name", name))
-        if not where:
-            errors.append(required(f"{here}.mountPath"))
-        if where in points:
-            errors.append(invalid(f"{here}.mountPath", where, "must be unique"))
-        points.add(where)
+            errors.append(not_found(f"{item_path}.name", name))
+        if not target_path:
+            errors.append(required(f"{item_path}.mountPath"))
+        if target_path in points:
+            errors.append(invalid(f"{item_path}.mountPath", target_path, "must be unique"))
+        points.add(target_path)
         if name in device_names:
-            errors.append(invalid(f"{here}.name", name, "must not already exist in volumeDevices"))
-        if where in device_paths:
-            errors.append(invalid(f"{here}.mountPath", where, "must not already exist as a path in volumeDevices"))
+            errors.append(invalid(f"{item_path}.name", name, "must not already exist in volumeDevices"))
+        if target_path in device_paths:
+            errors.append(
+                invalid(f"{item_path}.mountPath", target_path, "must not already exist as a path in volumeDevices")
+            )
         sub, expression = mount.get("subPath") or "", mount.get("subPathExpr") or ""
-        # The reference leaves the index out of the paths of the rest.
+        # The following field paths of the reference have no index.
         if sub:
             local_path(sub, f"{path}.subPath", errors)
         if expression:
             if sub:
                 text = "subPathExpr and subPath are mutually exclusive"
-                errors.append(invalid(f"{here}.subPathExpr", expression, text))
+                errors.append(invalid(f"{item_path}.subPathExpr", expression, text))
             local_path(expression, f"{path}.subPathExpr", errors)
         if mount.get("mountPropagation") is not None:
             _propagation(mount["mountPropagation"], container, f"{path}.mountPropagation", errors)
@@ -440,32 +469,34 @@ def _devices(
     mount_names = {mount.get("name") for mount in mounts}
     mount_paths = {mount.get("mountPath") for mount in mounts}
     for index, device in enumerate(devices):
-        here = f"{path}[{index}]"
-        name, where = device.get("name") or "", device.get("devicePath") or ""
+        item_path = f"{path}[{index}]"
+        name, target_path = device.get("name") or "", device.get("devicePath") or ""
         if not name:
-            errors.append(required(f"{here}.name"))
+            errors.append(required(f"{item_path}.name"))
         if name in names:
-            errors.append(invalid(f"{here}.name", name, "must be unique"))
+            errors.append(invalid(f"{item_path}.name", name, "must be unique"))
         volume = volumes.get(name)
         if volume is None:
-            errors.append(not_found(f"{here}.name", name))
+            errors.append(not_found(f"{item_path}.name", name))
         elif volume.get("persistentVolumeClaim") is None and volume.get("ephemeral") is None:
             text = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
-            errors.append(invalid(f"{here}.name", name, text))
-        if not where:
-            errors.append(required(f"{here}.devicePath"))
-        if where in paths:
-            errors.append(invalid(f"{here}.devicePath", where, "must be unique"))
+            errors.append(invalid(f"{item_path}.name", name, text))
+        if not target_path:
+            errors.append(required(f"{item_path}.devicePath"))
+        if target_path in paths:
+            errors.append(invalid(f"{item_path}.devicePath", target_path, "must be unique"))
         climbing: ErrorList = []
-        no_backsteps(where, "", climbing)
-        if where and climbing:
-            errors.append(invalid(f"{here}.devicePath", where, "can not contain backsteps ('..')"))
+        no_backsteps(target_path, "", climbing)
+        if target_path and climbing:
+            errors.append(invalid(f"{item_path}.devicePath", target_path, "can not contain backsteps ('..')"))
         else:
-            paths.add(where)
+            paths.add(target_path)
         if name in mount_names:
-            errors.append(invalid(f"{here}.name", name, "must not already exist in volumeMounts"))
-        if where in mount_paths:
-            errors.append(invalid(f"{here}.devicePath", where, "must not already exist as a path in volumeMounts"))
+            errors.append(invalid(f"{item_path}.name", name, "must not already exist in volumeMounts"))
+        if target_path in mount_paths:
+            errors.append(
+                invalid(f"{item_path}.devicePath", target_path, "must not already exist as a path in volumeMounts")
+            )
         if name:
             names.add(name)
 
@@ -518,26 +549,26 @@ def _handler(handler: JSONObject, grace: int | None, path: str, errors: ErrorLis
         if action is None:
             continue
         count += 1
-        here = f"{path}.{kind}"
+        item_path = f"{path}.{kind}"
         if count > 1:
-            errors.append(forbidden(here, "may not specify more than 1 handler type"))
+            errors.append(forbidden(item_path, "may not specify more than 1 handler type"))
         elif kind == "exec":
             if not action.get("command"):
-                errors.append(required(f"{here}.command"))
+                errors.append(required(f"{item_path}.command"))
         elif kind == "httpGet":
             if not action.get("path"):
-                errors.append(required(f"{here}.path"))
-            port_number_or_name(action.get("port", 0), f"{here}.port", errors)
+                errors.append(required(f"{item_path}.path"))
+            port_number_or_name(action.get("port", 0), f"{item_path}.port", errors)
             if action.get("scheme") not in _SCHEMES:
-                errors.append(unsupported(f"{here}.scheme", action.get("scheme") or "", _SCHEMES))
+                errors.append(unsupported(f"{item_path}.scheme", action.get("scheme") or "", _SCHEMES))
             for header in action.get("httpHeaders") or ():
-                check(header.get("name") or "", f"{here}.httpHeaders", validate_http_header_name, errors)
+                check(header.get("name") or "", f"{item_path}.httpHeaders", validate_http_header_name, errors)
         elif kind in ("tcpSocket", "grpc"):
-            port_number_or_name(action.get("port", 0), f"{here}.port", errors)
+            port_number_or_name(action.get("port", 0), f"{item_path}.port", errors)
         else:
             seconds = action.get("seconds") or 0
             if grace is not None and not 0 <= seconds <= grace:
                 text = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
-                errors.append(invalid(here, seconds, text))
+                errors.append(invalid(item_path, seconds, text))
     if not count:
         errors.append(required(path, "must specify a handler type"))

@@ -1,4 +1,4 @@
-"""Names of initiators of iSCSI; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
+"""Validation of iSCSI initiator names; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ _naa: Final = re.compile("naa.[0-9A-Za-z]{32}").fullmatch
 
 
 def validate_initiator(name: str) -> Sequence[str]:
-    """What is wrong with the name of an initiator of iSCSI, which may be of three kinds."""
+    """Return the errors of an iSCSI initiator name in one of the three formats."""
     good = _is_qualified(name) if name.startswith("iqn") else _eui(name) or _naa(name)
     return () if good else ("must be valid format",)
 
 
 def _is_qualified(name: str) -> bool:
     """
-    Whether somewhere in C{name} there is an C{iqn.}, a month, an authority, a colon, and something up to the end.
+    Return whether C{name} contains C{iqn.}, a month, an authority, a colon and further text.
 
-    One expression would say so, but could look at long names as often as they have characters.
+
+    A single regular expression could take quadratic time for long names.
     """
     *pieces, _ = _not_in_initiators.split(name)[-1][:-1].split(":")
     return any(_authority(piece[len(piece.rstrip(_IN_AUTHORITIES)) :]) for piece in pieces)

@@ -1,4 +1,4 @@
-"""Pods as they are created."""
+"""Validation of new pods, and of annotations."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from .spec import MIRROR, validate_pod_spec, with_paths
 
 _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _PATH: Final = "metadata.annotations"
-#: What annotations of old call the types of profiles, for seccomp and for AppArmor.
+#: The names of profile types in deprecated annotations, for seccomp and AppArmor.
 _SECCOMP_NAMES: Final = {"RuntimeDefault": ("runtime/default", "docker/default"), "Unconfined": ("unconfined",)}
 _APP_ARMOR_NAMES: Final = {"RuntimeDefault": ("runtime/default",), "Unconfined": ("unconfined",)}
 
 
 def validate_pod(obj: JSONObject, errors: ErrorList, old: JSONObject | None = None) -> None:
     """
-    What holds for a pod at all times.
+    Validate a new or changed pod.
 
-    @param old: The pod as it was, when this is a change.
+    @param obj: The pod.
+    @param errors: Receives the errors.
+    @param old: The stored pod; L{None} when it is created.
     """
     spec, metadata = obj["spec"], obj["metadata"]
     if metadata.get("annotations"):
@@ -31,17 +33,17 @@ def validate_pod(obj: JSONObject, errors: ErrorList, old: JSONObject | None = No
     validate_pod_spec(spec, "spec", errors, pod=metadata, old=None if old is None else old["spec"])
     if not spec.get("serviceAccountName"):
         for index, volume in enumerate(spec.get("volumes") or ()):
-            for place, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
+            for position, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
                 if source.get("serviceAccountToken") is not None:
-                    where = f"spec.volumes[{index}].projected.sources[{place}].serviceAccountToken"
-                    errors.append(forbidden(where, "must not be specified when serviceAccountName is not set"))
+                    field_path = f"spec.volumes[{index}].projected.sources[{position}].serviceAccountToken"
+                    errors.append(forbidden(field_path, "must not be specified when serviceAccountName is not set"))
     for kind in ("containers", "initContainers"):
         for index, container in enumerate(spec.get(kind) or ()):
             trimmed_image(container, f"spec.{kind}[{index}]", errors)
 
 
 def validate_pod_create(obj: JSONObject) -> list[FieldError]:
-    """A new pod."""
+    """Return the validation errors of a new pod."""
     errors: ErrorList = []
     validate_pod(obj, errors)
     spec = obj["spec"]
@@ -57,9 +59,12 @@ def validate_profile_annotations(
     annotations: JSONObject | None, spec: JSONObject, path: str, errors: ErrorList
 ) -> None:
     """
-    What annotations of old say of profiles is what the fields of a new pod say.
+    Validate that deprecated annotations of profiles match the fields of a new pod.
 
-    @param path: Of the spec.
+    @param annotations: The annotations.
+    @param spec: The spec of the pod.
+    @param path: The field path of the spec.
+    @param errors: Receives the errors.
     """
     if annotations:
         _seccomp_matches(annotations, spec, path, errors)
@@ -68,7 +73,7 @@ def validate_profile_annotations(
 
 
 def validate_annotation_update(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
-    """Annotations that mean something to a kubelet stay as they are; the others are looked at."""
+    """Validate that annotations for kubelets are unchanged, and the other annotations."""
     new, was = obj["metadata"].get("annotations") or {}, old["metadata"].get("annotations") or {}
     for before, text in ((True, "may not remove or update"), (False, "may not add")):
         for key in sorted(was if before else new.keys() - was.keys()):
@@ -84,9 +89,12 @@ def validate_annotation_update(obj: JSONObject, old: JSONObject, errors: ErrorLi
 
 def validate_pod_annotations(annotations: JSONObject, spec: JSONObject, path: str, errors: ErrorList) -> None:
     """
-    Annotations that mean something for pods.
+    Validate the annotations of a pod that have a meaning for pods.
 
-    @param path: Of the annotations.
+    @param annotations: The annotations.
+    @param spec: The spec of the pod.
+    @param path: The field path of the annotations.
+    @param errors: Receives the errors.
     """
     if MIRROR in annotations and not spec.get("nodeName"):
         text = "must set spec.nodeName if mirror pod annotation is set"
@@ -100,9 +108,9 @@ def validate_pod_annotations(annotations: JSONObject, spec: JSONObject, path: st
     for key in sorted(annotations, key=lambda key: (key != SECCOMP_POD, key)):
         if key == SECCOMP_POD or key.startswith(SECCOMP):
             _seccomp(annotations[key], f"{path}.{key}", errors)
-    found = [key for key in sorted(annotations) if key.startswith(APP_ARMOR)]
-    names = {container.get("name") for container, _ in with_paths(spec, "spec")} if found else set()
-    for key in found:
+    profile_keys = [key for key in sorted(annotations) if key.startswith(APP_ARMOR)]
+    names = {container.get("name") for container, _ in with_paths(spec, "spec")} if profile_keys else set()
+    for key in profile_keys:
         name, profile = key.removeprefix(APP_ARMOR), annotations[key]
         if name not in names:
             errors.append(invalid(f"{path}[{key}]", name, "container not found"))
@@ -112,7 +120,7 @@ def validate_pod_annotations(annotations: JSONObject, spec: JSONObject, path: st
 
 
 def _seccomp(profile: str, path: str, errors: ErrorList) -> None:
-    """What an annotation of old says of a profile."""
+    """Validate a deprecated seccomp annotation."""
     if profile.startswith("localhost/"):
         local_path(profile.removeprefix("localhost/"), path, errors)
     elif profile not in ("runtime/default", "docker/default", "unconfined"):
@@ -120,27 +128,29 @@ def _seccomp(profile: str, path: str, errors: ErrorList) -> None:
 
 
 def _seccomp_matches(annotations: JSONObject, spec: JSONObject, path: str, errors: ErrorList) -> None:
-    """What annotations say of profiles for seccomp is what the fields say."""
+    """Validate that seccomp annotations match the fields."""
     profile = (spec.get("securityContext") or {}).get("seccompProfile")
     if profile is not None and SECCOMP_POD in annotations:
-        where = f"{path}.securityContext.seccompProfile"
-        _matches(annotations[SECCOMP_POD], profile, _SECCOMP_NAMES, where, "seccomp", errors)
-    for container, where in with_paths(spec, path):
+        field_path = f"{path}.securityContext.seccompProfile"
+        _matches(annotations[SECCOMP_POD], profile, _SECCOMP_NAMES, field_path, "seccomp", errors)
+    for container, field_path in with_paths(spec, path):
         profile = (container.get("securityContext") or {}).get("seccompProfile")
         text = annotations.get(SECCOMP + (container.get("name") or ""))
         if profile is not None and text is not None:
-            _matches(text, profile, _SECCOMP_NAMES, f"{where}.securityContext.seccompProfile", "seccomp", errors)
+            _matches(text, profile, _SECCOMP_NAMES, f"{field_path}.securityContext.seccompProfile", "seccomp", errors)
 
 
 def _app_armor_matches(annotations: JSONObject, spec: JSONObject, path: str, errors: ErrorList) -> None:
-    """What annotations say of profiles for AppArmor is what the fields say, be it those of the whole pod."""
+    """Validate that AppArmor annotations match the fields of the container or the pod."""
     whole = (spec.get("securityContext") or {}).get("appArmorProfile")
-    for container, where in with_paths(spec, path):
-        own = (container.get("securityContext") or {}).get("appArmorProfile")
-        profile = whole if own is None else own
+    for container, field_path in with_paths(spec, path):
+        container_profile = (container.get("securityContext") or {}).get("appArmorProfile")
+        profile = whole if container_profile is None else container_profile
         text = annotations.get(APP_ARMOR + (container.get("name") or ""))
         if profile is not None and text is not None:
-            _matches(text, profile, _APP_ARMOR_NAMES, f"{where}.securityContext.appArmorProfile", "apparmor", errors)
+            _matches(
+                text, profile, _APP_ARMOR_NAMES, f"{field_path}.securityContext.appArmorProfile", "apparmor", errors
+            )
 
 
 def _matches(
@@ -159,7 +169,7 @@ def _matches(
 
 
 def validate_binding(obj: JSONObject) -> list[FieldError]:
-    """The binding of a pod to a node."""
+    """Return the validation errors of a binding."""
     errors: ErrorList = []
     target = obj.get("target") or {}
     if target.get("kind") and target["kind"] != "Node":

@@ -1,4 +1,4 @@
-"""Requests and limits of containers and pods."""
+"""Validation of the requests and limits of containers and pods."""
 
 from __future__ import annotations
 
@@ -58,29 +58,29 @@ _INTEGERS: Final = frozenset(
 
 
 def is_huge_pages(name: str) -> bool:
-    """Return whether it is a huge pages resource, which cannot be overcommitted."""
+    """Return whether a resource is a huge pages resource, which cannot be overcommitted."""
     return name.startswith("hugepages-")
 
 
 def is_native(name: str) -> bool:
-    """A resource of Kubernetes' own."""
+    """Return whether a resource is in the domain of Kubernetes."""
     return "/" not in name or "kubernetes.io/" in name
 
 
 def is_extended(name: str) -> bool:
-    """Return whether it is an extended resource, counted in integers."""
+    """Return whether a resource is an extended resource, which is counted in integers."""
     if is_native(name) or name.startswith("requests."):
         return False
     return not validate_qualified_name(f"requests.{name}")
 
 
 def is_integer(name: str) -> bool:
-    """Whether there are only whole pieces of it."""
+    """Return whether quantities of a resource must be integers."""
     return name in _INTEGERS or is_extended(name)
 
 
 def resource_name(name: str, path: str, errors: ErrorList) -> None:
-    """A resource that Kubernetes knows, or one with a prefix."""
+    """Validate the name of a resource: a standard one, or a qualified name."""
     texts = validate_qualified_name(name)
     for text in texts:
         errors.append(invalid_name(path, name, text))
@@ -91,7 +91,7 @@ def resource_name(name: str, path: str, errors: ErrorList) -> None:
 
 
 def container_resource_name(name: str, path: str, errors: ErrorList) -> None:
-    """A resource that a container can ask for."""
+    """Validate the name of a resource in the requests or limits of a container."""
     resource_name(name, path, errors)
     if "/" not in name:
         if name not in _CONTAINER_RESOURCES and not is_huge_pages(name):
@@ -101,7 +101,7 @@ def container_resource_name(name: str, path: str, errors: ErrorList) -> None:
 
 
 def pod_resource_name(name: str, path: str, errors: ErrorList) -> None:
-    """A resource that a whole pod can ask for."""
+    """Validate the name of a resource in the requests or limits of a pod."""
     before = len(errors)
     resource_name(name, path, errors)
     if len(errors) == before and name not in ("cpu", "memory") and not is_huge_pages(name):
@@ -109,7 +109,14 @@ def pod_resource_name(name: str, path: str, errors: ErrorList) -> None:
 
 
 def resource_value(name: str, value: object, path: str, errors: ErrorList) -> None:
-    """An amount of a resource."""
+    """
+    Validate the quantity of a resource.
+
+    @param name: The name of the resource.
+    @param value: The quantity.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    """
     quantity_not_negative(value, path, errors)
     if is_integer(name) and quantity(value).scaled(-3) % 1000:
         errors.append(invalid(path, str(value), "must be an integer"))
@@ -124,32 +131,35 @@ def validate_requirements(
     known: Callable[[str, str, ErrorList], None] = container_resource_name,
 ) -> None:
     """
-    The requests and limits of one container, or of a pod.
+    Validate the requests and limits of a container or a pod.
 
-    @param claims: The names of the claims of devices that the pod has.
-    @param known: Says what is wrong with the name of a resource.
+    @param resources: The requests and limits.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    @param claims: The names of the resource claims of the pod.
+    @param known: Validates the name of a resource.
     """
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     has_huge = has_other = False
     for name in sorted(limits):
-        here = f"{path}.limits[{name}]"
-        known(name, here, errors)
-        resource_value(name, limits[name], here, errors)
+        item_path = f"{path}.limits[{name}]"
+        known(name, item_path, errors)
+        resource_value(name, limits[name], item_path, errors)
         has_huge = has_huge or is_huge_pages(name)
         has_other = has_other or name in ("cpu", "memory")
         if is_huge_pages(name):
-            _whole_pages(name, limits[name], here, errors)
+            _whole_pages(name, limits[name], item_path, errors)
     for name in sorted(requests):
-        here = f"{path}.requests[{name}]"
-        known(name, here, errors)
-        resource_value(name, requests[name], here, errors)
+        item_path = f"{path}.requests[{name}]"
+        known(name, item_path, errors)
+        resource_value(name, requests[name], item_path, errors)
         firm = not is_native(name) or is_huge_pages(name)
         if name in limits:
-            asked, allowed = quantity(requests[name]), quantity(limits[name])
-            if firm and asked != allowed:
+            requested, allowed = quantity(requests[name]), quantity(limits[name])
+            if firm and requested != allowed:
                 text = f"must be equal to {name} limit of {limits[name]}"
                 errors.append(invalid(f"{path}.requests", str(requests[name]), text))
-            elif not firm and asked > allowed:
+            elif not firm and requested > allowed:
                 text = f"must be less than or equal to {name} limit of {limits[name]}"
                 errors.append(invalid(f"{path}.requests", str(requests[name]), text))
         elif firm:
@@ -157,7 +167,7 @@ def validate_requirements(
         has_huge = has_huge or is_huge_pages(name)
         has_other = has_other or name in ("cpu", "memory")
         if is_huge_pages(name):
-            _whole_pages(name, requests[name], here, errors)
+            _whole_pages(name, requests[name], item_path, errors)
     if has_huge and not has_other:
         errors.append(forbidden(path, "HugePages require cpu or memory"))
     if resources.get("claims"):
@@ -170,7 +180,7 @@ def _whole_pages(name: str, value: object, path: str, errors: ErrorList) -> None
 
 
 def _divisible(size: str, value: object) -> bool:
-    """Whether an amount is made of whole pages of a size, which may not be one."""
+    """Return whether a quantity is a multiple of a page size, which may be malformed."""
     try:
         page = quantity(size).scaled(-3)
     except ValueError:
@@ -179,28 +189,28 @@ def _divisible(size: str, value: object) -> bool:
 
 
 def _claims(claims: list[JSONObject], known: Collection[str], path: str, errors: ErrorList) -> None:
-    """Which claims of devices of its pod a container uses: all that one has, or single requests of it."""
+    """Validate the resource claims of a container: a whole claim of the pod, or single requests of it."""
     seen: set[str] = set()
     parts: dict[str, int] = {}
     for index, claim in enumerate(claims):
-        here, name, request = f"{path}[{index}]", claim.get("name") or "", claim.get("request") or ""
+        item_path, name, request = f"{path}[{index}]", claim.get("name") or "", claim.get("request") or ""
         if not name:
-            errors.append(required(here))
+            errors.append(required(item_path))
             continue
         if name in seen:
-            errors.append(duplicate(here, name))
+            errors.append(duplicate(item_path, name))
         else:
             key = f"{name}/{request}" if request else name
             if request:
-                check(request, f"{here}.request", dns_label, errors)
+                check(request, f"{item_path}.request", dns_label, errors)
             if key in seen:
-                errors.append(duplicate(here, key))
+                errors.append(duplicate(item_path, key))
             elif not request:
-                errors.extend([duplicate(here, name)] * parts.get(name, 0))
+                errors.extend([duplicate(item_path, name)] * parts.get(name, 0))
             else:
                 parts[name] = parts.get(name, 0) + 1
             seen.add(key)
         if name not in known:
             text = "must be one of the names in pod.spec.resourceClaims"
             text += f": {', '.join(sorted(known))}" if known else " which is empty"
-            errors.append(FieldError("FieldValueNotFound", f"Not found: {quote(name)}: {text}", here))
+            errors.append(FieldError("FieldValueNotFound", f"Not found: {quote(name)}: {text}", item_path))

@@ -1,4 +1,4 @@
-"""Security contexts of pods and containers."""
+"""Validation of security contexts of pods and containers."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _SYSCTL_TEXT: Final = (
     "must have at most 253 characters and match regex "
     r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
 )
-#: Users of Windows: of a domain with a name as NetBIOS or DNS has it, without what paths and addresses are made of.
+#: Windows user names: an optional NetBIOS or DNS domain, and a name without special characters.
 _NET_BIOS: Final = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
 _DOMAIN_LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
 _DOMAIN: Final = re.compile(rf"{_DOMAIN_LABEL}(?:\.{_DOMAIN_LABEL})*")
 _CONTROL: Final = re.compile("[\\x00-\\x1f\\x7f]")
 _NOT_IN_USER: Final = frozenset('"/\\:;|=,+*?<>@[]')
 _CREDENTIAL_SPEC_KIB: Final = 64
-#: All that is allowed while SELinux labels are not mounted with.
+#: The values of C{seLinuxChangePolicy} that are supported without SELinux mount options.
 _SELINUX_CHANGES: Final = ("Recursive",)
 
 
@@ -42,9 +42,13 @@ def validate_pod_security_context(
     context: JSONObject, spec: JSONObject, path: str, errors: ErrorList, old: JSONObject | None = None
 ) -> None:
     """
-    What holds for all containers of a pod.
+    Validate the security context of a pod.
 
-    @param old: The spec as it was, when this is a change.
+    @param context: The security context.
+    @param spec: The spec of the pod.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    @param old: The spec of the stored pod; L{None} when it is created.
     """
     for name in ("fsGroup", "runAsUser", "runAsGroup"):
         id_number(context.get(name), f"{path}.{name}", errors)
@@ -65,7 +69,14 @@ def validate_pod_security_context(
 
 
 def validate_security_context(context: JSONObject, path: str, host_users: bool, errors: ErrorList) -> None:
-    """What holds for one container."""
+    """
+    Validate the security context of a container.
+
+    @param context: The security context.
+    @param path: The field path for errors.
+    @param host_users: Whether the pod uses the user namespace of the host.
+    @param errors: Receives the errors.
+    """
     if context.get("privileged") and not privileged_allowed():
         errors.append(forbidden(f"{path}.privileged", "disallowed by cluster policy"))
     for name in ("runAsUser", "runAsGroup"):
@@ -78,20 +89,20 @@ def validate_security_context(context: JSONObject, path: str, host_users: bool, 
             errors.append(invalid(f"{path}.procMount", mount, text))
     _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
     if context.get("allowPrivilegeEscalation") is False:
-        shown = _shown(context)
+        formatted = _format_context(context)
         if context.get("privileged"):
             text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-            errors.append(invalid_shown(path, shown, text))
+            errors.append(invalid_shown(path, formatted, text))
         for capability in (context.get("capabilities") or {}).get("add") or ():
             if capability == "CAP_SYS_ADMIN":
                 text = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-                errors.append(invalid_shown(path, shown, text))
+                errors.append(invalid_shown(path, formatted, text))
     _windows(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
     _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
 
 
-def _shown(context: JSONObject) -> str:
-    """A container's security context as the reference prints it."""
+def _format_context(context: JSONObject) -> str:
+    """Return the security context of a container as the reference prints it."""
     return go_json(go_struct(context, "SecurityContext"))
 
 
@@ -103,20 +114,20 @@ def _choice(value: str | None, choice: tuple[str, ...], path: str, errors: Error
 def _sysctls(sysctls: list[JSONObject], spec: JSONObject, path: str, errors: ErrorList) -> None:
     names: set[str] = set()
     for index, sysctl in enumerate(sysctls):
-        here, name = f"{path}[{index}].name", sysctl.get("name") or ""
+        item_path, name = f"{path}[{index}].name", sysctl.get("name") or ""
         if not name:
-            errors.append(required(here))
+            errors.append(required(item_path))
         elif len(name) > 253 or not _SYSCTL.fullmatch(name):
-            errors.append(invalid(here, name, _SYSCTL_TEXT))
+            errors.append(invalid(item_path, name, _SYSCTL_TEXT))
         elif name in names:
-            errors.append(duplicate(here, name))
+            errors.append(duplicate(item_path, name))
         plain = name.replace("/", ".")
         if spec.get("hostNetwork") and plain.startswith("net."):
-            errors.append(invalid(here, name, "may not be specified when 'hostNetwork' is true"))
+            errors.append(invalid(item_path, name, "may not be specified when 'hostNetwork' is true"))
         elif spec.get("hostIPC") and (
             plain.startswith(("kernel.shm", "kernel.msg", "fs.mqueue.")) or plain == "kernel.sem"
         ):
-            errors.append(invalid(here, name, "may not be specified when 'hostIPC' is true"))
+            errors.append(invalid(item_path, name, "may not be specified when 'hostIPC' is true"))
         names.add(name)
 
 
@@ -134,27 +145,27 @@ def _seccomp(profile: JSONObject | None, path: str, errors: ErrorList) -> None:
         else:
             local_path(local, f"{path}.localhostProfile", errors)
     elif local is not None:
-        shown = go_json({"Type": kind, "LocalhostProfile": local})
+        formatted = go_json({"Type": kind, "LocalhostProfile": local})
         text = "can only be set when seccomp type is Localhost"
-        errors.append(invalid_shown(f"{path}.localhostProfile", shown, text))
+        errors.append(invalid_shown(f"{path}.localhostProfile", formatted, text))
 
 
 def _app_armor(profile: JSONObject | None, path: str, errors: ErrorList) -> None:
     if profile is None:
         return
     kind, local = profile.get("type") or "", profile.get("localhostProfile")
-    here = f"{path}.localhostProfile"
+    item_path = f"{path}.localhostProfile"
     if kind == "Localhost":
         if local is None or local == "":
-            errors.append(required(here, "must be set when AppArmor type is Localhost"))
+            errors.append(required(item_path, "must be set when AppArmor type is Localhost"))
             return
         if local != local.strip():
-            errors.append(invalid(here, local, "must not be padded with whitespace"))
+            errors.append(invalid(item_path, local, "must not be padded with whitespace"))
         if len(local.encode()) > 4095:
-            errors.append(too_long(here, 4095))
+            errors.append(too_long(item_path, 4095))
     elif kind in ("RuntimeDefault", "Unconfined"):
         if local is not None:
-            errors.append(invalid(here, local, "can only be set when AppArmor type is Localhost"))
+            errors.append(invalid(item_path, local, "can only be set when AppArmor type is Localhost"))
     elif not kind:
         errors.append(required(f"{path}.type", "type is required when appArmorProfile is set"))
     else:
@@ -179,7 +190,7 @@ def _windows(options: JSONObject | None, path: str, errors: ErrorList) -> None:
 
 
 def _validate_windows_user_name(text: str) -> Iterator[str]:
-    """What is wrong with the name of a user, which may have a domain before it."""
+    """Return the errors of a Windows user name, which may have a domain."""
     if not text:
         yield "runAsUserName cannot be an empty string"
     elif _CONTROL.search(text):

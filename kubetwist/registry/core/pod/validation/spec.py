@@ -1,4 +1,4 @@
-"""The spec of a pod, on its own or in a template; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
+"""Validation of the spec of pods and templates; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -41,19 +41,22 @@ from .volumes import validate_volumes
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-#: Pods of a kubelet's own, which the API shows, but does not rule.
+#: The annotation of mirror pods, which represent static pods of a kubelet.
 MIRROR: Final = "kubernetes.io/config.mirror"
-LONGEST_HOSTNAME: Final = 64
+MAX_HOSTNAME_LENGTH: Final = 64
 
 
 def validate_pod_spec(
     spec: JSONObject, path: str, errors: ErrorList, *, pod: JSONObject | None = None, old: JSONObject | None = None
 ) -> None:
     """
-    All that holds for pods as for templates.
+    Validate the spec of a pod or template.
 
-    @param pod: The metadata, when this is the spec of a pod.
-    @param old: The spec as it was, when this is a change of a pod: what it did wrong before, it may go on with.
+    @param spec: The spec.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    @param pod: The metadata of the pod; L{None} for a template.
+    @param old: The spec of the stored pod, whose invalid values are accepted; L{None} when it is created.
     """
     if spec.get("terminationGracePeriodSeconds") is None:
         errors.append(required(f"{path}.terminationGracePeriodSeconds"))
@@ -86,15 +89,15 @@ def validate_pod_spec(
         validate_affinity(spec["affinity"], f"{path}.affinity", errors)
     _dns_config(spec.get("dnsConfig"), spec.get("dnsPolicy"), f"{path}.dnsConfig", errors)
     for index, gate in enumerate(spec.get("readinessGates") or ()):
-        where = f"{path}.readinessGates[{index}].conditionType"
-        check(gate.get("conditionType") or "", where, validate_qualified_name, errors)
+        field_path = f"{path}.readinessGates[{index}].conditionType"
+        check(gate.get("conditionType") or "", field_path, validate_qualified_name, errors)
     _scheduling_gates(spec.get("schedulingGates") or [], f"{path}.schedulingGates", errors)
     if spec.get("topologySpreadConstraints"):
-        where = f"{path}.topologySpreadConstraints"
-        validate_topology_spread(spec["topologySpreadConstraints"], where, errors)
+        field_path = f"{path}.topologySpreadConstraints"
+        validate_topology_spread(spec["topologySpreadConstraints"], field_path, errors)
     _host_process(spec, path, errors)
     if spec.get("hostUsers") is False:
-        _own_users(spec, old, path, errors)
+        _user_namespace(spec, old, path, errors)
     if spec.get("hostnameOverride") is not None:
         _hostname_override(spec, f"{path}.hostnameOverride", errors)
     for name in ("serviceAccountName", "nodeName"):
@@ -110,11 +113,11 @@ def validate_pod_spec(
     if spec.get("tolerations"):
         validate_tolerations(spec["tolerations"], f"{path}.tolerations", errors)
     for index, alias in enumerate(spec.get("hostAliases") or ()):
-        here = f"{path}.hostAliases[{index}]"
+        item_path = f"{path}.hostAliases[{index}]"
         for text in validate_ip(alias.get("ip") or "", canonical=False):
-            errors.append(invalid(f"{here}.ip", alias.get("ip") or "", text))
-        for place, name in enumerate(alias.get("hostnames") or ()):
-            check(name, f"{here}.hostnames[{place}]", dns_subdomain, errors)
+            errors.append(invalid(f"{item_path}.ip", alias.get("ip") or "", text))
+        for position, name in enumerate(alias.get("hostnames") or ()):
+            check(name, f"{item_path}.hostnames[{position}]", dns_subdomain, errors)
     if spec.get("priorityClassName"):
         check(spec["priorityClassName"], f"{path}.priorityClassName", dns_subdomain, errors)
     if spec.get("runtimeClassName") is not None:
@@ -132,44 +135,44 @@ def validate_pod_spec(
 def _resource_claims(claims: list[JSONObject], path: str, errors: ErrorList) -> None:
     names: set[str] = set()
     for index, claim in enumerate(claims):
-        here, name = f"{path}[{index}]", claim.get("name") or ""
+        item_path, name = f"{path}[{index}]", claim.get("name") or ""
         if not name:
-            errors.append(required(f"{here}.name"))
+            errors.append(required(f"{item_path}.name"))
         elif name in names:
-            errors.append(duplicate(f"{here}.name", name))
+            errors.append(duplicate(f"{item_path}.name", name))
         else:
-            check(name, f"{here}.name", dns_label, errors)
+            check(name, f"{item_path}.name", dns_label, errors)
             names.add(name)
         direct, template = claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName")
-        shown = go_json(
+        formatted = go_json(
             {"Name": name, "ResourceClaimName": direct, "ResourceClaimTemplateName": template},
         )
         if direct is not None and template is not None:
             text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            errors.append(invalid_shown(here, shown, text))
+            errors.append(invalid_shown(item_path, formatted, text))
         if direct is None and template is None:
             text = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            errors.append(invalid_shown(here, shown, text))
+            errors.append(invalid_shown(item_path, formatted, text))
         for field, value in (("resourceClaimName", direct), ("resourceClaimTemplateName", template)):
             if value is not None:
-                check(value, f"{here}.{field}", dns_subdomain, errors)
+                check(value, f"{item_path}.{field}", dns_subdomain, errors)
 
 
-def _own_users(spec: JSONObject, old: JSONObject | None, path: str, errors: ErrorList) -> None:
-    """A pod whose users are not those of the host does not share other things with it."""
+def _user_namespace(spec: JSONObject, old: JSONObject | None, path: str, errors: ErrorList) -> None:
+    """Validate that a pod with a user namespace does not use other namespaces of the host."""
     text = "when `hostUsers` is false"
-    # Two of the three are spelled with a capital letter there.
+    # Two of the three field paths of the reference begin with a capital letter.
     for name, field in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
         if spec.get(name):
             errors.append(forbidden(f"{path}.{field}", text))
     if old is not None and old.get("hostUsers") is False and any(_with_devices(old, path)):
         return
-    errors.extend(forbidden(f"{where}.volumeDevices", text) for where in _with_devices(spec, path))
+    errors.extend(forbidden(f"{field_path}.volumeDevices", text) for field_path in _with_devices(spec, path))
 
 
 def _with_devices(spec: JSONObject, path: str) -> Iterator[str]:
-    """The paths of containers that use volumes as devices."""
-    return (where for container, where in with_paths(spec, path) if container.get("volumeDevices"))
+    """Return the field paths of containers with volume devices."""
+    return (field_path for container, field_path in with_paths(spec, path) if container.get("volumeDevices"))
 
 
 def _hostname_override(spec: JSONObject, path: str, errors: ErrorList) -> None:
@@ -177,13 +180,13 @@ def _hostname_override(spec: JSONObject, path: str, errors: ErrorList) -> None:
     for field in ("setHostnameAsFQDN", "hostNetwork"):
         if spec.get(field):
             errors.append(forbidden(path, f"may not be specified when {field} is true"))
-    if len(name.encode()) > LONGEST_HOSTNAME:
-        errors.append(too_long(path, LONGEST_HOSTNAME))
+    if len(name.encode()) > MAX_HOSTNAME_LENGTH:
+        errors.append(too_long(path, MAX_HOSTNAME_LENGTH))
     check(name, path, dns_subdomain, errors)
 
 
 def _pod_resources(spec: JSONObject, context: PodContext, path: str, errors: ErrorList) -> None:
-    """What a whole pod asks for: no less than its containers do together."""
+    """Validate pod-level resources, which must not be less than those of the containers."""
     resources: JSONObject = spec["resources"]
     if (spec.get("os") or {}).get("name") == "windows":
         errors.append(forbidden(path, "may not be set for a windows pod"))
@@ -195,7 +198,7 @@ def _pod_resources(spec: JSONObject, context: PodContext, path: str, errors: Err
         whole = resources.get(part) or {}
         total = _together(spec, part)
         for name in sorted(total.keys() & whole.keys()):
-            # Of limits, only those count that are requests too.
+            # Limits of resources that can be overcommitted are not compared.
             if total[name] > quantity(whole[name]) and (part == "requests" or is_huge_pages(name)):
                 text = f"must be greater than or equal to aggregate container {part} of {total[name]}"
                 errors.append(invalid(f"{path}.{part}[{name}]", str(whole[name]), text))
@@ -204,13 +207,13 @@ def _pod_resources(spec: JSONObject, context: PodContext, path: str, errors: Err
         for name, value in sorted(((container.get("resources") or {}).get("limits") or {}).items()):
             if name in limits and quantity(value) > quantity(limits[name]):
                 text = f"must be less than or equal to pod limits of {limits[name]}"
-                where = f"{path}.containers[{index}][{name}].limits"
-                errors.append(invalid(where, str(value), text))
+                field_path = f"{path}.containers[{index}][{name}].limits"
+                errors.append(invalid(field_path, str(value), text))
 
 
 def _together(spec: JSONObject, part: str) -> dict[str, Quantity]:
     """
-    What the containers of a pod ask for at the time when they ask for most.
+    Return the peak of the resources of the containers of a pod.
 
     @param part: C{"requests"} or C{"limits"}.
     """
@@ -241,11 +244,11 @@ def _add(total: dict[str, Quantity], container: JSONObject, part: str) -> None:
 
 def _host_network(spec: JSONObject, path: str, is_pod: bool, errors: ErrorList) -> None:
     for index, container in enumerate(spec.get("containers") or ()):
-        for place, port in enumerate(container.get("ports") or ()):
+        for position, port in enumerate(container.get("ports") or ()):
             host, inner = port.get("hostPort") or 0, port.get("containerPort") or 0
             if (is_pod or host) and host != inner:
-                where = f"{path}.containers[{index}].ports[{place}].hostPort"
-                errors.append(invalid(where, host, "must match `containerPort` when `hostNetwork` is true"))
+                field_path = f"{path}.containers[{index}].ports[{position}].hostPort"
+                errors.append(invalid(field_path, host, "must match `containerPort` when `hostNetwork` is true"))
 
 
 def _dns_config(config: JSONObject | None, policy: str | None, path: str, errors: ErrorList) -> None:
@@ -291,56 +294,56 @@ def _scheduling_gates(gates: list[JSONObject], path: str, errors: ErrorList) -> 
 
 
 def validate_tolerations(tolerations: list[JSONObject], path: str, errors: ErrorList) -> None:
-    """Which taints a pod puts up with."""
+    """Validate tolerations."""
     for index, toleration in enumerate(tolerations):
-        here = f"{path}[{index}]"
+        item_path = f"{path}[{index}]"
         key, operator = toleration.get("key") or "", toleration.get("operator") or ""
         value, effect = toleration.get("value") or "", toleration.get("effect") or ""
         if key:
-            check(key, f"{here}.key", validate_qualified_name, errors)
+            check(key, f"{item_path}.key", validate_qualified_name, errors)
         elif operator != "Exists":
             text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-            errors.append(invalid(f"{here}.operator", operator, text))
+            errors.append(invalid(f"{item_path}.operator", operator, text))
         if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
             text = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-            errors.append(invalid(f"{here}.effect", effect, text))
+            errors.append(invalid(f"{item_path}.effect", effect, text))
         if operator in ("Equal", ""):
             texts = validate_label_value(value)
             if texts:
-                errors.append(invalid(f"{here}.operator", value, ";".join(texts)))
+                errors.append(invalid(f"{item_path}.operator", value, ";".join(texts)))
         elif operator == "Exists":
             if value:
                 text = "value must be empty when `operator` is 'Exists'"
-                errors.append(invalid(f"{here}.operator", value, text))
+                errors.append(invalid(f"{item_path}.operator", value, text))
         else:
-            # Comparisons of numbers are known, but behind a gate that is closed.
+            # The operators Lt and Gt have a feature gate, which is disabled.
             choice = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
-            errors.append(unsupported(f"{here}.operator", operator, choice))
+            errors.append(unsupported(f"{item_path}.operator", operator, choice))
         if effect and effect not in TAINT_EFFECTS:
-            errors.append(unsupported(f"{here}.effect", effect, TAINT_EFFECTS))
+            errors.append(unsupported(f"{item_path}.effect", effect, TAINT_EFFECTS))
 
 
 def with_paths(spec: JSONObject, path: str) -> Iterator[tuple[JSONObject, str]]:
-    """All containers with their paths."""
-    return ((container, where) for container, where, _ in containers_of(spec, path))
+    """Return all containers with their field paths."""
+    return ((container, field_path) for container, field_path, _ in containers_of(spec, path))
 
 
 def _host_process(spec: JSONObject, path: str, errors: ErrorList) -> None:
-    """Containers of Windows that run in the host's place: all of a pod, or none."""
+    """Validate that all or no containers of a pod are Windows host processes."""
     whole = ((spec.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
     yes = no = False
-    for container, here in with_paths(spec, path):
-        own = ((container.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
-        where = f"{here}.securityContext.windowsOptions.hostProcess"
-        if whole is not None and own is not None and whole != own:
+    for container, item_path in with_paths(spec, path):
+        host_process = ((container.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
+        field_path = f"{item_path}.securityContext.windowsOptions.hostProcess"
+        if whole is not None and host_process is not None and whole != host_process:
             errors.append(
                 invalid(
-                    where,
-                    own,
+                    field_path,
+                    host_process,
                     f"pod hostProcess value must be identical if both are specified, was {str(whole).lower()}",
                 )
             )
-        if own or (own is None and whole):
+        if host_process or (host_process is None and whole):
             yes = True
         else:
             no = True
@@ -398,18 +401,18 @@ def _os(spec: JSONObject, path: str, errors: ErrorList) -> None:
         text = "windows options cannot be set for a linux pod"
         if (spec.get("securityContext") or {}).get("windowsOptions") is not None:
             errors.append(forbidden(f"{path}.securityContext.windowsOptions", text))
-        for container, here in with_paths(spec, path):
+        for container, item_path in with_paths(spec, path):
             if (container.get("securityContext") or {}).get("windowsOptions") is not None:
-                errors.append(forbidden(f"{here}.securityContext.windowsOptions", text))
+                errors.append(forbidden(f"{item_path}.securityContext.windowsOptions", text))
     else:
         text = "cannot be set for a windows pod"
         for part, field in _WINDOWS_POD:
             value = (spec.get(part) or {}).get(field) if part else spec.get(field)
-            # What is false or empty is not there, but for what can be told from that.
+            # False or empty values count as unset, except for pointers in Go.
             if value is not None and (value or field not in _EMPTY_IS_UNSET):
                 errors.append(forbidden(f"{path}.{part}.{field}" if part else f"{path}.{field}", text))
-        for container, here in with_paths(spec, path):
+        for container, item_path in with_paths(spec, path):
             context = container.get("securityContext") or {}
             for field in _WINDOWS_CONTAINER:
                 if context.get(field) is not None:
-                    errors.append(forbidden(f"{here}.securityContext.{field}", text))
+                    errors.append(forbidden(f"{item_path}.securityContext.{field}", text))

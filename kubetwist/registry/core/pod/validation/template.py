@@ -11,11 +11,11 @@ from ....generic.validation.fields import ErrorList, annotation_keys, labels, un
 from .pod import validate_pod_annotations, validate_profile_annotations
 from .spec import validate_pod_spec
 
-_MOST_ANNOTATIONS: Final = 256 * 1024
+_MAX_ANNOTATIONS_SIZE: Final = 256 * 1024
 
 
 def validate_template(template: JSONObject, path: str, errors: ErrorList) -> None:
-    """A template of pods; the paths of its labels and annotations are the reference's."""
+    """Validate a pod template; the field paths of labels and annotations are those of the reference."""
     template_metadata(template, path, errors)
     spec = template.get("spec") or {}
     validate_pod_spec(spec, f"{path}.spec", errors)
@@ -32,13 +32,20 @@ def template_metadata(template: JSONObject, path: str, errors: ErrorList) -> Non
     if metadata.get("annotations"):
         annotation_keys(metadata["annotations"], f"{path}.annotations", errors)
         size = sum(byte_length(key) + byte_length(value) for key, value in metadata["annotations"].items())
-        if size > _MOST_ANNOTATIONS:
-            errors.append(too_long(f"{path}.annotations", _MOST_ANNOTATIONS))
+        if size > _MAX_ANNOTATIONS_SIZE:
+            errors.append(too_long(f"{path}.annotations", _MAX_ANNOTATIONS_SIZE))
         validate_pod_annotations(metadata["annotations"], template.get("spec") or {}, f"{path}.annotations", errors)
 
 
 def always_restarts(spec: JSONObject, path: str, owner: str, errors: ErrorList) -> None:
-    """Check that the pods of a template are restarted always."""
+    """
+    Validate that the restart policy of a template is Always.
+
+    @param spec: The spec of the template.
+    @param path: The field path for errors.
+    @param owner: The kind of the workload for the error.
+    @param errors: Receives the errors.
+    """
     policy = spec.get("restartPolicy") or ""
     if policy != "Always":
         errors.append(unsupported(f"{path}.spec.restartPolicy", policy, ("Always",)))

@@ -1,4 +1,4 @@
-"""Which changes of a pod are allowed; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
+"""Validation of updates of pods; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SYSTEM_CONDITIONS: Final = ("PodScheduled", "Ready", "Initialized")
 
 
 def validate_pod_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """The images, the deadline and little else."""
+    """Return the validation errors of an update: images, the deadline, tolerations and gates may change."""
     errors: ErrorList = []
     validate_pod(obj, errors, old)
     validate_annotation_update(obj, old, errors)
@@ -55,11 +55,11 @@ def validate_pod_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     if not _deadline(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"), errors):
         return errors
     _added_tolerations(spec.get("tolerations") or [], before.get("tolerations") or [], errors)
-    known = {gate.get("name") or "" for gate in before.get("schedulingGates") or ()}
-    # Of those that have the same name, the last.
+    existing = {gate.get("name") or "" for gate in before.get("schedulingGates") or ()}
+    # The last of gates with the same name.
     gates = {gate.get("name") or "": index for index, gate in enumerate(spec.get("schedulingGates") or ())}
     for name, index in gates.items():
-        if name not in known:
+        if name not in existing:
             text = f"only deletion is allowed, but found new scheduling gate '{name}'"
             errors.append(forbidden(f"spec.schedulingGates[{index}].name", text))
     if spec == before:
@@ -68,8 +68,8 @@ def validate_pod_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     if before.get("schedulingGates"):
         _gated_changes(munged, before, errors)
     if munged != before:
-        shown = diff(pod_spec_struct(before), pod_spec_struct(munged))
-        errors.append(forbidden("spec", f"{_UPDATABLE}\n{shown}"))
+        formatted = diff(pod_spec_struct(before), pod_spec_struct(munged))
+        errors.append(forbidden("spec", f"{_UPDATABLE}\n{formatted}"))
     return errors
 
 
@@ -86,7 +86,7 @@ def _same_containers(spec: JSONObject, before: JSONObject, kind: str, errors: Er
 
 
 def _deadline(new: int | None, old: int | None, errors: ErrorList) -> bool:
-    """A deadline may come nearer; whether the other checks make sense still."""
+    """Validate that the deadline is not extended; return whether the other fields should be validated."""
     path = "spec.activeDeadlineSeconds"
     if new is None:
         if old is not None:
@@ -102,9 +102,9 @@ def _deadline(new: int | None, old: int | None, errors: ErrorList) -> bool:
 
 
 def _added_tolerations(new: list[JSONObject], old: list[JSONObject], errors: ErrorList) -> None:
-    kept = set(map(_lasting, new))
+    remaining = set(map(_lasting, new))
     for toleration in old:
-        if _lasting(toleration) not in kept:
+        if _lasting(toleration) not in remaining:
             text = "existing toleration can not be modified except its tolerationSeconds"
             errors.append(forbidden("spec.tolerations", text))
             return
@@ -112,12 +112,12 @@ def _added_tolerations(new: list[JSONObject], old: list[JSONObject], errors: Err
 
 
 def _lasting(toleration: JSONObject) -> frozenset[tuple[str, str]]:
-    """What of a toleration may not change."""
+    """Return the immutable fields of a toleration."""
     return frozenset((name, part) for name, part in toleration.items() if part and name != "tolerationSeconds")
 
 
 def _munged(spec: JSONObject, before: JSONObject) -> JSONObject:
-    """C{spec} with all that may change put back to what it was."""
+    """Return C{spec} with the mutable fields of C{before}."""
     munged = dict(spec)
     for kind in ("containers", "initContainers"):
         if spec.get(kind):
@@ -141,7 +141,7 @@ def _copy(target: JSONObject, source: JSONObject, name: str) -> None:
 
 
 def _gated_changes(munged: JSONObject, before: JSONObject, errors: ErrorList) -> None:
-    """A pod that waits at a gate may be sent to fewer nodes than before."""
+    """Validate changes of scheduling fields of a pod with scheduling gates, which may only restrict its nodes."""
     new, old = munged.get("nodeSelector"), before.get("nodeSelector") or {}
     if (new or {}) != old:
         if any((new or {}).get(key) != value for key, value in old.items()):
@@ -153,10 +153,10 @@ def _gated_changes(munged: JSONObject, before: JSONObject, errors: ErrorList) ->
     if nodes == were:
         return
     _node_affinity_change(nodes, were, errors)
-    kept = {**(affinity or {})}
-    _copy(kept, was or {}, "nodeAffinity")
-    if kept or was is not None:
-        munged["affinity"] = kept
+    remaining = {**(affinity or {})}
+    _copy(remaining, was or {}, "nodeAffinity")
+    if remaining or was is not None:
+        munged["affinity"] = remaining
     else:
         munged.pop("affinity", None)
 
@@ -170,25 +170,27 @@ def _node_affinity_change(new: JSONObject | None, old: JSONObject | None, errors
     found, before = (needed or {}).get("nodeSelectorTerms"), was.get("nodeSelectorTerms") or []
     terms = found or []
     if before and len(terms) != len(before):
-        shown = go_json(None if found is None else [go_struct(term, "NodeSelectorTerm") for term in terms])
+        formatted = go_json(None if found is None else [go_struct(term, "NodeSelectorTerm") for term in terms])
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        errors.append(FieldError("FieldValueInvalid", f"Invalid value: {shown}: {text}", f"{path}.nodeSelectorTerms"))
+        errors.append(
+            FieldError("FieldValueInvalid", f"Invalid value: {formatted}: {text}", f"{path}.nodeSelectorTerms")
+        )
         return
     for index, (term, earlier) in enumerate(zip(terms, before, strict=False)):
         parts = [(term.get(part) or [], earlier.get(part) or []) for part in ("matchExpressions", "matchFields")]
-        # A term without anything in it matches nothing, which is as few nodes as can be.
+        # A term without requirements matches no node.
         empty = not any(part for _, part in parts) and any(part for part, _ in parts)
         if empty or any(now[: len(part)] != part for now, part in parts):
             text = "only additions are allowed (no mutations or deletions)"
-            shown, where = go_json(go_struct(term, "NodeSelectorTerm")), f"{path}.nodeSelectorTerms[{index}]"
-            errors.append(FieldError("FieldValueInvalid", f"Invalid value: {shown}: {text}", where))
+            formatted, field_path = go_json(go_struct(term, "NodeSelectorTerm")), f"{path}.nodeSelectorTerms[{index}]"
+            errors.append(FieldError("FieldValueInvalid", f"Invalid value: {formatted}: {text}", field_path))
 
 
 # --- status ------------------------------------------------------------------------------------------------------
 
 
 def validate_pod_status_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """What a kubelet may report."""
+    """Return the validation errors of an update of the status."""
     errors: ErrorList = []
     validate_annotation_update(obj, old, errors)
     status, before, spec = obj.get("status") or {}, old.get("status") or {}, old["spec"]
@@ -196,7 +198,7 @@ def validate_pod_status_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
         name = condition.get("type") or ""
         _generation(condition, f"status.conditions[{index}]", errors)
         if name not in _SYSTEM_CONDITIONS:
-            # The reference's path, as it is.
+            # The field path of the reference.
             check(name, f"status.conditions[{index}].Type", validate_qualified_name, errors)
     nominated = status.get("nominatedNodeName")
     if nominated and nominated != before.get("nominatedNodeName"):
@@ -222,8 +224,8 @@ def validate_pod_status_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
         _health(status, spec, kind, errors)
     for index, one in enumerate(status.get("ephemeralContainerStatuses") or ()):
         if one.get("allocatedResourcesStatus"):
-            where = f"status.ephemeralContainerStatuses[{index}].allocatedResourcesStatus"
-            errors.append(forbidden(where, "must not be specified in container status"))
+            field_path = f"status.ephemeralContainerStatuses[{index}].allocatedResourcesStatus"
+            errors.append(forbidden(field_path, "must not be specified in container status"))
     return errors
 
 
@@ -238,7 +240,7 @@ def _generation(observer: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def _all_can_restart(spec: JSONObject) -> bool:
-    """Whether one of the containers can have all of them started again."""
+    """Return whether a rule of a container can restart all containers."""
     return any(
         rule.get("action") == "RestartAllContainers"
         for container, _, _ in declared(spec)
@@ -248,9 +250,9 @@ def _all_can_restart(spec: JSONObject) -> bool:
 
 def _restarts(container: JSONObject, whole: str | None, code: int) -> bool:
     """
-    Whether a container that has ended with C{code} is started again.
+    Return whether a container that exited with C{code} is restarted.
 
-    @param whole: The policy of its pod.
+    @param whole: The restart policy of the pod.
     """
     policy = container.get("restartPolicy")
     if policy is not None:
@@ -266,8 +268,8 @@ def _restarts(container: JSONObject, whole: str | None, code: int) -> bool:
 def _transitions(
     status: JSONObject, before: JSONObject, spec: JSONObject, containers: str, kind: str, errors: ErrorList
 ) -> None:
-    """What has ended stays so, unless it is started again."""
-    known = {one.get("name"): one for one in spec.get(containers) or ()}
+    """Validate that terminated containers stay terminated unless they are restarted."""
+    existing = {one.get("name"): one for one in spec.get(containers) or ()}
     new: dict[str | None, JSONObject] = {}
     for one in status.get(kind) or ():
         new.setdefault(one.get("name"), one)
@@ -275,62 +277,62 @@ def _transitions(
         ended, now = (old.get("state") or {}).get("terminated"), new.get(old.get("name"))
         if ended is None or now is None or (now.get("state") or {}).get("terminated") is not None:
             continue
-        container = known.get(old.get("name"))
+        container = existing.get(old.get("name"))
         if container is None or not _restarts(container, spec.get("restartPolicy"), ended.get("exitCode") or 0):
             text = "may not be transitioned to non-terminated state"
             errors.append(forbidden(f"status.{kind}[{index}].state", text))
 
 
 def _claim_statuses(statuses: list[JSONObject], spec: JSONObject, errors: ErrorList) -> None:
-    """Which claims were made for those of the spec."""
-    known = {claim.get("name") or "" for claim in spec.get("resourceClaims") or ()}
+    """Validate the statuses of the resource claims."""
+    existing = {claim.get("name") or "" for claim in spec.get("resourceClaims") or ()}
     seen: set[str] = set()
     for index, one in enumerate(statuses):
-        here, name = f"status.resourceClaimStatuses[{index}]", one.get("name") or ""
-        if name not in known:
+        item_path, name = f"status.resourceClaimStatuses[{index}]", one.get("name") or ""
+        if name not in existing:
             text = "must match the name of an entry in `spec.resourceClaims`"
-            errors.append(invalid(f"{here}.name", name, text))
+            errors.append(invalid(f"{item_path}.name", name, text))
         if name in seen:
-            errors.append(duplicate(f"{here}.name", name))
+            errors.append(duplicate(f"{item_path}.name", name))
         seen.add(name)
         if one.get("resourceClaimName") is not None:
-            check(one["resourceClaimName"], f"{here}.resourceClaimName", dns_subdomain, errors)
+            check(one["resourceClaimName"], f"{item_path}.resourceClaimName", dns_subdomain, errors)
 
 
 def _extended(status: JSONObject, spec: JSONObject, errors: ErrorList) -> None:
-    """The claim that was made for extended resources, and what of it is whose."""
+    """Validate the status of the resource claim for extended resources, and its mappings."""
     path = "status.extendedResourceClaimStatus"
-    known = {one.get("name") or "": one for one in (*(spec.get("initContainers") or ()), *spec["containers"])}
+    existing = {one.get("name") or "": one for one in (*(spec.get("initContainers") or ()), *spec["containers"])}
     mappings = status.get("requestMappings") or []
     if not mappings:
         errors.append(required(f"{path}.requestMappings", "at least one request mapping is required"))
     seen: set[tuple[str, str, str]] = set()
     for index, mapping in enumerate(mappings):
-        here = f"{path}.requestMappings[{index}]"
+        item_path = f"{path}.requestMappings[{index}]"
         container, resource, request = (
             mapping.get(name) or "" for name in ("containerName", "resourceName", "requestName")
         )
-        if container not in known:
+        if container not in existing:
             text = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
-            errors.append(invalid(f"{here}.containerName", container, text))
-        elif resource not in ((known[container].get("resources") or {}).get("requests") or {}):
+            errors.append(invalid(f"{item_path}.containerName", container, text))
+        elif resource not in ((existing[container].get("resources") or {}).get("requests") or {}):
             text = (
                 "must match the extended resource name of an entry in spec.initContainers.resources.requests or "
                 "spec.containers.resources.requests"
             )
-            errors.append(invalid(f"{here}.resourceName", resource, text))
-        # The reference leaves the index out.
+            errors.append(invalid(f"{item_path}.resourceName", resource, text))
+        # The field path of the reference has no index.
         check(request, f"{path}.requestName", dns_label, errors)
         if (container, resource, request) in seen:
-            errors.append(duplicate(f"{here}.containerName", container))
-            errors.append(duplicate(f"{here}.resourceName", resource))
-            errors.append(duplicate(f"{here}.requestName", request))
+            errors.append(duplicate(f"{item_path}.containerName", container))
+            errors.append(duplicate(f"{item_path}.resourceName", resource))
+            errors.append(duplicate(f"{item_path}.requestName", request))
         seen.add((container, resource, request))
     need(status.get("resourceClaimName"), f"{path}.resourceClaimName", dns_subdomain, errors)
 
 
 def _user(user: JSONObject, windows: bool, path: str, errors: ErrorList) -> None:
-    """Whom a container runs as."""
+    """Validate the user of a container status."""
     linux = user.get("linux")
     if linux is None:
         return
@@ -344,36 +346,36 @@ def _user(user: JSONObject, windows: bool, path: str, errors: ErrorList) -> None
 
 
 def _health(status: JSONObject, spec: JSONObject, kind: str, errors: ErrorList) -> None:
-    """How the devices of containers are."""
-    known = {one.get("name"): one.get("resources") or {} for one in spec.get(kind) or ()}
+    """Validate the health of devices of containers."""
+    existing = {one.get("name"): one.get("resources") or {} for one in spec.get(kind) or ()}
     field = f"{kind.removesuffix('s')}Statuses"
     for index, one in enumerate(status.get(field) or ()):
-        resources = known.get(one.get("name"))
-        for place, allocated in enumerate(one.get("allocatedResourcesStatus") or ()):
-            here = f"status.{field}[{index}].allocatedResourcesStatus[{place}]"
+        resources = existing.get(one.get("name"))
+        for position, allocated in enumerate(one.get("allocatedResourcesStatus") or ()):
+            item_path = f"status.{field}[{index}].allocatedResourcesStatus[{position}]"
             if resources is not None:
-                _allocated(allocated.get("name") or "", resources, f"{here}.name", errors)
+                _allocated(allocated.get("name") or "", resources, f"{item_path}.name", errors)
             seen: set[str] = set()
             for number, part in enumerate(allocated.get("resources") or ()):
-                where, name = f"{here}.resources[{number}]", part.get("resourceID") or ""
+                field_path, name = f"{item_path}.resources[{number}]", part.get("resourceID") or ""
                 if part.get("health") not in _HEALTH:
-                    errors.append(unsupported(f"{where}.health", part.get("health") or "", _HEALTH))
+                    errors.append(unsupported(f"{field_path}.health", part.get("health") or "", _HEALTH))
                 if name in seen:
-                    errors.append(duplicate(f"{where}.resourceID", name))
+                    errors.append(duplicate(f"{field_path}.resourceID", name))
                 seen.add(name)
 
 
 def _allocated(name: str, resources: JSONObject, path: str, errors: ErrorList) -> None:
     if name.startswith("claim:"):
         claims = resources.get("claims") or ()
-        wanted = {":".join(("claim", "/".join(filter(None, (one.get("name"), one.get("request")))))) for one in claims}
+        allowed = {":".join(("claim", "/".join(filter(None, (one.get("name"), one.get("request")))))) for one in claims}
         text = (
             "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or "
             "'claim:<claimName>' if request is empty"
         )
     else:
-        wanted, text = set(resources.get("requests") or ()), "must match one of the container's resource requests"
-    if name not in wanted:
+        allowed, text = set(resources.get("requests") or ()), "must match one of the container's resource requests"
+    if name not in allowed:
         errors.append(invalid(path, name, text))
 
 
@@ -389,9 +391,9 @@ def _addresses(status: JSONObject, before: JSONObject, errors: ErrorList) -> Non
 
 def _address_list(status: JSONObject, before: JSONObject, field: str, errors: ErrorList) -> None:
     addresses = [one.get("ip") or "" for one in status.get(field) or ()]
-    known = {one.get("ip") or "" for one in before.get(field) or ()}
+    existing = {one.get("ip") or "" for one in before.get(field) or ()}
     for index, address in enumerate(addresses):
-        if address not in known:
+        if address not in existing:
             ip(address, f"status.{field}[{index}]", errors)
     if len(addresses) < 2:
         return
@@ -400,15 +402,15 @@ def _address_list(status: JSONObject, before: JSONObject, field: str, errors: Er
         text = f"failed to check for dual stack with error:invalid IP[{bad[0]}]: {bad[1]}"
         errors.append(FieldError("InternalError", f"Internal error: {text}", f"status.{field}"))
     if bad is not None or len(addresses) > 2 or len({is_ipv6(address) for address in addresses}) < 2:
-        shown = [{"IP": address} for address in addresses]
-        errors.append(invalid(f"status.{field}", shown, "may specify no more than one IP for each IP family"))
+        formatted = [{"IP": address} for address in addresses]
+        errors.append(invalid(f"status.{field}", formatted, "may specify no more than one IP for each IP family"))
 
 
 # --- other subresources ------------------------------------------------------------------------------------------
 
 
 def validate_ephemeral_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Containers are added; those that are there stay."""
+    """Return the validation errors of an update: existing ephemeral containers must be unchanged."""
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [forbidden(NO_FIELD, "static pods do not support ephemeral containers")]
     errors: ErrorList = []
@@ -421,14 +423,14 @@ def validate_ephemeral_update(obj: JSONObject, old: JSONObject) -> list[FieldErr
             text = f"existing ephemeral containers {quoted(name or '')} may not be removed\n"
             errors.append(forbidden("spec.ephemeralContainers", text))
         elif now[name] != container:
-            shown = diff(*(go_struct(one, "EphemeralContainer") for one in (container, now[name])))
-            text = f"existing ephemeral containers {quoted(name or '')} may not be changed\n{shown}"
+            formatted = diff(*(go_struct(one, "EphemeralContainer") for one in (container, now[name])))
+            text = f"existing ephemeral containers {quoted(name or '')} may not be changed\n{formatted}"
             errors.append(forbidden("spec.ephemeralContainers", text))
     return errors
 
 
 def validate_resize(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """More or less of the same: the quality of service stays."""
+    """Return the validation errors of a resize, which must not change the QoS class."""
     spec, before = obj["spec"], old["spec"]
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [forbidden(NO_FIELD, "static pods cannot be resized")]
@@ -437,8 +439,8 @@ def validate_resize(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     errors: ErrorList = []
     validate_pod(obj, errors, old)
     if ((old.get("status") or {}).get("qosClass") or qos_class(before)) != qos_class(spec):
-        shown = (obj.get("status") or {}).get("qosClass") or ""
-        errors.append(invalid("spec", shown, "Pod QOS Class may not change as a result of resizing"))
+        formatted = (obj.get("status") or {}).get("qosClass") or ""
+        errors.append(invalid("spec", formatted, "Pod QOS Class may not change as a result of resizing"))
     if not _resizable(old):
         errors.append(forbidden("spec", "Pod running on node without support for resize"))
     _resized_whole(spec, before, errors)
@@ -447,24 +449,24 @@ def validate_resize(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     pairs = {kind: list(zip(spec.get(kind) or (), before.get(kind) or (), strict=True)) for kind in _RESIZED}
     for kind, both in pairs.items():
         for index, (container, earlier) in enumerate(both):
-            here = f"spec.{kind}[{index}].resources"
-            _removed(container.get("resources"), earlier.get("resources"), here, "resource", errors)
+            item_path = f"spec.{kind}[{index}].resources"
+            _removed(container.get("resources"), earlier.get("resources"), item_path, "resource", errors)
     for container, earlier in pairs["containers"]:
         if _differs(container, earlier):
             errors.append(forbidden("spec", "only cpu and memory resources are mutable"))
     for index, (container, earlier) in enumerate(pairs["initContainers"]):
-        here = f"spec.initContainers[{index}]"
+        item_path = f"spec.initContainers[{index}]"
         if _differs(container, earlier):
             text = "only cpu and memory resources for init or sidecar containers are mutable"
-            errors.append(forbidden(here, text))
+            errors.append(forbidden(item_path, text))
         if container != earlier and container.get("restartPolicy") != "Always":
             text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
             policies = [one.get("restartPolicy") for one in container.get("resizePolicy") or ()]
-            errors.extend([forbidden(here, text)] * policies.count("RestartContainer"))
+            errors.extend([forbidden(item_path, text)] * policies.count("RestartContainer"))
     return errors
 
 
-#: In the order in which they are looked at.
+#: The lists of containers in the order of validation.
 _RESIZED: Final = ("initContainers", "containers")
 _MUTABLE: Final = ("cpu", "memory")
 
@@ -478,7 +480,7 @@ def _resizable(pod: JSONObject) -> bool:
 
 
 def _resized_whole(spec: JSONObject, before: JSONObject, errors: ErrorList) -> None:
-    """Resources of a whole pod."""
+    """Validate the resize of pod-level resources."""
     new, old = spec.get("resources"), before.get("resources")
     if not any((one or {}).get(part) for one in (new, old) for part in ("limits", "requests")):
         return
@@ -506,20 +508,20 @@ def _same_order(spec: JSONObject, before: JSONObject, errors: ErrorList) -> bool
 
 
 def _removed(new: JSONObject | None, old: JSONObject | None, path: str, what: str, errors: ErrorList) -> None:
-    """What was asked for is asked for still."""
+    """Validate that no requests or limits are removed."""
     for part in ("requests", "limits"):
         if ((old or {}).get(part) or {}).keys() - ((new or {}).get(part) or {}).keys():
             errors.append(forbidden(f"{path}.{part}", f"{what} {part} cannot be removed"))
 
 
 def _others(resources: JSONObject | None) -> list[JSONObject]:
-    """The limits and requests that a resize does not change."""
+    """Return the limits and requests that a resize must not change."""
     parts = ((resources or {}).get(part) or {} for part in ("limits", "requests"))
     return [{name: amount for name, amount in part.items() if name not in _MUTABLE} for part in parts]
 
 
 def _differs(container: JSONObject, earlier: JSONObject) -> bool:
-    """Whether a container has changed in more than what a resize is for; claims of devices cannot be kept by one."""
+    """Return whether a container changed in other fields than those of a resize; claims of devices always count."""
     new, old = container.get("resources"), earlier.get("resources")
-    kept = (container.get("resizePolicy") or []) == (earlier.get("resizePolicy") or [])
-    return not kept or _others(new) != _others(old) or bool((old or {}).get("claims"))
+    remaining = (container.get("resizePolicy") or []) == (earlier.get("resizePolicy") or [])
+    return not remaining or _others(new) != _others(old) or bool((old or {}).get("claims"))

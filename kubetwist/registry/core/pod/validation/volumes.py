@@ -1,4 +1,4 @@
-"""The volumes of a pod; see kubernetes, C{pkg/apis/core/validation/validation.go}, ValidateVolumes."""
+"""Validation of the volumes of a pod; see kubernetes, C{pkg/apis/core/validation/validation.go}, ValidateVolumes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _HOST_PATH_TYPES: Final = (
     "Socket",
 )
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
-#: What downward API volumes may show of their pod.
+#: The fields of the pod that downward API volumes may contain.
 VOLUME_FIELDS: Final = (
     "metadata.annotations",
     "metadata.labels",
@@ -60,10 +60,10 @@ _BLOB_DISK: Final = "https://{account-name}.blob.core.windows.net/{container-nam
 _ADDRESSES: Final = "must be a host:port pair or multiple pairs separated by commas"
 _HOST_PORT: Final = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*")
 _KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
-_SHORTEST_CERTIFICATE: Final = 3600
-#: In seconds: for signers of Kubernetes' own, and for the others.
-_LONGEST_CERTIFICATES: Final = (86400, 7862400)
-#: Paths that the reference spells in its own way: of a source that is looked at, and of one too many.
+_MIN_CERTIFICATE_SECONDS: Final = 3600
+#: Maximum lifetimes of pod certificates in seconds: for signers of kubernetes.io, and for other signers.
+_MAX_CERTIFICATE_SECONDS: Final = (86400, 7862400)
+#: Field paths of volume sources that differ in the reference.
 _SOURCE_PATHS: Final = {"gcePersistentDisk": "persistentDisk"}
 _EXTRA_PATHS: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 _BYTE_DIVISORS: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
@@ -75,10 +75,13 @@ def validate_volumes(
     volumes: list[JSONObject] | None, path: str, errors: ErrorList, pod_name: str = ""
 ) -> Mapping[str, JSONObject]:
     """
-    Check all volumes of a pod.
+    Validate the volumes of a pod.
 
-    @param pod_name: For the names of claims made for generic ephemeral volumes; C{""} in templates.
-    @return: Those that are right, by name: mounts of the others lead nowhere.
+    @param volumes: The volumes.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    @param pod_name: The name of the pod, for the names of claims of ephemeral volumes; C{""} in templates.
+    @return: The valid volumes by name: mounts of other volumes are errors.
     """
     good: dict[str, JSONObject] = {}
     made = {
@@ -87,16 +90,16 @@ def validate_volumes(
         if volume.get("ephemeral") is not None
     }
     for index, volume in enumerate(volumes or ()):
-        here = f"{path}[{index}]"
+        item_path = f"{path}[{index}]"
         found: ErrorList = []
         name = volume.get("name") or ""
-        _validate_source(volume, here, name, pod_name, found)
+        _validate_source(volume, item_path, name, pod_name, found)
         if not name:
-            found.append(required(f"{here}.name"))
+            found.append(required(f"{item_path}.name"))
         else:
-            check(name, f"{here}.name", dns_label, found)
+            check(name, f"{item_path}.name", dns_label, found)
         if name in good:
-            found.append(duplicate(f"{here}.name", name))
+            found.append(duplicate(f"{item_path}.name", name))
         if found:
             errors.extend(found)
         else:
@@ -104,12 +107,12 @@ def validate_volumes(
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if claim in made:
             text = "must not reference a PVC that gets created for an ephemeral volume"
-            errors.append(invalid(f"{here}.persistentVolumeClaim.claimName", claim, text))
+            errors.append(invalid(f"{item_path}.persistentVolumeClaim.claimName", claim, text))
     return good
 
 
 def _validate_source(volume: JSONObject, path: str, name: str, pod_name: str, errors: ErrorList) -> None:
-    """Exactly one source, of which all the rest is true."""
+    """Validate that there is exactly one source, and the source."""
     count = 0
     for kind, validate in _SOURCES.items():
         source = volume.get(kind)
@@ -154,11 +157,11 @@ def _empty_dir(source: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def _host_path(source: JSONObject, path: str, errors: ErrorList) -> None:
-    where = source.get("path")
-    if not where:
+    file_path = source.get("path")
+    if not file_path:
         errors.append(required(f"{path}.path"))
         return
-    no_backsteps(where, f"{path}.path", errors)
+    no_backsteps(file_path, f"{path}.path", errors)
     kind = source.get("type")
     if kind is not None and kind not in _HOST_PATH_TYPES:
         errors.append(unsupported(f"{path}.type", kind, _HOST_PATH_TYPES))
@@ -171,7 +174,7 @@ def _git_repo(source: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def validate_mode(mode: int | None, path: str, errors: ErrorList) -> None:
-    """The permissions of a file."""
+    """Validate the mode of a file."""
     if mode is not None and not 0 <= mode <= 0o777:
         errors.append(invalid(path, mode, _MODE))
 
@@ -184,10 +187,10 @@ def _items(items: list[JSONObject] | None, path: str, errors: ErrorList) -> None
 def _item(item: JSONObject, path: str, errors: ErrorList) -> None:
     if not item.get("key"):
         errors.append(required(f"{path}.key"))
-    where = item.get("path")
-    if not where:
+    file_path = item.get("path")
+    if not file_path:
         errors.append(required(f"{path}.path"))
-    local_file_path(where or "", f"{path}.path", errors)
+    local_file_path(file_path or "", f"{path}.path", errors)
     validate_mode(item.get("mode"), f"{path}.mode", errors)
 
 
@@ -219,11 +222,11 @@ def _disk(name_field: str) -> Source:
 def _nfs(source: JSONObject, path: str, errors: ErrorList) -> None:
     if not source.get("server"):
         errors.append(required(f"{path}.server"))
-    where = source.get("path")
-    if not where:
+    file_path = source.get("path")
+    if not file_path:
         errors.append(required(f"{path}.path"))
-    if not (where or "").startswith("/"):
-        errors.append(invalid(f"{path}.path", where or "", "must be an absolute path"))
+    if not (file_path or "").startswith("/"):
+        errors.append(invalid(f"{path}.path", file_path or "", "must be an absolute path"))
 
 
 def _iscsi(source: JSONObject, path: str, errors: ErrorList) -> None:
@@ -276,7 +279,7 @@ def _flocker(source: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def _secret_name(source: JSONObject, path: str, errors: ErrorList) -> None:
-    """The secret with what is needed to use a volume, where there is one."""
+    """Validate the name in a reference to a secret."""
     if source.get("secretRef") is not None and not source["secretRef"].get("name"):
         errors.append(required(f"{path}.secretRef.name"))
 
@@ -308,7 +311,14 @@ def _claim(source: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def field_selector(reference: JSONObject, choice: tuple[str, ...], path: str, errors: ErrorList) -> None:
-    """A field of a pod, as the downward API offers it."""
+    """
+    Validate a reference to a field of the pod in the downward API.
+
+    @param reference: The reference.
+    @param choice: The supported fields.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    """
     if not reference.get("apiVersion"):
         errors.append(required(f"{path}.apiVersion"))
         return
@@ -351,7 +361,14 @@ _KNOWN_FIELDS: Final = frozenset(
 
 
 def resource_selector(reference: JSONObject, path: str, errors: ErrorList, *, volume: bool) -> None:
-    """A resource of a container, as the downward API offers it."""
+    """
+    Validate a reference to a resource of a container in the downward API.
+
+    @param reference: The reference.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    @param volume: Whether the reference is in a volume, which requires the name of the container.
+    """
     name = reference.get("resource") or ""
     if volume and not reference.get("containerName"):
         errors.append(required(f"{path}.containerName"))
@@ -377,10 +394,10 @@ def resource_selector(reference: JSONObject, path: str, errors: ErrorList, *, vo
 
 
 def _downward_item(item: JSONObject, path: str, errors: ErrorList) -> None:
-    where = item.get("path")
-    if not where:
+    file_path = item.get("path")
+    if not file_path:
         errors.append(required(f"{path}.path"))
-    local_file_path(where or "", f"{path}.path", errors)
+    local_file_path(file_path or "", f"{path}.path", errors)
     reference = item.get("fieldRef")
     resource = item.get("resourceFieldRef")
     if reference is not None:
@@ -405,41 +422,41 @@ def _projected(source: JSONObject, path: str, errors: ErrorList) -> None:
     validate_mode(source.get("defaultMode"), f"{path}.defaultMode", errors)
     paths: set[str] = set()
 
-    def take(where: str | None, shown: str | None = None) -> None:
-        if where and where in paths:
-            errors.append(invalid(path, where if shown is None else shown, "conflicting duplicate paths"))
-        elif where:
-            paths.add(where)
+    def take(file_path: str | None, shown: str | None = None) -> None:
+        if file_path and file_path in paths:
+            errors.append(invalid(path, file_path if shown is None else shown, "conflicting duplicate paths"))
+        elif file_path:
+            paths.add(file_path)
 
     for index, projection in enumerate(source.get("sources") or ()):
-        here = f"{path}.sources[{index}]"
+        item_path = f"{path}.sources[{index}]"
         for kind in ("secret", "configMap"):
             part = projection.get(kind)
             if part is None:
                 continue
             if not part.get("name"):
-                errors.append(required(f"{here}.{kind}.name"))
-            for place, item in enumerate(part.get("items") or ()):
-                _item(item, f"{here}.{kind}.items[{place}]", errors)
+                errors.append(required(f"{item_path}.{kind}.name"))
+            for position, item in enumerate(part.get("items") or ()):
+                _item(item, f"{item_path}.{kind}.items[{position}]", errors)
                 take(item.get("path"), part.get("name") or "")
         if projection.get("downwardAPI") is not None:
             for item in projection["downwardAPI"].get("items") or ():
-                _downward_item(item, f"{here}.downwardAPI", errors)
+                _downward_item(item, f"{item_path}.downwardAPI", errors)
                 take(item.get("path"))
         if projection.get("serviceAccountToken") is not None:
-            _token(projection["serviceAccountToken"], path, f"{here}.serviceAccountToken", errors)
+            _token(projection["serviceAccountToken"], path, f"{item_path}.serviceAccountToken", errors)
         if projection.get("podCertificate") is not None:
-            _pod_certificate(projection["podCertificate"], f"{here}.podCertificate", errors, take)
-        # Of these, trust bundles are left out: they are behind a gate that is closed, and dropped when a pod is made.
+            _pod_certificate(projection["podCertificate"], f"{item_path}.podCertificate", errors, take)
+        # Trust bundles are not counted, since their feature gate is disabled and they are dropped.
         if sum(part is not None for part in projection.values()) > 1:
-            errors.append(forbidden(here, "may not specify more than 1 volume type per source"))
+            errors.append(forbidden(item_path, "may not specify more than 1 volume type per source"))
 
 
 def _token(source: JSONObject, whole: str, path: str, errors: ErrorList) -> None:
     """
-    The token of a service account.
+    Validate a projected service account token.
 
-    @param whole: The path of the volume, which is where the reference looks for that of the file.
+    @param whole: The field path of the volume, which the reference uses for errors of the path.
     """
     seconds = source.get("expirationSeconds") or 0
     if seconds < 600:
@@ -448,15 +465,15 @@ def _token(source: JSONObject, whole: str, path: str, errors: ErrorList) -> None
         errors.append(
             invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
         )
-    where = source.get("path")
-    if not where:
+    file_path = source.get("path")
+    if not file_path:
         errors.append(required(f"{whole}.path"))
     else:
-        local_file_path(where, f"{whole}.path", errors)
+        local_file_path(file_path, f"{whole}.path", errors)
 
 
 def _pod_certificate(source: JSONObject, path: str, errors: ErrorList, take: Callable[[str], None]) -> None:
-    """A certificate that the kubelet asks a signer for, with its key."""
+    """Validate a projected pod certificate."""
     signer = source.get("signerName") or ""
     signer_name(signer, f"{path}.signerName", errors)
     if source.get("keyType") not in _KEY_TYPES:
@@ -464,9 +481,9 @@ def _pod_certificate(source: JSONObject, path: str, errors: ErrorList, take: Cal
     seconds = source.get("maxExpirationSeconds")
     if seconds is not None:
         host = signer.partition("/")[0]
-        longest = _LONGEST_CERTIFICATES[not f".{host}".endswith(".kubernetes.io")]
-        limit = f">= {_SHORTEST_CERTIFICATE}" if seconds < _SHORTEST_CERTIFICATE else f"<= {longest}"
-        if not _SHORTEST_CERTIFICATE <= seconds <= longest:
+        longest = _MAX_CERTIFICATE_SECONDS[not f".{host}".endswith(".kubernetes.io")]
+        limit = f">= {_MIN_CERTIFICATE_SECONDS}" if seconds < _MIN_CERTIFICATE_SECONDS else f"<= {longest}"
+        if not _MIN_CERTIFICATE_SECONDS <= seconds <= longest:
             text = f"if provided, maxExpirationSeconds must be {limit}"
             errors.append(invalid(f"{path}.maxExpirationSeconds", seconds, text))
     fields = [name for name in ("credentialBundlePath", "keyPath", "certificateChainPath") if source.get(name)]
@@ -506,8 +523,8 @@ def _ephemeral(source: JSONObject, path: str, errors: ErrorList) -> None:
         return
     from ...persistentvolumeclaim.validation import validate_claim_spec
 
-    here, metadata = f"{path}.volumeClaimTemplate.metadata", template.get("metadata") or {}
-    template_metadata(metadata, here, errors)
+    item_path, metadata = f"{path}.volumeClaimTemplate.metadata", template.get("metadata") or {}
+    template_metadata(metadata, item_path, errors)
     validate_claim_spec(template.get("spec") or {}, f"{path}.volumeClaimTemplate.spec", errors)
 
 
@@ -550,8 +567,7 @@ def _cephfs(source: JSONObject, path: str, errors: ErrorList) -> None:
         errors.append(required(f"{path}.monitors"))
 
 
-#: In the reference's order, which decides which of several sources is the one too many. Shared with persistent
-#: volumes.
+#: In the order of the reference, since only the first of several sources is valid. Also for PersistentVolumes.
 _SOURCES: Final[Mapping[str, Source]] = {
     "emptyDir": _empty_dir,
     "hostPath": _host_path,
