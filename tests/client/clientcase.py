@@ -39,15 +39,15 @@ class ClientCase(TestCase):
         self.addCleanup(lambda: Deferred.fromCoroutine(server.stop()))
         return server
 
-    def client(self, server: WebhookServer, path: str = "/hook", limit: int = 10_000, **others: Any) -> WebhookClient:
+    def client(self, server: WebhookServer, path: str = "/hook", limit: int = 10_000, **options: Any) -> WebhookClient:
         """Return a client of a server; it is closed at the end of the test."""
-        others.setdefault("ca", server.ca)
-        others.setdefault("url", server.url + path)
-        return self.client_of(RESTConfig(**others), limit)
+        options.setdefault("ca", server.ca)
+        options.setdefault("url", server.url + path)
+        return self.client_of(RESTConfig(**options), limit)
 
-    def client_of(self, settings: RESTConfig, limit: int = 10_000, **others: Any) -> WebhookClient:
+    def client_of(self, settings: RESTConfig, limit: int = 10_000, **options: Any) -> WebhookClient:
         """Return a client with these settings; it is closed at the end of the test."""
-        client = WebhookClient(reactor, settings, limit=limit, **others)
+        client = WebhookClient(reactor, settings, limit=limit, **options)
         self.addCleanup(client.close)
         return client
 

@@ -69,9 +69,9 @@ class StreamingCase(TestCase):
         self.backends.append(backend)
         return backend
 
-    def client(self, backend: Backend, **others: Any) -> StreamingClient:
+    def client(self, backend: Backend, **options: Any) -> StreamingClient:
         """Return a client of a backend."""
-        return self.outgoing.stream_client(RESTConfig(**{"url": backend.url, "ca": backend.ca, **others}))
+        return self.outgoing.stream_client(RESTConfig(**{"url": backend.url, "ca": backend.ca, **options}))
 
     def get(self, client: StreamingClient, method: bytes = b"GET", body: Any = None) -> Deferred[StreamingResponse]:
         """Send a request."""

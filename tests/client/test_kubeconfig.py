@@ -21,7 +21,7 @@ from kubetwist.client.kubeconfig import (
 
 
 def document(
-    cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None, **others: Any
+    cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None, **changes: Any
 ) -> dict[str, Any]:
     """Return a kubeconfig of one cluster and one user."""
     return {
@@ -31,7 +31,7 @@ def document(
         "users": [{"name": "u", "user": user or {}}],
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",
-        **others,
+        **changes,
     }
 
 

@@ -18,7 +18,7 @@ from kubetwist.testing.webhooks import HANG_UP, Reply
 from .clientcase import ClientCase
 
 
-def told(readings: Any, name: str) -> dict[tuple[str, ...], float]:
+def values_of(readings: Any, name: str) -> dict[tuple[str, ...], float]:
     """Return the values of a metric by labels; for histograms the number of observations."""
     return {
         labels: value.count if isinstance(value, Histogram) else value
@@ -36,7 +36,7 @@ class CallMetricsTests(SynchronousTestCase):
         metrics = CallMetrics()
         for number in range(500):
             metrics.answered(f"h{number}:443", 200, 0.1, 10, 20)
-        counts = told(metrics.collect(0), "requests_total")
+        counts = values_of(metrics.collect(0), "requests_total")
         self.assertEqual(len(counts), 201)
         self.assertEqual(counts["200", "POST", "other"], 300)
 
@@ -69,9 +69,9 @@ class OutgoingTests(ClientCase):
         host = server.url.removeprefix("https://")
         readings = list(outgoing.collect())
         counts = {("201", "POST", host): 2, ("<error>", "POST", host): 1}
-        self.assertEqual(told(readings, "requests_total"), counts)
-        self.assertEqual(told(readings, "request_duration_seconds"), {("POST", host): 3})
-        self.assertEqual(told(readings, "request_size_bytes"), {("POST", host): 3})
-        self.assertEqual(told(readings, "response_size_bytes"), {("POST", host): 2})
-        self.assertEqual(told(readings, "transport_create_calls_total"), {("miss",): 1})
-        self.assertEqual(told(readings, "transport_cache_entries"), {(): 1})
+        self.assertEqual(values_of(readings, "requests_total"), counts)
+        self.assertEqual(values_of(readings, "request_duration_seconds"), {("POST", host): 3})
+        self.assertEqual(values_of(readings, "request_size_bytes"), {("POST", host): 3})
+        self.assertEqual(values_of(readings, "response_size_bytes"), {("POST", host): 2})
+        self.assertEqual(values_of(readings, "transport_create_calls_total"), {("miss",): 1})
+        self.assertEqual(values_of(readings, "transport_cache_entries"), {(): 1})

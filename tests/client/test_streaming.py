@@ -35,12 +35,12 @@ class ConnectionTests(StreamingCase):
             self.assertEqual(await (await asked).collect(10), b"ok")
         self.assertEqual((client.idle, client.busy), (2, 0))
         third = self.get(client)
-        there = await self.whoever((one, other), 2)
+        there = await self.busy_wire((one, other), 2)
         there.send(OK)
         await (await third).collect(10)
         self.assertEqual(len(backend.wires), 2)
 
-    async def whoever(self, wires: tuple[Wire, ...], count: int) -> Wire:
+    async def busy_wire(self, wires: tuple[Wire, ...], count: int) -> Wire:
         """Wait until one of the connections has received C{count} requests; return it."""
         while True:
             for wire in wires:
@@ -87,9 +87,9 @@ class ConnectionTests(StreamingCase):
                 error = await self.assertFailure(again, Unreachable)
                 self.assertIn("connection reset by peer", str(error))
                 continue
-            anew = await backend.connection()
-            await anew.until(b"\r\n\r\n")
-            anew.send(OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+            new_connection = await backend.connection()
+            await new_connection.until(b"\r\n\r\n")
+            new_connection.send(OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
             self.assertEqual(await (await again).collect(10), b"ok")
 
     async def test_closed_before_the_answer(self) -> None:

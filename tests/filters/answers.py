@@ -7,10 +7,10 @@ from typing import Any
 PODS = "/api/v1/namespaces/ns/pods"
 
 
-class Says:
+class FixedResult:
     """Returns or raises a fixed result."""
 
-    name = "Says"
+    name = "FixedResult"
 
     def __init__(self, result: Any) -> None:
         self.result = result

@@ -33,10 +33,10 @@ PODS = "/api/v1/namespaces/ns/pods"
 POD = f"{PODS}/web"
 
 
-class Says:
+class FixedResult:
     """A fake authorizer and authenticator with a fixed result."""
 
-    name = "Says"
+    name = "FixedResult"
 
     def __init__(self, result: Any) -> None:
         self.result = result
@@ -79,13 +79,13 @@ class AuditCase(SynchronousTestCase):
         site.requestFactory = audited_request(auditor)  # type: ignore[assignment]
         return site
 
-    def told(self) -> list[Any]:
+    def events(self) -> list[Any]:
         """Return the collected events, decoded."""
         return [json.loads(event.json()) for event in self.kept.events]
 
     def stages(self) -> list[str]:
         """Return the stages of the collected events."""
-        return [event["stage"] for event in self.told()]
+        return [event["stage"] for event in self.events()]
 
 
 class StageTests(AuditCase):
@@ -95,7 +95,7 @@ class StageTests(AuditCase):
         """A short request has one event when it is received and one when it is complete."""
         answer = Client(self.site()).request("GET", POD, User_Agent="me", X_Forwarded_For="9.9.9.9")
         self.assertEqual(answer.code, 200)
-        received, complete = self.told()
+        received, complete = self.events()
         self.assertEqual(self.stages(), ["RequestReceived", "ResponseComplete"])
         self.assertEqual(received["stageTimestamp"], received["requestReceivedTimestamp"])
         self.assertEqual(received["auditID"], answer.header("audit-id"))
@@ -128,7 +128,7 @@ class StageTests(AuditCase):
         client = Client(self.site(lambda request: request.write(b"event\n")))
         client.send(b"GET %b?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n" % PODS.encode())
         self.assertEqual(self.stages(), ["RequestReceived", "ResponseStarted"])
-        self.assertEqual(self.told()[1]["responseStatus"], {"metadata": {}, "code": 200})
+        self.assertEqual(self.events()[1]["responseStatus"], {"metadata": {}, "code": 200})
         client.channel.connectionLost(Failure(ConnectionDone()))
         self.assertEqual(self.stages()[2:], ["ResponseComplete"])
 
@@ -140,7 +140,7 @@ class StageTests(AuditCase):
             echo(request)
 
         Client(self.site(handle)).request("GET", f"{PODS}?watch=1")
-        annotations = self.told()[-1]["annotations"]
+        annotations = self.events()[-1]["annotations"]
         self.assertEqual([key for key in annotations if "latency" in key], [])
 
     def test_switched(self) -> None:
@@ -150,11 +150,11 @@ class StageTests(AuditCase):
         client.send(b"POST %b/exec HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" % POD.encode())
         self.assertIn(b"HTTP/1.1 101 ", client.transport.value())
         self.assertEqual(self.stages(), ["RequestReceived", "ResponseStarted"])
-        self.assertEqual(self.told()[1]["responseStatus"], {"metadata": {}, "code": 101})
+        self.assertEqual(self.events()[1]["responseStatus"], {"metadata": {}, "code": 101})
         client.send(b"anything")
         client.channel.connectionLost(Failure(ConnectionDone()))
         self.assertEqual(self.stages()[2:], ["ResponseComplete"])
-        self.assertEqual(self.told()[2]["responseStatus"], {"metadata": {}, "code": 101})
+        self.assertEqual(self.events()[2]["responseStatus"], {"metadata": {}, "code": 101})
 
     def test_streamed_body(self) -> None:
         """A streamed request body is not recorded at any level."""
@@ -163,7 +163,7 @@ class StageTests(AuditCase):
         client = Client(site)
         client.send(b"PUT %b/proxy/x HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nsecret" % POD.encode())
         self.assertEqual(self.stages()[-1], "ResponseComplete")
-        self.assertNotIn("secret", json.dumps(self.told()))
+        self.assertNotIn("secret", json.dumps(self.events()))
 
     def test_streamed(self) -> None:
         """A response in pieces is complete after the last piece."""
@@ -189,7 +189,7 @@ class StageTests(AuditCase):
 
         self.assertEqual(Client(self.site(handle)).request("GET", POD).code, 500)
         self.assertEqual(self.stages(), ["RequestReceived", "Panic"])
-        status = self.told()[1]["responseStatus"]
+        status = self.events()[1]["responseStatus"]
         self.assertEqual((status["code"], status["message"]), (500, "APIServer panic'd: oops"))
         self.flushLoggedErrors(ZeroDivisionError)
 
@@ -210,7 +210,7 @@ class StageTests(AuditCase):
                 open[0].respond(202, b"", b"text/plain")
             self.clock.advance(DISCONNECTED_WRITE_TIMEOUT)
             self.assertEqual(self.stages(), ["RequestReceived", "ResponseComplete"])
-            status = self.told()[1]["responseStatus"]
+            status = self.events()[1]["responseStatus"]
             self.assertEqual((status["code"], status.get("message")), (202 if answered else 200, message))
 
 
@@ -219,9 +219,9 @@ class UserTests(AuditCase):
 
     def test_unauthenticated(self) -> None:
         """A request that fails authentication has one event without a user."""
-        site = self.site(level="RequestResponse", authenticator=Says(None))
+        site = self.site(level="RequestResponse", authenticator=FixedResult(None))
         self.assertEqual(Client(site).request("GET", POD, Authorization="Bearer s3cret").code, 401)
-        (event,) = self.told()
+        (event,) = self.events()
         self.assertEqual((event["stage"], event["user"]), ("ResponseStarted", {}))
         self.assertEqual(event["responseStatus"]["message"], "Unauthorized")
         self.assertEqual(event["responseObject"]["code"], 401)
@@ -230,14 +230,14 @@ class UserTests(AuditCase):
     def test_bad_timeout(self) -> None:
         """A request with an invalid timeout has one event."""
         self.assertEqual(Client(self.site()).request("GET", f"{POD}?timeout=x").code, 400)
-        (event,) = self.told()
+        (event,) = self.events()
         self.assertEqual((event["stage"], event["responseStatus"]["code"]), ("ResponseStarted", 400))
 
     def test_forbidden(self) -> None:
         """A denied request is annotated with the decision and the authorizer's reason."""
-        site = self.site(authorizer=Says(Verdict(Decision.NO_OPINION, "no rule")))
+        site = self.site(authorizer=FixedResult(Verdict(Decision.NO_OPINION, "no rule")))
         self.assertEqual(Client(site).request("GET", POD).code, 403)
-        event = self.told()[1]
+        event = self.events()[1]
         self.assertEqual(
             event["annotations"], {"authorization.k8s.io/decision": "forbid", "authorization.k8s.io/reason": "no rule"}
         )
@@ -245,14 +245,14 @@ class UserTests(AuditCase):
 
     def test_failed(self) -> None:
         """An error of an authorizer is not recorded as a decision."""
-        site = self.site(authorizer=Says(Verdict(Decision.NO_OPINION, "", "broken")))
+        site = self.site(authorizer=FixedResult(Verdict(Decision.NO_OPINION, "", "broken")))
         self.assertEqual(Client(site).request("GET", POD).code, 500)
-        self.assertEqual(self.told()[1]["annotations"], {"authorization.k8s.io/reason": "internal error"})
+        self.assertEqual(self.events()[1]["annotations"], {"authorization.k8s.io/reason": "internal error"})
 
     def test_impersonation(self) -> None:
         """An impersonated request is recorded with both users."""
         Client(self.site()).request("GET", POD, Impersonate_User="bob")
-        received, complete = self.told()
+        received, complete = self.events()
         self.assertNotIn("impersonatedUser", received)
         self.assertEqual((received["user"]["username"], complete["user"]["username"]), ("admin", "admin"))
         self.assertEqual(complete["impersonatedUser"], {"username": "bob", "groups": ["system:authenticated"]})
@@ -282,11 +282,11 @@ class EarlyTests(AuditCase):
 
     def test_early(self) -> None:
         """An annotation of an authenticator is part of all events of the request, also if it is refused."""
-        for user, events in ((UserInfo("jane"), 2), (None, 1)):
+        for user, count in ((UserInfo("jane"), 2), (None, 1)):
             Client(self.site(authenticator=Annotates(user))).request("GET", POD)
-            told = self.told()
-            self.assertEqual(len(told), events)
-            for event in told:
+            events = self.events()
+            self.assertEqual(len(events), count)
+            for event in events:
                 self.assertEqual(event["annotations"]["authentication.k8s.io/stale-token"], "very")
 
     def test_in_front(self) -> None:
@@ -294,7 +294,7 @@ class EarlyTests(AuditCase):
         site = self.site()
         site.handler = lambda request: request.fail(APIStatusError.unauthorized())
         self.assertEqual(Client(site).request("POST", "/ui/session").code, 401)
-        self.assertEqual(self.told(), [])
+        self.assertEqual(self.events(), [])
 
 
 class ContentTests(AuditCase):
@@ -316,7 +316,7 @@ class ContentTests(AuditCase):
             ("RequestResponse", {"requestObject", "responseObject"}),
         ):
             Client(self.site(handle, level)).request("POST", PODS)
-            event = self.told()[1]
+            event = self.events()[1]
             self.assertEqual({"requestObject", "responseObject"} & set(event), names)
             reference = event["objectRef"]
             self.assertEqual([reference[name] for name in ("name", "uid", "resourceVersion")], ["web", "7", "3"])
@@ -329,7 +329,7 @@ class ContentTests(AuditCase):
 
         Client(self.site(handle)).request("GET", POD)
         self.assertEqual(
-            self.told()[1]["responseStatus"],
+            self.events()[1]["responseStatus"],
             {"metadata": {}, "status": "Failure", "message": "no", "reason": "BadRequest", "code": 400},
         )
 
@@ -341,13 +341,13 @@ class ContentTests(AuditCase):
             request.finish()
 
         Client(self.site(handle, "RequestResponse")).request("GET", POD)
-        event = self.told()[1]
+        event = self.events()[1]
         self.assertEqual((event["responseStatus"]["reason"], event["responseObject"]["kind"]), ("NotFound", "Status"))
 
     def test_empty_details(self) -> None:
         """Empty details of a Status are recorded as an empty object."""
         Client(self.site(lambda request: request.fail(APIStatusError.path_not_found()))).request("GET", POD)
-        self.assertEqual(self.told()[1]["responseStatus"]["details"], {})
+        self.assertEqual(self.events()[1]["responseStatus"]["details"], {})
 
     def test_annotations(self) -> None:
         """An annotation is recorded from its level on; the first value of a key is kept."""
@@ -359,7 +359,7 @@ class ContentTests(AuditCase):
             echo(request)
 
         Client(self.site(handle)).request("GET", POD)
-        annotations = self.told()[1]["annotations"]
+        annotations = self.events()[1]["annotations"]
         self.assertEqual((annotations["x.io/a"], annotations.get("x.io/b")), ("1", None))
 
     def test_slow(self) -> None:
@@ -380,7 +380,7 @@ class ContentTests(AuditCase):
         self.assertIsNone(latencies.get())
         waiting.callback(None)
         self.assertEqual([answer.code for answer in client.answers()], [200])
-        annotations = self.told()[1]["annotations"]
+        annotations = self.events()[1]["annotations"]
         self.assertIn("apiserver.latency.k8s.io/etcd", annotations)
         self.assertTrue(annotations["apiserver.latency.k8s.io/total"].startswith("1.5"))
         self.assertIn("apiserver.latency.k8s.io/authentication", annotations)
@@ -450,5 +450,5 @@ class WaitingTests(AuditCase):
 
     def test_unknown_user(self) -> None:
         """A user without a name is recorded as an empty user."""
-        Client(self.site(authenticator=Says(UserInfo("")))).request("GET", POD)
-        self.assertEqual(self.told()[0]["user"], {})
+        Client(self.site(authenticator=FixedResult(UserInfo("")))).request("GET", POD)
+        self.assertEqual(self.events()[0]["user"], {})

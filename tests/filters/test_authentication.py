@@ -13,7 +13,7 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.authentication.errors import AuthenticationFailed
 from kubetwist.filters.authentication import LINES_PER_SECOND, with_authentication
 from kubetwist.http.request import KubeRequest
-from tests.filters.answers import PODS, Says
+from tests.filters.answers import PODS, FixedResult
 from tests.http.harness import Client, Everyone, filtered_site, make_site
 
 
@@ -57,19 +57,19 @@ class AuthenticationTests(SynchronousTestCase):
     def test_known(self) -> None:
         """The handler sees the user of a synchronous and of an asynchronous authenticator."""
         user = UserInfo("alice")
-        for authenticator in (Everyone(user), Says(succeed(user))):
+        for authenticator in (Everyone(user), FixedResult(succeed(user))):
             self.assertEqual(self.ask(authenticator).code, 200)
         self.assertEqual(self.users, [user, user])
 
     def test_unknown(self) -> None:
         """A request without a user is answered with 401."""
-        self.assert_refused(Says(None))
-        self.assert_refused(Says(succeed(None)))
+        self.assert_refused(FixedResult(None))
+        self.assert_refused(FixedResult(succeed(None)))
 
     def test_bad(self) -> None:
         """A request with bad credentials is answered with a 401 without a reason."""
-        self.assert_refused(Says(AuthenticationFailed("secret")))
-        self.assert_refused(Says(fail(AuthenticationFailed("secret"))))
+        self.assert_refused(FixedResult(AuthenticationFailed("secret")))
+        self.assert_refused(FixedResult(fail(AuthenticationFailed("secret"))))
 
     def test_logged(self) -> None:
         """The reason is logged in one line with the audit id; further lines of a flood are counted."""
@@ -81,7 +81,7 @@ class AuthenticationTests(SynchronousTestCase):
         globalLogPublisher.addObserver(observe)
         self.addCleanup(globalLogPublisher.removeObserver, observe)
         now = 0.0
-        bad = Says(AuthenticationFailed("bad\nline " + "x" * 2000))
+        bad = FixedResult(AuthenticationFailed("bad\nline " + "x" * 2000))
         handler = with_authentication(self.handle, bad, (frozenset(), ()), lambda: now)
 
         def named(request: KubeRequest) -> None:
@@ -108,7 +108,7 @@ class AuthenticationTests(SynchronousTestCase):
             self.handle(request)
 
         protocol = "base64url.bearer.authorization.k8s.io.YQ"
-        client = Client(filtered_site(handle, authenticator=Says(UserInfo("alice"))))
+        client = Client(filtered_site(handle, authenticator=FixedResult(UserInfo("alice"))))
         client.request(
             "GET",
             PODS,
@@ -125,7 +125,7 @@ class AuthenticationTests(SynchronousTestCase):
     def test_disconnected(self) -> None:
         """A request whose client disconnects during authentication is not handled."""
         later: Deferred[UserInfo] = Deferred()
-        client = Client(filtered_site(self.handle, authenticator=Says(later)))
+        client = Client(filtered_site(self.handle, authenticator=FixedResult(later)))
         client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         client.channel.connectionLost(RuntimeError("gone"))
         later.callback(UserInfo("alice"))

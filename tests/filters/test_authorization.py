@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import UserInfo
 from kubetwist.filters import authorization
-from tests.filters.answers import PODS, Says
+from tests.filters.answers import PODS, FixedResult
 from tests.http.harness import Allow, Client, Everyone, filtered_site
 
 
@@ -129,7 +129,7 @@ class AuthorizationTests(SynchronousTestCase):
         site = filtered_site(
             lambda request: self.fail("was served"),
             authenticator=Everyone(UserInfo(user)),
-            authorizer=Says(verdict),
+            authorizer=FixedResult(verdict),
         )
         answer = Client(site).request(method, path)
         self.assertEqual(answer.code, 403)
@@ -179,7 +179,7 @@ class AuthorizationTests(SynchronousTestCase):
     def test_asynchronous(self) -> None:
         """An asynchronous verdict is handled like a synchronous one."""
         self.forbidden("GET", PODS, succeed(Verdict(Decision.DENY)))
-        allowed = Says(succeed(Verdict(Decision.ALLOW)))
+        allowed = FixedResult(succeed(Verdict(Decision.ALLOW)))
         self.assertEqual(Client(filtered_site(authorizer=allowed)).request("GET", PODS).code, 200)
 
     def test_attributes(self) -> None:

@@ -97,13 +97,13 @@ class ConsistencyTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Create a storage and two caches."""
         self.clock = Clock()
-        self.storage, self.pods, self.others = Storage(), Cache(self.clock), Cache(self.clock)
+        self.storage, self.pods, self.fallback = Storage(), Cache(self.clock), Cache(self.clock)
         self.answered: list[Request] = []
 
         def find(group: str, resource: str) -> Any:
             return self.pods if resource == "pods" else None
 
-        consistency = ConsistentReadFilter(self.storage, find, self.others, Registry())  # type: ignore[arg-type]
+        consistency = ConsistentReadFilter(self.storage, find, self.fallback, Registry())  # type: ignore[arg-type]
         self.consistency = consistency
         self.handler: Any = consistency.wrap(self.answered.append)  # type: ignore[arg-type]
 
@@ -126,13 +126,13 @@ class ConsistencyTests(SynchronousTestCase):
     def test_shared_query(self) -> None:
         """Waiting requests share a query; later requests need another one, since its result may be newer."""
         first = self.ask()
-        others = [self.ask() for _ in range(5)]
+        fallback = [self.ask() for _ in range(5)]
         self.assertEqual(len(self.storage.asked), 1)
         self.storage.asked[0].callback(5)
         self.assertEqual(self.answered, [first])
         self.assertEqual(len(self.storage.asked), 2)
         self.storage.asked[1].callback(5)
-        self.assertEqual(self.answered, [first, *others])
+        self.assertEqual(self.answered, [first, *fallback])
 
     def deferring_filter(self, seconds: Any = lambda: 0.0) -> Any:
         """Return a handler whose deferred calls run in the next L{turn}."""
@@ -140,7 +140,7 @@ class ConsistencyTests(SynchronousTestCase):
         return ConsistentReadFilter(
             self.storage,
             lambda *_: None,
-            self.others,  # type: ignore[arg-type]
+            self.fallback,  # type: ignore[arg-type]
             Registry(),
             self.soon.append,
             seconds,
@@ -209,15 +209,15 @@ class ConsistencyTests(SynchronousTestCase):
         """A request with a token or impersonation headers waits before authentication, and not again after it."""
         answered: list[Request] = []
         early: Any = self.consistency.before_authentication(answered.append)  # type: ignore[arg-type]
-        anybody, token, other = Request(), Request(), Request()
+        anonymous, token, other = Request(), Request(), Request()
         token.fields = {b"authorization": [b"Bearer x"]}
         other.fields = {b"impersonate-user": [b"jane"]}
-        for request in (anybody, token, other):
+        for request in (anonymous, token, other):
             early(request)
-        self.assertEqual(answered, [anybody])
+        self.assertEqual(answered, [anonymous])
         self.storage.asked[0].callback(5)
         self.storage.asked[1].callback(5)
-        self.assertEqual(answered, [anybody, token, other])
+        self.assertEqual(answered, [anonymous, token, other])
         for request in (token, other):
             self.handler(request)
         self.assertEqual(self.answered, [token, other])

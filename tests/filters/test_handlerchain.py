@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.authorization import AuthorizerAttributes, Verdict
 from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.request import Handler, KubeRequest
-from tests.filters.answers import PODS, Says
+from tests.filters.answers import PODS, FixedResult
 from tests.http.harness import Allow, Client, Everyone, echo, filtered_site, make_site
 
 
@@ -80,10 +80,10 @@ class OrderTests(SynchronousTestCase):
 
     def test_unknown_user(self) -> None:
         """A request of an unknown user is answered before impersonation."""
-        client = Client(filtered_site(authenticator=Says(None)))
+        client = Client(filtered_site(authenticator=FixedResult(None)))
         self.assertEqual(client.request("GET", PODS, Impersonate_User="jane").code, 401)
 
     def test_malformed_timeout(self) -> None:
         """A malformed timeout is refused before authentication."""
-        client = Client(filtered_site(authenticator=Says(None)))
+        client = Client(filtered_site(authenticator=FixedResult(None)))
         self.assertEqual(client.request("GET", f"{PODS}?timeout=x").code, 400)

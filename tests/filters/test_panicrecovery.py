@@ -8,7 +8,7 @@ from twisted.internet.defer import fail
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.http.request import KubeRequest
-from tests.filters.answers import Says
+from tests.filters.answers import FixedResult
 from tests.http.harness import Client, filtered_site
 
 
@@ -33,6 +33,6 @@ class PanicRecoveryTests(SynchronousTestCase):
 
     def test_exception_of_authorizer(self) -> None:
         """An exception of an authorizer is answered with 500."""
-        answer = Client(filtered_site(authorizer=Says(fail(RuntimeError("oops"))))).request("GET", "/")
+        answer = Client(filtered_site(authorizer=FixedResult(fail(RuntimeError("oops"))))).request("GET", "/")
         self.assertEqual(answer.code, 500)
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)

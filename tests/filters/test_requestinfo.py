@@ -13,11 +13,11 @@ class FilterTests(SynchronousTestCase):
     def test_incomplete_path(self) -> None:
         """An incomplete path is answered in plain text before authentication."""
 
-        class Nobody:
+        class NoUser:
             def authenticate(self, request: object) -> None:
                 raise AssertionError("asked")
 
-        answer = Client(filtered_site(authenticator=Nobody())).request("GET", "/api/v1/watch?a=<b>")
+        answer = Client(filtered_site(authenticator=NoUser())).request("GET", "/api/v1/watch?a=<b>")
         self.assertEqual(answer.code, 500)
         self.assertEqual(answer.header("content-type"), "text/plain; charset=utf-8")
         self.assertEqual(

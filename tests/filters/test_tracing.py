@@ -218,11 +218,11 @@ class FilterSpanTests(TracingCase):
     def test_unauthenticated(self) -> None:
         """A request that fails authentication has no trace."""
 
-        class Nobody:
+        class NoUser:
             def authenticate(self, request: Any) -> None:
                 return None
 
-        answer = self.client(authenticator=Nobody()).request("GET", PODS, traceparent=PARENT)
+        answer = self.client(authenticator=NoUser()).request("GET", PODS, traceparent=PARENT)
         self.assertEqual((answer.code, self.spans), (401, []))
 
     def test_asynchronous(self) -> None:
@@ -245,22 +245,22 @@ class SamplingTests(TracingCase):
 
     def headers_within(self, *, rate: int, groups: tuple[str, ...], **headers: str) -> dict[bytes, bytes]:
         """Return the trace context that a handler would propagate."""
-        told: list[tuple[bytes, bytes]] = []
+        headers_sent: list[tuple[bytes, bytes]] = []
 
         def handle(request: KubeRequest) -> None:
-            told.extend(current_span().propagation_headers())
+            headers_sent.extend(current_span().propagation_headers())
             echo(request)
 
         answer: Answer = self.client(handle, rate=rate, groups=groups).request("GET", PODS, **headers)
         self.assertEqual(answer.code, 200)
         self.assertIsNone(current.get())
-        return dict(told)
+        return dict(headers_sent)
 
     def test_trusted(self) -> None:
         """Traces of system:masters and system:monitoring are continued with their sampling decision."""
         for group in ("system:masters", "system:monitoring"):
             del self.spans[:]
-            told = self.headers_within(
+            headers_sent = self.headers_within(
                 rate=0, groups=("a", group), traceparent=PARENT, tracestate="v=1", baggage="user=ann"
             )
             root = self.root
@@ -268,23 +268,23 @@ class SamplingTests(TracingCase):
             self.assertTrue(root.remote_parent)
             self.assertIsNone(root.link)
             expected = f"00-{TRACE}-{root.span_id:016x}-01".encode()
-            self.assertEqual(told, {b"traceparent": expected, b"tracestate": b"v=1", b"baggage": b"user=ann"})
+            self.assertEqual(headers_sent, {b"traceparent": expected, b"tracestate": b"v=1", b"baggage": b"user=ann"})
 
     def test_trusted_unsampled(self) -> None:
         """A trusted client may also disable sampling."""
-        told = self.headers_within(rate=1_000_000, groups=("system:masters",), traceparent=UNSAMPLED)
+        headers_sent = self.headers_within(rate=1_000_000, groups=("system:masters",), traceparent=UNSAMPLED)
         self.assertEqual(self.spans, [])
-        self.assertTrue(told[b"traceparent"].startswith(f"00-{TRACE}-".encode()))
-        self.assertTrue(told[b"traceparent"].endswith(b"-00"))
+        self.assertTrue(headers_sent[b"traceparent"].startswith(f"00-{TRACE}-".encode()))
+        self.assertTrue(headers_sent[b"traceparent"].endswith(b"-00"))
 
     def test_untrusted(self) -> None:
         """Traces of other clients are linked; their sampling decision is ignored."""
         groups = ("system:authenticated",)
-        told = self.headers_within(rate=0, groups=groups, traceparent=PARENT, tracestate="v=1")
+        headers_sent = self.headers_within(rate=0, groups=groups, traceparent=PARENT, tracestate="v=1")
         self.assertEqual(self.spans, [])
-        self.assertNotIn(TRACE.encode(), told[b"traceparent"])
-        self.assertTrue(told[b"traceparent"].endswith(b"-00"))
-        self.assertNotIn(b"tracestate", told)
+        self.assertNotIn(TRACE.encode(), headers_sent[b"traceparent"])
+        self.assertTrue(headers_sent[b"traceparent"].endswith(b"-00"))
+        self.assertNotIn(b"tracestate", headers_sent)
         self.headers_within(rate=1_000_000, groups=groups, traceparent=UNSAMPLED)
         root = self.root
         self.assertNotEqual(root.trace.id, int(TRACE, 16))

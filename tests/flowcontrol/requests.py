@@ -16,5 +16,5 @@ class BusyLoopClock(Clock):
         """As L{Clock.callLater}."""
         if not when:
             self.soon += 1
-            assert self.soon < 1000, "nobody rests"
+            assert self.soon < 1000, "busy loop"
         return super().callLater(when, callable, *args, **kw)

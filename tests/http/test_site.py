@@ -66,9 +66,9 @@ class ResponseTests(SynchronousTestCase):
         waiting: list[KubeRequest] = []
         client = self.client(waiting.append)
         client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        gone = waiting[0].notifyFinish()
+        ended = waiting[0].notifyFinish()
         client.channel.connectionLost(RuntimeError("gone"))
-        self.failureResultOf(gone, RuntimeError)
+        self.failureResultOf(ended, RuntimeError)
         waiting[0].respond(200, b"", b"text/plain")
         waiting[0].write(b"x")
         waiting[0].finish()

@@ -183,19 +183,19 @@ class BodyTests(StreamedCase):
         """A producer that registers while the client does not read is paused at once."""
         self.client.send(PUT)
         self.client.channel.pauseProducing()
-        told: list[str] = []
+        calls: list[str] = []
 
         class Producer:
             def pauseProducing(self) -> None:
-                told.append("pause")
+                calls.append("pause")
 
             def resumeProducing(self) -> None:
-                told.append("resume")
+                calls.append("resume")
 
         self.requests[0].registerProducer(Producer(), True)
-        self.assertEqual(told, ["pause"])
+        self.assertEqual(calls, ["pause"])
         self.client.channel.resumeProducing()
-        self.assertEqual(told, ["pause", "resume"])
+        self.assertEqual(calls, ["pause", "resume"])
         self.requests[0].unregisterProducer()
 
     def test_continue(self) -> None:
@@ -400,11 +400,11 @@ class SwitchTests(StreamedCase):
     def test_failing_protocol(self) -> None:
         """An exception of the protocol when its connection is lost does not keep the request open."""
         request, other = self.switch()
-        gone = request.notifyFinish()
+        ended = request.notifyFinish()
         self.patch(other, "connectionLost", lambda reason: 1 / 0)
         with self.assertRaises(ZeroDivisionError):
             self.client.channel.connectionLost(Failure(ConnectionDone()))
-        self.failureResultOf(gone, ConnectionDone)
+        self.failureResultOf(ended, ConnectionDone)
         self.assertEqual(self.site.open_requests, set())
 
     def test_failing_callbacks(self) -> None:
@@ -429,9 +429,9 @@ class SwitchTests(StreamedCase):
     def test_disconnected(self) -> None:
         """The protocol and the request are notified when the client disconnects."""
         request, other = self.switch()
-        gone = request.notifyFinish()
+        ended = request.notifyFinish()
         self.client.channel.connectionLost(Failure(ConnectionDone()))
-        self.failureResultOf(gone, ConnectionDone)
+        self.failureResultOf(ended, ConnectionDone)
         self.assertTrue(other.lost)
         self.assertEqual(
             (self.site.open_requests, self.site.long_running_requests, self.site.connections.channels),
@@ -483,22 +483,22 @@ class SwitchTests(StreamedCase):
         """Flow control applies to the protocol and to its client."""
         _, other = self.switch()
         assert other.transport is not None
-        told: list[str] = []
+        calls: list[str] = []
 
         class Producer:
             def pauseProducing(self) -> None:
-                told.append("pause")
+                calls.append("pause")
 
             def resumeProducing(self) -> None:
-                told.append("resume")
+                calls.append("resume")
 
             def stopProducing(self) -> None:
-                told.append("stop")
+                calls.append("stop")
 
         other.transport.registerProducer(Producer(), True)  # type: ignore[attr-defined]
         self.transport.producer.pauseProducing()
         self.transport.producer.resumeProducing()
-        self.assertEqual(told, ["pause", "resume"])
+        self.assertEqual(calls, ["pause", "resume"])
         other.transport.unregisterProducer()  # type: ignore[attr-defined]
         other.transport.pauseProducing()  # type: ignore[attr-defined]
         self.assertFalse(self.reading)

@@ -60,7 +60,7 @@ def _policy(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": spec}
 
 
-#: Whoever is known may do everything, and everybody may see whether the server is well.
+#: Authenticated users may do everything; all users may read the health checks.
 POLICIES = (
     _policy(group="system:authenticated", namespace="*", resource="*", apiGroup="*"),
     _policy(group="system:authenticated", nonResourcePath="*"),

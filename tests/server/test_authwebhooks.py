@@ -53,7 +53,7 @@ class WebhookCase(KubeAPIMixin, TestCase):
         self.addCleanup(globalLogPublisher.removeObserver, observe)
         return lines
 
-    async def told(self, lines: list[str], why: str) -> None:
+    async def wait_for_error(self, lines: list[str], why: str) -> None:
         """Wait until an error of a reload is logged."""
 
         async def found() -> bool:
@@ -164,7 +164,7 @@ class TokenTests(WebhookCase):
         self.assertEqual((await self.whoami(server, "jane-token"))[0], 201)
         lines = self.log()
         self.kubeconfig.write_text("nonsense")
-        await self.told(lines, "it is no kubeconfig")
+        await self.wait_for_error(lines, "it is no kubeconfig")
         self.assertEqual((await self.whoami(server, "jane-token"))[0], 201)
         second.kubeconfig(self.folder, "/elsewhere", name="tokens")
 
@@ -302,7 +302,7 @@ class DecisionTests(WebhookCase):
         self.assertEqual((await self.ask(server, "GET", PODS, token="jane-token"))[0], 200)
         self.assertEqual((await self.ask(server, "GET", PODS, token="joe-token"))[0], 403)
         self.assertEqual((len(first.calls), len(second.calls)), (2, 0))
-        # Not about a resource: the first is not asked, and the second lets those of the team through.
+        # A non-resource request: the first webhook does not match, and the second allows the team.
         self.assertEqual((await self.ask(server, "GET", "/nothing", token="joe-token"))[0], 404)
         self.assertEqual((await self.ask(server, "GET", "/nothing", token="jane-token"))[0], 403)
         self.assertEqual((len(first.calls), len(second.calls)), (2, 1))
@@ -359,7 +359,7 @@ class DecisionTests(WebhookCase):
         self.assertEqual((await self.ask(server, "GET", PODS, token="jane-token"))[0], 403)
         lines = self.log()
         self.configure(self.hook(webhook, "hook"))
-        await self.told(lines, "missing required types: [RBAC]")
+        await self.wait_for_error(lines, "missing required types: [RBAC]")
         self.assertEqual((await self.ask(server, "GET", PODS, token="jane-token"))[0], 403)
         self.configure(self.hook(webhook, "hook"), rbac)
 
@@ -368,7 +368,7 @@ class DecisionTests(WebhookCase):
 
         await self.until(allowed)
         self.configure({"type": "Nobody"})
-        await self.told(lines, 'Unsupported value: "Nobody"')
+        await self.wait_for_error(lines, 'Unsupported value: "Nobody"')
         self.assertTrue(await allowed())
 
 
@@ -406,7 +406,7 @@ class FileTests(WebhookCase):
         # A certificate without its key is none.
         lines = self.log()
         files[0].write_bytes(second.certificate)
-        await self.told(lines, "certificate and key do not match")
+        await self.wait_for_error(lines, "certificate and key do not match")
         self.assertEqual(await shown(), first.certificate)
         put_pair(second)
 

@@ -33,7 +33,7 @@ class BackupTests(SynchronousTestCase):
         base = Path(self.mktemp()).absolute()
         base.mkdir()
         self.source, self.backup, self.target = base / "data", base / "backup", base / "restored"
-        self.said: list[str] = []
+        self.lines: list[str] = []
         self.data = DataDirectory(self.source)
         self.data.open()
         self.addCleanup(self.data.close)
@@ -63,7 +63,7 @@ class BackupTests(SynchronousTestCase):
 
     def restore(self, bump: int = 10, *, replace: bool = False) -> None:
         """Restore the backup."""
-        restore(self.backup, self.target, bump, replace=replace, report=self.said.append)
+        restore(self.backup, self.target, bump, replace=replace, report=self.lines.append)
 
     def refused(self, *texts: str, replace: bool = False) -> None:
         """Assert that a restore fails with one line that contains C{texts}."""
@@ -153,7 +153,7 @@ class BackupTests(SynchronousTestCase):
         self.restore(replace=True)
         self.assertEqual(self.value(self.source), b"1")
         (aside,) = self.source.glob("replaced-*")
-        self.assertIn(str(aside), self.said[0])
+        self.assertIn(str(aside), self.lines[0])
         self.assertEqual(self.value(aside), b"2")
 
     def test_damaged(self) -> None:
@@ -198,7 +198,7 @@ class BackupTests(SynchronousTestCase):
 
             self.patch(Path, "rename", rename)
             try:
-                restore(self.backup, self.target, 10, replace=True, report=self.said.append)
+                restore(self.backup, self.target, 10, replace=True, report=self.lines.append)
             except StartError:
                 cut = True
             else:

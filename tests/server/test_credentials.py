@@ -98,8 +98,8 @@ class AuthenticationInfoTests(TestCase):
         path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
         _, found = await deferToThread(server.request, "GET", path)
         self.assertEqual(found["data"]["requestheader-username-headers"], '["X-Remote-User"]')
-        # What it shows itself, when it stands before others, comes from an authority of its own.
+        # The server's client certificate for extension servers has another authority.
         own = server._service.server.config.credentials.front_proxy_authority.decode()
-        told = (folder / "proxies.crt").read_text() + own
-        self.assertEqual(found["data"]["requestheader-client-ca-file"], told)
+        published = (folder / "proxies.crt").read_text() + own
+        self.assertEqual(found["data"]["requestheader-client-ca-file"], published)
         self.assertIn((folder / "users.crt").read_text(), found["data"]["client-ca-file"])

@@ -52,7 +52,7 @@ class EtcdBackendTests(SynchronousTestCase):
         storage = make_backend(options(*flags), clock)
 
         async def refuse(timeout: float | None = None) -> int:
-            raise StorageUnavailable("nobody is there")
+            raise StorageUnavailable("connection refused")
 
         storage.client.revision = refuse
         opened = Deferred.fromCoroutine(storage.open())

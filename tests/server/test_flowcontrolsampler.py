@@ -48,7 +48,7 @@ class FlowControlSamplerTests(SynchronousTestCase):
         self.samples.start()
         self.addCleanup(self.samples.stop)
 
-    def told(self, name: str) -> dict[tuple[str, ...], Histogram]:
+    def values_of(self, name: str) -> dict[tuple[str, ...], Histogram]:
         """Return the values of a metric by labels."""
         found: dict[tuple[str, ...], Any] = {}
         for reading in self.samples.collect():
@@ -62,7 +62,7 @@ class FlowControlSamplerTests(SynchronousTestCase):
         self.level.queues.executing = 2
         self.clock.pump([SAMPLE_INTERVAL] * 3)
         self.clock.advance(10)
-        seats = self.told("priority_level_seat_utilization")["a", "executing"]
+        seats = self.values_of("priority_level_seat_utilization")["a", "executing"]
         bounds = dict(zip(seats.bounds, seats.counts, strict=False))
         self.assertEqual(bounds[0.0], SAMPLE_INTERVAL * _SECOND)
         self.assertEqual(bounds[0.5], (3 * SAMPLE_INTERVAL + 10) * _SECOND)
@@ -84,7 +84,7 @@ class FlowControlSamplerTests(SynchronousTestCase):
             ("read_vs_write_current_requests", ("readOnly", "waiting"), 0.1),
             ("read_vs_write_current_requests", ("mutating", "executing"), 3.0),
         ):
-            self.assertEqual(self.told(name)[labels].sum, part * weight, (name, labels))
+            self.assertEqual(self.values_of(name)[labels].sum, part * weight, (name, labels))
 
     def test_deleted_levels(self) -> None:
         """A deleted level has no series, and the number of stored series is limited."""
@@ -93,7 +93,7 @@ class FlowControlSamplerTests(SynchronousTestCase):
             self.clock.advance(SAMPLE_INTERVAL)
             del self.flow.levels[f"l{number}"]
         self.clock.advance(SAMPLE_INTERVAL)
-        self.assertEqual(self.told("demand_seats").keys(), {("a",)})
+        self.assertEqual(self.values_of("demand_seats").keys(), {("a",)})
         self.assertLess(len(self.samples._histograms), 60)
 
     def test_stopped(self) -> None:

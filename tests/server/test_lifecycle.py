@@ -138,14 +138,21 @@ class StartTests(ServerCase):
 
     async def test_missing_files(self) -> None:
         """The error for a missing file contains its path."""
-        gone = f"{self.folder}/gone"
-        lost = f"cannot read {gone}: No such file or directory"
+        missing_file = f"{self.folder}/gone"
+        lost = f"cannot read {missing_file}: No such file or directory"
         oidc = ("--oidc-issuer-url=https://issuer.invalid", "--oidc-client-id=us")
         for message, *flags in (
-            (f"cannot read the token file {gone}: No such file or directory", f"--token-auth-file={gone}"),
-            (lost, f"--client-ca-file={gone}"),
-            (lost, f"--requestheader-client-ca-file={gone}"),
-            (f"cannot read --oidc-ca-file {gone}: No such file or directory", f"--oidc-ca-file={gone}", *oidc),
+            (
+                f"cannot read the token file {missing_file}: No such file or directory",
+                f"--token-auth-file={missing_file}",
+            ),
+            (lost, f"--client-ca-file={missing_file}"),
+            (lost, f"--requestheader-client-ca-file={missing_file}"),
+            (
+                f"cannot read --oidc-ca-file {missing_file}: No such file or directory",
+                f"--oidc-ca-file={missing_file}",
+                *oidc,
+            ),
         ):
             self.assertEqual(await self.refused(*flags), message)
 

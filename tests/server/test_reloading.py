@@ -90,12 +90,12 @@ class ReloadingTests(ServerCase):
         signing.write_bytes(private_pem(keys[0]))
         path.write_bytes(public_pem(keys[0]))
         await self.start(f"--service-account-key-file={path}", f"--service-account-signing-key-file={signing}")
-        told = []
+        listened_keys = []
         for content in (None, public_pem(keys[0]) + public_pem(keys[1]), b"garbage"):
             if content is not None:
                 path.write_bytes(content)
                 self.check_files()
             answer = await self.ask("/openid/v1/jwks", self.admin)
-            told.append([key["kid"] for key in json.loads(answer.body)["keys"]])
-        self.assertEqual([len(one) for one in told], [1, 2, 2])
-        self.assertEqual(told[1][0], told[0][0])
+            listened_keys.append([key["kid"] for key in json.loads(answer.body)["keys"]])
+        self.assertEqual([len(one) for one in listened_keys], [1, 2, 2])
+        self.assertEqual(listened_keys[1][0], listened_keys[0][0])

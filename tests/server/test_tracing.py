@@ -110,20 +110,20 @@ class TracedServerTests(TestCase):
         names = [span.name for span in self.collector.within(create)]
         self.assertEqual(names[-2:], ["Create etcd3", "SerializeObject"])
         self.assertIn("ValidatingAdmissionWebhook", names)
-        for told, kind in zip(webhook.calls, ("Mutating", "Validating"), strict=True):
+        for call_of_webhook, kind in zip(webhook.calls, ("Mutating", "Validating"), strict=True):
             (plugin,) = [span for span in self.collector.within(create) if span.name == f"{kind}AdmissionWebhook"]
             (call,) = self.collector.within(plugin)
             self.assertEqual(call.name, f"Call {kind.lower()} webhook")
-            self.check_call(webhook, call, told)
+            self.check_call(webhook, call, call_of_webhook)
         for span in spans:
             self.assertLessEqual(span.began, span.ended)
             self.assertNotIn("hush-hush", str(span.attributes))
         self.assertEqual(self.collector.resources[0]["service.name"], "apiserver")
         self.assertTrue(str(self.collector.resources[0]["service.instance.id"]).startswith("apiserver-"))
 
-    def check_call(self, webhook: WebhookServer, call: Collected, told: Call) -> None:
+    def check_call(self, webhook: WebhookServer, call: Collected, call_of_webhook: Call) -> None:
         """Assert that a webhook call has a span and sends its context."""
-        uid = told.json()["request"]["uid"]
+        uid = call_of_webhook.json()["request"]["uid"]
         self.assertEqual(
             call.attributes,
             {
@@ -139,8 +139,8 @@ class TracedServerTests(TestCase):
         self.assertEqual((sent.name, sent.kind), ("HTTP POST", CLIENT))
         self.assertEqual(sent.attributes["url.full"], f"{webhook.url}/validate?timeout=10s")
         self.assertEqual(sent.attributes["http.response.status_code"], 200)
-        self.assertEqual(told.headers["traceparent"], f"00-{TRACE}-{sent.span_id}-01")
-        self.assertEqual((told.headers["tracestate"], told.headers["baggage"]), ("v=1", "who=me"))
+        self.assertEqual(call_of_webhook.headers["traceparent"], f"00-{TRACE}-{sent.span_id}-01")
+        self.assertEqual((call_of_webhook.headers["tracestate"], call_of_webhook.headers["baggage"]), ("v=1", "who=me"))
 
     async def test_access_webhooks(self) -> None:
         """
@@ -194,9 +194,9 @@ class TracedServerTests(TestCase):
             [span.attributes["key"] for span in self.collector.named("Create etcd3")], ["/configmaps/default/e"]
         )
         self.assertEqual(self.traces(self.collector.spans), {TRACE})
-        told = [call.headers["traceparent"].split("-") for call in webhook.calls]
-        self.assertEqual([parts[3] for parts in told], ["00", "00", "00", "00", "01"])
-        self.assertEqual([parts[1] == TRACE for parts in told], [False, False, True, False, True])
+        call_of_webhook = [call.headers["traceparent"].split("-") for call in webhook.calls]
+        self.assertEqual([parts[3] for parts in call_of_webhook], ["00", "00", "00", "00", "01"])
+        self.assertEqual([parts[1] == TRACE for parts in call_of_webhook], [False, False, True, False, True])
 
     async def test_untrusted(self) -> None:
         """The trace of an untrusted caller is linked."""
@@ -213,7 +213,7 @@ class TracedServerTests(TestCase):
     async def test_dead_collector(self) -> None:
         """An unavailable collector affects neither requests nor the stop."""
         with socket.socket() as taken:
-            # Nobody listens, and nobody else comes to.
+            # The port is bound, but not listening.
             taken.bind(("127.0.0.1", 0))
             endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
             async with InProcessServer(self.file(endpoint=endpoint, samplingRatePerMillion=1_000_000)) as server:

@@ -30,7 +30,7 @@ class FileReloaderTests(SynchronousTestCase):
         self.folder.mkdir()
         self.path = self.folder / "file"
         self.clock = Clock()
-        self.told: list[Any] = []
+        self.reported: list[Any] = []
         self.lines: list[str] = []
         self.files = FileReloader(self.clock, in_thread=lambda call: maybeDeferred(call))
         self.files._log = self  # type: ignore[assignment]
@@ -55,9 +55,9 @@ class FileReloaderTests(SynchronousTestCase):
         new.write_text(content)
         os.replace(new, path)
 
-    def watch(self, **others: Any) -> Any:
+    def watch(self, **options: Any) -> Any:
         """Watch the file."""
-        return self.files.watch([self.path], _upper, self.told.append, "--flag", **others)
+        return self.files.watch([self.path], _upper, self.reported.append, "--flag", **options)
 
     def poll(self) -> None:
         """Advance the clock to the next poll."""
@@ -68,7 +68,7 @@ class FileReloaderTests(SynchronousTestCase):
         self.write("one")
         self.assertEqual(self.watch(), "ONE")
         self.poll()
-        self.assertEqual(self.told, [])
+        self.assertEqual(self.reported, [])
 
     def test_change(self) -> None:
         """A change is reported once."""
@@ -77,7 +77,7 @@ class FileReloaderTests(SynchronousTestCase):
         self.write("two")
         self.poll()
         self.poll()
-        self.assertEqual(self.told, ["TWO"])
+        self.assertEqual(self.reported, ["TWO"])
 
     def test_poll_now(self) -> None:
         """Files are checked immediately on request; the next poll follows after the interval."""
@@ -87,16 +87,16 @@ class FileReloaderTests(SynchronousTestCase):
         self.clock.advance(POLL_INTERVAL / 2)
         self.write("two")
         self.files.poll_now()
-        self.assertEqual(self.told, ["TWO"])
+        self.assertEqual(self.reported, ["TWO"])
         self.write("three")
         self.clock.advance(POLL_INTERVAL / 2)
-        self.assertEqual(self.told, ["TWO"])
+        self.assertEqual(self.reported, ["TWO"])
         self.clock.advance(POLL_INTERVAL / 2)
-        self.assertEqual(self.told, ["TWO", "THREE"])
+        self.assertEqual(self.reported, ["TWO", "THREE"])
         self.files.stop()
         self.write("four")
         self.files.poll_now()
-        self.assertEqual(self.told, ["TWO", "THREE"])
+        self.assertEqual(self.reported, ["TWO", "THREE"])
 
     def test_poll_now_while_polling(self) -> None:
         """A check that is requested during another one follows it."""
@@ -108,7 +108,7 @@ class FileReloaderTests(SynchronousTestCase):
 
         files = FileReloader(self.clock, in_thread=in_thread)
         self.write("one")
-        files.watch([self.path], _upper, self.told.append, "--flag")
+        files.watch([self.path], _upper, self.reported.append, "--flag")
         files.start()
         self.addCleanup(files.stop)
         files.poll_now()
@@ -118,7 +118,7 @@ class FileReloaderTests(SynchronousTestCase):
         self.write("two")
         self.assertEqual(len(looks), 2)
         looks[1].callback(None)
-        self.assertEqual((self.told, len(looks)), (["TWO"], 2))
+        self.assertEqual((self.reported, len(looks)), (["TWO"], 2))
 
     def test_in_place(self) -> None:
         """A file that is rewritten in place is reported; a file whose time changes is not."""
@@ -128,7 +128,7 @@ class FileReloaderTests(SynchronousTestCase):
         self.poll()
         os.utime(self.path, (1, 1))
         self.poll()
-        self.assertEqual(self.told, ["FOUR"])
+        self.assertEqual(self.reported, ["FOUR"])
 
     def test_invalid_file(self) -> None:
         """An invalid file is not used, and its error is logged once."""
@@ -137,14 +137,14 @@ class FileReloaderTests(SynchronousTestCase):
         self.write("bad")
         self.poll()
         self.poll()
-        self.assertEqual(self.told, [])
+        self.assertEqual(self.reported, [])
         self.assertEqual(
             self.lines,
             ["cannot reload files, keeping the previous content source=--flag error=bad is bad"],
         )
         self.write("three")
         self.poll()
-        self.assertEqual(self.told, ["THREE"])
+        self.assertEqual(self.reported, ["THREE"])
         counts = {key: count for key, (count, _) in self.files.reloads.items()}
         self.assertEqual(counts, {("--flag", "failure"): 1, ("--flag", "success"): 1})
 
@@ -191,11 +191,11 @@ class FileReloaderTests(SynchronousTestCase):
         self.path.unlink()
         for _ in range(3):
             self.poll()
-        self.assertEqual((len(self.lines), self.told), (1, []))
+        self.assertEqual((len(self.lines), self.reported), (1, []))
         self.assertIn("No such file or directory", self.lines[0])
         self.write("two")
         self.poll()
-        self.assertEqual(self.told, ["TWO"])
+        self.assertEqual(self.reported, ["TWO"])
 
     def test_too_long(self) -> None:
         """A file above the size limit is refused."""
@@ -212,16 +212,16 @@ class FileReloaderTests(SynchronousTestCase):
         os.write(descriptors[1], b"one")
         os.close(descriptors[1])
         pipe = f"/dev/fd/{descriptors[0]}"
-        self.assertEqual(self.files.watch([pipe], _upper, self.told.append, "--flag"), "ONE")
+        self.assertEqual(self.files.watch([pipe], _upper, self.reported.append, "--flag"), "ONE")
         os.close(descriptors[0])
         self.poll()
-        self.assertEqual((self.told, self.lines), ([], []))
+        self.assertEqual((self.reported, self.lines), ([], []))
         self.write("one")
         self.watch()
         self.path.unlink()
         os.mkfifo(self.path)
         self.poll()
-        self.assertEqual(self.told, [])
+        self.assertEqual(self.reported, [])
         self.assertIn("is no file", self.lines[0])
 
     def test_start(self) -> None:
@@ -235,10 +235,10 @@ class FileReloaderTests(SynchronousTestCase):
         other = self.folder / "other"
         self.write("a")
         self.write("b", other)
-        both = self.files.watch([self.path, other], _upper, self.told.append, "--flag")
+        both = self.files.watch([self.path, other], _upper, self.reported.append, "--flag")
         self.write("c", other)
         self.poll()
-        self.assertEqual((both, self.told), ("A+B", ["A+C"]))
+        self.assertEqual((both, self.reported), ("A+B", ["A+C"]))
 
     def test_dependent_files(self) -> None:
         """A change of a dependent file, or of the set of dependent files, is a change."""
@@ -249,14 +249,14 @@ class FileReloaderTests(SynchronousTestCase):
         self.watch(also=lambda value: [self.folder / value.lower()])
         self.write("z", inner)
         self.poll()
-        self.assertEqual(self.told, ["INNER"])
+        self.assertEqual(self.reported, ["INNER"])
         self.write("second")
         self.poll()
         self.poll()
-        self.assertEqual(self.told, ["INNER", "SECOND"])
+        self.assertEqual(self.reported, ["INNER", "SECOND"])
         self.write("q", second)
         self.poll()
-        self.assertEqual(self.told, ["INNER", "SECOND", "SECOND"])
+        self.assertEqual(self.reported, ["INNER", "SECOND", "SECOND"])
 
     def test_stop(self) -> None:
         """After a stop nothing is reported, also for a poll in progress."""
@@ -269,14 +269,14 @@ class FileReloaderTests(SynchronousTestCase):
 
         files = FileReloader(self.clock, in_thread=in_thread)
         self.write("one")
-        files.watch([self.path], _upper, self.told.append, "--flag")
+        files.watch([self.path], _upper, self.reported.append, "--flag")
         files.start()
         self.write("two")
         self.poll()
         files.stop()
         waiting.callback(pending[0]())
         self.poll()
-        self.assertEqual((self.told, len(pending)), ([], 1))
+        self.assertEqual((self.reported, len(pending)), ([], 1))
 
     def test_no_files(self) -> None:
         """Without files nothing is polled."""
@@ -295,7 +295,7 @@ class ThreadTests(TestCase):
         path = Path(self.mktemp())
         path.write_text("one")
         threads = []
-        told: Deferred[Any] = Deferred()
+        reported: Deferred[Any] = Deferred()
 
         def load(contents: Sequence[bytes]) -> bytes:
             threads.append(threading.get_ident())
@@ -303,13 +303,13 @@ class ThreadTests(TestCase):
 
         def use(value: bytes) -> None:
             threads.append(threading.get_ident())
-            told.callback(value)
+            reported.callback(value)
 
         files = FileReloader(reactor, 0.01)
         files.watch([path], load, use, "--flag")
         path.write_text("four")
         files.start()
         self.addCleanup(files.stop)
-        self.assertEqual(await told, b"four")
+        self.assertEqual(await reported, b"four")
         here = threading.get_ident()
         self.assertEqual([thread == here for thread in threads], [True, False, True])

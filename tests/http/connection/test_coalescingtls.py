@@ -79,16 +79,16 @@ class CoalescingTLSTests(TestCase):
                 plain.sendall(asked)
                 return b"".join(iter(lambda: plain.recv(1 << 16), b""))
 
-        told: bytes = await deferToThread(read, b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+        alerts: bytes = await deferToThread(read, b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
         await self.lost
         self.assertEqual(
-            told.partition(b"\r\n\r\n")[::2],
+            alerts.partition(b"\r\n\r\n")[::2],
             (b"HTTP/1.0 400 Bad Request", b"Client sent an HTTP request to an HTTPS server.\n"),
         )
         self.lost = Deferred()
-        told = await deferToThread(read, b"EHLO mail.example.com\r\n")
+        alerts = await deferToThread(read, b"EHLO mail.example.com\r\n")
         await self.lost
-        self.assertNotIn(b"HTTP", told)
+        self.assertNotIn(b"HTTP", alerts)
 
     async def test_order(self) -> None:
         """Short and long pieces and sequences arrive in order."""

@@ -27,36 +27,36 @@ class MemoryReleaseTests(SynchronousTestCase):
         self.trimmed: list[int] = []
         self.release = MemoryRelease(self.clock, self.trimmed.append)
 
-    def gone(self, count: int) -> None:
+    def close_connections(self, count: int) -> None:
         """Close a number of connections."""
         for _ in range(count):
             self.release.connection_closed()
 
     def test_many(self) -> None:
         """Memory is released once, some seconds after many connections were closed."""
-        self.gone(MIN_CLOSED - 1)
+        self.close_connections(MIN_CLOSED - 1)
         self.clock.advance(2 * RELEASE_DELAY)
         self.assertEqual(self.trimmed, [])
-        self.gone(MIN_CLOSED)
+        self.close_connections(MIN_CLOSED)
         self.clock.advance(RELEASE_DELAY)
         self.assertEqual(self.trimmed, [0])
         self.clock.advance(2 * RELEASE_DELAY)
         self.assertEqual((self.trimmed, self.clock.getDelayedCalls()), ([0], []))
-        self.gone(MIN_CLOSED)
+        self.close_connections(MIN_CLOSED)
         self.clock.advance(RELEASE_DELAY)
         self.assertEqual(self.trimmed, [0, 0])
 
     def test_stopped(self) -> None:
         """Stopping leaves no delayed call."""
-        self.gone(MIN_CLOSED)
+        self.close_connections(MIN_CLOSED)
         self.release.stop()
-        self.gone(MIN_CLOSED)
+        self.close_connections(MIN_CLOSED)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_no_trim(self) -> None:
         """Without C{malloc_trim} in the C library nothing is released."""
         self.release = MemoryRelease(self.clock, None)
-        self.gone(MIN_CLOSED)
+        self.close_connections(MIN_CLOSED)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_library(self) -> None:
