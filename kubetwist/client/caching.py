@@ -15,8 +15,8 @@ class ExpiringCache(Generic[K, V]):
 
     def __init__(self, size: int, now: Callable[[], float]) -> None:
         """
-        @param size: The most values that are kept.
-        @param now: Returns the time, in seconds.
+        @param size: Maximum number of values.
+        @param now: Returns the seconds of a monotonic clock.
         """
         self._size = size
         self._now = now
@@ -37,7 +37,7 @@ class ExpiringCache(Generic[K, V]):
         return entry[1]
 
     def put(self, key: K, value: V, seconds: float) -> None:
-        """Keep C{value} for some time; not at all for 0 seconds."""
+        """Cache C{value} for some seconds; 0 does not cache it."""
         if seconds <= 0:
             return
         entries = self._entries

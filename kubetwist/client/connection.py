@@ -46,7 +46,7 @@ from .responsehead import (
 
 #: Seconds for a TLS handshake.
 HANDSHAKE_TIMEOUT: Final = 10.0
-#: The most interim (1xx) responses that are skipped, as in Go.
+#: Maximum number of interim (1xx) responses that are skipped, as in Go.
 MAX_INTERIM: Final = 5
 #: Seconds to flush data of an upgraded protocol before its connection is closed.
 GRACEFUL_CLOSE_TIMEOUT: Final = 20.0
@@ -65,10 +65,10 @@ class StaleConnection(Unreachable):
 @frozen
 class Upload:
     """
-    A body that is sent while it arrives.
+    A request body that is sent while it arrives.
 
-    @ivar length: L{None} when it is not known.
-    @ivar deliver: Writes it to a consumer.
+    @ivar length: Its length in bytes; L{None} if it is unknown.
+    @ivar deliver: Writes the body to a consumer.
     """
 
     length: int | None
@@ -94,7 +94,7 @@ class StreamingResponse(BodyStream):
         self.switched = head.code == 101
 
     def field(self, name: bytes) -> bytes | None:
-        """Return the first value of a field."""
+        """Return the first value of a header field."""
         for one, value in self.fields:
             if one == name:
                 return value
@@ -114,7 +114,7 @@ class StreamingResponse(BodyStream):
         """
         Return the whole body.
 
-        @param limit: The most bytes of the body.
+        @param limit: Maximum size of the body in bytes.
         @raise Unreachable: It is longer, or incomplete.
         """
         collected = _Collected(limit)
@@ -192,7 +192,7 @@ class _Uploading:
 
 
 class ConnectionPool(TypingProtocol):
-    """The receiver of a connection's reports: L{kubetwist.client.streaming.StreamingClient}."""
+    """The owner of connections, which is notified of their changes: L{kubetwist.client.streaming.StreamingClient}."""
 
     def made(self, connection: BackendConnection) -> None:
         """Add a connection that was opened."""
@@ -209,8 +209,8 @@ class BackendConnection(Protocol):
     """
     One connection.
 
-    @ivar where: The host and port of the connection.
-    @ivar secured: Fires when the handshake is complete; L{None} without TLS.
+    @ivar address: The host and port of the connection.
+    @ivar handshake_done: Fires when the handshake is complete; L{None} without TLS.
     @ivar idle_since: The end of its last exchange.
     """
 
@@ -319,6 +319,12 @@ class BackendConnection(Protocol):
         """
         Send a request; the previous one must be complete.
 
+        @param method: The HTTP method.
+        @param target: Path and query, escaped.
+        @param fields: The header fields, without the ones that frame the body.
+        @param body: The body; L{None} for none.
+        @param timeout: Seconds until the head of the response; L{None} for no limit.
+        @param upgrade: Whether the server may switch protocols.
         @return: Fires with the response when its head arrives; cancelling it ends the connection.
         """
         head = [b"%b %b HTTP/1.1" % (method, target)]
@@ -369,7 +375,7 @@ class BackendConnection(Protocol):
             self._sent = True
 
         def failed(_: Failure) -> None:
-            # The sender of the body has gone, or this side ended the request.
+            # The sender of the body has disconnected, or this side has ended the request.
             self._sending = None
             self.abort()
 
@@ -431,7 +437,7 @@ class BackendConnection(Protocol):
 
     def _begin_response(self, head: Head, length: int | None) -> None:
         response_waiter, self._response_waiter = self._response_waiter, None
-        assert response_waiter is not None, "an answer is waited for"
+        assert response_waiter is not None, "a response is expected"
         rest, self._buffer = self._buffer, b""
         self._stop_timer()
         response = self._response = StreamingResponse(self, head, length)

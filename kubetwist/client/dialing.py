@@ -1,5 +1,5 @@
 """
-Connections to other hosts: a name is resolved once, its addresses are checked, and exactly those are connected to.
+Connections to other hosts: a name is resolved once, and the checked addresses are connected to.
 
 Errors have the texts of Go's C{net} and C{crypto/tls}.
 """
@@ -44,10 +44,10 @@ from .errors import (
 )
 from .restconfig import Network
 
-#: The minimum timeout for each of several addresses, in seconds.
+#: Minimum timeout in seconds for each of several addresses.
 _MIN_ATTEMPT_TIMEOUT: Final = 2.0
 CONNECT_TIMEOUT: Final = 30.0
-#: The most bytes of a response head.
+#: Maximum size of a response head in bytes.
 _MAX_HEAD_SIZE: Final = 65536
 #: Metadata services of clouds outside the link-local range.
 _METADATA: Final = frozenset(map(ipaddress.ip_address, ("100.100.100.200", "fd00:ec2::254", "fd20:ce::254")))
@@ -62,7 +62,7 @@ _ALERTS: Final = {
 }
 _NOT_TLS_REASONS: Final = ("wrong version number", "packet length too long", "http request", "record layer failure")
 
-#: The system's file of name servers, and the most bytes that are read of it.
+#: The system's list of name servers, and the maximum bytes that are read of it.
 RESOLVERS = Path("/etc/resolv.conf")
 _RESOLVERS_LENGTH: Final = 65536
 
@@ -98,8 +98,7 @@ def is_local(address: str) -> bool:
     """
     Return whether an address belongs to an interface of this machine.
 
-    The system selects the source address of a connection to it: for an own address, that is the address itself. Nothing
-    is sent.
+    The system selects such an address as the source address of a connection to it. No packet is sent.
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
@@ -119,7 +118,7 @@ def is_denied(address: str, networks: Iterable[Network]) -> bool:
 
 
 def _effective_address(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return the address that packets end up at: the IPv4 address where an IPv6 address only embeds it."""
+    """Return the address that packets are sent to: the IPv4 address that an IPv6 address embeds, or the address."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if ip.version == 4:
         return ip
@@ -195,7 +194,7 @@ class SSRFCheckedEndpoint:
         raise first or await self._no_such_host_error(host)
 
     async def _no_such_host_error(self, host: str) -> NoSuchHost:
-        """Return the error for a name that does not exist; as in Go, it has the name server."""
+        """Return the error for a name that does not exist; as in Go, it contains the name server."""
         server = await deferToThreadPool(self._reactor, self._reactor.getThreadPool(), name_server)
         return NoSuchHost(f"dial tcp: lookup {host} on {server}: no such host")
 
@@ -242,7 +241,7 @@ class _Addresses:
         pass
 
     def addressResolved(self, address: IAddress) -> None:
-        assert isinstance(address, (IPv4Address, IPv6Address)), "names of hosts have no others"
+        assert isinstance(address, (IPv4Address, IPv6Address)), "host names resolve to IP addresses"
         if address.host not in self._hosts:
             self._hosts.append(address.host)
 
@@ -253,14 +252,14 @@ class _Addresses:
 
 @implementer(IStreamClientEndpoint)
 class WatchedEndpoint:
-    """Makes connections that report errors in Go's words, and that limit the size of responses."""
+    """Opens connections that report errors with Go's texts, and limit the size of responses."""
 
     def __init__(
         self, endpoint: IStreamClientEndpoint, limit: int, count: Callable[[int], object] = lambda connections: None
     ) -> None:
         """
-        @param limit: The most bytes of a response's body.
-        @param count: Called with the number of connections whenever it changes.
+        @param limit: Maximum size of a response body in bytes.
+        @param count: Called with the number of connections after each change.
         """
         self._endpoint = endpoint
         self._count = count
@@ -331,7 +330,7 @@ class _Watched(ProtocolWrapper):
         self._addresses = ""
 
     def makeConnection(self, transport: ITransport) -> None:
-        # When the connection is lost, its socket is gone.
+        # The socket is closed when the connection is lost.
         self._addresses = connection_addresses(transport)
         super().makeConnection(transport)  # type: ignore[no-untyped-call]
 

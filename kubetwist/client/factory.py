@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 class ClientFactory:
     """
-    Makes the clients of a server, and closes them with it.
+    Creates the clients of a server, and closes them when it stops.
 
     @ivar services: Finds services by their names.
     @ivar denied_networks: Networks that are forbidden for URLs in API objects.
@@ -40,7 +40,7 @@ class ClientFactory:
     ) -> None:
         self._reactor = reactor
         self._clients: WeakSet[WebhookClient | StreamingClient] = WeakSet()
-        # Clients with open connections are kept, even when their callers are gone.
+        # Clients with open connections are kept, even if their callers have dropped them.
         self._connected: set[Closable] = set()
         self.services = Services(find_service)
         self.denied_networks = denied_networks
@@ -52,10 +52,10 @@ class ClientFactory:
         """
         Return a client; the caller retires it when its settings are not in use any more.
 
-        @param limit: The most bytes of a response; L{None} for the default.
+        @param limit: Maximum size of a response in bytes; L{None} for the default.
         @raise InvalidRESTConfig: The settings are invalid.
         """
-        # Imported late, as most servers call no webhook.
+        # Imported late: most servers call no webhook.
         from .httpclient import (
             MAX_RESPONSE_SIZE,
             WebhookClient,
@@ -81,7 +81,7 @@ class ClientFactory:
 
     def stream_client(self, settings: RESTConfig) -> StreamingClient:
         """
-        Return a client that passes bodies on while they arrive; the caller retires it as with L{client}.
+        Return a client that streams bodies; the caller retires it as with L{client}.
 
         @raise InvalidRESTConfig: The settings are invalid.
         """

@@ -1,8 +1,8 @@
 """
 A client of one server, for calls that wait for a complete response.
 
-It uses Twisted's Agent without its wrappers, as their extra work is unwanted here: redirects are not followed, cookies
-not kept, and answers not unpacked.
+It uses Twisted's Agent without its wrappers: redirects are not followed, cookies are not kept, and responses are not
+decompressed.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from .restconfig import (
     split_url,
 )
 
-#: The default for the most bytes of a response: the size limit of an API object.
+#: Default maximum size of a response in bytes: the size limit of an API object.
 MAX_RESPONSE_SIZE: Final = 3 * 1024 * 1024
-#: The connections kept open for later calls, and for how many seconds.
+#: Maximum number of idle connections, and their timeout in seconds.
 _MAX_IDLE_CONNECTIONS: Final = 25
 _IDLE_TIMEOUT: Final = 90
 #: The characters that need no escape in a path.
@@ -74,7 +74,7 @@ class Response:
 
 class WebhookClient:
     """
-    Calls the server in its settings; connections are kept for later calls.
+    Calls the server in its settings, over persistent connections.
 
     @ivar settings: The settings, unchanged.
     """
@@ -90,14 +90,14 @@ class WebhookClient:
         metrics: CallMetrics | None = None,
     ) -> None:
         """
-        @param limit: The most bytes of a response.
+        @param limit: Maximum size of a response in bytes.
         @param metrics: Counts the calls.
         @param connected: Contains this client while it has connections.
         @raise InvalidRESTConfig: The settings are invalid.
         """
         parts, self._host, self._port = split_url(settings.url)
         self.settings = settings
-        # As Go prints URLs: unusual characters are escaped.
+        # Unusual characters are escaped, as Go prints URLs.
         self._url = urlunsplit((parts.scheme, parts.netloc, quote(parts.path, safe=_SAFE_IN_PATH) or "/", "", ""))
         if not self._url.isascii():
             raise InvalidRESTConfig(f"no URL of a server: {settings.url}")
@@ -194,9 +194,8 @@ class WebhookClient:
         """
         Request another path than the one in the settings; every status code is a result, including redirects.
 
-        @param path: The escaped path, as is C{query}.
-        @param origin: The origin for the C{Host} header, C{"https://10.0.0.7:443"}; that of the settings
-            without it.
+        @param path: The path, escaped; likewise C{query}.
+        @param origin: The origin for the C{Host} header, C{"https://10.0.0.7:443"}; by default the settings' origin.
         """
         parts = urlsplit(origin or self._url)
         url = urlunsplit((parts.scheme, parts.netloc, path, query, ""))
@@ -307,7 +306,7 @@ class WebhookClient:
             self._connected.discard(self)
 
     def retire(self) -> None:
-        """Close when the last call under way is answered; the caller has replaced this client."""
+        """Close after the last pending call; the caller has replaced this client."""
         self._retired = True
         if not self._pending:
             self.close()
@@ -334,7 +333,7 @@ class WebhookClient:
 
 
 class _Always:
-    """Uses one endpoint for all URLs."""
+    """Returns one endpoint for all URLs."""
 
     def __init__(self, endpoint: IStreamClientEndpoint) -> None:
         self._endpoint = endpoint
@@ -413,8 +412,8 @@ def _unreachable(error: BaseException | None) -> Unreachable | None:
         return error
     if isinstance(error, ResponseFailed | RequestTransmissionFailed):
         reasons = getattr(error, "reasons", None) or error.args[0]
-        told = [one for one in (_unreachable(reason.value) for reason in reasons) if one is not None]
-        return told[0] if told else Unreachable("EOF")
+        errors = [one for one in (_unreachable(reason.value) for reason in reasons) if one is not None]
+        return errors[0] if errors else Unreachable("EOF")
     if isinstance(error, ParseError | BadHeaders | ValueError):
         # The received data is not quoted: it may be confidential, and the peer may be the wrong one.
         return Unreachable("net/http: HTTP/1.x transport connection broken: malformed HTTP response")

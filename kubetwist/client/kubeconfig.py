@@ -15,16 +15,16 @@ from ..api.jsontypes import JSONObject
 from .errors import InvalidRESTConfig
 from .restconfig import RESTConfig
 
-#: The most bytes of a kubeconfig, and of each file that it names.
+#: Maximum size in bytes of a kubeconfig, and of each referenced file.
 _MAX_SIZE: Final = 1024 * 1024
-#: The unsupported fields of a user; ignoring them silently would change who the client is.
+#: Unsupported fields of a user; ignoring them would change the identity of the client.
 _UNSUPPORTED: Final = ("exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra")
 #: Fields that name other files.
 _FILE_FIELDS: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
 class InvalidKubeconfig(InvalidRESTConfig):
-    """A kubeconfig is invalid; the text says why."""
+    """A kubeconfig is invalid; the text is the reason."""
 
 
 def read_kubeconfig(path: str | Path) -> RESTConfig:

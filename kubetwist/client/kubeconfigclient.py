@@ -1,4 +1,4 @@
-"""Clients with settings from a kubeconfig, which follow its changes."""
+"""Clients with settings from a kubeconfig that is reloaded when it changes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .restconfig import RESTConfig
 
 
 class KubeconfigClient:
-    """Calls the server in a kubeconfig as of the time of the call."""
+    """Calls the server in the current kubeconfig."""
 
     def __init__(self, outgoing: ClientFactory, files: FileWatcher, path: str | Path, source: str) -> None:
         """
         Read the file, and watch it for changes.
 
         @param files: The watcher of files.
-        @param what: The name of the file in the log: a flag.
+        @param source: The name of the file in the log: a flag.
         @raise InvalidRESTConfig: It cannot be read, or is invalid.
         """
         self._outgoing = outgoing

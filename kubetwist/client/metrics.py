@@ -15,7 +15,7 @@ _BYTES: Final = (
     *(64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0),
     *(1048576.0, 4194304.0, 16777216.0),
 )
-#: The most hosts that are counted separately; webhook configurations may name many, one after the other.
+#: Maximum number of hosts with separate counters; webhook configurations may name many over time.
 _MAX_HOSTS: Final = 200
 _OTHER_HOST: Final = "other"
 _METHOD: Final = "POST"
@@ -35,10 +35,10 @@ class _Host:
 
 class CallMetrics:
     """
-    Numbers that only grow.
+    Counters of calls.
 
     @ivar clients: The number of clients made.
-    @ivar nameless: Calls that failed as the server's certificate has only a common name.
+    @ivar nameless: Number of calls that failed because the server's certificate has only a common name.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,8 @@ class CallMetrics:
 
         @param name: The called host, as in the URL: C{"hook.default.svc:443"}.
         @param took: Seconds until the last byte.
-        @param sent: Bytes of the request's body; C{received} those of the response's.
+        @param sent: Size of the request body in bytes.
+        @param received: Size of the response body in bytes.
         """
         host = self._host(name)
         host.received.observe(received)
@@ -84,7 +85,7 @@ class CallMetrics:
         """
         Yield the metrics.
 
-        @param kept: The present number of clients.
+        @param open_clients: The current number of clients.
         """
         hosts = list(self._hosts.items())
         yield MetricSnapshot(

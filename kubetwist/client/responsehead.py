@@ -2,7 +2,7 @@
 Heads of HTTP/1.1 responses, parsed strictly.
 
 Input that two parsers could read differently is an error: bare line feeds, folded lines, spaces before colons,
-a length and a transfer encoding together. A head that is passed on was parsed, and is serialized again.
+a length and a transfer encoding together. Heads that are passed on are parsed and serialized again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from attrs import frozen
 
-#: The largest head; the most fields in it.
+#: Maximum size of a head in bytes, and maximum number of its fields.
 MAX_HEAD: Final = 128 * 1024
 MAX_FIELDS: Final = 500
 

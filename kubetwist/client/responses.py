@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from ..api.resource import GroupResource
     from .httpclient import Response
 
-#: The most bytes of a response's text in an error message.
+#: Maximum bytes of a response's text in an error message.
 _MAX_QUOTED_BYTES: Final = 2048
 _NOT_MORE: Final = "the server responded with the status code {} but did not return more information"
-#: By code: reason, and message; without a message, the server's text.
+#: Reason and message by code; L{None} for the server's text.
 _GENERIC: Final[dict[int, tuple[str, str | None]]] = {
     400: ("BadRequest", "the server rejected our request for an unknown reason"),
     401: ("Unauthorized", "the server has asked for the client to provide credentials"),

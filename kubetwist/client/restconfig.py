@@ -22,7 +22,7 @@ class RESTConfig:
     The settings of a client. Certificates and keys are PEM; secrets are omitted from its C{repr}.
 
     @ivar url: The URL with its path, without a query.
-    @ivar ca: Authorities of the server's certificate; C{b""} for those of the system.
+    @ivar ca: Authorities of the server's certificate; C{b""} for the system's authorities.
     @ivar certificate: The client certificate; C{b""} for none.
     @ivar key: The key of C{certificate}.
     @ivar token: The bearer token.

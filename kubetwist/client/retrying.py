@@ -30,9 +30,9 @@ class Backoff:
     The backoff between attempts.
 
     @ivar initial: Seconds after the first attempt.
-    @ivar factor: The factor between two waits.
-    @ivar jitter: The largest random fraction that is added to a wait.
-    @ivar steps: The most attempts.
+    @ivar factor: Factor between consecutive delays.
+    @ivar jitter: Maximum random fraction that is added to a delay.
+    @ivar steps: Maximum number of attempts.
     """
 
     initial: float = 0.5

@@ -1,4 +1,4 @@
-"""One call for all callers that make the same call at the same time."""
+"""Coalescing of concurrent calls with the same key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class SingleFlight(Generic[K, V]):
-    """The calls under way, by key: callers with the same key share one result."""
+    """Pending calls by key; callers with the same key share one result."""
 
     def __init__(self) -> None:
         self._calls: dict[K, list[Deferred[V]]] = {}
@@ -23,9 +23,9 @@ class SingleFlight(Generic[K, V]):
 
     def do(self, key: K, call: Callable[[], Awaitable[V]]) -> Deferred[V]:
         """
-        Return the result of C{call}, which is only called when no such call is under way.
+        Return the result of C{call}, which is called if no call with the same key is pending.
 
-        A cancelled caller stops waiting; the call goes on for the other callers.
+        A cancelled caller stops waiting; the call continues for the other callers.
         """
         waiter: Deferred[V] = Deferred(lambda _: self._remove_waiter(key, waiter))
         waiters = self._calls.get(key)

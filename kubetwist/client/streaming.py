@@ -1,7 +1,7 @@
 """
-A client of one server that passes on the bodies of requests and responses while they arrive.
+A client of one server that streams the bodies of requests and responses.
 
-Connections are kept for later requests. Redirects, cookies and encodings are left to the caller.
+Connections are persistent. Redirects, cookies and encodings are handled by the caller.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 __all__ = ["StreamingClient", "StreamingResponse", "Upload"]
 
-#: The connections kept for later requests, and for how many seconds.
+#: Maximum number of idle connections, and their timeout in seconds.
 MAX_IDLE_CONNECTIONS: Final = 64
 IDLE_TIMEOUT: Final = 60.0
-#: The methods of requests that are sent again when a kept connection turns out to be closed.
+#: Methods of requests that are retried if an idle connection has been closed.
 _RETRIABLE_METHODS: Final = (b"GET", b"HEAD", b"OPTIONS")
 
 
 class StreamingClient:
     """
-    Calls the server in its settings; each request has its own path.
+    Calls the server in its settings; each request names a path.
 
     @ivar settings: The settings, unchanged.
     @ivar host: The value of the C{Host} header, unless a request sets another.
@@ -114,7 +114,8 @@ class StreamingClient:
         Send a request.
 
         @param target: The path and the query, escaped.
-        @param fields: The header, without the fields that frame the body. C{Host} and those of the settings are added.
+        @param fields: The header, without the fields that frame the body. C{Host} and the fields of the settings are
+            added.
         @param response_header_timeout: Seconds until the head of the response.
         @return: Fires with the response when its head arrives.
         @raise Unreachable: No response arrives.
@@ -202,7 +203,7 @@ class StreamingClient:
 
     async def _connected_and_secured(self, connecting: Deferred[IProtocol]) -> BackendConnection:
         connection = await connecting
-        assert isinstance(connection, BackendConnection), "the factory makes no others"
+        assert isinstance(connection, BackendConnection), "the factory creates these"
         handshake_done, late = connection.handshake_done, False
         if handshake_done is None:
             return connection
@@ -274,7 +275,7 @@ class StreamingClient:
     # Closing.
 
     def retire(self) -> None:
-        """Close when the last exchange under way is over; the caller has replaced this client."""
+        """Close after the last pending exchange; the caller has replaced this client."""
         self._retired = True
         self._drop_idle()
         self._check_retired()

@@ -26,7 +26,7 @@ _ALLOW = Decision.ALLOW
 
 #: Path that explains authorization decisions, for clients that may create SubjectAccessReviews.
 WHY: Final = "/kubetwist/v1/why"
-#: Subresources that run commands in a pod, whatever the HTTP method: a WebSocket begins with GET. The second set has
+#: Subresources that run commands in a pod, with any HTTP method: a WebSocket begins with GET. The second set has
 #: the kubelet's names, below the proxy subresource of nodes.
 _STREAMS: Final = frozenset(("exec", "attach", "portforward"))
 _KUBELET_STREAMS: Final = frozenset(("exec", "attach", "portForward", "run", "cri"))

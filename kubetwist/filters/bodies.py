@@ -19,7 +19,7 @@ def by_head(handler: Handler, early: Handler) -> Handler:
     Return a handler that chooses by whether the body of a request has arrived.
 
     @param handler: Answers requests whose body is complete.
-    @param early: Answers the others: it authorizes them by their heads.
+    @param early: Answers requests with a pending body; authorizes them by their heads.
     """
 
     def choosing(request: KubeRequest) -> None:

@@ -56,7 +56,7 @@ class ConsistentReadFilter:
         @param find: Returns the watch cache of a resource.
         @param fallback: The cache to wait for if the resource has none.
         @param registry: Where the metric is registered.
-        @param soon: Calls a function in a later iteration of the reactor, after the requests that have arrived.
+        @param call_later: Calls a function in a later iteration of the reactor, after the requests that have arrived.
         @param seconds: Returns the seconds of a monotonic clock.
         """
         self._call_later = call_later

@@ -63,7 +63,7 @@ def build_handler_chain(
     @param handler: Routes requests.
     @param reactor: Schedules timeouts.
     @param authenticator: Returns the user of a request.
-    @param authorizer: Decides whether the user may do what the request is about.
+    @param authorizer: Decides whether a request is allowed.
     @param request_timeout: Seconds for requests that are not long-running.
     @param proxy_headers: Names of the headers of authenticating proxies, if not the default ones.
     @param constrained_impersonation: Whether constrained impersonation is enabled.

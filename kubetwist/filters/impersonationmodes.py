@@ -107,7 +107,7 @@ class ImpersonationModesTracker:
                 continue
             self._remember(requester, mode)
             return Impersonated(with_implied_groups(target, mode), f"impersonate:{mode}" if mode else "")
-        assert first is not None, "the old mode applies to everyone"
+        assert first is not None, "the legacy mode applies to all users"
         raise first
 
     def _in_order(self, requester: str, user: UserInfo, target: UserInfo) -> Iterator[str]:
@@ -182,7 +182,8 @@ def impersonation_checks(requester: UserInfo, target: UserInfo, mode: str = _LEG
     """
     Return the permissions that C{requester} needs to impersonate C{target} in a mode.
 
-    @return: L{AuthorizerAttributes}, wildcard checks, and L{ImpersonationDenied} for what is never allowed.
+    @return: L{AuthorizerAttributes}, wildcard checks, and L{ImpersonationDenied} for impersonations that are never
+        allowed.
     """
     verb = f"impersonate:{mode}" if mode else "impersonate"
     if mode == _ASSOCIATED_NODE:
@@ -198,7 +199,7 @@ def impersonation_checks(requester: UserInfo, target: UserInfo, mode: str = _LEG
     if account is not None:
         yield attributes_for("serviceaccounts", account[1], group, namespace=account[0])
     elif node is not None:
-        # The node of the service account, whatever its name is.
+        # The mode applies only to the node of the service account, so that the name need not be checked.
         yield attributes_for("nodes", "*" if mode == _ASSOCIATED_NODE else node, group)
     else:
         yield attributes_for("users", target.name, group)

@@ -16,7 +16,7 @@ _BYTES_PER_BODY_BYTE: Final = 40
 _MIN_COST: Final = 64 * 1024
 #: Cost, in bytes, from which on admitted requests reserve memory.
 _MIN_RESERVED_COST: Final = 256 * 1024
-#: Bytes that a list needs at a time if it is written in pieces, whatever its length.
+#: Maximum bytes that a list needs at a time if it is written in pieces.
 _MAX_LIST_BYTES: Final = 4 << 20
 #: Maximum bytes that wait for a watch.
 _WATCH_BYTES: Final = 512 * 1024
@@ -46,7 +46,7 @@ def with_memory_limit(handler: Handler, guard: MemoryGuard, sizes: Sizes, max_bo
             handler(request)
             return
         cost = cost_of(request, sizes, max_body)
-        # Requests that free memory, or need almost none, succeed while others are refused.
+        # Requests that free memory, or need almost none, are admitted during a shortage.
         urgent = cost == _MIN_COST and info.verb not in _MUTATING
         if not guard.admit(cost, urgent=urgent):
             request.termination_code = 429

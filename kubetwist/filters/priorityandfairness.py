@@ -76,8 +76,8 @@ class MaxInFlightLimit:
 
     def __init__(self, read_only_limit: int, mutating_limit: int) -> None:
         """
-        @param reading: Maximum number of open read-only requests; 0 for no limit.
-        @param changing: Maximum number of open mutating requests; 0 for no limit.
+        @param read_only_limit: Maximum number of open read-only requests; 0 for no limit.
+        @param mutating_limit: Maximum number of open mutating requests; 0 for no limit.
         """
         self._limits = {True: read_only_limit, False: mutating_limit}
         self._open: dict[bool, set[KubeRequest]] = {True: set(), False: set()}

@@ -1,4 +1,4 @@
-"""Find out what requests are about: verb, group, version, resource, namespace and name."""
+"""Request info filter: verb, group, version, resource, namespace and name of requests."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 The spans of requests and of their filters.
 
 Spans start after authentication. The trace of the caller continues only for users that the reference trusts to choose
-what is sampled; for all others a new trace links to it. The span of authentication is added afterwards.
+what is sampled; for other users a new trace links to it. The span of authentication is added afterwards.
 
 @see: kubernetes/apiserver, C{pkg/endpoints/filters/traces.go}.
 """

@@ -6,10 +6,10 @@ Python code that cannot pause. A thread shares the interpreter's lock with the r
 L{kubetwist.server.service.SWITCH_INTERVAL} seconds each time it needs it. With several threads the reactor would wait
 for all of them, so there is one. A request consists of several computations, and different requests alternate.
 
-The garbage collector is disabled during computations and until there was none for L{QUIET} seconds. It would repeatedly
+The garbage collector is disabled during computations and until there was none for L{QUIET_SECONDS}. It would repeatedly
 traverse the hundred thousands of objects of a request, holding the lock, and find nothing: JSON values have no cycles.
-After L{DUE} seconds without collections, a pause of L{SHORT} seconds is sufficient. If there is none for
-L{MAX_UNCOLLECTED_SECONDS}, garbage is collected between two computations.
+After L{COLLECTION_DUE_SECONDS} without collections, a pause of L{SHORT_PAUSE_SECONDS} is sufficient. If there is none
+for L{MAX_UNCOLLECTED_SECONDS}, garbage is collected between two computations.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Result = TypeVar("Result")
 
 #: Seconds without a computation after which the collector is enabled again.
 QUIET_SECONDS: Final = 0.5
-#: Seconds without collections after which the shorter pause of L{SHORT} seconds is sufficient.
+#: Seconds without collections after which a pause of L{SHORT_PAUSE_SECONDS} is sufficient.
 COLLECTION_DUE_SECONDS: Final = 5.0
-#: A client that sends large requests one after the other needs that long for a body, while no request's objects exist.
+#: A client that sends large requests one after the other needs as long for a body, while no objects of requests exist.
 SHORT_PAUSE_SECONDS: Final = 0.02
 #: Maximum seconds without garbage collection.
 MAX_UNCOLLECTED_SECONDS: Final = 10.0
@@ -44,8 +44,8 @@ class _Computation:
     """
     One call.
 
-    What it raises is handed over here instead of by the thread pool: there a local variable holds the failure, and the
-    failure the frame with that variable, so that the arguments would be kept until garbage is collected.
+    Its exception is not passed on by the thread pool: a local variable of the pool references the failure, and the
+    failure references the frame with that variable, so that the arguments would be kept until garbage is collected.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Computing:
         if self._disabled_since is not None:
             self._disabled_since = None
             gc.enable()
-            # New objects are in the young generations, except those of requests that survived the last collection.
+            # New objects are in the young generations, unless they survived the last collection.
             gc.collect(1)
 
     def stop(self) -> None:
@@ -153,7 +153,7 @@ class Computing:
         """
         Hand over the outcome of a call.
 
-        @param failed: That there was no thread for it.
+        @param failed: The failure to get a thread, or L{None}.
         """
         outcome = failed or computation.take_outcome()
         result = computation.result

@@ -170,7 +170,7 @@ class FlowMetrics:
     """
     Metrics of one flow schema and priority level.
 
-    @ivar immediate_one_seat: Requests of one seat that did not wait; L{settle} adds them to the others.
+    @ivar immediate_one_seat: Requests of one seat that did not wait; L{settle} adds them to the counters.
     """
 
     __slots__ = (
@@ -215,7 +215,7 @@ class Classification:
 
     @ivar metrics: Metrics of the schema and level.
     @ivar queued: Watermark of queued requests.
-    @ivar lasted: Histogram of execution times.
+    @ivar execution_seconds: Histogram of execution times.
     @ivar flow_hash: Hash of schema and flow, from which the hand of queues is dealt.
     @ivar flow: The flow distinguisher, for dumps.
     @ivar fields: Header fields of the response that name schema and level.
@@ -270,7 +270,7 @@ class FlowControl:
         self.queued = {kind: HighWatermark(self._now) for kind in ("readOnly", "mutating")}
         self.configure((), ())
 
-    # What is configured.
+    # Configuration.
 
     def configure(self, levels: Iterable[JSONObject], schemas: Iterable[JSONObject]) -> None:
         """Apply PriorityLevelConfigurations and FlowSchemas; add the mandatory objects."""
@@ -595,7 +595,7 @@ class FlowControl:
 
 
 def _is_valid_level(obj: JSONObject) -> bool:
-    """Return whether a level is valid; an older release may have stored an invalid one."""
+    """Return whether a level is valid; older releases have stored invalid ones."""
     spec = obj.get("spec") or {}
     exempt = spec.get("type") == "Exempt"
     return exempt == (obj["metadata"]["name"] == EXEMPT) and (exempt or bool(spec.get("limited")))

@@ -1,5 +1,5 @@
 """
-Priority and fairness for who wants to look: tables as the reference prints them.
+Dumps of priority and fairness as tables in the reference's format.
 
 @see: kubernetes/apiserver, C{pkg/util/flowcontrol/apf_controller_debug.go}.
 """
@@ -32,13 +32,13 @@ _REQUESTS: Final = (
     *("InitialSeats", "FinalSeats", "AdditionalLatency", "StartTime"),
 )
 _DETAILS: Final = ("UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource")
-#: What time it is that never was.
+#: The zero value of Go's C{time.Time}.
 _ZERO_TIME: Final = "0001-01-01T00:00:00Z"
 _MIN_COLUMN_WIDTH: Final = 8
 
 
 def dump_levels(flow: FlowControl) -> str:
-    """A row for each priority level."""
+    """Return a table with a row for each priority level."""
     rows: list[Sequence[str]] = [_LEVELS]
     for level in _sorted(flow):
         queues = level.queues
@@ -50,7 +50,7 @@ def dump_levels(flow: FlowControl) -> str:
 
 
 def dump_queues(flow: FlowControl) -> str:
-    """A row for each queue."""
+    """Return a table with a row for each queue."""
     rows: list[Sequence[str]] = [_QUEUES]
     for level in _sorted(flow):
         for queue in level.queues.snapshot():
@@ -63,10 +63,10 @@ def dump_queues(flow: FlowControl) -> str:
 
 def dump_requests(flow: FlowControl, details: bool, now: float) -> str:
     """
-    A row for each request that waits or has seats.
+    Return a table with a row for each queued or executing request.
 
-    @param details: Whether to tell what they are about.
-    @param now: The time, as tickets have it.
+    @param details: Whether to add the user and the attributes of requests.
+    @param now: Current time in seconds, by the clock of flow control.
     """
     rows: list[Sequence[str]] = [(*_REQUESTS, *_DETAILS) if details else _REQUESTS]
     for level in _sorted(flow):
@@ -117,12 +117,12 @@ def _row(*cells: object) -> tuple[str, ...]:
 
 
 def _printable(text: str) -> str:
-    """What clients chose begins no line or column of its own."""
+    """Return a text without characters that would start another line or column."""
     return text if text.isprintable() else "".join(one if one.isprintable() else "?" for one in text)
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
-    """Columns with commas behind them, aligned."""
+    """Format rows as aligned columns that are followed by commas."""
     last = len(rows[0]) - 1
     cells = [[f"{cell}," if place < last else cell for place, cell in enumerate(row)] for row in rows]
     widths = [max(_MIN_COLUMN_WIDTH, *(len(row[place]) + 1 for row in cells)) for place in range(last)]

@@ -108,15 +108,15 @@ class QueueSet:
 
     @ivar executing: Number of occupied seats.
     @ivar running: Executing requests.
-    @ivar kept: Number of occupied reserved seats.
+    @ivar reserved: Number of occupied reserved seats.
     @ivar waiting: Number of waiting requests.
-    @ivar narrow: Number of waiting requests of one seat.
+    @ivar waiting_one_seat: Number of waiting requests of one seat.
     @ivar blocked: Whether the next request waits for free seats.
     @ivar virtual: Virtual time: work that each busy queue has received.
     @ivar rejected: Requests that were rejected because of full or no queues.
     @ivar dispatched: Requests that were dispatched.
-    @ivar late: Requests that exceeded the maximum waiting time.
-    @ivar gone: Requests that were cancelled while they waited.
+    @ivar timed_out: Requests that exceeded the maximum waiting time.
+    @ivar cancelled: Requests that were cancelled while they waited.
     """
 
     def __init__(self, limits: QueueSetConfig) -> None:
@@ -141,7 +141,7 @@ class QueueSet:
         self.limits = limits
 
     def fits(self, seats: int) -> bool:
-        """Return whether C{seats} are free; a request without others may exceed the limit."""
+        """Return whether C{seats} are free; a request may exceed the limit if it is the only one."""
         limits = self.limits
         return (
             self.executing - self.reserved + seats <= limits.concurrency_limit - limits.reserved_seats
@@ -158,7 +158,7 @@ class QueueSet:
 
         @param ticket: The request.
         @param now: Current time in seconds.
-        @param kept: Whether it takes a reserved seat.
+        @param reserved: Whether it takes a reserved seat.
         """
         ticket.start_time = now
         self.executing += ticket.seats
@@ -233,7 +233,7 @@ class QueueSet:
         overtake it as long as reserved seats are free.
 
         @param now: Current time in seconds.
-        @param widest: Maximum number of seats; a wider request stays in its queue.
+        @param max_seats: Maximum number of seats; a wider request stays in its queue.
         @return: The request; L{None} if none waits or the next one does not fit.
         """
         best = self._first(inf)
@@ -256,7 +256,7 @@ class QueueSet:
         return ticket
 
     def _first(self, max_seats: float) -> _Queue | None:
-        """Return the queue with the least virtual start time whose next request needs at most C{widest} seats."""
+        """Return the queue with the least virtual start time whose next request needs at most C{max_seats}."""
         best: _Queue | None = None
         for queue in self._queues.values():
             if queue.waiting and queue.waiting[0].seats <= max_seats and (best is None or queue.start < best.start):

@@ -29,7 +29,7 @@ def seats(request: KubeRequest, level: PriorityLevelState, sizes: Sizes) -> int:
     Return the number of seats of a list or watch request.
 
     The reference also charges mutating requests for sending events to watches. Here the events are sent as part of the
-    mutating request, so its seat covers them.
+    mutating request, so that its seat covers them.
     """
     info = request.info
     if info.name:

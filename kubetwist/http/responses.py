@@ -92,7 +92,14 @@ def respond_status(
 
 
 def respond_body(request: KubeRequest, code: int, body: Body, content_type: bytes) -> None:
-    """Answer with a list, compressed and paced if that is useful."""
+    """
+    Answer with a large body, compressed and paced if that is useful.
+
+    @param request: The request.
+    @param code: The status code.
+    @param body: The body, in parts.
+    @param content_type: The value of C{Content-Type}.
+    """
     if request.audit is not None and request.audit.wants_response_object and content_type != PROTOBUF:
         request.audit.log_response_object(body.joined(), yaml=content_type.startswith(YAML))
     if body.length >= GZIP_FROM and accepts_gzip(request):
@@ -114,7 +121,14 @@ def accepts_gzip(request: KubeRequest) -> bool:
 
 
 def start_response(request: KubeRequest, code: int, content_type: bytes, length: int | None) -> None:
-    """Send the head of an answer whose body is written later."""
+    """
+    Set the head of a response whose body is written later.
+
+    @param request: The request.
+    @param code: The status code.
+    @param content_type: The value of C{Content-Type}.
+    @param length: The length of the body in bytes; L{None} for a body in chunks.
+    """
     request.setResponseCode(code)
     request.setHeader(b"content-type", content_type)
     if length is not None:

@@ -1,7 +1,7 @@
 """
 The web site: creates connections, registers requests, and connects both with their handlers.
 
-It joins the parts of the engine, which are independent of each other: requests (L{kubetwist.http.request}), the
+It connects the parts of the engine, which are independent of each other: requests (L{kubetwist.http.request}), the
 protocol (L{kubetwist.http.http1}), connections (L{kubetwist.http.connection}), and responses to errors
 (L{kubetwist.http.responses}, L{kubetwist.http.failures}).
 """
@@ -44,7 +44,7 @@ class KubeSite(Site):
     @ivar connections: All connections.
     @ivar scheduler: Schedules expensive work in small pieces; L{None} runs it at once.
     @ivar ended: Called with each finished request; L{None} calls nothing.
-    @ivar late: Called with the status of a response that came after the server had ended its request; or L{None}.
+    @ivar late: Called with the status of a response to a request that the server has terminated; or L{None}.
     @ivar streams: Functions that return, for the head of a request with a body, whether the body is streamed. A
         streamed body has no limit, and L{KubeRequest.deliver_body} reads it. One true result suffices.
     @ivar heads_first: Whether C{handler} authorizes requests by their heads, and requests large bodies with
@@ -160,7 +160,7 @@ class KubeSite(Site):
                     self.ended(request)
                 except Exception:
                     # The connection continues, even if an observer fails.
-                    self._log.failure("the end of a request was not noted")
+                    self._log.failure("the end of a request was not recorded")
         if self.long_running_requests:
             self.long_running_requests.pop(request, None)
         if self._drained:
@@ -178,7 +178,7 @@ class KubeSite(Site):
             try:
                 end()
             except Exception:
-                self._log.failure("a long-running request was not ended in good order")
+                self._log.failure("ending a long-running request failed")
 
     def requests_finished(self) -> Deferred[None]:
         """Return a Deferred that fires when only long-running requests are open."""

@@ -97,13 +97,13 @@ class RequestTransport(Protocol[R]):
 
 class RequestSite(Protocol[R]):
     """
-    The server of a request: what handles it, and what it registers with.
+    The server of a request: its handler and its registrations.
 
     @ivar handler: Answers requests.
     @ivar open_requests: Requests without a complete response.
     @ivar long_running_requests: The functions that end requests which do not end by themselves.
     @ivar date: The value of C{Date} fields.
-    @ivar late: Called with the status of a response that came after the server had ended its request.
+    @ivar late: Called with the status of a response to a request that the server has terminated.
     @ivar scheduler: Schedules expensive work; L{None} runs it at once.
     """
 

@@ -1,7 +1,7 @@
 """
 Back up and restore data directories. Blocking, for tools.
 
-A backup is a directory: F{store.sqlite}, F{pki/} if requested, and F{backup.json} with the checksums of the others. It
+A backup is a directory: F{store.sqlite}, F{pki/} if requested, and F{backup.json} with the checksums of all files. It
 is written under another name, synced and verified, then renamed, so that it is complete or absent. It is not a data
 directory, so that no server is started on it by mistake.
 """
@@ -159,7 +159,7 @@ def restore(
 
     @param bump: See L{kubetwist.storage.sqlite.backup.restore_copy}.
     @param replace: Whether a directory with a store may be used.
-    @param say: Prints a line about the content that is kept.
+    @param report: Prints a line about the content that is kept.
     @raise StartError: Something cannot be read or written, or the directory is in use.
     @raise StorageError: The backup's store is damaged.
     """

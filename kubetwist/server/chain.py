@@ -1,4 +1,4 @@
-"""The chain of servers: Aggregator, KubeAPIServer, APIExtensions, and the end of it."""
+"""The chain of servers: aggregator, kube-apiserver, apiextensions-apiserver, and its end."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class InstalledAPIs(Protocol):
 
     @property
     def aggregation(self) -> Aggregation | None:
-        """Knows the servers of APIServices; L{None} without APIServices."""
+        """The servers of APIServices; L{None} without APIServices."""
 
     @property
     def flow(self) -> FlowControl | None:

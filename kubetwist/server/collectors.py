@@ -1,5 +1,5 @@
 """
-Collect metrics from components of a server with their own counters: caches, controllers, audit, other servers.
+Collect metrics from components of a server that have counters: caches, controllers, audit, other servers.
 
 The values are read only when C{/metrics} is requested.
 """

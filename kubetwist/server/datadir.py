@@ -191,7 +191,7 @@ class DataDirectory:
 
     def authority(self, name: str = "ca") -> CertificateAuthority:
         """
-        Return the authority of the server's certificates, or that of the front proxy.
+        Return the authority of the server's certificates, or of the front proxy's.
 
         @raise StartError: It is damaged.
         """
@@ -259,7 +259,7 @@ class Credentials:
         """
         Read the certificates and keys, and create missing ones.
 
-        @param names: The names of the server; by default those of a Kubernetes API server.
+        @param names: The names of the server; by default the names of a Kubernetes API server.
         @raise StartError: A file cannot be read, used or written.
         """
         self._data = data

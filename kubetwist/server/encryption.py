@@ -65,5 +65,5 @@ def register_encryption_checks(config: ServerConfig, server: GenericServer) -> N
     if reloading or encryption.has_services:
         server.add_health_check(HealthCheck("kms-providers", check), (HEALTHZ, READYZ))
     if reloading:
-        # The file is polled like all others.
+        # Nothing to start: L{FileReloader} polls the file.
         server.add_post_start_hook(RELOADING, lambda: None)

@@ -1,7 +1,7 @@
 """
 Sample the utilization of priority levels a few times a second, weighted with the elapsed time.
 
-kube-apiserver counts nanoseconds, and so does this module. Requests are not involved.
+Weights are nanoseconds, as in kube-apiserver. Sampling adds no work to requests.
 
 @see: kubernetes/apiserver, C{pkg/util/flowcontrol/metrics/timing_ratio_histogram.go}.
 """
@@ -20,7 +20,7 @@ from ..metrics.registry import Histogram, MetricSnapshot
 #: Seconds between two samples.
 SAMPLE_INTERVAL: Final = 0.25
 _PREFIX: Final = "apiserver_flowcontrol_"
-#: Number of stored series in addition to those of existing levels.
+#: Number of stored series in addition to the series of existing levels.
 _MAX_STALE_SERIES: Final = 40
 _NANOSECONDS: Final = 1_000_000_000
 _SEATS: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)

@@ -1,7 +1,7 @@
 """
 The base of all servers of the chain: paths, hooks, health checks, and a delegate.
 
-The first server of the chain also runs the hooks and checks of its delegates, before its own.
+The first server of the chain also runs the hooks and checks of its delegates, delegates first.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class GenericServer:
 
     def add_post_start_hook(self, name: str, run: Hook) -> None:
         """
-        Register C{run}, which is called together with all others when the server listens.
+        Register C{run}, which is called concurrently with all post-start hooks when the server listens.
 
         The server is ready when all are done. Each has a line C{poststarthook/<name>}; if one fails, so does the start.
         """
@@ -125,7 +125,7 @@ class GenericServer:
         yield self
 
     def health_checks(self, path: str) -> list[HealthCheck]:
-        """Return the checks of one health path, without those of hooks."""
+        """Return the checks of one health path, without the hooks' checks."""
         return [check for server in self.chain() for check, paths in server._registrations.checks if path in paths]
 
     def post_start_hooks(self) -> list[PostStartHook]:

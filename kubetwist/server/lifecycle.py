@@ -240,7 +240,7 @@ class APIServer:
     # Methods that other kinds of servers override.
 
     def make_chain(self) -> tuple[GenericServer, InstalledAPIs | None]:
-        """Return the server in front, of which the others are delegates, and the APIs on them."""
+        """Return the first server, which delegates to the other ones, and the APIs on them."""
         return create_server_chain(self.config, self._install)
 
     def make_memory_limit(self, guard: MemoryGuard) -> Callable[[Handler], Handler]:

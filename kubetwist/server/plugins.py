@@ -67,7 +67,7 @@ class AuthenticatorFactory:
     """
     A lazily imported factory of authenticators.
 
-    @ivar place: C{"module:function"}, called like L{IAuthenticatorFactory.make}.
+    @ivar import_path: C{"module:function"}, called like L{IAuthenticatorFactory.make}.
     @ivar needs: Options, one of which must be set; otherwise the module is not imported.
     """
 

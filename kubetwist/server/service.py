@@ -152,7 +152,7 @@ class TwistProcess:
         parent["logLevel"] = LogLevel.debug
 
     def _install_signal_handlers(self) -> None:
-        """Replace the reactor's signal handlers, with which the exit code is that of a killed process."""
+        """Replace the reactor's signal handlers, whose exit code is the one of a killed process."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._handle_stop_signal)
 

@@ -19,8 +19,8 @@ class BodyShares:
     """
     Bytes of large bodies that are held, by client.
 
-    A client may hold as much as remains free for others: half of all bytes if it is alone, a third if another one holds
-    a third. Therefore a further client always has room (dynamic thresholds, Choudhury and Hahne, 1998).
+    A client may hold as much as remains free: half of all bytes if it is the only one, a third if another client
+    holds a third. Therefore a further client always has room (dynamic thresholds, Choudhury and Hahne, 1998).
 
     @ivar limit: Limit for all clients together.
     @ivar used: Bytes of all clients.

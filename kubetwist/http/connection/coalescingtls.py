@@ -203,4 +203,4 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
                 transport.flush()
             except Exception:
                 # Other connections have data to send, too.
-                self._log.failure("what was written to a connection was not sent")
+                self._log.failure("sending data of a connection failed")

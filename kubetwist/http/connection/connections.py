@@ -1,4 +1,4 @@
-"""The open connections of a server: their deadlines, their turns, and the limits that they share."""
+"""The open connections of a server: their deadlines, the order of pipelined requests, and shared limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .bodyshares import BodyShares
 from .connectionlimit import ConnectionLimiter
 from .memoryrelease import MemoryRelease
 
-#: Seconds for which pipelined requests are served in one turn of the reactor.
+#: Seconds per iteration of the reactor for pipelined requests.
 TURN_SECONDS: Final = 0.005
 #: Seconds without reading after which the server checks whether a client is still connected.
 STALLED_TIMEOUT: Final = 30.0
@@ -129,7 +129,7 @@ class Connections:
                 stalled.check_peer_closed()
 
     def schedule_pipelined(self, channel: Connection) -> None:
-        """Schedule the next pipelined request of a connection, after those of other connections."""
+        """Schedule the next pipelined request of a connection, after the requests of other connections."""
         if not self._pipelined:
             self._reactor.callLater(0, self._serve_pipelined)
         self._pipelined.append(channel)
@@ -152,7 +152,7 @@ class Connections:
             self.memory.stop()
 
     def close_idle(self) -> None:
-        """Close the connections without an open request, and the others as soon as their requests are answered."""
+        """Close idle connections now, and busy ones as soon as their requests are answered."""
         for channel in list(self.channels):
             channel.disable_keep_alive()
             if channel.idle:

@@ -82,7 +82,7 @@ class BodyReader(HTTPChannel):
         self._body_since = 0.0
         #: Whether the request is being served while its body has not arrived.
         self._served_early = False
-        #: Whether a handler has asked for that body, and whether the client waits for 100 Continue.
+        #: Whether a handler has requested that body, and whether the client waits for 100 Continue.
         self._body_requested = False
         self._expects_continue = False
         #: The client with a reservation of L{_reserved} bytes, and whether it is anonymous.
@@ -201,7 +201,7 @@ class BodyReader(HTTPChannel):
     # Large bodies, whose requests are authorized by their heads.
 
     def _serve_head(self, request: KubeRequest, expects_continue: bool) -> None:
-        """Serve a request before its body; the rest of the body is not read until L{collect} asks for it."""
+        """Serve a request before its body; the rest of the body is not read before L{collect}."""
         self._served_early = True
         self._body_requested = False
         self._expects_continue = expects_continue
@@ -236,7 +236,7 @@ class BodyReader(HTTPChannel):
         return True
 
     def _reserve(self, size: int) -> bool:
-        assert self._share is not None, "it is known whose body it is"
+        assert self._share is not None, "the client is known"
         client, anonymous = self._share
         if not self.connections.bodies.reserve(client, size, anonymous=anonymous):
             return False

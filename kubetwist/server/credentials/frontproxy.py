@@ -22,11 +22,11 @@ def configure_proxy_client_certificate(
     caller: Caller, options: FlagValues, default_certificate: CertKeyPair, files: FileReloader
 ) -> None:
     """
-    Present the current certificate of C{--proxy-client-cert-file}, or that of the data directory, to extension API
-    servers.
+    Present a certificate to extension API servers: the current one of C{--proxy-client-cert-file}, or the data
+    directory's.
 
     @param options: The parsed command line.
-    @param own: The certificate of the data directory.
+    @param default_certificate: The certificate of the data directory.
     @param files: Watches the files.
     @raise StartError: The files cannot be used.
     """

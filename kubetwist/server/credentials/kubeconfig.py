@@ -55,7 +55,7 @@ def refresh(existing: bytes, fresh: bytes) -> bytes:
 
     Changes by C{kubectl config} are kept: the namespace of the server's context, users' entries, the current context.
 
-    @param found: The existing content; replaced if it is not a kubeconfig.
+    @param existing: The existing content; replaced if it is not a kubeconfig.
     @param fresh: The result of L{kubeconfig}.
     """
     from ...api.decoding import BodyError, decode_yaml

@@ -22,7 +22,7 @@ _log = Logger()
 
 def make_token_issuer(options: FlagValues, data: KeyDirectory) -> TokenIssuer:
     """
-    Read the key of C{--service-account-signing-key-file}, or without it that of the data directory.
+    Read the key of C{--service-account-signing-key-file}, or without it the data directory's.
 
     @raise StartError: The key cannot be read or used.
     """
@@ -67,14 +67,14 @@ def read_token_keys(
     listeners: Sequence[Callable[[Sequence[TokenKey]], object]],
 ) -> list[TokenKey]:
     """
-    Return the keys that verify service account tokens: those of C{--service-account-key-file}, or the signing key.
+    Return the keys that verify service account tokens: from C{--service-account-key-file}, or the signing key.
 
     The files of the flag are reloaded when they change: the returned list is updated in place.
 
     @param options: The parsed command line.
     @param data: Contains the key if the command line names none.
     @param files: Watches the files.
-    @param followers: Called with the keys after the files have changed.
+    @param listeners: Called with the keys after the files have changed.
     @raise StartError: The keys cannot be read or used.
     """
     configured = options["service-account-key-file"]

@@ -35,7 +35,7 @@ class ServingContextFactory:
         self, pair: CertKeyPair, min_version: str, ciphers: str = "", named: Sequence[NamedFiles] = ()
     ) -> None:
         """
-        @param lowest: As in --tls-min-version.
+        @param min_version: As in --tls-min-version.
         @param ciphers: The enabled suites in OpenSSL's syntax; the defaults of Twisted if empty.
         @param named: Certificates by SNI name.
         @raise StartError: A certificate cannot be used.
@@ -93,7 +93,7 @@ def make_context(
     """
     Create a context that presents a certificate.
 
-    @param lowest: As in --tls-min-version.
+    @param min_version: As in --tls-min-version.
     @param authorities: The authorities whose certificates are requested from clients.
     @param ciphers: As for L{ServingContextFactory}.
     @raise BadCertificate: It cannot be used.

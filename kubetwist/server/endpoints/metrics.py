@@ -50,7 +50,7 @@ class MetricsResource(Resource):
         @param shown: Selects the metrics that are shown.
         @param process: Whether to include metrics of the process.
         @param resets: Whether DELETE resets the metrics.
-        @param forgotten: Called after a reset.
+        @param after_reset: Called after a reset.
         """
         super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._path = path.encode()
@@ -97,7 +97,7 @@ class MetricsResource(Resource):
 
 
 class ServedResourceNames:
-    """Knows which resources a server serves, and caches the answer for served ones."""
+    """The set of served resources, cached by group and version."""
 
     def __init__(self, installed: IServedResources | None, kubernetes_version: str) -> None:
         """
@@ -138,7 +138,7 @@ def install_metrics(mux: DelegatingMux, config: ServerConfig, after_reset: Calla
     """
     Register the path of the metrics.
 
-    @param forgotten: Called when gauges are reset: references to them must be looked up again.
+    @param after_reset: Called when gauges are reset: references to them must be looked up again.
     """
     reactor, shown, resets = config.reactor, config.options.shown, config.options["profiling"]
     slis = MetricsResource("/metrics/slis", config.health_metrics, reactor, shown, resets=resets)

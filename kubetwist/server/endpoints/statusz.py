@@ -20,7 +20,14 @@ _NOT_LISTED: Final = frozenset(("apis", "api", "openid", "openapi", ".well-known
 
 
 def status_fields(version: str, paths: list[str], begun: float, now: float) -> JSONObject:
-    """Return the fields of C{/statusz}."""
+    """
+    Return the fields of C{/statusz}.
+
+    @param version: The emulated Kubernetes version: C{"1.36"}.
+    @param paths: The served paths.
+    @param begun: Time of the start, in seconds since the epoch.
+    @param now: Current time, in seconds since the epoch.
+    """
     folders = {path.split("/")[1] for path in paths if path.startswith("/")}
     return {
         "startTime": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(begun)),

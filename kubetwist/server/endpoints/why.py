@@ -124,7 +124,7 @@ def parse_question(query: Mapping[str, Sequence[str]], requester: UserInfo) -> A
     """
     Parse a query into the attributes of a request.
 
-    @param asking: The user of a query that names none.
+    @param requester: The user of a query that names none.
     @raise APIStatusError: The query is incomplete or invalid (400).
     """
     unknown = sorted(set(query) - {*_SINGLE, "group"})
@@ -173,7 +173,7 @@ def parse_question(query: Mapping[str, Sequence[str]], requester: UserInfo) -> A
 
 
 async def explain(config: ServerConfig, question: AuthorizerAttributes) -> JSONObject:
-    """Ask the authorizers in their order until one decides; then explain the decision."""
+    """Call the authorizers in order until one decides, and explain the decision."""
     answer: JSONObject = {"kind": "Why", "apiVersion": "kubetwist/v1", "asked": _describe_question(question)}
     decision: tuple[Any, Verdict] | None = None
     asked = answer["authorizers"] = []
