@@ -72,8 +72,8 @@ class ChannelProtocol:
         return bytes((channel,)) + data
 
 
-#: What kubelets offer for commands. The old ones had neither a channel for errors nor one for sizes of a terminal;
-#: kubelets open them all the same.
+#: The subprotocols that kubelets support for commands. The old protocols do not define the channels for errors and
+#: terminal sizes; kubelets open these channels in all protocols.
 PROTOCOLS: Final = {
     "": ChannelProtocol(False, False, False, 5),
     V1: ChannelProtocol(False, False, False, 5),
@@ -90,7 +90,7 @@ def select_protocol(requested: Sequence[str], offered: Sequence[str]) -> str | N
 
     @param requested: Requested subprotocols; an empty list stands for C{""}.
     @param offered: Supported subprotocols.
-    @return: L{None} without a common one.
+    @return: The subprotocol; L{None} if none is supported.
     """
     return next((one for one in requested or [""] if one in offered), None)
 
@@ -109,7 +109,7 @@ class ChannelReader:
 
         @param data: The piece.
         @param finished: Whether it is the last piece of the message.
-        @return: Data or end of a channel; L{None} if it is incomplete or the channel does not exist.
+        @return: Data or end of a channel; L{None} if the message is incomplete or its channel does not exist.
         @raise BadMessage: Protocol error.
         """
         if self._protocol.base64:

@@ -129,7 +129,7 @@ def exit_status(code: int) -> bytes:
 
 
 def status_code(status: bytes) -> int:
-    """Return the HTTP status code of a command for metrics: 200 whatever its exit code."""
+    """Return the HTTP status code of a command for metrics: 200 for every exit code."""
     document = json.loads(status)
     if document.get("status") == "Success" or document.get("reason") == _NON_ZERO:
         return 200

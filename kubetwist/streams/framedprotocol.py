@@ -32,7 +32,7 @@ class FramedProtocol(Protocol, Generic[F]):
     """
     A connection with a framed protocol.
 
-    Frames are handled in their order. The loss of the connection is handled after all frames that arrived before it.
+    Frames are handled in order. The loss of the connection is handled after all frames that were received before it.
 
     @ivar on_backpressure: Called with L{True} when the transport pauses writing, with L{False} when it resumes.
     @ivar on_connection_lost: Called when the connection is lost and all frames were handled.
@@ -194,7 +194,7 @@ class FramedProtocol(Protocol, Generic[F]):
     def stopProducing(self) -> None:
         """As L{IPushProducer}; L{connectionLost} handles the end of the connection."""
 
-    # Its end.
+    # Closing.
 
     def _close_after_flush(self) -> None:
         """Close the connection after the written data; the transport limits the time."""
@@ -210,7 +210,7 @@ class FramedProtocol(Protocol, Generic[F]):
             self._handle_frames()
 
     def abort(self) -> None:
-        """End the connection now; what was written may be lost."""
+        """Close the connection immediately; written data may be lost."""
         self._pause_reasons.clear()
         if self._loss_reason is None and self.transport is not None:
             self.transport.abortConnection()

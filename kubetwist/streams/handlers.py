@@ -1,4 +1,4 @@
-"""Which way a request for streams goes to its kubelet, and the ways that are not those of any proxy."""
+"""Forwarding of streaming requests (exec, attach, port-forward) to kubelets: proxied, translated or tunneled."""
 
 from __future__ import annotations
 
@@ -16,31 +16,32 @@ if TYPE_CHECKING:
     from .commands import Command
     from .tunnel import Tunnel
 
-#: What a node declares whose kubelet speaks WebSocket as clients do.
+#: The declared feature of nodes whose kubelet supports the WebSocket protocols of clients.
 NODE_WEBSOCKETS_FEATURE: Final = "ExtendWebSocketsToKubelet"
 
 
 class StreamMode(Enum):
-    """How a request goes to its kubelet."""
+    """How a request is forwarded to its kubelet."""
 
-    #: As it is: an upgrade, whatever it is to.
+    #: Proxy the upgrade unchanged, to any protocol.
     PROXY = "proxy"
-    #: A command over WebSocket, which becomes one over SPDY.
+    #: Translate a command over WebSocket to SPDY (Go: StreamTranslatorHandler).
     TRANSLATE = "translate"
-    #: SPDY inside of a WebSocket, which is taken out of it.
+    #: Forward the SPDY bytes inside a WebSocket (Go: TunnelingHandler).
     TUNNEL = "tunnel"
 
 
 class StreamHandlers:
     """
-    Handles the requests for streams of one server.
+    Handles the streaming requests of one server.
 
-    @ivar metrics: Counts them.
+    @ivar metrics: The metrics of streaming requests.
     """
 
     def __init__(self, metrics: StreamMetrics, feature_gates: Mapping[str, bool]) -> None:
         """
-        @param feature_gates: The feature gates that were set.
+        @param metrics: The metrics of streaming requests.
+        @param feature_gates: The values of the feature gates that were set.
         """
         self.metrics = metrics
         self._translates = feature_gates.get("TranslateStreamCloseWebsocketRequests", True)
@@ -49,10 +50,11 @@ class StreamHandlers:
 
     def select_mode(self, request: KubeRequest, subresource: str, node_features: Collection[str]) -> StreamMode:
         """
-        Decide.
+        Return how to forward a request, and count it.
 
+        @param request: The request of the client.
         @param subresource: C{exec}, C{attach} or C{portforward}.
-        @param node_features: What the pod's node declares to be able to do.
+        @param node_features: The declared features of the pod's node.
         """
         from .tunnel import tunneled_protocols
 
@@ -97,9 +99,9 @@ class StreamHandlers:
 
     def tunnel(self, request: KubeRequest) -> Tunnel | None:
         """
-        The tunnel of a request that goes the way of L{StreamMode.TUNNEL}, for the proxy.
+        Return the tunnel of a request with L{StreamMode.TUNNEL}, for the proxy.
 
-        @return: L{None} if there can be none; then the request is answered.
+        @return: L{None} after an invalid handshake; the request has been answered then.
         """
         from .tunnel import Tunnel
 

@@ -1,4 +1,4 @@
-"""How clients ask for a WebSocket, and how that is answered."""
+"""The WebSocket handshake of the server (RFC 6455)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from attrs import frozen
 
-#: What the key is hashed with, as RFC 6455 has it.
+#: The GUID that is hashed with the key (RFC 6455, section 1.3).
 _ACCEPT: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 Fields = Mapping[bytes, Sequence[bytes]]
@@ -19,8 +19,8 @@ class HandshakeError(Exception):
     """
     The WebSocket handshake failed.
 
-    @ivar code: The HTTP status of the answer.
-    @ivar fields: Header fields for the answer.
+    @ivar code: The HTTP status of the response.
+    @ivar fields: Header fields for the response.
     """
 
     def __init__(self, code: int, text: str, fields: Sequence[tuple[bytes, bytes]] = ()) -> None:
@@ -32,10 +32,10 @@ class HandshakeError(Exception):
 @frozen
 class Handshake:
     """
-    What a client asks for.
+    A valid handshake of a client.
 
-    @ivar key: What the answer proves to have seen.
-    @ivar protocols: The subprotocols that it speaks, its favourite first.
+    @ivar key: The value of C{Sec-WebSocket-Key}.
+    @ivar protocols: The requested subprotocols, the preferred one first.
     """
 
     key: bytes
@@ -43,9 +43,9 @@ class Handshake:
 
     def fields(self, protocol: str = "") -> list[tuple[bytes, bytes]]:
         """
-        The header of the 101 that agrees.
+        Return the header fields of the response with status 101.
 
-        @param protocol: What is spoken; C{""} if nothing was agreed upon.
+        @param protocol: The selected subprotocol; C{""} for none.
         """
         fields = [
             (b"Upgrade", b"websocket"),
@@ -59,15 +59,15 @@ class Handshake:
 
 def is_upgrade(fields: Fields) -> bool:
     """
-    Whether a request wants the connection to become another.
+    Return whether a request asks for an upgrade of its connection.
 
-    @param fields: A header, by names in lower case.
+    @param fields: Header fields, by names in lower case.
     """
     return any(b"upgrade" in value.lower() for value in fields.get(b"connection", ()))
 
 
 def is_websocket(fields: Fields) -> bool:
-    """Whether a request wants it to become a WebSocket."""
+    """Return whether a request asks for an upgrade to a WebSocket."""
     return fields.get(b"upgrade", (b"",))[0].lower() == b"websocket" and is_upgrade(fields)
 
 

@@ -1,4 +1,4 @@
-"""A connection of SPDY/3.1 and its streams, as a server or as a client."""
+"""SPDY/3.1 connections and their streams, for servers and clients."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ from .spdyframes import (
     data_frame_header,
 )
 
-#: The most streams that the other side may have open at a time.
+#: Maximum number of concurrent streams that the peer may open.
 MAX_STREAMS: Final = 1000
-#: How many of its streams may be refused before the connection ends.
+#: Maximum number of refused streams; then the connection is closed.
 MAX_REFUSED_STREAMS: Final = 1000
-#: Seconds until a stream that was asked for must be accepted.
+#: Seconds until a stream that was opened must be accepted.
 OPEN_TIMEOUT: Final = 30.0
-#: The largest DATA frame that is written.
+#: Maximum payload of a written DATA frame in bytes.
 _MAX_DATA_FRAME: Final = 1 << 20
 
 
 class StreamEnded(Exception):
-    """A stream came to its end before its time."""
+    """A stream ended before both sides had finished."""
 
 
 class StreamReset(StreamEnded):
     """
-    The other side has reset a stream.
+    The peer has reset a stream.
 
-    @ivar status: Why, as a number of the protocol.
+    @ivar status: The status code of the C{RST_STREAM} frame.
     """
 
     def __init__(self, status: int) -> None:
@@ -59,7 +59,7 @@ class StreamReset(StreamEnded):
 
 
 class StreamConnectionLost(StreamEnded):
-    """The connection has ended, and its streams with it."""
+    """The connection of a stream was closed or accepts no more streams."""
 
 
 class StreamTimeout(StreamEnded):
@@ -73,7 +73,7 @@ class StreamListener(Protocol):
         """Handle received data."""
 
     def remote_finished(self) -> None:
-        """Handle the end of the other side's data; this side may still send."""
+        """Handle the end of the peer's data; this side may still send."""
 
     def lost(self, reason: StreamEnded) -> None:
         """Handle the early end of the stream; called at most once, as the last call."""
@@ -83,10 +83,11 @@ class SPDYStream:
     """
     One stream.
 
+    @ivar stream_id: The id of the stream on its connection.
     @ivar headers: Headers of the stream.
     @ivar listener: Receives events; must be set before the stream is accepted.
     @ivar local_finished: This side has finished sending.
-    @ivar remote_finished: The other side has finished sending.
+    @ivar remote_finished: The peer has finished sending.
     """
 
     listener: StreamListener
@@ -133,9 +134,11 @@ class SPDYConnection(FramedProtocol[Frame]):
         on_connection_lost: Callable[[], object] = ignore_connection_lost,
     ) -> None:
         """
-        @param accept: Is shown a stream that the other side begins. It sets the listener and says L{True} to accept
-            it; without it, all are refused.
-        @param max_streams: How many streams of the other side may be open.
+        @param reactor: The reactor, for timeouts.
+        @param server: Whether this is the server's side, which has even stream ids.
+        @param accept: Called with each stream that the peer opens. It sets the listener and returns L{True} to accept
+            the stream. Without it, all streams are refused.
+        @param max_streams: Maximum number of concurrent streams of the peer.
         @param on_backpressure: See L{FramedProtocol}.
         @param on_connection_lost: See L{FramedProtocol}.
         """
@@ -160,9 +163,11 @@ class SPDYConnection(FramedProtocol[Frame]):
 
     def create_stream(self, headers: Headers, listener: StreamListener) -> Deferred[SPDYStream]:
         """
-        Begin a stream.
+        Open a stream.
 
-        @return: Fires when the other side has accepted it; fails with L{StreamEnded} if it does not.
+        @param headers: Headers of the stream.
+        @param listener: Receives the events of the stream.
+        @return: Fires when the peer has accepted the stream; fails with L{StreamEnded} otherwise.
         """
         if self._loss_reason is not None or self._going_away or self._next_local_id > MAX_STREAM_ID:
             return fail(StreamConnectionLost("the connection takes no more streams"))
@@ -182,7 +187,7 @@ class SPDYConnection(FramedProtocol[Frame]):
         accepted.errback(StreamTimeout("Timeout occurred"))
 
     def _pop_opening(self, stream_id: int) -> Deferred[SPDYStream] | None:
-        """The end of waiting for a stream to be accepted."""
+        """Return the Deferred of a stream that was not accepted yet, and stop its timeout; L{None} without one."""
         opening = self._opening.pop(stream_id, None)
         if opening is None:
             return None
@@ -192,7 +197,7 @@ class SPDYConnection(FramedProtocol[Frame]):
         return accepted
 
     def ping_every(self, seconds: float) -> None:
-        """Ask the other side regularly for a sign of life, so that nothing in between takes the connection for dead."""
+        """Send a ping every C{seconds}, so that proxies do not close an idle connection."""
 
         def ping() -> None:
             self._ping_timer = self._reactor.callLater(seconds, ping)
@@ -217,7 +222,7 @@ class SPDYConnection(FramedProtocol[Frame]):
             self._write(GoAway(self._last_good_stream_id, status))
         self._close_after_flush()
 
-    # What is written.
+    # Writing.
 
     def _write(self, frame: Frame) -> None:
         if self.writable:
@@ -252,11 +257,11 @@ class SPDYConnection(FramedProtocol[Frame]):
             self._close_if_idle()
 
     def _close_if_idle(self) -> None:
-        """The other side wants to go: let it, when nothing is open any more."""
+        """Close the connection after GOAWAY when no stream is open."""
         if self._going_away and not self._streams:
             self._close_after_flush()
 
-    # What arrives.
+    # Received frames.
 
     def _feed(self, data: bytes) -> None:
         if self._error is None:

@@ -1,8 +1,8 @@
 """
-Frames of SPDY/3.1, read and written; no I/O.
+Encoding and decoding of SPDY/3.1 frames, without I/O.
 
-What a kubelet, kubectl and the libraries under them speak: the frames of SPDY/3 with its compression of headers. They
-neither keep nor grant windows, so the bytes of a stream are held back by the connection alone.
+Kubelets and clients (moby/spdystream) use the frames of SPDY/3 with its header compression. They do not use flow
+control windows, so backpressure applies to the connection and not to single streams.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from attrs import frozen
 VERSION: Final = 3
 #: Maximum payload by the 24 bit length of a frame.
 MAX_PAYLOAD: Final = (1 << 24) - 1
-#: The largest payload of any frame but DATA, which alone is not kept until it is whole.
+#: Maximum payload of control frames, which are buffered until they are complete; DATA frames are not.
 MAX_CONTROL: Final = 32 * 1024
-#: The largest block of headers, unpacked.
+#: Maximum size of a decompressed header block.
 MAX_BLOCK: Final = 32 * 1024
-#: The most headers of one block.
+#: Maximum number of headers in one block.
 MAX_HEADERS: Final = 100
-#: The most settings of one frame; the protocol knows eight.
+#: Maximum number of settings in one frame; the protocol defines eight.
 MAX_SETTINGS: Final = 64
-#: The largest number of a stream.
+#: Maximum stream id.
 MAX_STREAM_ID: Final = (1 << 31) - 1
 
 FLAG_FIN: Final = 1
 FLAG_UNIDIRECTIONAL: Final = 2
 
-# Why a stream is reset.
+# Status codes of RST_STREAM.
 PROTOCOL_ERROR: Final = 1
 INVALID_STREAM: Final = 2
 REFUSED_STREAM: Final = 3
 CANCEL: Final = 5
 INTERNAL_ERROR: Final = 6
 
-# Why a connection ends.
+# Status codes of GOAWAY.
 GOAWAY_OK: Final = 0
 GOAWAY_PROTOCOL_ERROR: Final = 1
 
@@ -51,10 +51,10 @@ _TWO_UINT32: Final = struct.Struct(">II")
 _UINT32: Final = struct.Struct(">I")
 _CONTROL: Final = 0x80000000
 
-#: Headers that mean a connection, which a stream is none.
+#: Hop-by-hop headers, which are invalid in a stream.
 _CONNECTION_HEADERS: Final = frozenset(("connection", "keep-alive", "proxy-connection", "transfer-encoding"))
 
-# What compression begins with, as the protocol has it: these words, each with its length in front, ...
+# The compression dictionary of SPDY/3: these words, each preceded by its length, ...
 _WORDS: Final = """
 options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow
 authorization cache-control connection content-base content-encoding content-language content-length content-location
@@ -63,7 +63,7 @@ if-range if-unmodified-since last-modified location max-forwards pragma proxy-au
 referer retry-after server te trailer transfer-encoding upgrade user-agent vary via warning www-authenticate method get
 status 200_OK version HTTP/1.1 url public set-cookie keep-alive origin
 """
-# ... and this text.
+# ... followed by this text.
 _TEXT: Final = (
     b"100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505"
     b"203 Non-Authoritative Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized"
@@ -76,17 +76,17 @@ DICTIONARY: Final = (
     b"".join(_UINT32.pack(len(word)) + word.replace("_", " ").encode() for word in _WORDS.split()) + _TEXT
 )
 
-#: By names in lower case; several values of a name stand in one text, with C{"\\0"} between them.
+#: Headers by lower-case name; several values of a name are separated by C{"\\0"}.
 Headers = Mapping[str, str]
 
 
 class SPDYError(Exception):
-    """What arrives is no SPDY that we take; the connection is of no more use."""
+    """Invalid or unsupported SPDY was received; the connection must be closed."""
 
 
 @frozen
 class SynStream:
-    """A stream begins."""
+    """Opens a stream."""
 
     stream: int
     headers: Headers
@@ -98,7 +98,7 @@ class SynStream:
 
 @frozen
 class SynReply:
-    """A stream is accepted."""
+    """Accepts a stream."""
 
     stream: int
     headers: Headers
@@ -107,7 +107,7 @@ class SynReply:
 
 @frozen
 class RstStream:
-    """A stream ends at once, in both directions."""
+    """Ends a stream immediately in both directions."""
 
     stream: int
     status: int
@@ -115,7 +115,7 @@ class RstStream:
 
 @frozen
 class Settings:
-    """What the sender would like: flags and value by number."""
+    """Settings of the sender: flags and value by id."""
 
     values: Mapping[int, tuple[int, int]]
     clear: bool = False
@@ -123,14 +123,14 @@ class Settings:
 
 @frozen
 class Ping:
-    """Comes back as it is, unless its number is one of ours."""
+    """A ping; the receiver returns it unless the id is one of its pings."""
 
     number: int
 
 
 @frozen
 class GoAway:
-    """The sender takes no more streams."""
+    """The sender accepts no more streams."""
 
     last_good: int
     status: int = GOAWAY_OK
@@ -147,7 +147,7 @@ class HeadersFrame:
 
 @frozen
 class WindowUpdate:
-    """So much more may be sent."""
+    """Increases the flow control window of a stream."""
 
     stream: int
     delta: int
@@ -156,9 +156,9 @@ class WindowUpdate:
 @frozen
 class Data:
     """
-    Bytes of a stream: of a frame, or a piece of one.
+    Data of a stream: a DATA frame, or a piece of one.
 
-    @ivar fin: They are the last that the sender has for this stream.
+    @ivar fin: Whether the sender finishes the stream with this data.
     """
 
     stream: int
@@ -170,27 +170,27 @@ Frame = SynStream | SynReply | RstStream | Settings | Ping | GoAway | HeadersFra
 
 
 class FrameReader:
-    """Makes frames of bytes, however they are cut; holds no more of them than one control frame has."""
+    """Decodes frames from received bytes; buffers at most one control frame."""
 
     def __init__(self) -> None:
         self._buffer = b""
         self._offset = 0
         self._inflate = zlib.decompressobj(zdict=DICTIONARY)
-        # Of the DATA frame that is being read.
+        # State of the DATA frame that is being read.
         self._stream = 0
         self._data_remaining = 0
         self._fin = False
 
     def feed(self, data: bytes) -> None:
-        """Take what arrived."""
+        """Add received bytes."""
         self._buffer = self._buffer[self._offset :] + data if self._offset < len(self._buffer) else data
         self._offset = 0
 
     def next(self) -> Frame | None:
         """
-        The next frame, or piece of one; L{None} until more arrives.
+        Return the next frame, or piece of a DATA frame; L{None} if it is incomplete.
 
-        @raise SPDYError: What arrived is no frame.
+        @raise SPDYError: The received bytes are not a valid frame.
         """
         if self._data_remaining:
             return self._piece()
@@ -292,7 +292,7 @@ def _settings(flags: int, payload: bytes) -> Settings:
 
 
 def _read_block(block: bytes) -> dict[str, str]:
-    """The names and values of an unpacked block."""
+    """Return the headers of a decompressed block."""
     texts: list[str] = []
     try:
         count = _UINT32.unpack_from(block)[0]
@@ -319,14 +319,14 @@ def _read_block(block: bytes) -> dict[str, str]:
 
 
 class FrameWriter:
-    """Makes bytes of frames. What it writes must be sent in this order, for the sake of its compression."""
+    """Encodes frames. They must be sent in the order of encoding, since header compression has state."""
 
     def __init__(self) -> None:
-        # A small window: there are few headers, and many connections.
+        # A small window saves memory: connections are many, and have few headers.
         self._deflate = zlib.compressobj(6, zlib.DEFLATED, 11, 4, zlib.Z_DEFAULT_STRATEGY, DICTIONARY)
 
     def write(self, frame: Frame) -> bytes:
-        """The bytes of any frame."""
+        """Return an encoded frame."""
         match frame:
             case Data(stream, data, fin):
                 return data_frame_header(stream, len(data), fin) + data
@@ -360,7 +360,7 @@ class FrameWriter:
 
 
 def data_frame_header(stream: int, length: int, fin: bool = False) -> bytes:
-    """What stands before the bytes of a DATA frame; there are at most L{MAX_PAYLOAD}."""
+    """Return the header of a DATA frame with C{length} bytes, at most L{MAX_PAYLOAD}."""
     return _TWO_UINT32.pack(stream, fin << 24 | length)
 
 

@@ -34,9 +34,9 @@ from .websocket import WebSocketConnection
 if TYPE_CHECKING:
     from ..client.streaming import StreamingClient
 
-#: Seconds between signs of life that the kubelet is asked for.
+#: Seconds between pings to the kubelet.
 PING_INTERVAL: Final = 5.0
-#: Seconds after which a connection on which nothing moves is ended.
+#: Seconds without data after which the connections are closed.
 IDLE_TIMEOUT: Final = 4 * 3600.0
 
 _GOING_AWAY: Final = 1001
@@ -46,7 +46,7 @@ _BACKPRESSURE: Final = "the other side does not take more"
 
 class StreamTranslator:
     """
-    One command.
+    Translates the streams of one command between a WebSocket client and a SPDY kubelet.
 
     @ivar websocket: The client's connection.
     """
@@ -68,17 +68,17 @@ class StreamTranslator:
         self._last_activity = reactor.seconds()
         self._idle_timer: IDelayedCall = reactor.callLater(IDLE_TIMEOUT, self._check_idle)
         self.websocket = WebSocketConnection(reactor, self, on_backpressure=self._client_backpressure)
-        # What the client sends is for streams that must be there first.
+        # Data of the client is handled when the kubelet's streams are open.
         self.websocket.pause_reading(_OPENING_STREAMS, watch=True)
 
     async def run(self, client: StreamingClient, target: bytes, fields: Sequence[tuple[bytes, bytes]]) -> int:
         """
-        Run the command; the client's connection is there.
+        Run the command, after the client's connection is established.
 
-        @param client: Of the kubelet.
+        @param client: Client of the kubelet.
         @param target: Path and query of the command.
-        @param fields: What else is said to the kubelet.
-        @return: What came of it, as an HTTP status.
+        @param fields: Further header fields for the kubelet.
+        @return: The HTTP status code of the result, for metrics.
         """
         if self._client_closed:
             self._finish(None)
@@ -88,7 +88,7 @@ class StreamTranslator:
         try:
             status = await running
         except CancelledError:
-            # The client has gone.
+            # The client has disconnected.
             self._finish(None)
             return 200
         except Exception:
@@ -114,7 +114,7 @@ class StreamTranslator:
                 self._streams[kind] = await spdy.create_stream({STREAM_TYPE: kind}, self._listener(kind, completion))
             except StreamEnded as error:
                 return internal_error_status(str(error))
-        # What the client has sent in the meantime is handled now, and it may have gone.
+        # This handles the data that the client has sent before, and possibly its disconnection.
         self._releasing = True
         self.websocket.resume_reading(_OPENING_STREAMS)
         self._releasing = False
@@ -131,13 +131,13 @@ class StreamTranslator:
         return _Input(self, kind)
 
     def stop(self) -> None:
-        """The server stops."""
+        """Close the connections because the server stops."""
         self.websocket.close(_GOING_AWAY, wait=False)
         self.closed(False)
         if self._running is None:
             self._finish(None)
 
-    # From the client.
+    # Events of the client.
 
     def message_received(self, data: bytes, finished: bool) -> None:
         """See L{kubetwist.streams.websocket.WebSocketListener}."""
@@ -145,7 +145,7 @@ class StreamTranslator:
         try:
             message = self._messages.feed(data, finished)
         except BadMessage:
-            # As for the reference it is the same as if the client had gone.
+            # The reference also handles this like a disconnection of the client.
             self.websocket.close()
             self.closed(False)
             return
@@ -165,7 +165,7 @@ class StreamTranslator:
                     resize.write(encode_size(width, height))
 
     def closed(self, clean: bool) -> None:
-        """See L{kubetwist.streams.websocket.WebSocketListener}: what the client has sent still goes to the kubelet."""
+        """See L{kubetwist.streams.websocket.WebSocketListener}: received data is still forwarded to the kubelet."""
         self._client_closed = True
         if self._running is not None and not (self._finished or self._releasing):
             self._running.cancel()
@@ -175,21 +175,21 @@ class StreamTranslator:
         if stream is not None:
             stream.finish()
 
-    # From the kubelet.
+    # Events of the kubelet.
 
     def output(self, channel: int, data: bytes) -> None:
-        """A command has written something."""
+        """Forward output of the command to the client."""
         self._last_activity = self._reactor.seconds()
         self._send(channel, data)
 
     def input_closed(self, kind: str) -> None:
-        """The kubelet takes no more of a stream."""
+        """Finish a stream that the kubelet has closed."""
         self._finish_stream(kind)
 
     def _send(self, channel: int, data: bytes) -> None:
         self.websocket.send(bytes((channel,)) + data)
 
-    # Both.
+    # Backpressure and end.
 
     def _client_backpressure(self, write_paused: bool) -> None:
         if write_paused and not self._finished:
@@ -230,7 +230,7 @@ class StreamTranslator:
 
 class _CommandCompletion:
     """
-    Waits for a command to end: when its output has, and what its error stream says is there.
+    Waits for the end of a command: the end of its outputs and the status from its error stream.
 
     @ivar status: Fires with a Status for the client.
     """
@@ -277,7 +277,7 @@ class _CommandCompletion:
 
 
 class _Output:
-    """Listens to an output of the command."""
+    """Receives an output stream of the command."""
 
     def __init__(self, translator: StreamTranslator, channel: int, completion: _CommandCompletion) -> None:
         self._translator = translator
@@ -295,7 +295,7 @@ class _Output:
 
 
 class _Errors:
-    """Listens to the error stream, and keeps what it says."""
+    """Receives the error stream and buffers its content."""
 
     def __init__(self, completion: _CommandCompletion) -> None:
         self._completion = completion
@@ -319,7 +319,7 @@ class _Errors:
 
 
 class _Input:
-    """Listens to a stream to the command, on which nothing should come."""
+    """Receives the events of an input stream of the command; received data is ignored."""
 
     def __init__(self, translator: StreamTranslator, kind: str) -> None:
         self._translator = translator

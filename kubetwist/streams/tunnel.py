@@ -1,4 +1,4 @@
-"""A connection of SPDY inside of a WebSocket: how clients forward ports. The backend's is one of SPDY alone."""
+"""Port forwarding with SPDY inside a WebSocket; the connection to the backend is plain SPDY (Go: TunnelingHandler)."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .websocket import WebSocketConnection
 if TYPE_CHECKING:
     from ..client.streaming import StreamingResponse
 
-#: In front of what is spoken inside of the tunnel.
+#: The prefix of the subprotocols of tunnels.
 PREFIX: Final = "SPDY/3.1+"
 _SUFFIX: Final = ".k8s.io"
 
 _BACKPRESSURE: Final = "the other side does not take more"
 _GOING_AWAY: Final = 1001
-#: What makes a request one for a WebSocket, and says what is spoken.
+#: Header fields of the WebSocket upgrade, which are not forwarded.
 _WEBSOCKET_FIELDS: Final = (b"connection", b"upgrade", PROTOCOL_VERSION.lower())
 
 
 def tunneled_protocols(fields: Fields) -> list[str]:
-    """What a client would speak inside of a tunnel, its favourite first."""
+    """Return the protocols that a client requests inside a tunnel, the preferred one first."""
     return [
         one.removeprefix(PREFIX) for one in subprotocols(fields) if one.startswith(PREFIX) and one.endswith(_SUFFIX)
     ]
@@ -38,9 +38,9 @@ def tunneled_protocols(fields: Fields) -> list[str]:
 
 class Tunnel:
     """
-    A tunnel that is asked for.
+    A requested tunnel.
 
-    @ivar method: How the backend is asked.
+    @ivar method: The HTTP method of the request to the backend.
     """
 
     method = b"POST"
@@ -63,7 +63,7 @@ class Tunnel:
             self._count(self._request.code)
 
     def fields(self, fields: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        """Return the header fields for the backend: those of the client, with a request for SPDY."""
+        """Return the header fields for the backend: the client's fields, with an upgrade to SPDY."""
         forwarded = [
             (name, value)
             for name, value in fields
@@ -73,10 +73,11 @@ class Tunnel:
 
     def upgraded(self, request: KubeRequest, response: StreamingResponse) -> Deferred[None]:
         """
-        The backend's connection is there: have the client's, and connect them.
+        Upgrade the client's connection and connect it to the backend's.
 
-        @param response: A C{101}, not taken over yet.
-        @return: Fires when both are gone.
+        @param request: The request of the client.
+        @param response: The backend's response, whose connection is not hijacked yet.
+        @return: Fires when both connections are closed.
         """
         if not is_spdy(response):
             response.abort()
@@ -103,11 +104,11 @@ def _already_fired() -> Deferred[None]:
 
 class _TunnelConnections:
     """
-    Both ends of a tunnel.
+    The connections of a tunnel.
 
-    @ivar websocket: The client's.
-    @ivar backend: The backend's.
-    @ivar closed_both: Fires when both are gone.
+    @ivar websocket: The client's connection.
+    @ivar backend: The backend's connection.
+    @ivar closed_both: Fires when both connections are closed.
     """
 
     def __init__(self, reactor: IReactorTime) -> None:
@@ -127,14 +128,14 @@ class _TunnelConnections:
         self.backend.close_after_flush()
 
     def backend_backpressure(self, write_paused: bool) -> None:
-        """The backend does not take what was sent to it, or does again."""
+        """Pause or resume reading from the client."""
         if write_paused:
             self.websocket.pause_reading(_BACKPRESSURE)
         else:
             self.websocket.resume_reading(_BACKPRESSURE)
 
     def backend_lost(self) -> None:
-        """The backend has ended its connection."""
+        """Handle the end of the backend's connection."""
         self.websocket.close()
         self._check()
 
@@ -148,7 +149,7 @@ class _TunnelConnections:
             self.closed_both.callback(None)
 
     def stop(self) -> None:
-        """The server stops."""
+        """Close both connections because the server stops."""
         self.websocket.close(_GOING_AWAY, wait=False)
         self.backend.close_after_flush()
 
@@ -182,12 +183,12 @@ class _Backend(Protocol):
         self._connections.backend_lost()
 
     def send(self, data: bytes) -> None:
-        """Pass bytes on."""
+        """Send bytes to the backend."""
         if not (self.lost or self._closing):
             self.transport.write(data)
 
     def set_paused(self, paused: bool) -> None:
-        """Read, or do not."""
+        """Pause or resume reading from the backend."""
         self._reading_paused = paused
         if self.transport is None or self.lost or self._closing:
             return
@@ -197,7 +198,7 @@ class _Backend(Protocol):
             self.transport.resumeProducing()
 
     def close_after_flush(self) -> None:
-        """Go when what was sent is taken."""
+        """Close the connection after the written data is sent."""
         if self.lost or self._closing:
             return
         self._closing = True

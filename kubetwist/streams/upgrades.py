@@ -1,4 +1,4 @@
-"""How a kubelet is asked for SPDY/3.1, and what its answer means."""
+"""The client's side of an upgrade to SPDY/3.1, for connections to kubelets."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ async def connect(
     @param client: Client of the server.
     @param target: Path and query.
     @param fields: Further header fields.
-    @param protocols: As for L{spdy_upgrade_fields}.
-    @return: The response, whose connection is to be taken over.
+    @param protocols: See L{spdy_upgrade_fields}.
+    @return: The response; the caller hijacks its connection.
     @raise UpgradeFailure: The server does not upgrade the connection.
     """
     url = client.settings.url.rstrip("/") + target.decode("latin-1")
@@ -89,7 +89,7 @@ async def connect(
 
 
 def _upgrade_error_status(body: bytes) -> bytes:
-    """Return the reason of the other side as a Status: its own, or one with its text."""
+    """Return the Status in the body of a failed upgrade, or a Status with the body's text."""
     status: JSONValue = None
     with suppress(BodyError):
         status = decode_json(body).value

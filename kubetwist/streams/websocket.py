@@ -35,7 +35,7 @@ class WebSocketListener(Protocol):
         """
         Handle the end of the connection; called at most once, as the last call.
 
-        @param clean: Whether the other side has sent a close frame with a normal status.
+        @param clean: Whether the peer has sent a close frame with a normal status code.
         """
 
 
@@ -52,6 +52,7 @@ class WebSocketConnection(FramedProtocol[Event]):
         on_connection_lost: Callable[[], object] = ignore_connection_lost,
     ) -> None:
         """
+        @param reactor: The reactor, for timeouts.
         @param listener: Receives messages.
         @param client: Whether this is the client's side.
         @param on_backpressure: See L{FramedProtocol}.
@@ -82,7 +83,7 @@ class WebSocketConnection(FramedProtocol[Event]):
         self._write(TextMessage(data=text, message_finished=finished))
 
     def ping(self) -> None:
-        """Ask the other side for a sign of life."""
+        """Send a ping, unless writing is paused."""
         if not self.write_paused:
             self._write(Ping())
 
@@ -125,7 +126,7 @@ class WebSocketConnection(FramedProtocol[Event]):
         if self._close_timer is None:
             self._close_timer = self._reactor.callLater(CLOSE_TIMEOUT, self._close_after_flush)
 
-    # What arrives.
+    # Received frames.
 
     def _feed(self, data: bytes) -> None:
         if self._failed or self._frames.state not in (ConnectionState.OPEN, ConnectionState.LOCAL_CLOSING):
@@ -151,7 +152,7 @@ class WebSocketConnection(FramedProtocol[Event]):
                 self._listener.message_received(bytes(data), event.message_finished)
         elif isinstance(event, Ping):
             if self.write_paused:
-                # The newest is answered when there is room.
+                # The newest ping is answered when writing resumes.
                 self._pending_pong = bytes(event.payload)
             else:
                 self._write(event.response())
@@ -160,7 +161,7 @@ class WebSocketConnection(FramedProtocol[Event]):
 
     def _close_frame_received(self, event: CloseConnection) -> None:
         if self._frames.state is ConnectionState.OPEN:
-            # No goodbye: what arrived is no WebSocket.
+            # Not a close frame of the peer: the received data is invalid.
             self._failed = True
             self._write(CloseConnection(code=event.code, reason="the frames are not those of a WebSocket"))
             self._report_closed(False)
